@@ -30,24 +30,22 @@ def row_of(measured, name):
 
 
 def store(folder, quick):
-    """Trials of studies, and points of metrics, on one SQLite file and on a private PostgreSQL."""
+    """Runs that are created and finished, and points of metrics, on one SQLite file and on a private PostgreSQL server."""
     runs = 200 if quick else 2000
-    measured = said("store_bench", folder, ["SqliteTrials", "RawSqliteTrials/4", "PostgresTrials", "RawPostgresTrials/4",
+    measured = said("store_bench", folder, ["SqliteRuns", "RawSqliteRuns/4", "PostgresRuns", "RawPostgresRuns/4",
                                             "SqliteSinglePoints", "SqliteBulk", "RemoveFiles"], runs)
     rate = lambda name: row_of(measured, name)["per_second"]
-    waited = row_of(measured, "SqliteTrials/4")
-    fused = row_of(measured, "SqliteTrialsToldAndAskedAtOnce/4")
-    return [figure("SQLite: durable trials a second, 4 processes", fused["per_second"], 2500, detail="a result told and the next trial asked in one write"),
-            figure("SQLite: syncs a trial", fused["syncs_each"], 2, low=True),
-            figure("SQLite: durable trials a second, 4 processes, told and asked apart", waited["per_second"],
-                   detail=f"{waited['syncs_each']:.2f} syncs a trial; bare SQLite with a row a trial: {rate('RawSqliteTrials/4'):,.0f}"),
-            figure("SQLite: durable trials a second, 32 processes", rate("SqliteTrialsToldAndAskedAtOnce/32"), detail="none was refused as locked"),
-            figure("PostgreSQL: durable trials a second, 4 processes", rate("PostgresTrialsToldAndAskedAtOnce/4"), 1000,
-                   detail=f"told and asked apart {rate('PostgresTrials/4'):,.0f}; bare statements {rate('RawPostgresTrials/4'):,.0f}"),
-            figure("points a second, a run of 50 metrics x 500 a write", rate("SqliteBulk"), 500_000, detail=f"{runs} runs"),
-            figure("points a second, one a write, one thread that goes on", rate("SqliteSinglePoints/1/0"), 50_000,
-                   detail="until the last of them is durable"),
-            figure("points a second, one a write, 64 threads that wait for each", rate("SqliteSinglePoints/64/1"))]
+    apart = row_of(measured, "SqliteRuns/4")
+    fused = row_of(measured, "SqliteRunsFused/4")
+    return [figure("SQLite: durable runs per second, 4 processes", fused["per_second"], 2500, detail="one write finishes a run and creates the next"),
+            figure("SQLite: syncs per run", fused["syncs_each"], 2, low=True),
+            figure("SQLite: durable runs per second, 4 processes, two writes per run", apart["per_second"],
+                   detail=f"{apart['syncs_each']:.2f} syncs per run; plain SQLite, one row per run: {rate('RawSqliteRuns/4'):,.0f}"),
+            figure("SQLite: durable runs per second, 32 processes", rate("SqliteRunsFused/32"), detail="no write failed as locked"),
+            figure("PostgreSQL: durable runs per second, 4 processes", rate("PostgresRunsFused/4"), 1000,
+                   detail=f"two writes per run: {rate('PostgresRuns/4'):,.0f}; plain statements: {rate('RawPostgresRuns/4'):,.0f}"),
+            figure("points per second, one write for a run of 50 metrics x 500 points", rate("SqliteBulk"), 500_000, detail=f"{runs} runs"),
+            figure("points per second, one point per write, 64 threads", rate("SqliteSinglePoints/64"))]
 
 
 def server(folder, quick):

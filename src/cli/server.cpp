@@ -203,19 +203,19 @@ class Indexing {
 };
 
 // As `sinew control` and `sinew scale` reach a run.
-void steer(const std::string& directory, const web::Wish& wish) {
+void control_run(const std::string& directory, const web::ControlRequest& request) {
   const auto file = cluster::read_coordinator_info(directory);
   if (!file || file->exit_code) {
     throw Error(directory + " has no coordinator to ask",
                 "a run that trains with --workers N can be steered; one that is over can not");
   }
-  if (wish.kind == "scale") {
-    cluster::request_scale(*file, directory, static_cast<int64_t>(wish.value));
+  if (request.action == "scale") {
+    cluster::request_scale(*file, directory, static_cast<int64_t>(request.value));
     return;
   }
-  const bool stops = wish.kind == "stop" || wish.kind == "pause";
-  cluster::request_control(*file, directory, stops ? "stop" : wish.kind,
-                           stops ? static_cast<double>(kResumable) : wish.value, wish.reason);
+  const bool stops = request.action == "stop" || request.action == "pause";
+  cluster::request_control(*file, directory, stops ? "stop" : request.action,
+                           stops ? static_cast<double>(kResumable) : request.value, request.reason);
 }
 
 int serve(const Wishes& wishes) {
@@ -237,11 +237,11 @@ int serve(const Wishes& wishes) {
   options.artifacts = &artifacts;
   options.runs_root = wishes.place.root;
   options.tokens = wishes.no_auth ? "" : wishes.tokens;
-  options.steer = steer;
+  options.control = control_run;
   options.version = SINEW_VERSION;
   options.lease = lease.held();
   options.requests_per_second = static_cast<double>(wishes.rate);
-  web::Site site(options);
+  web::Api api(options);
 
   http::ServerOptions http;
   http.address = wishes.address;
@@ -249,13 +249,13 @@ int serve(const Wishes& wishes) {
   http.certificate = wishes.certificate;
   http.key = wishes.key;
   http.max_body_bytes = 16 << 20;
-  http.max_connections = http::room_for_connections(static_cast<size_t>(wishes.connections));
-  http.farewell_seconds = 5;
+  http.max_connections = http::connection_limit(static_cast<size_t>(wishes.connections));
+  http.shutdown_grace_seconds = 5;
   http.await_answers = true;  // what was asked for may be done already
   http.threads = 2;
   std::string why;
   {
-    std::optional<http::Server> server(std::in_place, http, site.handler(), site.gate());
+    std::optional<http::Server> server(std::in_place, http, api.handler(), api.admission());
     std::printf("listening on %s\n", server->url().c_str());
     std::fflush(stdout);
     Indexing indexing(store, wishes.place.root);

@@ -19,7 +19,7 @@ class ServerLease {
   // for. `lost` is called once, on another thread, when somebody else has it.
   ServerLease(store::Store& store, std::string url, std::function<void(std::string why)> lost);
   ~ServerLease();  // given back
-  store::Held held() const { return {kName, fence_}; }
+  store::HeldLease held() const { return {kName, fence_}; }
 
  private:
   static constexpr const char* kName = "server";

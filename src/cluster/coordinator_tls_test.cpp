@@ -54,9 +54,9 @@ TEST(CoordinatorTls, OneSideWithoutItIsToldSo) {
   Running with(with_tls(1)), without(options_for(1));
   const std::string in_clear = "http://" + with.url().substr(8), wants_tls = "https://" + without.url().substr(7);
   EXPECT_THAT(error_of([&] { call(in_clear, "sesame", "GET", "/v2/status", "", kBound); }),
-              HasSubstr("this server speaks TLS (its address begins with https://)"));
+              HasSubstr("this server uses TLS"));
   EXPECT_THAT(error_of([&] { call(wants_tls, "sesame", "GET", "/v2/status", "", kBound); }),
-              HasSubstr("does not speak TLS"));
+              HasSubstr("does not use TLS"));
   EXPECT_EQ(with.status()["wanted"], 1);
 }
 

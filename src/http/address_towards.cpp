@@ -12,16 +12,16 @@
 namespace sinew::http {
 namespace {
 
-using Found = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-Found look_up(const Url& url) {
+Addresses resolve(const Url& url) {
   addrinfo hints{}, *list = nullptr;
   hints.ai_socktype = SOCK_DGRAM;
   const int code = ::getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &list);
   return {code == 0 ? list : nullptr, &::freeaddrinfo};
 }
 
-// Connecting a datagram socket sends nothing: the kernel only chooses the way.
+// Connecting a datagram socket sends nothing; the kernel only chooses a route.
 std::string own_address(const addrinfo& there) {
   const int descriptor = ::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return "";
@@ -42,7 +42,7 @@ std::string own_address(const addrinfo& there) {
 std::string address_towards(const std::string& url) {
   const auto parsed = parse_url(url);
   if (!parsed) return "";
-  const Found found = look_up(*parsed);
+  const Addresses found = resolve(*parsed);
   for (const addrinfo* there = found.get(); there != nullptr; there = there->ai_next) {
     if (std::string address = own_address(*there); !address.empty()) return address;
   }

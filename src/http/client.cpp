@@ -24,11 +24,11 @@ Time now() {
   return std::chrono::steady_clock::now();
 }
 
-// What a name stands for. Filled by a thread of its own: the system's resolver can not be told to stop.
+// The addresses of a host name. A separate thread resolves the name, because the system's resolver cannot be cancelled.
 struct Resolved {
   bool done = false;
   std::vector<tcp::endpoint> endpoints;
-  std::string trouble;
+  std::string error;
 };
 
 Resolved resolve(const std::string& host, uint16_t port) {
@@ -37,7 +37,7 @@ Resolved resolve(const std::string& host, uint16_t port) {
   addrinfo hints{}, *list = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   const int code = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (code != 0) resolved.trouble = ::gai_strerror(code);
+  if (code != 0) resolved.error = ::gai_strerror(code);
   for (const addrinfo* entry = code == 0 ? list : nullptr; entry != nullptr; entry = entry->ai_next) {
     if (entry->ai_family != AF_INET && entry->ai_family != AF_INET6) continue;
     tcp::endpoint endpoint;
@@ -49,7 +49,7 @@ Resolved resolve(const std::string& host, uint16_t port) {
   return resolved;
 }
 
-// One request on its way and the answer that comes for it.
+// A request that is being sent and the answer that is being read.
 struct Exchange {
   Exchange(std::string output_, size_t max_body_bytes, bool to_head)
       : output(std::move(output_)), reader(max_body_bytes, to_head) {}
@@ -58,10 +58,10 @@ struct Exchange {
   size_t written = 0;
   ResponseReader reader;
   std::array<char, 16 << 10> chunk;
-  bool done = false;       // answered, or known to fail
-  bool any_byte = false;   // of an answer
-  bool reusable = false;   // the connection, for the next call
-  error_code write_error;  // not the end: the server may have answered before it closed
+  bool done = false;       // answered or failed
+  bool any_byte = false;   // some of the answer has arrived
+  bool reusable = false;   // the connection can serve the next call
+  error_code write_error;  // does not end the exchange: the server may have answered before it closed
   std::optional<Failure> failure;
 };
 
@@ -75,44 +75,44 @@ struct Client::State {
   std::expected<Response, Failure> send(const Request& request, double timeout_seconds);
   std::expected<Response, Failure> exchange(const Request& request);
   std::optional<Failure> open();
-  std::optional<Failure> find();
+  std::optional<Failure> resolve_host();
   std::optional<Failure> connect(const tcp::endpoint& endpoint, Time until);
-  std::optional<Failure> greet();
+  std::optional<Failure> handshake();
   void write(Exchange& exchange);
   void read(Exchange& exchange);
   void on_read(Exchange& exchange, const error_code& error, size_t size);
   bool still_open();
   void drop();
   std::optional<Failure> run(const bool& done, Time until, const std::string& doing);
-  std::string place() const { return authority(address->host, address->port); }
+  std::string server() const { return authority(address->host, address->port); }
 
   const std::string url;
   const ClientOptions options;
   const std::expected<Url, std::string> address;
-  // Shared with a thread that resolves a name and may come back after the client is gone.
+  // Shared with the thread that resolves a name, which may finish after the client is destroyed.
   const std::shared_ptr<asio::io_context> context = std::make_shared<asio::io_context>();
   const asio::executor_work_guard<asio::io_context::executor_type> work{context->get_executor()};
   std::shared_ptr<Tls> tls;
   std::unique_ptr<Pipe> pipe;
-  int under_way = 0;  // callbacks that are still to come; they hold what lives on the stack
+  int pending = 0;  // callbacks that have not run yet; they refer to variables on the stack
   std::vector<tcp::endpoint> endpoints;
   Time deadline;
   double timeout_seconds = 0;
   std::atomic<bool> cancelled = false;
 };
 
-// Runs callbacks until `done`; else what ended the wait, for which everything was given up.
+// Runs callbacks until `done`. On cancellation or timeout it closes the connection and returns the failure.
 std::optional<Failure> Client::State::run(const bool& done, Time until, const std::string& doing) {
   while (!done) {
     if (cancelled.exchange(false)) {
       drop();
-      return Failure{Failure::Kind::broken, "the call to " + place() + " was cancelled"};
+      return Failure{Failure::Kind::broken, "the call to " + server() + " was cancelled"};
     }
     if (now() >= until) {
       drop();
       std::string within = std::to_string(timeout_seconds);
       within.resize(within.find('.') + 3);
-      return Failure{Failure::Kind::timeout, "cannot " + doing + " " + place() + " within " + within + " s"};
+      return Failure{Failure::Kind::timeout, "cannot " + doing + " " + server() + " within " + within + " s"};
     }
     context->run_one_until(until);
   }
@@ -123,19 +123,18 @@ void Client::State::drop() {
   if (!pipe) return;
   error_code ignored;
   pipe->socket().close(ignored);
-  while (under_way > 0) context->run_one();  // they come at once, with an error
+  while (pending > 0) context->run_one();  // the closed socket makes every callback run at once, with an error
   pipe.reset();
 }
 
-// A server that went away while nothing was asked of it has closed the connection. Anything it sent unasked is no
-// answer to what will be asked.
+// False if the server has closed the idle connection, or has sent bytes that no request asked for.
 bool Client::State::still_open() {
   char byte;
   const ssize_t got = ::recv(pipe->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-std::optional<Failure> Client::State::find() {
+std::optional<Failure> Client::State::resolve_host() {
   error_code error;
   if (const auto ip = asio::ip::make_address(address->host, error); !error) {
     endpoints = {tcp::endpoint(ip, address->port)};
@@ -147,35 +146,35 @@ std::optional<Failure> Client::State::find() {
       asio::post(*context, [shared, resolved = resolve(host, port)] { *shared = resolved; });
     }).detach();
   } catch (const std::system_error& no_thread) {
-    return Failure{Failure::Kind::refused, "cannot look up " + address->host + ": " + no_thread.what()};
+    return Failure{Failure::Kind::refused, "cannot resolve " + address->host + ": " + no_thread.what()};
   }
-  if (auto failure = run(shared->done, deadline, "look up the host of")) return failure;
+  if (auto failure = run(shared->done, deadline, "resolve the host of")) return failure;
   endpoints = shared->endpoints;
   if (!endpoints.empty()) return std::nullopt;
-  return Failure{Failure::Kind::refused, "cannot look up " + address->host + ": " + shared->trouble};
+  return Failure{Failure::Kind::refused, "cannot resolve " + address->host + ": " + shared->error};
 }
 
 std::optional<Failure> Client::State::connect(const tcp::endpoint& endpoint, Time until) {
   pipe = plain_pipe(tcp::socket(*context));
   bool done = false;
   error_code result;
-  ++under_way;
+  ++pending;
   pipe->socket().async_connect(endpoint, [&](const error_code& error) {
-    --under_way;
+    --pending;
     done = true;
     result = error;
   });
   if (auto failure = run(done, until, "connect to")) return failure;
   if (result) {
     drop();
-    return Failure{Failure::Kind::refused, "cannot connect to " + place() + ": " + result.message()};
+    return Failure{Failure::Kind::refused, "cannot connect to " + server() + ": " + result.message()};
   }
   error_code ignored;
   pipe->socket().set_option(tcp::no_delay(true), ignored);
   return std::nullopt;
 }
 
-std::optional<Failure> Client::State::greet() {
+std::optional<Failure> Client::State::handshake() {
   if (!tls) {
     auto made = client_tls(options);
     if (!made) return Failure{Failure::Kind::tls, made.error()};
@@ -184,42 +183,42 @@ std::optional<Failure> Client::State::greet() {
   pipe = client_pipe(std::move(pipe->socket()), tls, address->host);
   bool done = false;
   error_code result;
-  ++under_way;
+  ++pending;
   pipe->handshake([&](const error_code& error, size_t) {
-    --under_way;
+    --pending;
     done = true;
     result = error;
   });
   if (auto failure = run(done, deadline, "agree on TLS with")) return failure;
   if (!result) return std::nullopt;
-  const std::string distrust = pipe->distrust();
+  const std::string certificate_error = pipe->certificate_error();
   drop();
-  if (has_no_tls(result)) {
-    return Failure{Failure::Kind::tls, place() + " does not speak TLS: its address begins with http://"};
+  if (peer_sent_no_tls(result)) {
+    return Failure{Failure::Kind::tls, server() + " does not use TLS; its URL begins with http://"};
   }
-  if (distrust.empty()) {
-    return Failure{Failure::Kind::tls, "cannot agree on TLS with " + place() + ": " + result.message()};
+  if (certificate_error.empty()) {
+    return Failure{Failure::Kind::tls, "cannot agree on TLS with " + server() + ": " + result.message()};
   }
-  return Failure{Failure::Kind::tls, "the certificate of " + place() + " is not trusted: " + distrust};
+  return Failure{Failure::Kind::tls, "the certificate of " + server() + " is not trusted: " + certificate_error};
 }
 
 std::optional<Failure> Client::State::open() {
-  if (auto failure = find()) return failure;
+  if (auto failure = resolve_host()) return failure;
   std::optional<Failure> failure;
   for (size_t i = 0; i < endpoints.size(); ++i) {
-    // An address that does not even refuse leaves time for the others.
+    // An address that does not answer must leave time for the others.
     const auto share = (deadline - now()) / static_cast<int64_t>(endpoints.size() - i);
     failure = connect(endpoints[i], now() + share);
     if (!failure || failure->kind == Failure::Kind::broken) break;
   }
   if (failure) return failure;
-  return address->tls ? greet() : std::nullopt;
+  return address->tls ? handshake() : std::nullopt;
 }
 
 void Client::State::write(Exchange& exchange) {
-  ++under_way;
+  ++pending;
   pipe->write_some(asio::buffer(exchange.output) + exchange.written, [&](const error_code& error, size_t size) {
-    --under_way;
+    --pending;
     exchange.written += size;
     exchange.write_error = error;
     if (!error && !exchange.done && exchange.written < exchange.output.size()) write(exchange);
@@ -227,9 +226,9 @@ void Client::State::write(Exchange& exchange) {
 }
 
 void Client::State::read(Exchange& exchange) {
-  ++under_way;
+  ++pending;
   pipe->read_some(asio::buffer(exchange.chunk), [&](const error_code& error, size_t size) {
-    --under_way;
+    --pending;
     on_read(exchange, error, size);
   });
 }
@@ -237,21 +236,21 @@ void Client::State::read(Exchange& exchange) {
 void Client::State::on_read(Exchange& exchange, const error_code& error, size_t size) {
   exchange.any_byte |= size > 0;
   exchange.input.append(exchange.chunk.data(), size);
-  Reading reading = exchange.input.empty() ? Reading::more : exchange.reader.feed(exchange.input);
-  // Only a proper end tells that an answer without a length is whole.
-  if (reading == Reading::more && error == asio::error::eof) reading = exchange.reader.end();
-  if (reading == Reading::more && !error) return read(exchange);
+  ParseState state = exchange.input.empty() ? ParseState::need_more : exchange.reader.feed(exchange.input);
+  // Only a proper end of the connection shows that an answer without a length is complete.
+  if (state == ParseState::need_more && error == asio::error::eof) state = exchange.reader.end();
+  if (state == ParseState::need_more && !error) return read(exchange);
   exchange.done = true;
-  if (reading == Reading::done) {
+  if (state == ParseState::done) {
     exchange.reusable =
         !error && exchange.reader.keep_alive() && exchange.input.empty() && exchange.written == exchange.output.size();
-  } else if (reading == Reading::refused && exchange.any_byte) {
+  } else if (state == ParseState::refused && exchange.any_byte) {
     exchange.failure = exchange.reader.refusal();
-    exchange.failure->what = place() + " sent " + exchange.failure->what;
+    exchange.failure->what = server() + " sent " + exchange.failure->what;
   } else {
     const error_code cause = exchange.write_error ? exchange.write_error : error;
     const std::string how = cause == asio::error::eof ? "the server closed the connection" : cause.message();
-    exchange.failure = {Failure::Kind::broken, "no answer from " + place() + ": " + how};
+    exchange.failure = {Failure::Kind::broken, "no answer from " + server() + ": " + how};
   }
 }
 
@@ -260,25 +259,26 @@ std::expected<Response, Failure> Client::State::exchange(const Request& request)
   if (!kept) {
     if (auto failure = open()) return std::unexpected(std::move(*failure));
   }
-  Exchange exchange(request_text(request, place()), options.max_body_bytes, request.method == "HEAD");
+  Exchange exchange(request_text(request, server()), options.max_body_bytes, request.method == "HEAD");
   write(exchange);
   read(exchange);
   const auto ended = run(exchange.done, deadline, "get an answer from");
   if (ended) return std::unexpected(*ended);
   if (!exchange.reusable) drop();
   if (!exchange.failure) return exchange.reader.take();
-  // Closed between the last look and the first byte; `pipe` is gone, so there is one more attempt and not two.
+  // The server closed the kept connection after still_open() had looked. `pipe` is null now, so this recursion opens a
+  // new connection and cannot repeat.
   if (kept && !exchange.any_byte) return this->exchange(request);
   return std::unexpected(std::move(*exchange.failure));
 }
 
 std::expected<Response, Failure> Client::State::send(const Request& request, double timeout_seconds_) {
-  const auto failed = [](Failure::Kind kind, std::string what) {
-    return std::unexpected(Failure{kind, std::move(what)});
+  const auto bad_url = [](std::string what) {
+    return std::unexpected(Failure{Failure::Kind::bad_url, std::move(what)});
   };
-  if (!address) return failed(Failure::Kind::bad_url, "the address '" + url + "' " + address.error());
-  if (std::string why = unsendable(request); !why.empty()) return failed(Failure::Kind::bad_url, std::move(why));
-  const auto wait = wait_of(timeout_seconds_);
+  if (!address) return bad_url("the URL '" + url + "' " + address.error());
+  if (std::string why = unsendable(request); !why.empty()) return bad_url(std::move(why));
+  const auto wait = to_duration(timeout_seconds_);
   timeout_seconds = std::chrono::duration<double>(wait).count();
   deadline = now() + wait;
   if (pipe && !still_open()) drop();
@@ -296,7 +296,7 @@ std::expected<Response, Failure> Client::send(const Request& request, double tim
 
 void Client::cancel() {
   state_->cancelled = true;
-  asio::post(*state_->context, [] {});  // wakes the call, which then sees the flag
+  asio::post(*state_->context, [] {});  // wakes the call, which then reads the flag
 }
 
 const std::string& Client::url() const {

@@ -24,10 +24,10 @@ Request post(std::string body, std::string target = "/") {
   return request;
 }
 
-// A server that reads a request off each connection in turn and sends what it is told.
+// A server that accepts one connection after the other, reads the requests and sends given bytes.
 class Script {
  public:
-  // For each connection: what it sends for each request, then it closes.
+  // For each connection: the bytes to send for each request; then the server closes the connection.
   explicit Script(std::vector<std::vector<std::string>> connections)
       : thread_([this, connections = std::move(connections)] {
           for (const auto& answers : connections) {
@@ -41,7 +41,7 @@ class Script {
   ~Script() { thread_.join(); }
   std::string url() const { return listener_.url(); }
   int requests() const { return requests_; }
-  bool someone_waits() { return listener_.someone_waits(); }
+  bool has_client() { return listener_.has_client(); }
 
  private:
   RawListener listener_;
@@ -74,7 +74,7 @@ TEST(Client, BigBodiesBothWays) {
   auto response = client.send(post(body), kPatience);
   ASSERT_TRUE(response) << response.error().what;
   EXPECT_TRUE(response->body == body);
-  response = client.send(post(body + "1"), kPatience);  // answered while the client still sends
+  response = client.send(post(body + "1"), kPatience);  // the server answers while the client still sends
   ASSERT_TRUE(response) << response.error().what;
   EXPECT_EQ(response->status, 413);
   response = client.send(post("small"), kPatience);
@@ -125,7 +125,7 @@ TEST(Client, AsksAgainOnlyOnce) {
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().kind, Kind::broken);
   EXPECT_TRUE(response.error().what.starts_with("no answer from 127.0.0.1:")) << response.error().what;
-  EXPECT_FALSE(script.someone_waits());
+  EXPECT_FALSE(script.has_client());
 }
 
 TEST(Client, DoesNotAskAgainAfterTheFirstByte) {
@@ -135,7 +135,7 @@ TEST(Client, DoesNotAskAgainAfterTheFirstByte) {
   const auto response = client.send({}, kPatience);
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().kind, Kind::broken);
-  EXPECT_FALSE(script.someone_waits());
+  EXPECT_FALSE(script.has_client());
 }
 
 TEST(Client, DoesNotAskAgainOverAFreshConnection) {
@@ -144,7 +144,7 @@ TEST(Client, DoesNotAskAgainOverAFreshConnection) {
   const auto response = client.send({}, kPatience);
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().kind, Kind::broken);
-  EXPECT_FALSE(script.someone_waits());
+  EXPECT_FALSE(script.has_client());
 }
 
 TEST(Client, WhateverAServerSends) {
@@ -197,7 +197,7 @@ TEST(Client, AnAnswerNobodyAskedForIsNotTheNextOne) {
 }
 
 TEST(Client, WaitsNoLongerThanItWasTold) {
-  RawListener deaf;  // the kernel connects, nobody answers
+  RawListener deaf;  // the kernel accepts the connection, but no program answers
   Client client(deaf.url());
   for (const double seconds : {0.2, 0.0, -1.0, std::nan("")}) {
     const auto response = client.send(post(std::string(8 << 20, 'x')), seconds);
@@ -276,7 +276,7 @@ TEST(Client, AnAddressOrARequestThatIsWrong) {
     const auto response = Client(url).send({}, kPatience);
     ASSERT_FALSE(response) << url;
     EXPECT_EQ(response.error().kind, Kind::bad_url) << url;
-    EXPECT_TRUE(response.error().what.starts_with("the address '" + url + "' ")) << response.error().what;
+    EXPECT_TRUE(response.error().what.starts_with("the URL '" + url + "' ")) << response.error().what;
   }
   RawListener listener;
   Client client(listener.url());
@@ -292,7 +292,7 @@ TEST(Client, AnAddressOrARequestThatIsWrong) {
     ASSERT_FALSE(response);
     EXPECT_EQ(response.error().kind, Kind::bad_url);
   }
-  EXPECT_FALSE(listener.someone_waits()) << "something was sent all the same";
+  EXPECT_FALSE(listener.has_client()) << "something was sent all the same";
 }
 
 TEST(Client, FindsAServerByNameAndMoves) {

@@ -12,60 +12,61 @@
 namespace sinew::http {
 namespace {
 
-constexpr size_t kMostWaitingBytes = 64 << 10;  // of further requests, while one is being answered
-constexpr size_t kBytesPerDeadline = 64 << 10;  // of an answer, taken within read_seconds
+constexpr size_t kMaxPendingInput = 64 << 10;   // bytes of further requests that are read while one is answered
+constexpr size_t kBytesPerDeadline = 64 << 10;  // bytes of a body that must move within read_seconds
 constexpr double kDrainSeconds = 2;
 constexpr size_t kLargeRead = 64 << 10;
-constexpr double kSlowestDisk = 8 << 20;  // bytes a second, of what a sink took
+constexpr double kSlowestDisk = 8 << 20;  // bytes per second; extends the time for answering a request with a sink
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// Something a connection waits for, given at most once, from any thread; shared by all copies of the function that
-// gives it. When the last copy goes without having given it, the connection is told so by `Dropped`.
-template <typename What, auto Take, What (*Dropped)()>
-class Ticket {
+// The promise of a value that a connection waits for. `fulfil` passes the value to the connection, from any thread;
+// only the first call counts. All copies of an Answer or a Write share one promise. If the last copy is destroyed
+// without a call, the connection receives the value of `Dropped` instead.
+template <typename Value, auto Take, Value (*Dropped)()>
+class Promise {
  public:
-  Ticket(std::shared_ptr<asio::io_context> context, const std::shared_ptr<Connection>& connection, uint64_t number)
+  Promise(std::shared_ptr<asio::io_context> context, const std::shared_ptr<Connection>& connection, uint64_t number)
       : context_(std::move(context)), executor_(connection->executor()), connection_(connection), number_(number) {}
-  Ticket(const Ticket&) = delete;
-  Ticket& operator=(const Ticket&) = delete;
-  ~Ticket() {
-    if (given_) return;
+  Promise(const Promise&) = delete;
+  Promise& operator=(const Promise&) = delete;
+  ~Promise() {
+    if (fulfilled_) return;
     try {
-      give(Dropped());
+      fulfil(Dropped());
     } catch (const std::exception&) {
-      // No memory: the deadline of the answer comes to the same.
+      // Out of memory. The answer's deadline will end the request.
     }
   }
 
-  void give(What what) {
-    if (given_.exchange(true)) return;
-    // The weak pointer: what is posted to a context that nobody runs any more must not hold a connection.
-    asio::post(executor_, [connection = connection_, number = number_, what = std::move(what)]() mutable {
-      if (const auto held = connection.lock()) std::invoke(Take, *held, number, std::move(what));
+  void fulfil(Value value) {
+    if (fulfilled_.exchange(true)) return;
+    // A weak pointer, because a function that is posted to a stopped context must not keep the connection alive.
+    asio::post(executor_, [connection = connection_, number = number_, value = std::move(value)]() mutable {
+      if (const auto held = connection.lock()) std::invoke(Take, *held, number, std::move(value));
     });
   }
 
  private:
-  const std::shared_ptr<asio::io_context> context_;  // first: destroyed last
+  const std::shared_ptr<asio::io_context> context_;  // the first member, so that it is destroyed last
   const asio::any_io_executor executor_;
   const std::weak_ptr<Connection> connection_;
   const uint64_t number_;
-  std::atomic<bool> given_ = false;
+  std::atomic<bool> fulfilled_ = false;
 };
 
 Response no_answer() {
-  return error_response(500, "the server dropped this request without an answer");
+  return error_response(500, "HTTP_HANDLER_FAILED", "the server dropped this request without an answer");
 }
-using AnswerTicket = Ticket<Response, &Connection::answer, no_answer>;
+using AnswerPromise = Promise<Response, &Connection::answer, no_answer>;
 
 using Piece = std::optional<std::string>;
 Piece no_piece() {
   return std::nullopt;
 }
-using PieceTicket = Ticket<Piece, &Connection::take_piece, no_piece>;
+using PiecePromise = Promise<Piece, &Connection::take_piece, no_piece>;
 
-// An empty text in its place would leave it its memory.
-void let_go(std::string& text) {
+// Empties the text and frees its memory; clear() would keep it.
+void release(std::string& text) {
   std::string().swap(text);
 }
 
@@ -76,8 +77,9 @@ std::string chunk_of(const std::string& piece) {
 }
 
 Response response_to(const std::exception& exception) {
-  const auto* error = dynamic_cast<const Error*>(&exception);
-  return error_response(500, exception.what(), error == nullptr ? "" : error->hint);
+  if (const auto* error = dynamic_cast<const Error*>(&exception))
+    return error_response(500, error->code, error->what(), error->hint);
+  return error_response(500, "HTTP_HANDLER_FAILED", exception.what());
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ Connection::Connection(std::unique_ptr<Pipe> pipe, std::shared_ptr<Service> serv
 Connection::~Connection() {
   const std::lock_guard lock(service_->mutex);
   service_->connections.erase(this);
-  service_->left.notify_all();
+  service_->closed.notify_all();
 }
 
 void Connection::start() {
@@ -116,16 +118,18 @@ void Connection::start() {
   pipe_->handshake([self = shared_from_this()](const error_code& error, size_t) {
     if (self->phase_ == Phase::closed) return;
     if (!error) return self->wait_for_request();
-    if (spoke_http(error)) self->tell_of_tls();
+    if (peer_sent_http(error)) self->refuse_plain_http();
     self->close();
   });
 }
 
-// In clear, as it was asked; a new connection's buffer takes it at once.
-void Connection::tell_of_tls() {
+// Tells a client that sent plain HTTP to use TLS. The refusal is plain HTTP too, and fits into the send buffer of a new
+// connection, so write_some does not block.
+void Connection::refuse_plain_http() {
   error_code ignored;
   pipe_->socket().non_blocking(true, ignored);
-  const Response refusal = error_response(400, "this server speaks TLS", "its address begins with https://");
+  const Response refusal =
+      error_response(400, "HTTP_TLS_REQUIRED", "this server uses TLS", "use the address that begins with https://");
   pipe_->socket().write_some(asio::buffer(response_text(refusal, false, false)), ignored);
   pipe_->socket().shutdown(tcp::socket::shutdown_send, ignored);
 }
@@ -133,26 +137,27 @@ void Connection::tell_of_tls() {
 void Connection::wait_for_request() {
   phase_ = Phase::idle;
   set_deadline(service_->options.idle_seconds);
-  advance();
+  parse_input();
 }
 
-// What was read goes into the request under way.
-void Connection::advance() {
+// Feeds the bytes that were read to the parser of the current request.
+void Connection::parse_input() {
   if (!input_.empty()) {
     if (phase_ == Phase::idle) {
       phase_ = Phase::reading;
-      set_deadline(service_->options.read_seconds);  // for the whole of it: a trickle does not keep it open
-      reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->gate, peer_);
-      received_ = body_bytes_ = 0;
+      set_deadline(service_->options.read_seconds);  // for the whole header: single bytes do not extend it
+      reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->admission,
+                      peer_);
+      received_ = request_bytes_ = 0;
     }
     const size_t before = input_.size();
-    const Reading reading = reader_->feed(input_);
+    const ParseState state = reader_->feed(input_);
     received_ += before - input_.size();
-    body_bytes_ += before - input_.size();
-    if (reading == Reading::done) return hand_on();
-    if (reading == Reading::refused) return refuse(reader_->refusal());
+    request_bytes_ += before - input_.size();
+    if (state == ParseState::done) return call_handler();
+    if (state == ParseState::refused) return refuse(reader_->refusal());
     if (reader_->wants_continue()) send(kContinue);
-    if (received_ >= kBytesPerDeadline) {  // more than any header: a body that comes
+    if (received_ >= kBytesPerDeadline) {  // no header is that long, so these are bytes of a body
       set_deadline(service_->options.read_seconds);
       received_ = 0;
     }
@@ -161,55 +166,56 @@ void Connection::advance() {
   read_more();
 }
 
-// Before its end: what still comes of it is not looked at.
+// Refuses a request before its end. The connection does not parse the rest of it.
 void Connection::refuse(const Response& refusal) {
   keep_alive_ = head_only_ = false;
   refused_ = true;
   respond(refusal);
 }
 
-void Connection::hand_on() {
-  phase_ = Phase::answering;
+void Connection::call_handler() {
+  phase_ = Phase::awaiting_answer;
   keep_alive_ = reader_->keep_alive();
   head_only_ = reader_->head_only();
   chunked_ = reader_->chunks_allowed();
   const Request request = reader_->take();
   reader_.reset();
-  // A connection that waits keeps no memory. Of the large one no read is under way: another begins only in a later
-  // phase.
+  // A waiting connection keeps no buffers. No read uses the large buffer now; the next one starts in a later phase.
   large_ = std::vector<char>();
-  if (input_.empty()) let_go(input_);
-  patience_ = service_->options.answer_seconds;
-  if (request.sink) patience_ += static_cast<double>(body_bytes_) / kSlowestDisk;
-  tells_ = request.sink != nullptr && chunked_;
+  if (input_.empty()) release(input_);
+  seconds_left_ = service_->options.answer_seconds;
+  if (request.sink) seconds_left_ += static_cast<double>(request_bytes_) / kSlowestDisk;
+  sends_continue_ = request.sink != nullptr && chunked_;
   wait_for_answer();
   {
-    const auto ticket = std::make_shared<AnswerTicket>(service_->context, shared_from_this(), ++number_);
+    const auto promise = std::make_shared<AnswerPromise>(service_->context, shared_from_this(), ++number_);
     try {
-      service_->handler(request, [ticket](Response response) { ticket->give(std::move(response)); });
+      service_->handler(request, [promise](Response response) { promise->fulfil(std::move(response)); });
     } catch (const std::exception& exception) {
-      ticket->give(response_to(exception));
+      promise->fulfil(response_to(exception));
     } catch (...) {
-      ticket->give(error_response(500, "the server failed, and did not say why"));
+      promise->fulfil(error_response(500, "HTTP_HANDLER_FAILED", "the handler threw something that is no exception"));
     }
   }
-  // An answer given inside the handler is on its way already, before whatever is done from here on.
   if (!input_ended_) return read_more();
+  // The client has left. An answer that the handler gave at once was posted before this function, and is still sent.
   asio::post(executor(), [self = shared_from_this(), number = number_] {
-    if (self->phase_ == Phase::answering && self->number_ == number) self->close();
+    if (self->phase_ == Phase::awaiting_answer && self->number_ == number) self->close();
   });
 }
 
-// What went into a sink is large, and may take long to be put away: so long as its size warrants it the client is told,
-// now and then, that it is being worked on (HTTP/1.0 has no words for that).
+// The body of a request with a sink may be large, and the handler may need long to store it. As long as the body's size
+// justifies it, the connection sends "100 Continue" from time to time, so that the client keeps waiting. HTTP/1.0 has
+// no such message.
 void Connection::wait_for_answer() {
-  const double seconds = tells_ ? std::min(patience_, service_->options.answer_seconds / 4) : patience_;
-  patience_ -= seconds;
+  const double seconds =
+      sends_continue_ ? std::min(seconds_left_, service_->options.answer_seconds / 4) : seconds_left_;
+  seconds_left_ -= seconds;
   set_deadline(seconds);
 }
 
 void Connection::answer(uint64_t number, const Response& response) {
-  if (phase_ == Phase::answering && number_ == number) respond(response);
+  if (phase_ == Phase::awaiting_answer && number_ == number) respond(response);
 }
 
 void Connection::respond(const Response& response) {
@@ -218,31 +224,32 @@ void Connection::respond(const Response& response) {
   since_deadline_ = 0;
   if (wants_source(response, head_only_)) {
     source_ = response.source;
-    if_ended_ = response.if_ended;
+    body_at_shutdown_ = response.body_at_shutdown;
     bytes_left_ = response.source_bytes;
-    chunked_ = chunked_ && endless();
-    if (endless() && !chunked_) keep_alive_ = false;  // its end is the connection's
+    chunked_ = chunked_ && has_no_length();
+    if (has_no_length() && !chunked_) keep_alive_ = false;  // only the end of the connection marks the body's end
   }
   send(response_text(response, keep_alive_, head_only_, chunked_));
 }
 
-void Connection::ask_for_piece() {
-  phase_ = Phase::asking;
+void Connection::request_piece() {
+  phase_ = Phase::awaiting_piece;
   if (bytes_left_ == 0) return take_piece(++piece_number_, "");
-  if (endless() && finishing_) return take_piece(++piece_number_, std::exchange(if_ended_, ""));
-  if (endless() && input_ended_) return close();
+  if (has_no_length() && finishing_) return take_piece(++piece_number_, std::exchange(body_at_shutdown_, ""));
+  if (has_no_length() && input_ended_) return close();
   set_deadline(service_->options.answer_seconds);
-  const auto ticket = std::make_shared<PieceTicket>(service_->context, shared_from_this(), ++piece_number_);
+  const auto promise = std::make_shared<PiecePromise>(service_->context, shared_from_this(), ++piece_number_);
   try {
-    source_([ticket](std::string piece) { ticket->give(std::move(piece)); });
+    source_([promise](std::string piece) { promise->fulfil(std::move(piece)); });
   } catch (...) {
-    return ticket->give(std::nullopt);  // the header is gone: all that can still be told is that this is not the whole
+    // The header was sent already, so the connection can only end early to show that the body is incomplete.
+    return promise->fulfil(std::nullopt);
   }
   read_more();
 }
 
 void Connection::take_piece(uint64_t number, std::optional<std::string> piece) {
-  if (phase_ != Phase::asking || number != piece_number_) return;
+  if (phase_ != Phase::awaiting_piece || number != piece_number_) return;
   if (!piece || (bytes_left_ && (piece->size() > *bytes_left_ || (piece->empty() && *bytes_left_ > 0)))) return close();
   phase_ = Phase::responding;
   set_deadline(service_->options.read_seconds);
@@ -252,7 +259,7 @@ void Connection::take_piece(uint64_t number, std::optional<std::string> piece) {
     return chunked_ ? send("0\r\n\r\n") : end_response();
   }
   if (bytes_left_) *bytes_left_ -= piece->size();
-  let_go(if_ended_);
+  release(body_at_shutdown_);
   send(chunked_ ? chunk_of(*piece) : *piece);
 }
 
@@ -261,22 +268,23 @@ void Connection::end_response() {
   refused_ ? drain() : close();
 }
 
-// A body with a length may come to its end, within the server's farewell, and so may an answer that is awaited; a body
-// without a length ends here.
+// Called when the server shuts down. A body with a length may be completed within the shutdown's grace time, and with
+// await_answers a handler may still answer. A body without a length ends here.
 void Connection::finish() {
   keep_alive_ = false;
   finishing_ = true;
-  if (phase_ == Phase::asking && endless()) return take_piece(piece_number_, std::exchange(if_ended_, ""));
-  if (phase_ == Phase::answering && service_->options.await_answers) return;
-  if (phase_ != Phase::responding && phase_ != Phase::asking) close();
+  if (phase_ == Phase::awaiting_piece && has_no_length())
+    return take_piece(piece_number_, std::exchange(body_at_shutdown_, ""));
+  if (phase_ == Phase::awaiting_answer && service_->options.await_answers) return;
+  if (phase_ != Phase::responding && phase_ != Phase::awaiting_piece) close();
 }
 
-// A request was refused before its end. To close while its rest comes in would reset the connection, and the client
-// might never see why it was refused.
+// Reads and drops the rest of a request that was refused before its end. Closing at once would reset the connection
+// while the client still sends, and the client might never read the refusal.
 void Connection::drain() {
   if (input_ended_) return close();
   phase_ = Phase::draining;
-  let_go(input_);
+  release(input_);
   error_code ignored;
   pipe_->socket().shutdown(tcp::socket::shutdown_send, ignored);
   set_deadline(std::min(service_->options.read_seconds, kDrainSeconds));
@@ -293,9 +301,9 @@ void Connection::close() {
 
 void Connection::read_more() {
   if (reading_ || input_ended_) return;
-  if (phase_ != Phase::draining && input_.size() >= kMostWaitingBytes) return;
+  if (phase_ != Phase::draining && input_.size() >= kMaxPendingInput) return;
   reading_ = true;
-  // The large one lives while a request is being read: never while another phase's read is under way.
+  // Only a read of the phases `reading` and `draining` uses the large buffer, which call_handler() frees.
   const bool small = phase_ != Phase::reading && phase_ != Phase::draining;
   if (!small && large_.empty()) large_.resize(kLargeRead);
   const auto into = small ? asio::buffer(small_) : asio::buffer(large_);
@@ -305,17 +313,17 @@ void Connection::read_more() {
   });
 }
 
-// A client that sends no more has left: whether it would still listen can not be told. Only an answer that is there
-// already is still sent.
+// The connection treats a client that has closed its sending side as gone, because it cannot tell whether the client
+// still reads. It still completes an answer that it has begun to send.
 void Connection::on_read(const error_code& error, std::string_view bytes) {
   if (error) {
     input_ended_ = true;
-    if (phase_ != Phase::responding && (phase_ != Phase::asking || endless())) close();
+    if (phase_ != Phase::responding && (phase_ != Phase::awaiting_piece || has_no_length())) close();
     return;
   }
   if (phase_ == Phase::draining) return read_more();
   input_ += bytes;
-  if (phase_ == Phase::idle || phase_ == Phase::reading) return advance();
+  if (phase_ == Phase::idle || phase_ == Phase::reading) return parse_input();
   read_more();
 }
 
@@ -328,7 +336,7 @@ void Connection::write_more() {
   if (writing_) return;
   writing_ = true;
   const auto rest = asio::buffer(output_) + written_;
-  // A copy of the string's place would not do: send() may append, and so move, while this is under way.
+  // The write needs a copy of the bytes: send() may append to output_, and so move it, before the write ends.
   const auto piece = std::make_shared<const std::string>(static_cast<const char*>(rest.data()),
                                                          std::min(rest.size(), kBytesPerDeadline));
   pipe_->write_some(asio::buffer(*piece), [self = shared_from_this(), piece](const error_code& error, size_t size) {
@@ -348,32 +356,32 @@ void Connection::on_written(const error_code& error, size_t size) {
     }
     return write_more();
   }
-  let_go(output_);  // an idle connection keeps no memory
+  release(output_);  // an idle connection keeps no buffers
   written_ = 0;
   if (phase_ != Phase::responding) return;
-  source_ ? ask_for_piece() : end_response();
+  source_ ? request_piece() : end_response();
 }
 
 void Connection::set_deadline(double seconds) {
-  timer_.expires_after(wait_of(seconds));
+  timer_.expires_after(to_duration(seconds));
   timer_.async_wait([self = shared_from_this(), deadline = ++deadline_](const error_code& error) {
     if (!error && self->deadline_ == deadline && self->phase_ != Phase::closed) self->on_deadline();
   });
 }
 
-// Where the header is there, its sender can be told why nothing comes of it. Who sends nothing at all is no request.
+// A client that has sent a header gets a response that explains the timeout. Other connections are closed.
 void Connection::on_deadline() {
   if (phase_ == Phase::reading && reader_->has_header()) {
-    return refuse(error_response(408, "the request did not come in time",
-                                 "send it faster, or less at a time: the next " +
-                                     std::to_string(kBytesPerDeadline >> 10) + " KiB are waited for"));
+    return refuse(error_response(
+        408, "HTTP_REQUEST_TIMEOUT", "the request's body did not arrive in time",
+        "send faster: the server limits the time for each " + std::to_string(kBytesPerDeadline >> 10) + " KiB"));
   }
-  if (phase_ != Phase::answering) return close();
-  if (patience_ > 0) {
+  if (phase_ != Phase::awaiting_answer) return close();
+  if (seconds_left_ > 0) {
     send(kContinue);
     return wait_for_answer();
   }
-  respond(error_response(504, "the server had no answer in time", "try again"));
+  respond(error_response(504, "HTTP_ANSWER_TIMEOUT", "the server had no answer in time", "try again"));
 }
 
 }  // namespace sinew::http

@@ -1,9 +1,10 @@
-// One connection of the server: requests are read, handed on and answered one after another, in their order.
+// Inside http/: one connection of the server. It reads requests, calls the handler and sends the answers, one after the
+// other.
 //
-// While an answer is awaited the connection goes on reading (a bounded amount), so that a client that leaves is seen at
-// once. An answer with a source is sent piece by piece, each asked for when the one before has left. Each phase has its
-// own deadline. Nobody outside holds a connection: an Answer that is kept for long points to it weakly, so a client
-// that left takes its connection with it.
+// While it waits for an answer, the connection keeps reading a bounded amount, so that it notices at once when the
+// client leaves. It sends an answer with a source piece by piece, and asks for a piece when the previous one is sent.
+// Each phase has a deadline of its own. An Answer holds only a weak pointer to the connection, so a connection whose
+// client has left is destroyed even if a handler keeps the Answer.
 #pragma once
 
 #include <array>
@@ -22,16 +23,17 @@ namespace sinew::http {
 
 class Connection;
 
-// What all connections of a server share.
+// The state that all connections of a server share.
 struct Service {
   ServerOptions options;
   Handler handler;
-  Gate gate;
-  // An Answer keeps this alive, not the Server: its call after the server is gone finds a context nobody runs.
+  Admission admission;
+  // Each Answer keeps the context alive. An Answer that is called after the Server's destruction posts to a context
+  // that no thread runs.
   const std::shared_ptr<asio::io_context> context = std::make_shared<asio::io_context>();
 
   std::mutex mutex;
-  std::condition_variable left;  // a connection is gone
+  std::condition_variable closed;  // notified when a connection is destroyed
   std::set<Connection*> connections;
 
   size_t count();
@@ -44,27 +46,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection();
 
   auto executor() { return pipe_->socket().get_executor(); }
-  // Everything below is called on the executor, or when no thread runs it any more.
+  // Call the functions below on the executor, or after its threads have ended.
   void start();
-  void answer(uint64_t number, const Response& response);  // of the request with that number, if it still waits
-  // The next piece of the body under way; nullopt: there will be none, and not because it ended.
+  void answer(uint64_t number, const Response& response);  // answers the request `number` if it still waits
+  // Takes the next piece of the current body. nullopt: the source failed and the body stays incomplete.
   void take_piece(uint64_t number, std::optional<std::string> piece);
-  void finish();  // sends the answer that is there, and closes
+  void finish();  // completes the answer that is being sent, then closes
   void close();
 
  private:
-  enum class Phase { greeting, idle, reading, answering, responding, asking, draining, closed };
+  enum class Phase { handshake, idle, reading, awaiting_answer, responding, awaiting_piece, draining, closed };
 
-  void tell_of_tls();
+  void refuse_plain_http();
   void wait_for_request();
-  void advance();
+  void parse_input();
   void refuse(const Response& refusal);
-  void hand_on();
+  void call_handler();
   void wait_for_answer();
   void respond(const Response& response);
-  void ask_for_piece();
+  void request_piece();
   void end_response();
-  bool endless() const { return !bytes_left_; }
+  bool has_no_length() const { return !bytes_left_; }
   void drain();
   void read_more();
   void on_read(const error_code& error, std::string_view bytes);
@@ -78,30 +80,32 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::shared_ptr<Service> service_;
   std::string peer_;
   asio::steady_timer timer_;
-  uint64_t deadline_ = 0;  // number of the newest one; an older one that rang already is no longer meant
+  uint64_t deadline_ = 0;  // number of the newest deadline; the connection ignores the expiry of an older one
 
-  Phase phase_ = Phase::greeting;
+  Phase phase_ = Phase::handshake;
   std::optional<RequestReader> reader_;
-  uint64_t number_ = 0;  // of the request under way
+  uint64_t number_ = 0;  // of the current request
   bool keep_alive_ = true, head_only_ = false, refused_ = false, finishing_ = false;
-  size_t received_ = 0;      // since the deadline was set
-  uint64_t body_bytes_ = 0;  // in all, with its header
-  double patience_ = 0;      // seconds that an answer may still take, after the deadline that is set
-  bool tells_ = false;       // that it takes long
+  size_t received_ = 0;          // bytes since the deadline was set
+  uint64_t request_bytes_ = 0;   // header and body
+  double seconds_left_ = 0;      // time for the answer beyond the current deadline
+  bool sends_continue_ = false;  // sends "100 Continue" while the client waits for the answer
 
-  Source source_;         // of the answer under way
-  std::string if_ended_;  // its body, if the server ends before there is any of it
+  Source source_;                 // of the current answer
+  std::string body_at_shutdown_;  // of the current answer
   uint64_t piece_number_ = 0;
   bool chunked_ = false;
-  std::optional<uint64_t> bytes_left_;  // still to come from the source
+  std::optional<uint64_t> bytes_left_;  // bytes that the source still owes; nullopt: its length is unknown
 
-  std::string input_;                // read and not yet part of a request
-  std::array<char, 1 << 10> small_;  // thousands of connections wait, few have much to say at once
+  std::string input_;  // bytes that were read but not parsed
+  // Idle connections read into the small buffer, so that thousands of them need little memory. A connection that reads
+  // a request uses the large one.
+  std::array<char, 1 << 10> small_;
   std::vector<char> large_;
   bool reading_ = false, input_ended_ = false;
 
   std::string output_;
-  size_t written_ = 0, since_deadline_ = 0;
+  size_t written_ = 0, since_deadline_ = 0;  // bytes of output_ that were written; and since the deadline was set
   bool writing_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Contents as the body of a response: the whole, or the one range that was asked for.
+// Responses whose body is a file or other stored content: all of it, or the one range that the client asked for.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,10 +19,13 @@ constexpr size_t kPieceBytes = 256 << 10;
 struct OpenFile {
   explicit OpenFile(const std::string& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat facts {};
-    if (descriptor < 0) throw Error("cannot read " + path + ": " + std::strerror(errno), "is it still there?");
+    if (descriptor < 0) {
+      throw Error("HTTP_NO_FILE", "cannot read " + path + ": " + std::strerror(errno),
+                  "check that the file still exists and that the server may read it");
+    }
     if (::fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
       ::close(descriptor);
-      throw Error(path + " is no file", "ask for a file");
+      throw Error("HTTP_NO_FILE", path + " is not a regular file", "request a file");
     }
     size = static_cast<uint64_t>(facts.st_size);
   }
@@ -43,7 +46,8 @@ bool number_of(std::string_view text, uint64_t& number) {
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-// What is no single range of bytes is ignored, as the RFC lets a server do; so is one for another content.
+// The range that the request asks for. Ignores everything except a single range of bytes, as the RFC allows, and a
+// range whose If-Range header names other content.
 Range range_of(const Request& request, uint64_t size, const std::string& quoted_tag) {
   const auto header = request.headers.find("range"), condition = request.headers.find("if-range");
   if (header == request.headers.end() || request.method != "GET") return {};
@@ -56,7 +60,7 @@ Range range_of(const Request& request, uint64_t size, const std::string& quoted_
   const std::string_view from = text.substr(0, dash), to = text.substr(dash + 1);
   Range range{Range::Kind::part, 0, size == 0 ? 0 : size - 1};
   uint64_t number = 0;
-  if (from.empty()) {  // the last so many
+  if (from.empty()) {  // "-N": the last N bytes
     if (!number_of(to, number)) return {};
     if (number == 0 || size == 0) return {Range::Kind::impossible, 0, 0};
     range.first = size - std::min(size, number);
@@ -72,14 +76,14 @@ Range range_of(const Request& request, uint64_t size, const std::string& quoted_
 }
 
 Source source_of(ReadAt read_at, uint64_t first, uint64_t bytes) {
-  return [read_at = std::move(read_at), at = first, left = bytes](const Give& give) mutable {
+  return [read_at = std::move(read_at), at = first, left = bytes](const Write& write) mutable {
     std::string piece(std::min<uint64_t>(left, kPieceBytes), '\0');
     const size_t got = read_at(at, std::as_writable_bytes(std::span(piece)));
-    if (got == 0 && left > 0) return;  // it shrank, or the disk failed: breaks off
+    if (got == 0 && left > 0) return;  // the file shrank or the disk failed; dropping `write` closes the connection
     piece.resize(got);
     at += got;
     left -= got;
-    give(std::move(piece));
+    write(std::move(piece));
   };
 }
 
@@ -99,8 +103,9 @@ Response content_response(const Request& request, uint64_t size, ReadAt read_at,
   }
   const Range range = range_of(request, size, quoted);
   if (range.kind == Range::Kind::impossible) {
-    response = error_response(416, "the file has " + std::to_string(size) + " bytes, and that range has none of them",
-                              "ask for bytes that are there");
+    response = error_response(416, "HTTP_BAD_RANGE",
+                              "the range lies outside the file, which has " + std::to_string(size) + " bytes",
+                              "request a range inside the file");
     response.headers["content-range"] = "bytes */" + std::to_string(size);
     return response;
   }

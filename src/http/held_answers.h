@@ -1,4 +1,4 @@
-// For tests: a handler that echoes, fails, forgets or keeps its Answer, as the path says.
+// For tests: a handler that echoes the request, throws, drops its Answer or keeps it, as the path asks.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class HeldAnswers {
  public:
   Handler handler() {
     return [this](const Request& request, Answer answer) {
-      if (request.path == "/throw") throw Error("it is broken", "mend it");
+      if (request.path == "/throw") throw Error("TEST_BROKEN", "it is broken", "mend it");
       if (request.path == "/throw-int") throw 7;
       if (request.path == "/drop") return;
       if (request.path == "/hold") {
@@ -30,7 +30,7 @@ class HeldAnswers {
     const std::lock_guard lock(mutex_);
     return held_.size();
   }
-  // With the id of each one's request.
+  // The Answers that were kept, each with the id of its request.
   std::vector<std::pair<std::string, Answer>> take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(held_, {});

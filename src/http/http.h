@@ -1,9 +1,11 @@
-// The one HTTP server and client: HTTP/1.1 with keep-alive, TLS on request, bounded everywhere. Knows no routes.
+// The HTTP/1.1 server and client of the program: keep-alive, optional TLS, and a limit on every buffer and every wait.
 //
-// For cluster/ (coordinator) and web/. Bodies of any size pass through in pieces, both ways: a request's to a Sink that
-// a Gate chose from its header, a response's from a Source that is asked for the next piece when one was taken.
-// Boost.Asio + Beast behind a wall: no Asio type stands in this header, so only http/'s own files pay for it. Every
-// wait has a bound; no call throws for what the network does (that is a value).
+// cluster/ (the coordinator) and web/ use it; it knows no routes. Bodies of any size pass through in pieces. The server
+// passes a request's body to a Sink, which an Admission function chose from the request's header. It pulls a response's
+// body from a Source, which it asks for the next piece when the client has taken the previous one.
+//
+// The implementation is Boost.Asio and Beast. No Asio type appears in this header, so other rooms do not pay for
+// compiling it. A network failure is a return value, not an exception.
 #pragma once
 
 #include <cstddef>
@@ -25,96 +27,105 @@ using Headers = std::map<std::string, std::string>;  // names in lower case
 
 struct Response;
 
-// Takes a request's body as it comes. Called on a server thread, one piece at a time; the next is not read from the
-// network before it returns. Destroyed without a handler having seen it: the client left.
+// Receives a request's body piece by piece. The server calls `take` on one of its threads and reads the next piece from
+// the network after `take` has returned. If the client disconnects first, the sink is destroyed and no handler sees it.
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual std::optional<Response> take(std::string_view piece) = 0;  // a response: it is answered now, no more is read
+  // A response ends the request: the server sends it and reads no more of the body.
+  virtual std::optional<Response> take(std::string_view piece) = 0;
 };
 
 struct Request {
   std::string method = "GET";
-  std::string target = "/";                  // as sent, path and query
-  std::string path = "/";                    // decoded, without the query; filled by the server
-  std::map<std::string, std::string> query;  // decoded; filled by the server; a name twice is a 400
-  // Names of the query that Intake::repeatable allows more than once: what comes after the first.
+  std::string target = "/";                  // path and query as sent
+  std::string path = "/";                    // decoded, without the query; set by the server
+  std::map<std::string, std::string> query;  // decoded; set by the server; a repeated name gives status 400
+  // The further values of query names that Decision::repeatable allows more than once.
   std::map<std::string, std::vector<std::string>> repeated = {};
   Headers headers = {};
   std::string body = {};
-  std::string peer = {};            // the client's address, without its port; filled by the server
-  std::shared_ptr<Sink> sink = {};  // what took the body instead
+  std::string peer = {};            // the client's address without its port; set by the server
+  std::shared_ptr<Sink> sink = {};  // the sink that received the body; then `body` is empty
 };
 
-// One call with the next piece of a body, from any thread, now or later; an empty one ends it.
-using Give = std::function<void(std::string piece)>;
-// Called on a server thread, the first time when the header was sent, then whenever the client has taken what was given
-// before; it must not block for long. A Give dropped without a call breaks the connection off. Destroyed when all was
-// given, or the client left, or the server ends.
-using Source = std::function<void(Give)>;
+// Passes one piece of a body to the server. Call it once, from any thread, at once or later; an empty piece ends the
+// body.
+using Write = std::function<void(std::string piece)>;
+// Produces a response's body. The server calls it on one of its threads: first when the header was sent, then each time
+// the client has taken the previous piece. It must not block for long. Dropping a Write without calling it closes the
+// connection. The server destroys the Source when the body is complete, the client has left, or the server ends.
+using Source = std::function<void(Write)>;
 
 struct Response {
   int status = 200;
   std::string body;
   std::string content_type = "application/json";
-  Headers headers = {};  // further ones
-  Source source = {};    // instead of `body`
-  std::optional<uint64_t> source_bytes =
-      {};                     // in all; without it the end is where the source says, or the server's end
-  std::string if_ended = {};  // of a source without a length: the body, if the server ends before its first piece
+  Headers headers = {};  // additional headers
+  Source source = {};    // produces the body, instead of `body`
+  // The length of the source's body. Without it the source ends the body with an empty piece, or the server ends it
+  // when the server shuts down.
+  std::optional<uint64_t> source_bytes = {};
+  // The body of a source without a length, if the server shuts down before the first piece.
+  std::string body_at_shutdown = {};
 };
 
 // ---- server --------------------------------------------------------------------------------------------------------
 
-// Call once, from any thread, now or later (a long poll): the answer of one request. Calls after the first, or after
-// the client left, do nothing. A request whose Answer is dropped without a call is answered with 500.
+// Answers one request. Call it once, from any thread, at once or later (a long poll). Further calls, and calls after
+// the client has left, do nothing. If a handler drops the Answer without calling it, the client gets status 500.
 using Answer = std::function<void(Response)>;
-using Handler = std::function<void(const Request&, Answer)>;  // called on a server thread; must not block
+using Handler = std::function<void(const Request&, Answer)>;  // runs on a server thread and must not block
 
-// What becomes of a request, decided when only its header is there.
-struct Intake {
-  std::optional<Response> refusal = {};               // answered now, and the connection closed; the body is not read
-  std::optional<size_t> max_body_bytes = {};          // else the server's
-  std::shared_ptr<Sink> sink = {};                    // null: the body is kept whole, in the request
-  const std::set<std::string>* repeatable = nullptr;  // names the query may have more than once
+// How the server treats a request whose header has arrived.
+struct Decision {
+  std::optional<Response> refusal = {};               // sent at once, then the connection closes; the body is not read
+  std::optional<size_t> max_body_bytes = {};          // nullopt: ServerOptions::max_body_bytes
+  std::shared_ptr<Sink> sink = {};                    // null: the server collects the body in Request::body
+  const std::set<std::string>* repeatable = nullptr;  // names that the query may repeat
 };
-using Gate = std::function<Intake(const Request& header)>;  // called on a server thread; must not block
+using Admission = std::function<Decision(const Request& header)>;  // runs on a server thread and must not block
 
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  uint16_t port = 0;                   // 0: a free one
-  size_t max_body_bytes = 1 << 20;     // larger ones are answered with 413
-  size_t max_header_bytes = 16 << 10;  // larger ones with 431
-  double idle_seconds = 60;            // a connection without a request is closed
-  double read_seconds = 10;            // for a header, and each 64 KiB of a body (no slow-loris); else 408, or closed
-  double answer_seconds = 120;    // a request not answered by then gets 504; what a Sink took has longer, by its size
-  size_t max_connections = 4096;  // more are accepted and closed at once
-  std::string certificate, key;   // PEM files; both or none: TLS
-  std::string shared_secret;      // instead of files: TLS by what server and clients share (base/shared_tls.h)
-  double farewell_seconds = 2;    // for answers under way when the server ends
-  bool await_answers = false;     // then also for those a handler has not given yet; else they are given up
+  uint16_t port = 0;                   // 0: a free port
+  size_t max_body_bytes = 1 << 20;     // a larger body gets status 413
+  size_t max_header_bytes = 16 << 10;  // a larger header gets status 431
+  double idle_seconds = 60;            // the server closes a connection that has no request for so long
+  // The time limit for a header and for each 64 KiB of a body, which stops slow-loris attacks. Exceeding it gets status
+  // 408, or the server closes the connection.
+  double read_seconds = 10;
+  // A request that is not answered by then gets status 504. A body that went to a Sink extends the limit by its size.
+  double answer_seconds = 120;
+  size_t max_connections = 4096;      // the server accepts and closes further connections at once
+  std::string certificate, key;       // PEM files; give both for TLS, or neither
+  std::string shared_secret;          // instead of files: TLS from a secret that both sides have (base/shared_tls.h)
+  double shutdown_grace_seconds = 2;  // how long the destructor waits for answers that are being sent
+  bool await_answers = false;         // the destructor also waits for answers that handlers have not given yet
   int threads = 1;
 };
 
-// So many connections are possible, at most `wanted`; the process's soft limit of descriptors is raised for them.
-size_t room_for_connections(size_t wanted);
+// The number of connections that the process can have, at most `wanted`. Raises the process's soft limit of file
+// descriptors for them.
+size_t connection_limit(size_t wanted);
 
-// Contents of that many bytes, or the part a Range header asks for (RFC 9110, 14), in pieces and never held whole; 304
-// when the client has what `tag` names already. `tag`: of the contents, without quotes; empty: none. `read_at` fills
-// `out` from an offset on and returns how much it gave, 0 when it can not: it is called on a server thread.
+// A response with content of `size` bytes, or the part of it that a Range header asks for (RFC 9110, 14), sent in
+// pieces. Status 304 when the client already has the content named by `tag` (without quotes; empty: no ETag). `read_at`
+// fills `out` from an offset on and returns the number of bytes, 0 on failure; it runs on a server thread.
 using ReadAt = std::function<size_t(uint64_t offset, std::span<std::byte> out)>;
 Response content_response(const Request& request, uint64_t size, ReadAt read_at, const std::string& content_type,
                           const std::string& tag);
-// The same of a file. Throws Error if it can not be opened.
+// The same for a file. Throws Error (HTTP_NO_FILE) if the file cannot be opened.
 Response file_response(const Request& request, const std::string& path, const std::string& content_type,
                        const std::string& tag);
 
-// Listens from construction to destruction. Throws Error when the address can not be listened on.
+// Listens from construction to destruction. Throws Error when it cannot listen on the address (HTTP_CANNOT_LISTEN) or
+// the options are wrong (HTTP_BAD_OPTIONS, HTTP_BAD_CERTIFICATE).
 class Server {
  public:
-  Server(const ServerOptions& options, Handler handler, Gate gate = {});
-  // Stops accepting, lets answers under way (with await_answers: all that are still to be given) come to their end for
-  // farewell_seconds, ends bodies without a length, closes every connection, joins its threads.
+  Server(const ServerOptions& options, Handler handler, Admission admission = {});
+  // Stops accepting connections, waits up to shutdown_grace_seconds for answers that are being sent (with
+  // await_answers: for all answers), ends bodies without a length, closes every connection and joins the threads.
   ~Server();
   uint16_t port() const;
   std::string url() const;  // "http://127.0.0.1:4711"
@@ -134,8 +145,8 @@ struct Failure {
 
 struct ClientOptions {
   size_t max_body_bytes = 16 << 20;
-  std::string certificate_authority;  // PEM file that vouches for the server; empty: the system's
-  std::string shared_secret;          // instead: only a server that knows it is trusted (base/shared_tls.h)
+  std::string certificate_authority;  // PEM file of the authority to trust; empty: the system's
+  std::string shared_secret;          // instead: trust only a server that knows this secret (base/shared_tls.h)
 };
 
 // Keeps its connection to one server between calls. One thread at a time.
@@ -144,10 +155,10 @@ class Client {
   explicit Client(std::string url, ClientOptions options = {});  // "http://host:port" or "https://…"
   ~Client();
   Client(Client&&) noexcept;
-  // The whole exchange within `timeout_seconds`. A kept connection that turns out closed before any byte of an answer
-  // came is opened anew, once. Any status is a Response.
+  // Sends the request and returns the response of any status, all within `timeout_seconds`. If the server has closed
+  // the kept connection and no byte of an answer has arrived, the client connects again, once.
   std::expected<Response, Failure> send(const Request& request, double timeout_seconds);
-  // From any thread: the call under way, or the next one, ends at once with Kind::broken.
+  // From any thread: ends the current call, or the next one, with Kind::broken.
   void cancel();
   const std::string& url() const;
 
@@ -156,8 +167,8 @@ class Client {
   std::unique_ptr<State> state_;
 };
 
-// The address of this machine from which that server is reached: where its network finds this machine. Sends nothing to
-// it; looks a name up if there is one. Empty: there is no way to it, or this is no URL.
+// The address of this machine on the network towards that server, where the server's network can reach this machine.
+// Sends nothing to the server; resolves its name. Empty: there is no route, or `url` is not a URL.
 std::string address_towards(const std::string& url);
 
 }  // namespace sinew::http

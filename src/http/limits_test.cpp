@@ -1,4 +1,5 @@
-// What a server promises about those who do not behave: each of them is answered or closed, and nobody else notices.
+// Clients that exceed a limit or misbehave: the server answers each of them or closes its connection, and the other
+// clients are not affected.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -13,10 +14,11 @@
 namespace sinew::http {
 namespace {
 
-// The status, and that the body says what is wrong and what to do.
+// The status line's first part. Expects that the body has an error, a code and a hint.
 std::string refusal(const std::string& answer) {
   const std::string body = body_of(answer);
   EXPECT_TRUE(body.starts_with("{\"error\":\"")) << answer;
+  EXPECT_NE(body.find("\"code\":\"HTTP_"), std::string::npos) << answer;
   EXPECT_NE(body.find("\"hint\":\""), std::string::npos) << answer;
   return answer.substr(0, 12);
 }
@@ -78,7 +80,7 @@ TEST(Limits, WhatIsNoRequestIsRefused) {
            "POST / HTTP/1.1" + host + "Transfer-Encoding: chunked\r\n\r\nx\r\n\r\n",
        }) {
     RawClient client(server.port());
-    client.send(request + get("/after"));  // where the next request begins is not known any more
+    client.send(request + get("/after"));  // the server cannot know where this request begins
     EXPECT_EQ(refusal(client.rest()), "HTTP/1.1 400") << request;
   }
 }
@@ -130,13 +132,13 @@ TEST(Limits, ATrickleThatIsNoPartOfABodyDoesNotRenewItsTime) {
   ServerOptions options;
   options.read_seconds = 0.3;
   Server server(options, answers.handler(), [](const Request&) {
-    Intake intake;
-    intake.sink = std::make_shared<Nothing>();
-    return intake;
+    Decision decision;
+    decision.sink = std::make_shared<Nothing>();
+    return decision;
   });
   RawClient client(server.port());
   client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;");
-  for (int i = 0; i < 300 && client.send(std::string(50, 'e')); ++i) ::usleep(5000);  // less than the longest line
+  for (int i = 0; i < 300 && client.send(std::string(50, 'e')); ++i) ::usleep(5000);  // shorter than kLongestLine
   client.send("\r\nhello\r\n0\r\n\r\n");
   EXPECT_EQ(refusal(client.rest()), "HTTP/1.1 408");
 }
@@ -180,7 +182,7 @@ TEST(Limits, AClientThatDoesNotReadIsClosed) {
   RawClient lazy(server.port());
   lazy.send(get("/big"));
   ASSERT_TRUE(eventually([&] { return asked == 1; }));
-  EXPECT_TRUE(eventually([&] {  // there is only place for one
+  EXPECT_TRUE(eventually([&] {  // the limit is one connection
     RawClient other(server.port());
     other.send(get("/"));
     return body_of(other.message()) == "xxxxx";
@@ -203,7 +205,7 @@ TEST(Limits, AnAnswerThatComesTooLate) {
   EXPECT_EQ(refusal(client.message()), "HTTP/1.1 504") << "the second request got the first one's answer";
 }
 
-// What a request needed is given back when it is answered, not when its connection ends.
+// The server frees the memory of a request when it has answered it, not when the connection ends.
 TEST(Limits, IdleConnectionsKeepNoBuffers) {
   constexpr size_t kClients = 200, kMostKept = 16 << 10;
   const auto used = [] {
@@ -257,7 +259,7 @@ TEST(Limits, RequestsWaitingBehindALongPollAreBounded) {
   RawClient client(server.port());
   client.send(get("/hold"));
   ASSERT_TRUE(eventually([&] { return answers.count() == 1; }));
-  constexpr int kMany = 20'000;  // several times what the server reads ahead, and what sockets hold
+  constexpr int kMany = 20'000;  // several times more than the server reads ahead and the sockets buffer
   std::thread writer([&] {
     std::string all;
     for (int i = 0; i < kMany; ++i) all += get("/" + std::to_string(i) + "?" + std::string(400, 'q'));

@@ -21,7 +21,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// A header given twice is one list, as RFC 9110 reads it.
+// Joins the values of a header that occurs more than once into one list, as RFC 9110 defines it.
 Headers headers_of(const beast::fields& fields) {
   Headers headers;
   for (const auto& field : fields) {
@@ -32,7 +32,8 @@ Headers headers_of(const beast::fields& fields) {
   return headers;
 }
 
-// A body as it comes. Beast's own would reserve as much as the header claims is to come.
+// A body that grows with the bytes that arrive. Beast's string_body would reserve the whole length that the header
+// claims.
 struct PieceBody {
   using value_type = std::string;
   static uint64_t size(const value_type& body) { return body.size(); }
@@ -60,18 +61,19 @@ struct PieceBody {
   };
 };
 
-// One message off a stream of bytes, with the parser that never sees more than it may.
+// Parses one message from a stream of bytes, and limits what Beast's parser gets to see.
 template <bool is_request>
 struct MessageReader {
   explicit MessageReader(size_t max_header_bytes) {
     parser.header_limit(static_cast<uint32_t>(std::min<size_t>(max_header_bytes, UINT32_MAX)));
-    parser.body_limit(boost::none);  // known when the header is
+    parser.body_limit(boost::none);  // on_header sets the limit
     parser.eager(true);
   }
 
-  // What comes of it all: need_more, no error, or what is wrong. `on_header` is called once, when the header is whole
-  // and before anything of the body is looked at: the parser adds what trails a chunked body to the header's fields,
-  // where a client could slip in what was judged to be absent. It says how large the body may be.
+  // Returns need_more, no error when the message is complete, or what is wrong with it. Calls `on_header` once, when
+  // the header is complete and before it parses any of the body; `on_header` returns the limit of the body's size. The
+  // order matters: the parser adds the trailer of a chunked body to the header's fields, where a client could smuggle
+  // in a field that the header check has found absent.
   template <typename OnHeader>
   error_code feed(std::string& bytes, OnHeader on_header) {
     error_code error = beast::error::need_more;
@@ -88,19 +90,19 @@ struct MessageReader {
       if (error) break;
       if (!had_header && parser.is_header_done()) {
         headers = headers_of(parser.get());
-        const size_t most = on_header();
+        const size_t max_body = on_header();
         const auto length = parser.content_length();
-        if (!skips_body && length && *length > most) {
+        if (!skips_body && length && *length > max_body) {
           error = beast::error::body_limit;
           break;
         }
-        parser.body_limit(most);
+        parser.body_limit(max_body);
       }
       if (now == 0) break;
     }
     bytes.erase(0, used);
     if (!error && !parser.is_done()) error = beast::error::need_more;
-    // What stays unused is part of a line: of the header, which the parser bounds, or of a chunk's, which it does not.
+    // The unused bytes are an incomplete line. The parser limits lines of the header, but not those of a chunk.
     if (error == beast::error::need_more && bytes.size() > kLongestLine && parser.is_header_done()) {
       error = beast::error::header_limit;
     }
@@ -108,8 +110,8 @@ struct MessageReader {
   }
 
   static constexpr size_t kLongestLine = 16 << 10;
-  // "0\r\n\r\n": so much is still to come whenever a chunked body is not done, and the parser asserts that it is there
-  // when it looks at a last chunk for the second time.
+  // The length of "0\r\n\r\n". An unfinished chunked body has at least so many bytes to come, and the parser asserts
+  // that they are there when it parses a last chunk for the second time.
   static constexpr size_t kShortestLastChunk = 5;
   beast::parser<is_request, PieceBody> parser;
   Headers headers;
@@ -119,68 +121,76 @@ struct MessageReader {
 }  // namespace
 
 struct RequestReader::State {
-  State(size_t max_header_bytes_, size_t max_body_bytes_, const Gate* gate_, std::string peer)
-      : max_header_bytes(max_header_bytes_), max_body_bytes(max_body_bytes_), gate(gate_), reader(max_header_bytes_) {
+  State(size_t max_header_bytes_, size_t max_body_bytes_, const Admission* admission_, std::string peer)
+      : max_header_bytes(max_header_bytes_),
+        max_body_bytes(max_body_bytes_),
+        admission(admission_),
+        reader(max_header_bytes_) {
     request.peer = std::move(peer);
   }
 
   Response refusal_of(error_code error) const {
     if (error == beast::error::body_limit) {
-      return error_response(413, "the body is larger than " + std::to_string(max_body_bytes) + " bytes",
-                            "send less at once");
+      return error_response(413, "HTTP_BODY_TOO_LARGE",
+                            "the body is larger than " + std::to_string(max_body_bytes) + " bytes",
+                            "send a smaller body");
     }
     if (error == beast::error::header_limit) {
-      return error_response(431, "the header is larger than " + std::to_string(max_header_bytes) + " bytes",
+      return error_response(431, "HTTP_HEADER_TOO_LARGE",
+                            "the header is larger than " + std::to_string(max_header_bytes) + " bytes",
                             "send fewer or shorter headers");
     }
-    return error_response(400, "this is not an HTTP/1.1 request: " + error.message(), "speak HTTP/1.1");
+    return error_response(400, "HTTP_BAD_REQUEST", "this is not an HTTP/1.1 request: " + error.message(),
+                          "send an HTTP/1.1 request");
   }
 
   size_t on_header() {
     const auto text = reader.parser.get().target();
     auto target = parse_target({text.data(), text.size()});
-    std::string trouble = trouble_with_header();
-    if (trouble.empty() && !target) trouble = target.error();
-    if (trouble.empty()) {
+    std::string problem = problem_with_header();
+    if (problem.empty() && !target) problem = target.error();
+    if (problem.empty()) {
       request.method = std::string(reader.parser.get().method_string());
       request.target = std::string(text);
       request.path = std::move(target->path);
       request.query = std::move(target->query);
       request.repeated = std::move(target->repeated);
       request.headers = std::move(reader.headers);
-      trouble = pass_gate();
+      problem = admit();
     }
-    if (!trouble.empty()) refusal = error_response(400, trouble, "send a request as RFC 9112 has it");
+    if (!problem.empty())
+      refusal = error_response(400, "HTTP_BAD_REQUEST", problem, "send a request as RFC 9112 defines it");
     return max_body_bytes;
   }
 
-  std::string pass_gate() {
-    Intake intake;
-    if (gate != nullptr && *gate) intake = (*gate)(request);
-    if (intake.refusal) refusal = std::move(intake.refusal);
+  // Asks the admission function. Returns what is wrong with the request; empty: nothing.
+  std::string admit() {
+    Decision decision;
+    if (admission != nullptr && *admission) decision = (*admission)(request);
+    if (decision.refusal) refusal = std::move(decision.refusal);
     for (const auto& [name, values] : request.repeated) {
-      if (intake.repeatable == nullptr || !intake.repeatable->contains(name)) {
-        return "the query names '" + name + "' twice";
+      if (decision.repeatable == nullptr || !decision.repeatable->contains(name)) {
+        return "the query has the parameter '" + name + "' more than once";
       }
     }
-    if (intake.max_body_bytes) max_body_bytes = *intake.max_body_bytes;
-    request.sink = std::move(intake.sink);
+    if (decision.max_body_bytes) max_body_bytes = *decision.max_body_bytes;
+    request.sink = std::move(decision.sink);
     return "";
   }
 
-  // What came of the body goes on to the sink.
-  void pass_on() {
+  // Passes the bytes of the body that have arrived to the sink.
+  void feed_sink() {
     std::string& body = reader.parser.get().body();
     if (!request.sink || body.empty() || refusal) return;
     refusal = request.sink->take(body);
     body.clear();
   }
 
-  // What the parser lets pass and a server must not. Empty: fine.
-  std::string trouble_with_header() const {
+  // Finds what the parser accepts but a server must refuse. Empty: nothing.
+  std::string problem_with_header() const {
     const auto& message = reader.parser.get();
     const auto encoding = message[beast::field::transfer_encoding];
-    // With an encoding it does not know a server can not tell where the body ends.
+    // A server cannot tell where a body ends whose encoding it does not know.
     if (message.count(beast::field::transfer_encoding) > 0 && !beast::token_list(encoding).exists("chunked")) {
       return "the transfer encoding is not 'chunked'";
     }
@@ -193,33 +203,34 @@ struct RequestReader::State {
 
   const size_t max_header_bytes;
   size_t max_body_bytes;
-  const Gate* const gate;
+  const Admission* const admission;
   MessageReader<true> reader;
-  bool continue_told = false;
+  bool continue_asked = false;
   Request request;
   std::optional<Response> refusal;
 };
 
-RequestReader::RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate, std::string peer)
-    : state_(std::make_unique<State>(max_header_bytes, max_body_bytes, gate, std::move(peer))) {}
+RequestReader::RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Admission* admission,
+                             std::string peer)
+    : state_(std::make_unique<State>(max_header_bytes, max_body_bytes, admission, std::move(peer))) {}
 RequestReader::~RequestReader() = default;
 RequestReader& RequestReader::operator=(RequestReader&&) noexcept = default;
 
-Reading RequestReader::feed(std::string& bytes) {
+ParseState RequestReader::feed(std::string& bytes) {
   State& state = *state_;
   error_code error;
   try {
     error = state.reader.feed(bytes, [&] { return state.on_header(); });
-    state.pass_on();
+    state.feed_sink();
   } catch (const std::exception& exception) {
-    state.refusal = error_response(500, exception.what());
+    state.refusal = error_response(500, "HTTP_HANDLER_FAILED", exception.what());
   }
-  if (state.refusal) return Reading::refused;
+  if (state.refusal) return ParseState::refused;
   if (error && error != beast::error::need_more) {
     state.refusal = state.refusal_of(error);
-    return Reading::refused;
+    return ParseState::refused;
   }
-  return error ? Reading::more : Reading::done;
+  return error ? ParseState::need_more : ParseState::done;
 }
 
 bool RequestReader::has_header() const {
@@ -229,7 +240,7 @@ bool RequestReader::has_header() const {
 bool RequestReader::wants_continue() {
   State& state = *state_;
   auto& parser = state.reader.parser;
-  if (!parser.is_header_done() || parser.is_done() || std::exchange(state.continue_told, true)) return false;
+  if (!parser.is_header_done() || parser.is_done() || std::exchange(state.continue_asked, true)) return false;
   const auto expect = parser.get()[beast::field::expect];
   return parser.get().version() >= 11 && lower_case({expect.data(), expect.size()}) == "100-continue";
 }
@@ -264,17 +275,17 @@ struct ResponseReader::State {
     if (to_head) reader->parser.skip(true);
   }
 
-  Reading judge(error_code error) {
-    if (!error) return Reading::done;
-    if (error == beast::error::need_more) return Reading::more;
+  ParseState judge(error_code error) {
+    if (!error) return ParseState::done;
+    if (error == beast::error::need_more) return ParseState::need_more;
     if (error == beast::error::body_limit) {
       refusal = {Failure::Kind::too_large, "an answer larger than " + std::to_string(max_body_bytes) + " bytes"};
     } else if (error == beast::error::partial_message) {
       refusal = {Failure::Kind::broken, "only part of an answer"};
     } else {
-      refusal = {Failure::Kind::broken, "something that is no HTTP answer (" + error.message() + ")"};
+      refusal = {Failure::Kind::broken, "something that is not an HTTP answer (" + error.message() + ")"};
     }
-    return Reading::refused;
+    return ParseState::refused;
   }
 
   const size_t max_body_bytes;
@@ -287,16 +298,16 @@ ResponseReader::ResponseReader(size_t max_body_bytes, bool to_head)
     : state_(std::make_unique<State>(max_body_bytes, to_head)) {}
 ResponseReader::~ResponseReader() = default;
 
-Reading ResponseReader::feed(std::string& bytes) {
+ParseState ResponseReader::feed(std::string& bytes) {
   while (true) {
-    const Reading reading = state_->judge(state_->reader->feed(bytes, [&] { return state_->max_body_bytes; }));
-    if (reading != Reading::done || state_->reader->parser.get().result_int() / 100 != 1) return reading;
-    state_->restart();  // 100 Continue and its like come before the answer
-    if (bytes.empty()) return Reading::more;
+    const ParseState state = state_->judge(state_->reader->feed(bytes, [&] { return state_->max_body_bytes; }));
+    if (state != ParseState::done || state_->reader->parser.get().result_int() / 100 != 1) return state;
+    state_->restart();  // an interim response, such as 100 Continue, precedes the answer
+    if (bytes.empty()) return ParseState::need_more;
   }
 }
 
-Reading ResponseReader::end() {
+ParseState ResponseReader::end() {
   error_code error;
   if (!state_->reader->parser.got_some()) return state_->judge(beast::error::partial_message);
   state_->reader->parser.put_eof(error);

@@ -1,4 +1,5 @@
-// HTTP/1.1 messages as bytes: read off a stream in whatever pieces it comes, and written. Pure; takes any bytes.
+// Inside http/: HTTP/1.1 messages as bytes. Readers parse them from a stream in pieces of any size; writers produce
+// them. Pure; the readers accept any bytes.
 #pragma once
 
 #include <cstddef>
@@ -6,59 +7,63 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "http/http.h"
 
 namespace sinew::http {
 
-enum class Reading { more, done, refused };
+enum class ParseState { need_more, done, refused };
 
-// One request off a connection; make another one for the next.
+// Parses one request. Each further request of a connection needs a new reader.
 class RequestReader {
  public:
-  // The gate, which is asked once the header is there, must outlive it; null: none. `peer`: of the request.
-  RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Gate* gate = nullptr, std::string peer = "");
+  // Calls `admission` once, when the header is complete; null: admits every request. The function must outlive the
+  // reader. `peer` becomes Request::peer.
+  RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Admission* admission = nullptr,
+                std::string peer = "");
   ~RequestReader();
   RequestReader& operator=(RequestReader&&) noexcept;
-  // Takes from the front of `bytes` what belongs to this request. Not to be called after done or refused.
-  Reading feed(std::string& bytes);
+  // Removes the bytes of this request from the front of `bytes`. Do not call it after `done` or `refused`.
+  ParseState feed(std::string& bytes);
   bool wants_continue();            // true once: the client waits for "100 Continue" before it sends the body
-  bool has_header() const;          // what is still to come is its body
+  bool has_header() const;          // the header is complete
   Request take();                   // after done
   bool keep_alive() const;          // after done
-  bool chunks_allowed() const;      // after done: the client understands an answer in chunks
-  bool head_only() const;           // after done: HEAD, the answer has no body
-  const Response& refusal() const;  // after refused: 400, 413, 431, or what the gate or the sink said
+  bool chunks_allowed() const;      // after done: the client understands a chunked answer
+  bool head_only() const;           // after done: for a HEAD request the answer has no body
+  const Response& refusal() const;  // after refused: 400, 413, 431, or the response of the admission or the sink
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// One response, to a HEAD request without a body.
+// Parses one response. The response to a HEAD request has no body.
 class ResponseReader {
  public:
   ResponseReader(size_t max_body_bytes, bool to_head);
   ~ResponseReader();
-  Reading feed(std::string& bytes);  // as above
-  Reading end();                     // the server sent all it will
-  Response take();                   // after done
-  bool keep_alive() const;           // after done
-  const Failure& refusal() const;    // after refused: broken or too_large
+  ParseState feed(std::string& bytes);  // as RequestReader::feed
+  ParseState end();                     // the server has closed the connection
+  Response take();                      // after done
+  bool keep_alive() const;              // after done
+  const Failure& refusal() const;       // after refused: broken or too_large
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// An error as a body of JSON: {"error": what, "hint": hint}.
-Response error_response(int status, std::string_view what, std::string_view hint = "");
+// A response with an error as JSON: {"error": what, "code": code, "hint": hint}.
+Response error_response(int status, ErrorCode code, std::string_view what, std::string_view hint = "");
 
-// A response that can not stand on the wire (a line break in a header, a status no client understands) becomes a 500.
-// Of one with a source only the header, in chunks if `chunked`; then `wants_source` says whether its body is to follow.
+// The bytes of a response. A response that HTTP cannot express (a line break in a header, an invalid status) becomes a
+// 500. Of a response with a source the text is only the header, for a chunked body if `chunked`; then `wants_source`
+// tells whether the body follows.
 std::string response_text(const Response& response, bool keep_alive, bool head_only, bool chunked = false);
 bool wants_source(const Response& response, bool head_only);
 
-// Empty: the request can be sent. Else why not, a sentence.
+// Why the request cannot be sent, as a sentence. Empty: it can.
 std::string unsendable(const Request& request);
 std::string request_text(const Request& request, std::string_view host);
 

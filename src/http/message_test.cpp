@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "http/judge.h"
+#include "http/invariants.h"
 #include "http/mutations.h"
 
 namespace sinew::http {
@@ -15,12 +15,12 @@ TEST(Message, RequestsInAnyPiecesAreTheSame) {
     RandomStream random(random_key({seed, 4}));
     const std::string bytes = mutated_request(random);
     SCOPED_TRACE(seed);
-    judge_requests(bytes);
+    check_requests(bytes);
     const auto [found, last] = requests_in(bytes, bytes.size());
     read += found.empty() ? 0 : 1;
-    refused += last == Reading::refused ? 1 : 0;
+    refused += last == ParseState::refused ? 1 : 0;
   }
-  EXPECT_GT(read, 500U);  // the mutations are neither too tame nor too wild
+  EXPECT_GT(read, 500U);  // the mutations leave some requests valid and make some invalid
   EXPECT_GT(refused, 500U);
 }
 
@@ -33,7 +33,7 @@ TEST(Message, AnyResponseIsReadOrRefused) {
   for (uint64_t seed = 0; seed < 5000; ++seed) {
     RandomStream random(random_key({seed, 5}));
     SCOPED_TRACE(seed);
-    judge_response(mutated(samples[random.below(std::size(samples))], random), random.below(4) == 0);
+    check_response(mutated(samples[random.below(std::size(samples))], random), random.below(4) == 0);
   }
 }
 
@@ -51,7 +51,7 @@ TEST(Message, WhatIsWrittenIsRead) {
     ASSERT_EQ(unsendable(request), "");
     std::string bytes = request_text(request, "h:1") + "next";
     RequestReader requests(2000, 300);
-    ASSERT_EQ(requests.feed(bytes), body.find('\0') == std::string::npos ? Reading::done : Reading::refused);
+    ASSERT_EQ(requests.feed(bytes), body.find('\0') == std::string::npos ? ParseState::done : ParseState::refused);
     if (body.find('\0') == std::string::npos) {
       EXPECT_EQ(bytes, "next");
       const Request read = requests.take();
@@ -63,7 +63,7 @@ TEST(Message, WhatIsWrittenIsRead) {
     const Response response{200 + static_cast<int>(random.below(300)) / 7 * 100 % 400, body, "a/b", {{"x-seed", "1"}}};
     bytes = response_text(response, seed % 2 == 0, false) + "next";
     ResponseReader responses(300, false);
-    ASSERT_EQ(responses.feed(bytes), Reading::done);
+    ASSERT_EQ(responses.feed(bytes), ParseState::done);
     EXPECT_EQ(bytes, "next");
     EXPECT_EQ(responses.keep_alive(), seed % 2 == 0);
     const Response back = responses.take();
@@ -77,19 +77,21 @@ TEST(Message, WhatTrailsABodyIsNoHeader) {
   std::string bytes =
       "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nAuthorization: me\r\nHost: y\r\n\r\n";
   RequestReader reader(2000, 300);
-  ASSERT_EQ(reader.feed(bytes), Reading::done);
+  ASSERT_EQ(reader.feed(bytes), ParseState::done);
   EXPECT_EQ(reader.take().headers, (Headers{{"host", "x"}, {"transfer-encoding", "chunked"}}));
 }
 
 TEST(Message, TheShortestChunkedBodyInPieces) {
   const std::string bytes = "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-  judge_requests(bytes);
+  check_requests(bytes);
   EXPECT_EQ(requests_in(bytes, 1).first, "PUT / keep host=x;transfer-encoding=chunked;\n");
 }
 
 TEST(Message, AnErrorIsJsonWhateverItSays) {
-  EXPECT_EQ(error_response(400, "a \"b\"\n", "c").body, "{\"error\":\"a \\\"b\\\"\\n\",\"hint\":\"c\"}\n");
-  EXPECT_EQ(error_response(400, "\xff", "").body, "{\"error\":\"\xEF\xBF\xBD\",\"hint\":\"\"}\n");
+  EXPECT_EQ(error_response(400, "TEST_CODE", "a \"b\"\n", "c").body,
+            "{\"error\":\"a \\\"b\\\"\\n\",\"code\":\"TEST_CODE\",\"hint\":\"c\"}\n");
+  EXPECT_EQ(error_response(400, "TEST_CODE", "\xff").body,
+            "{\"error\":\"\xEF\xBF\xBD\",\"code\":\"TEST_CODE\",\"hint\":\"\"}\n");
 }
 
 }  // namespace

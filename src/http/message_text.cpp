@@ -1,4 +1,4 @@
-// Messages as they are written; what can not stand on the wire is found before it gets there.
+// Writes messages, and refuses to write what HTTP cannot express.
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/status.hpp>
@@ -24,26 +24,26 @@ bool is_header_value(std::string_view text) {
                      [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7f); });
 }
 
-// Headers that say where a message ends are this file's business alone.
+// Only this file sets the headers that determine where a message ends.
 bool is_framing(std::string_view name) {
   return boost::beast::iequals({name.data(), name.size()}, "content-length") ||
          boost::beast::iequals({name.data(), name.size()}, "transfer-encoding") ||
          boost::beast::iequals({name.data(), name.size()}, "connection");
 }
 
-std::string trouble_with(const Headers& headers) {
+std::string problem_with(const Headers& headers) {
   for (const auto& [name, value] : headers) {
-    if (!is_token(name)) return "the name of the header '" + name + "' has a character in it that none may have";
-    if (!is_header_value(value)) return "the header '" + name + "' has a line break or another control character in it";
-    if (is_framing(name)) return "the header '" + name + "' is set by the connection";
+    if (!is_token(name)) return "the header name '" + name + "' contains an invalid character";
+    if (!is_header_value(value)) return "the header '" + name + "' contains a line break or another control character";
+    if (is_framing(name)) return "only the connection sets the header '" + name + "'";
   }
   return "";
 }
 
 }  // namespace
 
-Response error_response(int status, std::string_view what, std::string_view hint) {
-  const nlohmann::ordered_json body{{"error", what}, {"hint", hint}};
+Response error_response(int status, ErrorCode code, std::string_view what, std::string_view hint) {
+  const nlohmann::ordered_json body{{"error", what}, {"code", code.text()}, {"hint", hint}};
   Response response;
   response.status = status;
   response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -56,25 +56,26 @@ bool may_have_body(const Response& response) {
   return response.status != 204 && response.status != 304;
 }
 
-std::string trouble_in(const Response& response) {
+std::string problem_with(const Response& response) {
   if (response.status < 200 || response.status > 599) {
-    return "the status " + std::to_string(response.status) + " is none from 200 to 599";
+    return "the status " + std::to_string(response.status) + " is not between 200 and 599";
   }
-  if (!is_header_value(response.content_type)) return "the content type has a control character in it";
-  if (response.headers.contains("content-type")) return "the header 'content-type' is set by content_type";
-  return trouble_with(response.headers);
+  if (!is_header_value(response.content_type)) return "the content type contains a control character";
+  if (response.headers.contains("content-type")) return "Response::content_type sets the header 'content-type'";
+  return problem_with(response.headers);
 }
 
 }  // namespace
 
 bool wants_source(const Response& response, bool head_only) {
-  return response.source && !head_only && may_have_body(response) && trouble_in(response).empty();
+  return response.source && !head_only && may_have_body(response) && problem_with(response).empty();
 }
 
 std::string response_text(const Response& response, bool keep_alive, bool head_only, bool chunked) {
-  if (const std::string trouble = trouble_in(response); !trouble.empty()) {
-    return response_text(error_response(500, "the server made an answer it can not send: " + trouble), keep_alive,
-                         head_only);
+  if (const std::string problem = problem_with(response); !problem.empty()) {
+    return response_text(
+        error_response(500, "HTTP_HANDLER_FAILED", "the server made an answer that it cannot send: " + problem),
+        keep_alive, head_only);
   }
   const bool no_body = !may_have_body(response);
   const auto reason = beast::obsolete_reason(static_cast<beast::status>(response.status));
@@ -94,13 +95,14 @@ std::string response_text(const Response& response, bool keep_alive, bool head_o
 }
 
 std::string unsendable(const Request& request) {
-  if (!is_token(request.method)) return "the method '" + request.method + "' is no HTTP method";
+  if (!is_token(request.method)) return "'" + request.method + "' is not an HTTP method";
   if (request.method == "CONNECT") return "the method CONNECT is for proxies";
   if (!is_sendable_target(request.target)) {
-    return "the target '" + request.target + "' does not begin with '/' or has a character in it that must be encoded";
+    return "the target '" + request.target +
+           "' does not begin with '/', or contains a character that must be percent-encoded";
   }
-  if (request.headers.contains("host")) return "the header 'host' is set by the connection";
-  return trouble_with(request.headers);
+  if (request.headers.contains("host")) return "only the connection sets the header 'host'";
+  return problem_with(request.headers);
 }
 
 std::string request_text(const Request& request, std::string_view host) {

@@ -1,4 +1,4 @@
-// For tests: requests with damage that a parser has to notice, or survive.
+// For tests: random damage to requests, which a parser must report or survive.
 #pragma once
 
 #include <algorithm>

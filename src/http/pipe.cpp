@@ -16,7 +16,7 @@ struct Tls {
   }
   Tls(const std::string& secret, TlsPeer peer) : context(new_shared_tls(secret, peer)), shared(true) {}
   asio::ssl::context context;
-  const bool shared = false;  // the key says who is trusted, not a name
+  const bool shared = false;  // a shared secret, not the host's name, identifies the peer
 };
 
 namespace {
@@ -37,33 +37,33 @@ class PlainPipe : public Pipe {
 
 class TlsPipe : public Pipe {
  public:
-  using Role = asio::ssl::stream_base::handshake_type;
-  TlsPipe(tcp::socket socket, std::shared_ptr<Tls> tls, Role role)
-      : tls_(std::move(tls)), role_(role), stream_(std::move(socket), tls_->context) {}
+  using Side = asio::ssl::stream_base::handshake_type;
+  TlsPipe(tcp::socket socket, std::shared_ptr<Tls> tls, Side side)
+      : tls_(std::move(tls)), side_(side), stream_(std::move(socket), tls_->context) {}
 
-  void expect(const std::string& host) {
+  void verify_host(const std::string& host) {
     stream_.set_verify_mode(asio::ssl::verify_peer);
     stream_.set_verify_callback(asio::ssl::host_name_verification(host));
     if (!is_ip_address(host)) SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
   }
 
   void handshake(Done done) override {
-    stream_.async_handshake(role_, [done = std::move(done)](const error_code& error) { done(error, 0); });
+    stream_.async_handshake(side_, [done = std::move(done)](const error_code& error) { done(error, 0); });
   }
   void read_some(asio::mutable_buffer into, Done done) override { stream_.async_read_some(into, std::move(done)); }
   void write_some(asio::const_buffer from, Done done) override { stream_.async_write_some(from, std::move(done)); }
   tcp::socket& socket() override { return stream_.next_layer(); }
 
-  std::string distrust() const override {
+  std::string certificate_error() const override {
     auto* handle = const_cast<asio::ssl::stream<tcp::socket>&>(stream_).native_handle();
     const long result = ::SSL_get_verify_result(handle);
-    if (is_stranger(handle)) return "it was not made from the secret this client has";
+    if (is_stranger(handle)) return "it was not made from this client's secret";
     return result == X509_V_OK ? "" : ::X509_verify_cert_error_string(result);
   }
 
  private:
   std::shared_ptr<Tls> tls_;
-  const Role role_;
+  const Side side_;
   asio::ssl::stream<tcp::socket> stream_;
 };
 
@@ -77,13 +77,14 @@ std::shared_ptr<Tls> server_tls(const ServerOptions& options) {
   error_code error;
   tls->context.use_certificate_chain_file(certificate, error);
   if (error) {
-    throw Error("cannot use the certificate " + certificate + ": " + error.message(),
-                "give a PEM file with the server's certificate, its own first, then those between it and the root");
+    throw Error("HTTP_BAD_CERTIFICATE", "cannot use the certificate " + certificate + ": " + error.message(),
+                "give a PEM file with the server's certificate first, then the intermediate certificates");
   }
   tls->context.use_private_key_file(key, asio::ssl::context::pem, error);
   if (error) {
-    throw Error("cannot use the key " + key + " with the certificate " + certificate + ": " + error.message(),
-                "give the PEM file with the private key of that certificate, without a passphrase");
+    throw Error("HTTP_BAD_CERTIFICATE",
+                "cannot use the key " + key + " with the certificate " + certificate + ": " + error.message(),
+                "give a PEM file with the private key of that certificate, without a passphrase");
   }
   return tls;
 }
@@ -95,7 +96,7 @@ std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions&
   error_code error;
   if (authority.empty()) {
     tls->context.set_default_verify_paths(error);
-    if (error) return std::unexpected("cannot read the certificates the system trusts: " + error.message());
+    if (error) return std::unexpected("cannot read the system's trusted certificates: " + error.message());
   } else {
     tls->context.load_verify_file(authority, error);
     if (error) return std::unexpected("cannot read certificates from " + authority + ": " + error.message());
@@ -103,12 +104,12 @@ std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions&
   return tls;
 }
 
-bool spoke_http(const error_code& failure) {
+bool peer_sent_http(const error_code& failure) {
   return failure.category() == asio::error::get_ssl_category() &&
          ERR_GET_REASON(static_cast<unsigned long>(failure.value())) == SSL_R_HTTP_REQUEST;
 }
 
-bool has_no_tls(const error_code& failure) {
+bool peer_sent_no_tls(const error_code& failure) {
   return failure.category() == asio::error::get_ssl_category() &&
          ERR_GET_REASON(static_cast<unsigned long>(failure.value())) == SSL_R_WRONG_VERSION_NUMBER;
 }
@@ -124,7 +125,7 @@ std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls) 
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host) {
   const bool by_name = !tls->shared;
   auto pipe = std::make_unique<TlsPipe>(std::move(socket), std::move(tls), asio::ssl::stream_base::client);
-  if (by_name) pipe->expect(host);
+  if (by_name) pipe->verify_host(host);
   return pipe;
 }
 

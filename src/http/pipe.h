@@ -1,5 +1,5 @@
-// The bytes of one connection, plain or through TLS: the same calls for server and client. Asio's types stop here and
-// in the files that include this one.
+// Inside http/: the byte stream of one connection, plain or TLS, with the same interface for server and client. Only
+// this file and those that include it see Asio's types.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -18,8 +18,9 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// One read and one write may be under way at once; all calls and callbacks belong to the socket's executor. Callbacks
-// never come inside the call, and after the socket is closed they come with an error. The pipe must outlive them.
+// One read and one write may be pending at the same time. All calls and callbacks run on the socket's executor. A
+// callback never runs inside the call that registers it; when the socket is closed, pending callbacks run with an
+// error. The pipe must outlive its callbacks.
 class Pipe {
  public:
   using Done = std::function<void(const error_code&, size_t)>;
@@ -28,25 +29,27 @@ class Pipe {
   virtual void read_some(asio::mutable_buffer into, Done done) = 0;
   virtual void write_some(asio::const_buffer from, Done done) = 0;
   virtual tcp::socket& socket() = 0;
-  virtual std::string distrust() const { return ""; }  // after a failed handshake: what is wrong with the certificate
+  virtual std::string certificate_error() const { return ""; }  // after a failed handshake
 };
 
-// Keys and what is trusted; one for all connections.
+// The keys of a server or client, and the certificates it trusts. All connections share one.
 struct Tls;
-std::shared_ptr<Tls> server_tls(const ServerOptions& options);  // null: none was asked for; throws Error
+// Null if the options ask for no TLS. Throws Error (HTTP_BAD_CERTIFICATE).
+std::shared_ptr<Tls> server_tls(const ServerOptions& options);
 std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions& options);
 
 std::unique_ptr<Pipe> plain_pipe(tcp::socket socket);
 std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls);
-// The certificate must be for `host`, a name or an IP address, unless a shared secret says who is trusted.
+// The server's certificate must be for `host`, a name or an IP address. With a shared secret the secret decides
+// instead.
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host);
 
-// What a failed handshake shows of the other end.
-bool spoke_http(const error_code& failure);  // a client: it began with a request, in clear
-bool has_no_tls(const error_code& failure);  // a server: what it answered with is not TLS
+// Why a handshake failed.
+bool peer_sent_http(const error_code& failure);    // the client sent a plain HTTP request
+bool peer_sent_no_tls(const error_code& failure);  // the server's answer is not TLS
 
-// A number of seconds as a wait that can not overflow; not a number is no wait at all.
-inline std::chrono::steady_clock::duration wait_of(double seconds) {
+// Seconds as a duration that cannot overflow. A negative number or NaN becomes 0.
+inline std::chrono::steady_clock::duration to_duration(double seconds) {
   constexpr double kLongest = 1e8;  // three years
   const double bounded = seconds > 0 ? (seconds < kLongest ? seconds : kLongest) : 0;
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(bounded));

@@ -1,4 +1,4 @@
-// For tests: connections that send any bytes and read what comes, with a bound on every wait.
+// For tests: sockets that send and receive raw bytes, with a limit on every wait.
 #pragma once
 
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 
 namespace sinew::http {
 
-constexpr double kPatience = 20;  // seconds: far more than anything here takes
+constexpr double kPatience = 20;  // seconds; far more than any test needs
 
 class RawConnection {
  public:
@@ -24,7 +24,7 @@ class RawConnection {
       : descriptor_(std::exchange(other.descriptor_, -1)), read_(std::move(other.read_)) {}
   ~RawConnection() { leave(); }
 
-  // False: the other side closed meanwhile.
+  // False: the other side has closed the connection.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -39,7 +39,7 @@ class RawConnection {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }
 
-  // The next whole message with its header, which must say its length. Empty: none came.
+  // The next complete message with its header, which must give the length. Empty: the other side closed first.
   std::string message() {
     size_t end = 0;
     while ((end = read_.find("\r\n\r\n")) == std::string::npos) {
@@ -52,11 +52,12 @@ class RawConnection {
     }
     std::string text = read_.substr(0, end + 4 + size);
     read_.erase(0, text.size());
-    if (read_.empty()) read_.shrink_to_fit();  // tests that measure the server's memory are in this process, too
+    if (read_.empty())
+      read_.shrink_to_fit();  // some tests measure the memory of this process, which includes the server
     return text;
   }
 
-  // All there is until the other side closes.
+  // Everything until the other side closes.
   std::string rest() {
     while (read_more()) continue;
     return std::exchange(read_, "");
@@ -100,7 +101,7 @@ class RawClient : public RawConnection {
   }
 };
 
-// A server that does what a test says, however wrong.
+// A listening socket. The test decides what it answers, valid or not.
 class RawListener {
  public:
   RawListener() : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -116,10 +117,10 @@ class RawListener {
 
   RawConnection accept() {
     pollfd waiting{descriptor_, POLLIN, 0};
-    EXPECT_EQ(::poll(&waiting, 1, static_cast<int>(kPatience * 1000)), 1) << "nobody connected";
+    EXPECT_EQ(::poll(&waiting, 1, static_cast<int>(kPatience * 1000)), 1) << "no client connected";
     return RawConnection(::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
   }
-  bool someone_waits() {
+  bool has_client() {
     pollfd waiting{descriptor_, POLLIN, 0};
     return ::poll(&waiting, 1, 0) == 1;
   }
@@ -139,7 +140,7 @@ inline std::string body_of(const std::string& message) {
   return end == std::string::npos ? "" : message.substr(end + 4);
 }
 
-// Waits, by looking often, until `condition` holds; false: it never did.
+// Polls `condition` until it holds. False: it did not hold within kPatience.
 template <typename Condition>
 bool eventually(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatience);

@@ -12,31 +12,32 @@
 namespace sinew::http {
 namespace {
 
-constexpr auto kAcceptAgain = std::chrono::milliseconds(50);  // after the kernel had no descriptor left
+constexpr auto kAcceptAgain = std::chrono::milliseconds(50);  // after accept failed, usually for lack of descriptors
 
-void judge(const ServerOptions& options) {
+void validate(const ServerOptions& options) {
+  constexpr ErrorCode kBadOptions = "HTTP_BAD_OPTIONS";
   if (options.certificate.empty() != options.key.empty()) {
-    throw Error("a server needs both a certificate and a key, or none of them", "give the other one too");
+    throw Error(kBadOptions, "a server needs both a certificate and a key, or neither", "give the missing file");
   }
   if (!options.shared_secret.empty() && !options.certificate.empty()) {
-    throw Error("a server has TLS by a certificate or by a shared secret, not by both", "leave one of them out");
+    throw Error(kBadOptions, "a server has either a certificate or a shared secret, not both", "leave one of them out");
   }
-  if (options.threads < 1) throw Error("a server needs at least one thread", "give threads: 1");
+  if (options.threads < 1) throw Error(kBadOptions, "a server needs at least one thread", "set threads to 1");
   if (!(options.idle_seconds > 0) || !(options.read_seconds > 0) || !(options.answer_seconds > 0)) {
-    throw Error("a server's time limits must be greater than 0", "leave them out to have the defaults");
+    throw Error(kBadOptions, "a server's time limits must be greater than 0", "leave them out to use the defaults");
   }
 }
 
 }  // namespace
 
 struct Server::State {
-  State(const ServerOptions& options, Handler handler, Gate gate)
+  State(const ServerOptions& options, Handler handler, Admission admission)
       : service(std::make_shared<Service>()),
         acceptor(asio::make_strand(*service->context)),
-        again(acceptor.get_executor()) {
+        retry_timer(acceptor.get_executor()) {
     service->options = options;
     service->handler = std::move(handler);
-    service->gate = std::move(gate);
+    service->admission = std::move(admission);
     tls = server_tls(options);
     listen();
     accept();
@@ -44,7 +45,7 @@ struct Server::State {
       for (int i = 0; i < options.threads; ++i) threads.emplace_back([this] { run(); });
     } catch (const std::system_error& error) {
       stop();
-      throw Error(std::string("cannot start a thread of the server: ") + error.what(),
+      throw Error("HTTP_NO_THREAD", std::string("cannot start a thread of the server: ") + error.what(),
                   "allow more threads (ulimit -u)");
     }
   }
@@ -56,8 +57,9 @@ struct Server::State {
     error_code error;
     const auto address = asio::ip::make_address(options.address, error);
     if (error) {
-      throw Error("cannot listen on " + where + ": '" + options.address + "' is no IP address",
-                  "give an address of this machine, such as 127.0.0.1 or 0.0.0.0 for all of them");
+      throw Error("HTTP_CANNOT_LISTEN",
+                  "cannot listen on " + where + ": '" + options.address + "' is not an IP address",
+                  "give an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all its addresses");
     }
     const tcp::endpoint endpoint(address, options.port);
     acceptor.open(endpoint.protocol(), error);
@@ -66,7 +68,7 @@ struct Server::State {
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (!error) bound = acceptor.local_endpoint(error);
     if (error) {
-      throw Error("cannot listen on " + where + ": " + error.message(),
+      throw Error("HTTP_CANNOT_LISTEN", "cannot listen on " + where + ": " + error.message(),
                   "choose another port, or 0 for a free one, and an address of this machine");
     }
   }
@@ -77,7 +79,7 @@ struct Server::State {
         service->context->run();
         return;
       } catch (const std::exception&) {
-        // Out of memory: the connection it happened to is closed by what it left behind; the others go on.
+        // Out of memory. The connection that was being served ends at its deadline; the others continue.
       }
     }
   }
@@ -86,17 +88,17 @@ struct Server::State {
     acceptor.async_accept(asio::make_strand(*service->context), [this](const error_code& error, tcp::socket socket) {
       if (!acceptor.is_open()) return;
       if (!error) {
-        admit(std::move(socket));
+        start_connection(std::move(socket));
         return accept();
       }
-      again.expires_after(kAcceptAgain);
-      again.async_wait([this](const error_code&) {
+      retry_timer.expires_after(kAcceptAgain);
+      retry_timer.async_wait([this](const error_code&) {
         if (acceptor.is_open()) accept();
       });
     });
   }
 
-  void admit(tcp::socket socket) try {
+  void start_connection(tcp::socket socket) try {
     if (service->count() >= service->options.max_connections) return;
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
@@ -104,31 +106,31 @@ struct Server::State {
     const auto connection = std::make_shared<Connection>(std::move(pipe), service);
     asio::post(connection->executor(), [connection] { connection->start(); });
   } catch (const std::exception&) {
-    // No memory for one more connection: it is closed, as one above the limit is.
+    // Out of memory. The socket closes, like one above the limit of connections.
   }
 
   void stop() {
     asio::post(acceptor.get_executor(), [this] {
       error_code ignored;
       acceptor.close(ignored);
-      again.cancel();
-      // Now nobody is admitted any more. An answer given before this was posted before this.
+      retry_timer.cancel();
+      // No connection starts from now on. Answers that were given before are already posted, so they precede finish().
       for (const auto& connection : service->all()) {
         asio::post(connection->executor(), [connection] { connection->finish(); });
       }
     });
     {
       std::unique_lock lock(service->mutex);
-      service->left.wait_for(lock, wait_of(service->options.farewell_seconds),
-                             [this] { return service->connections.empty(); });
+      service->closed.wait_for(lock, to_duration(service->options.shutdown_grace_seconds),
+                               [this] { return service->connections.empty(); });
     }
     service->context->stop();
     for (std::thread& thread : threads) thread.join();
-    // Nobody runs anything any more. What is still open is closed, and what that sets free comes to its end here.
+    // No thread runs the context any more. Close the remaining connections and run their last callbacks here.
     for (const auto& connection : service->all()) connection->close();
     error_code ignored;
     acceptor.close(ignored);
-    again.cancel();
+    retry_timer.cancel();
     service->context->restart();
     service->context->poll();
   }
@@ -136,18 +138,18 @@ struct Server::State {
   std::shared_ptr<Service> service;
   std::shared_ptr<Tls> tls;
   tcp::acceptor acceptor;
-  asio::steady_timer again;
+  asio::steady_timer retry_timer;
   tcp::endpoint bound;
   std::vector<std::thread> threads;
 };
 
-Server::Server(const ServerOptions& options, Handler handler, Gate gate) {
-  judge(options);
-  state_ = std::make_unique<State>(options, std::move(handler), std::move(gate));
+Server::Server(const ServerOptions& options, Handler handler, Admission admission) {
+  validate(options);
+  state_ = std::make_unique<State>(options, std::move(handler), std::move(admission));
 }
 
-size_t room_for_connections(size_t wanted) {
-  constexpr rlim_t kOthers = 256;  // files, databases, the process's own
+size_t connection_limit(size_t wanted) {
+  constexpr rlim_t kOthers = 256;  // descriptors for files and databases
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::min<size_t>(wanted, 512);
   const rlim_t needed = wanted + kOthers;

@@ -1,4 +1,4 @@
-// Bodies that pass through in pieces: what a source gives, what a sink takes, and who stops whom.
+// Bodies that pass through in pieces: sources, sinks, and how a slow or absent peer stops them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ std::string random_bytes(uint64_t seed, size_t size) {
   return {reinterpret_cast<const char*>(words.data()), size};
 }
 
-// A file that is gone with it.
+// A temporary file.
 struct TemporaryFile {
   explicit TemporaryFile(const std::string& bytes) {
     char name[] = "/tmp/sinew-http-XXXXXX";
@@ -34,11 +34,11 @@ struct TemporaryFile {
   std::string path;
 };
 
-// A source the test feeds by hand.
+// A source that the test feeds by hand.
 class Tap {
  public:
   Source source() {
-    return [this](Give give) {
+    return [this](Write give) {
       const std::lock_guard lock(mutex_);
       waiting_ = std::move(give);
       ++asked;
@@ -62,7 +62,7 @@ class Tap {
 
  private:
   std::mutex mutex_;
-  Give waiting_;
+  Write waiting_;
 };
 
 Handler streaming(Tap& tap, std::optional<uint64_t> bytes = {}) {
@@ -113,7 +113,8 @@ TEST(Stream, ABodyOfALengthThatIsNotKeptIsBrokenOff) {
   ASSERT_TRUE(tap.give("abc"));
   ASSERT_TRUE(eventually([&] { return tap.waits(); }));
   tap.drop();
-  EXPECT_EQ(body_of(client.rest()), "3\r\nabc\r\n");  // no last chunk: the client sees that this is not all
+  EXPECT_EQ(body_of(client.rest()),
+            "3\r\nabc\r\n");  // without a last chunk the client sees that the body is incomplete
 }
 
 TEST(Stream, WhoTakesNothingIsSentNothingMore) {
@@ -121,7 +122,7 @@ TEST(Stream, WhoTakesNothingIsSentNothingMore) {
   options.read_seconds = 0.3;
   std::atomic<uint64_t> given = 0;
   Server server(options, [&](const Request&, const Answer& answer) {
-    answer({200, "", "text/plain", {}, [&](const Give& give) {
+    answer({200, "", "text/plain", {}, [&](const Write& give) {
               given += 1 << 20;
               give(std::string(1 << 20, 'x'));
             }});
@@ -130,7 +131,7 @@ TEST(Stream, WhoTakesNothingIsSentNothingMore) {
   client.send(get("/"));
   ASSERT_TRUE(eventually([&] { return given > 0; }));
   uint64_t before = 0;
-  ASSERT_TRUE(eventually([&] {  // a socket's buffers are full, then the deadline closes it
+  ASSERT_TRUE(eventually([&] {  // the socket's buffers are full, then the deadline closes the connection
     const bool still = given == before;
     before = given;
     ::usleep(400'000);
@@ -143,7 +144,7 @@ TEST(Stream, AClientThatLeavesTakesItsSourceWithIt) {
   auto alive = std::make_shared<int>(0);
   Tap tap;
   Server server({}, [&](const Request&, const Answer& answer) {
-    answer({200, "", "text/event-stream", {}, [alive, source = tap.source()](Give give) { source(std::move(give)); }});
+    answer({200, "", "text/event-stream", {}, [alive, source = tap.source()](Write give) { source(std::move(give)); }});
   });
   {
     RawClient client(server.port());
@@ -171,7 +172,7 @@ TEST(Stream, AServerThatEndsBeforeTheFirstPieceSaysWhatThereIsInstead) {
     Tap tap;
     auto server = std::make_unique<Server>(ServerOptions{}, [&](const Request&, const Answer& answer) {
       Response response{200, "", "text/plain", {}, tap.source()};
-      response.if_ended = "nothing";
+      response.body_at_shutdown = "nothing";
       answer(response);
     });
     RawClient client(server->port());
@@ -228,7 +229,7 @@ TEST(File, IsSentWholeOrInParts) {
   EXPECT_EQ(ask("Range: bytes=0-0\r\nIf-Range: \"old\"\r\n").substr(9, 3), "200");
 }
 
-// Counts, and says no at a byte.
+// Counts the bytes, and refuses at a given byte.
 class Counter final : public Sink {
  public:
   explicit Counter(std::atomic<int>& alive, size_t most) : alive_(alive), most_(most) { ++alive_; }
@@ -247,16 +248,16 @@ class Counter final : public Sink {
 
 struct Uploads {
   std::atomic<int> alive = 0, handled = 0;
-  Gate gate = [this](const Request& header) {
-    Intake intake;
+  Admission admission = [this](const Request& header) {
+    Decision decision;
     static const std::set<std::string> lists{"id"};
-    intake.repeatable = &lists;
-    if (header.path == "/no") intake.refusal = Response{401, "who are you?", "text/plain"};
+    decision.repeatable = &lists;
+    if (header.path == "/no") decision.refusal = Response{401, "who are you?", "text/plain"};
     if (header.path.starts_with("/up")) {
-      intake.max_body_bytes = 100 << 20;
-      intake.sink = std::make_shared<Counter>(alive, header.path == "/up/full" ? 1 << 20 : SIZE_MAX);
+      decision.max_body_bytes = 100 << 20;
+      decision.sink = std::make_shared<Counter>(alive, header.path == "/up/full" ? 1 << 20 : SIZE_MAX);
     }
-    return intake;
+    return decision;
   };
   Handler handler = [this](const Request& request, const Answer& answer) {
     ++handled;
@@ -274,7 +275,7 @@ std::string put(const std::string& path, size_t size) {
 
 TEST(Upload, GoesThroughASinkWhateverTheLimitOfOthers) {
   Uploads uploads;
-  Server server({}, uploads.handler, uploads.gate);
+  Server server({}, uploads.handler, uploads.admission);
   RawClient client(server.port());
   const std::string piece(1 << 20, 'p');
   client.send(put("/up", 30 << 20));
@@ -287,17 +288,17 @@ TEST(Upload, GoesThroughASinkWhateverTheLimitOfOthers) {
   EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
 }
 
-// Hashing and syncing a large file takes longer than other answers do.
+// Hashing and syncing a large file takes longer than other requests.
 TEST(Upload, AClientIsToldThatWhatItSentIsStillBeingPutAway) {
   HeldAnswers answers;
   ServerOptions options;
   options.answer_seconds = 0.2;
   Server server(options, answers.handler(), [](const Request& header) {
-    Intake intake;
-    intake.max_body_bytes = 1 << 30;
+    Decision decision;
+    decision.max_body_bytes = 1 << 30;
     static std::atomic<int> alive = 0;
-    if (header.method == "PUT") intake.sink = std::make_shared<Counter>(alive, SIZE_MAX);
-    return intake;
+    if (header.method == "PUT") decision.sink = std::make_shared<Counter>(alive, SIZE_MAX);
+    return decision;
   });
   const std::string working = "HTTP/1.1 100 Continue\r\n\r\n";
   RawClient client(server.port());
@@ -309,17 +310,17 @@ TEST(Upload, AClientIsToldThatWhatItSentIsStillBeingPutAway) {
   do answer = client.message();
   while (answer == working);
   EXPECT_EQ(body_of(answer), "kept") << answer;
-  client.send(put("/hold", 10) + "0123456789");  // in the end all is over, as of others, which are told nothing before
+  client.send(put("/hold", 10) + "0123456789");
   do answer = client.message();
   while (answer == working);
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 504")) << answer;
   client.send(get("/hold"));
-  EXPECT_TRUE(client.message().starts_with("HTTP/1.1 504"));
+  EXPECT_TRUE(client.message().starts_with("HTTP/1.1 504")) << "without a sink there is no 100 Continue before";
 }
 
 TEST(Upload, IsRefusedBeforeItIsSentOrWhenItDoesNotFit) {
   Uploads uploads;
-  Server server({}, uploads.handler, uploads.gate);
+  Server server({}, uploads.handler, uploads.admission);
   for (const auto& [request, status] : std::vector<std::pair<std::string, std::string>>{
            {put("/no", 50 << 20), "401"},
            {"PUT /no HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", "401"},
@@ -341,7 +342,7 @@ TEST(Upload, TheGateKnowsWhoAsks) {
   Uploads uploads;
   Server server({}, uploads.handler, [&](const Request& header) {
     asks = header.peer;
-    return uploads.gate(header);
+    return uploads.admission(header);
   });
   RawClient client(server.port());
   client.send(put("/up", 1) + "x");
@@ -351,7 +352,7 @@ TEST(Upload, TheGateKnowsWhoAsks) {
 
 TEST(Upload, AClientThatLeavesHalfWayIsNoRequest) {
   Uploads uploads;
-  Server server({}, uploads.handler, uploads.gate);
+  Server server({}, uploads.handler, uploads.admission);
   {
     RawClient client(server.port());
     client.send(put("/up", 50 << 20) + std::string(100'000, 'x'));
@@ -363,7 +364,7 @@ TEST(Upload, AClientThatLeavesHalfWayIsNoRequest) {
 
 TEST(Upload, NamesTwiceWhereTheGateAllowsThem) {
   Uploads uploads;
-  Server server({}, uploads.handler, uploads.gate);
+  Server server({}, uploads.handler, uploads.admission);
   RawClient client(server.port());
   client.send(get("/?id=1&id=2&id=%33&x=1"));
   EXPECT_EQ(body_of(client.message()), " id=2 id=3");
@@ -372,12 +373,12 @@ TEST(Upload, NamesTwiceWhereTheGateAllowsThem) {
 }
 
 TEST(Connections, ThousandsThatSayNothingAndSomeThatAsk) {
-  const size_t possible = room_for_connections(20'500);  // both ends are in this process
+  const size_t possible = connection_limit(20'500);  // both ends of each connection are in this process
   const size_t idle = std::min<size_t>(10'000, possible / 2 - 100);
   ServerOptions options;
   options.max_connections = idle + 10;
   Uploads uploads;
-  Server server(options, uploads.handler, uploads.gate);
+  Server server(options, uploads.handler, uploads.admission);
   std::vector<RawClient> silent;
   for (size_t i = 0; i < idle; ++i) silent.emplace_back(server.port());
   for (int i = 0; i < 200; ++i) {

@@ -31,8 +31,8 @@ bool is_ipv6(const std::string& host) {
   return host.find('\0') == std::string::npos && ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
-// Names as DNS and /etc/hosts have them. Digits and dots alone must be a whole IPv4 address: the system's resolver
-// would take "127.1" and "1" for one too.
+// Host names as in DNS and /etc/hosts. A name of digits and dots must be a complete IPv4 address: the system's resolver
+// would also accept "127.1" and "1" as addresses.
 bool is_host_name(const std::string& host) {
   if (host.empty() || host.size() > kLongestHost) return false;
   if (!std::all_of(host.begin(), host.end(),
@@ -73,19 +73,19 @@ std::expected<Url, std::string> parse_url(std::string_view text) {
   text.remove_prefix(url.tls ? 8 : 7);
   if (text.ends_with('/')) text.remove_suffix(1);
   if (text.find_first_of("/?#") != std::string_view::npos) return std::unexpected("has more than a host and a port");
-  if (text.find('@') != std::string_view::npos) return std::unexpected("has a user name in it");
+  if (text.find('@') != std::string_view::npos) return std::unexpected("contains a user name");
 
   size_t end = text.find(':');
   if (text.starts_with('[')) {
     const size_t bracket = text.find(']');
     if (bracket == std::string_view::npos) return std::unexpected("has a '[' without a ']'");
     url.host = text.substr(1, bracket - 1);
-    if (!is_ipv6(url.host)) return std::unexpected("has no IPv6 address between its brackets");
+    if (!is_ipv6(url.host)) return std::unexpected("has no valid IPv6 address between its brackets");
     end = bracket + 1;
   } else {
     url.host = text.substr(0, end);
     if (url.host.empty()) return std::unexpected("has no host");
-    if (!is_host_name(url.host)) return std::unexpected("has a host that is no name and no address");
+    if (!is_host_name(url.host)) return std::unexpected("has an invalid host");
   }
   const std::string_view rest = text.substr(std::min(end, text.size()));
   url.port = url.tls ? 443 : 80;
@@ -97,11 +97,11 @@ std::expected<Url, std::string> parse_url(std::string_view text) {
   return url;
 }
 
-std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank) {
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
   std::string decoded;
   decoded.reserve(text.size());
   for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '+' && plus_is_blank) {
+    if (text[at] == '+' && plus_is_space) {
       decoded += ' ';
     } else if (text[at] != '%') {
       decoded += text[at];
@@ -122,19 +122,19 @@ bool is_sendable_target(std::string_view text) {
 }
 
 std::expected<Target, std::string> parse_target(std::string_view text) {
-  // A request to a proxy names the server too; servers must understand that form.
+  // A request to a proxy contains the server's name. Servers must accept that form too.
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!text.starts_with(scheme)) continue;
     text.remove_prefix(scheme.size());
     text.remove_prefix(std::min(text.find('/'), text.size()));
   }
   if (text != "*" && !text.starts_with('/')) return std::unexpected("the target does not begin with '/'");
-  if (text.find('#') != std::string_view::npos) return std::unexpected("the target has a '#' in it");
+  if (text.find('#') != std::string_view::npos) return std::unexpected("the target contains a '#'");
 
   const size_t mark = text.find('?');
   auto path = percent_decode(text.substr(0, mark), false);
   if (!path) return std::unexpected("the path has a '%' without two hexadecimal digits");
-  if (path->find('\0') != std::string::npos) return std::unexpected("the path has a zero byte in it");
+  if (path->find('\0') != std::string::npos) return std::unexpected("the path contains a zero byte");
   Target target{std::move(*path), {}, {}};
   std::string_view rest = mark == std::string_view::npos ? std::string_view() : text.substr(mark + 1);
   while (!rest.empty()) {

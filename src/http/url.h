@@ -1,4 +1,4 @@
-// The text of addresses: where a client connects to, and what of a server a request is for. Pure; takes any bytes.
+// Inside http/: URLs and request targets as text. Pure; accepts any bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@ namespace sinew::http {
 
 struct Url {
   bool tls = false;
-  std::string host;  // an IPv6 address stands without its brackets
+  std::string host;  // an IPv6 address without its brackets
   uint16_t port = 0;
 };
 
-// "http://host:port" or "https://…", nothing behind it but one "/". Without a port the scheme's own. The error is the
-// end of a sentence: "has no host".
+// Parses "http://host:port" or "https://…"; only a single "/" may follow. Without a port the scheme's default applies.
+// The error is the end of a sentence: "has no host".
 std::expected<Url, std::string> parse_url(std::string_view text);
 
-// "127.0.0.1:80", "[::1]:80": as it stands in a URL, a Host header and messages.
+// "127.0.0.1:80" or "[::1]:80": host and port as URLs, Host headers and messages show them.
 std::string authority(std::string_view host, uint16_t port);
 bool is_ip_address(const std::string& host);
 
 struct Target {
   std::string path;                                               // begins with '/', or is "*"
   std::map<std::string, std::string> query;                       // a name without '=' has an empty value
-  std::map<std::string, std::vector<std::string>> repeated = {};  // further values of a name given more than once
+  std::map<std::string, std::vector<std::string>> repeated = {};  // the second and later values of a repeated name
 };
 
-// What stands between method and version. A broken %-sequence and a zero byte in the path are errors, not guesses.
+// Parses the text between method and version. An invalid percent sequence and a zero byte in the path are errors.
 std::expected<Target, std::string> parse_target(std::string_view text);
 
-// None: a '%' without two hexadecimal digits behind it.
-std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank);
+// nullopt: a '%' is not followed by two hexadecimal digits.
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space);
 
-// Safe to put on the wire between "GET " and " HTTP/1.1".
+// Whether the text can stand between "GET " and " HTTP/1.1".
 bool is_sendable_target(std::string_view text);
 
 }  // namespace sinew::http

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "http/judge.h"
+#include "http/invariants.h"
 #include "http/mutations.h"
 
 namespace sinew::http {
@@ -100,8 +100,8 @@ TEST(AnyText, IsReadOrRefused) {
   for (uint64_t seed = 0; seed < 20'000; ++seed) {
     RandomStream random(random_key({seed, 3}));
     const std::string text = mutated(samples[random.below(std::size(samples))], random);
-    judge_url(text);
-    judge_target(text);
+    check_url(text);
+    check_target(text);
   }
 }
 

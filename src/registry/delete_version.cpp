@@ -25,7 +25,7 @@ void judge(store::Store& store, const std::string& model, int64_t version) {
 }  // namespace
 
 std::vector<store::Change> deletion_of(store::Store& store, const store::Subject& version) {
-  std::vector<store::Change> changes = {store::Amend{version, {}, {}, true}};
+  std::vector<store::Change> changes = {store::Update{version, {}, {}, true}};
   for (const store::Attachment& file : store.attachments(version)) changes.push_back(store::Detach{version, file.path});
   return changes;
 }

@@ -77,8 +77,8 @@ void forget_gone(store::Store& store, Artifacts& artifacts, Lease& lease) {
     }
     gone.clear();
   };
-  for (const store::Content& content : store.loose_contents()) {
-    if (!artifacts.has(content.digest)) gone.emplace_back(store::Forget{content.digest});
+  for (const store::Content& content : store.unreferenced_contents()) {
+    if (!artifacts.has(content.digest)) gone.emplace_back(store::ForgetContent{content.digest});
     if (gone.size() == kAtOnce) write();
   }
   if (!gone.empty()) write();

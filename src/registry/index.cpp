@@ -156,7 +156,7 @@ struct Index::State {
     const auto record = store.find({Kind::kRun, run.id});
     if (!record || !record->hidden) {  // if a user hid it, it stays hidden even if its directory comes back
       run.reading.gone = true;
-      lease.write({store::Amend{{Kind::kRun, run.id}, {}, {}, true},
+      lease.write({store::Update{{Kind::kRun, run.id}, {}, {}, true},
                    store::SetNote{progress_note_of(run.id), to_note(run.reading)}});
       ++report.hidden;
     }

@@ -113,7 +113,7 @@ TEST_F(Beside, ARenamedExperimentKeepsItsJob) {
   run("mnist/first");
   pass();
   const std::string experiment = record("mnist/first").parent;
-  ASSERT_TRUE(store.write(store::Amend{{Kind::kExperiment, experiment}, "digits"}));
+  ASSERT_TRUE(store.write(store::Update{{Kind::kExperiment, experiment}, "digits"}));
   run("mnist/second");
   const PassReport report = pass_anew();
   EXPECT_TRUE(report.problems.empty()) << report.problems[0];
@@ -128,7 +128,7 @@ TEST_F(Beside, WhatOthersWroteIntoABodyStays) {
   json changed = body("a/one");
   EXPECT_TRUE(changed.contains("problems"));
   changed["dataset_inputs"] = {{{"name", "mnist"}}};
-  ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, changed.dump()}));
+  ASSERT_TRUE(store.write(store::Update{record("a/one").subject, {}, changed.dump()}));
   write_file(one.directory() + "/environment.json", "{\"cpu\":\"test\"}");
   one.end("done");
   pass();
@@ -142,7 +142,7 @@ TEST_F(Beside, ABodyThatIsNoObjectIsWrittenAnew) {
   FakeRun& one = run("a/one");
   pass();
   for (const char* broken : {"", "[1]", "{", "null", "\"x\""}) {
-    ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, broken}));
+    ASSERT_TRUE(store.write(store::Update{record("a/one").subject, {}, broken}));
     one.grow(1);
     EXPECT_TRUE(pass().problems.empty());
     EXPECT_EQ(body("a/one").value("directory", ""), "a/one") << broken;
@@ -160,7 +160,7 @@ TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
       const auto events = store.events({.after = 0, .limit = 100'000, .subject = subject});
       json changed = json::parse(store.find(subject)->body);
       changed["dataset_inputs"].push_back(entry);
-      store::Batch batch{{store::Amend{subject, {}, changed.dump()}}};
+      store::Batch batch{{store::Update{subject, {}, changed.dump()}}};
       batch.unchanged = {{subject, events.back().seq}};
       if (store.write(batch)) ++entry;
     }
@@ -177,7 +177,7 @@ TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
 TEST_F(Beside, ARunThatAPersonDeletedStaysDeleted) {
   FakeRun& one = run("a/one");
   pass();
-  ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, {}, true}));
+  ASSERT_TRUE(store.write(store::Update{record("a/one").subject, {}, {}, true}));
   one.grow(1);
   pass();
   EXPECT_TRUE(record("a/one").hidden);
@@ -191,7 +191,7 @@ TEST_F(Beside, ARunThatAPersonDeletedStaysDeleted) {
   std::filesystem::rename(folder / "away", one.directory());
   pass();
   EXPECT_TRUE(record("a/one").hidden);
-  ASSERT_TRUE(store.write(store::Amend{record("a/one").subject, {}, {}, false}));  // and restored
+  ASSERT_TRUE(store.write(store::Update{record("a/one").subject, {}, {}, false}));  // and restored
   pass_anew();
   EXPECT_FALSE(record("a/one").hidden);
 }
@@ -209,7 +209,7 @@ TEST_F(Beside, ARunWhoseDirectoryComesBackComesBack) {
     std::filesystem::rename(folder / "away", one.directory());
     anew ? pass_anew() : pass();
     EXPECT_FALSE(record(path).hidden);
-    ASSERT_TRUE(store.write(store::Amend{record(path).subject, {}, {}, true}));  // deleted after it came back
+    ASSERT_TRUE(store.write(store::Update{record(path).subject, {}, {}, true}));  // deleted after it came back
     append_file(one.directory() + "/log.jsonl", "{}\n");
     pass_anew();
     EXPECT_TRUE(record(path).hidden);

@@ -78,16 +78,18 @@ void move(const RunFiles& files, const store::Record& record, int64_t resumes, s
   const RunStatus status = status_of(files);
   RunState state = record.state;
   for (int64_t attempt = record.attempt; attempt <= resumes; ++attempt) {
-    if (!store::is_over(state)) changes.push_back(store::Move{record.subject.id, RunState::kFailed, kDied, false, 0});
-    changes.push_back(store::Move{record.subject.id, RunState::kRunning, "it was resumed", true, 0});
+    if (!store::is_over(state))
+      changes.push_back(store::SetRunState{record.subject.id, RunState::kFailed, kDied, false, 0});
+    changes.push_back(store::SetRunState{record.subject.id, RunState::kRunning, "it was resumed", true, 0});
     state = RunState::kRunning;
   }
   if (state == status.state) return;
   // The record has ended but the lock is held: the process is about to write to the log that it resumes.
   if (store::is_over(state) && !files.outcome) return;
   if (store::is_over(state))  // the directory was copied here file by file, and the report came last
-    changes.push_back(store::Move{record.subject.id, RunState::kRunning, "its report shows another end", true, 0});
-  changes.push_back(store::Move{record.subject.id, status.state, status.why, false, status.ended_ms});
+    changes.push_back(
+        store::SetRunState{record.subject.id, RunState::kRunning, "its report shows another end", true, 0});
+  changes.push_back(store::SetRunState{record.subject.id, status.state, status.why, false, status.ended_ms});
 }
 
 }  // namespace
@@ -119,7 +121,7 @@ store::Create creation_of(const RunFiles& files, const std::string& experiment) 
 
 std::vector<store::Change> changes_of(const RunFiles& files, const store::Record& record, int64_t resumes, bool gone) {
   std::vector<store::Change> changes;
-  store::Amend amend{record.subject, {}, {}, {}};
+  store::Update amend{record.subject, {}, {}, {}};
   if (const std::string body = body_of(files, record.body); body != record.body) amend.body = body;
   if (record.hidden && gone) amend.hidden = false;
   if (amend.body || amend.hidden) changes.push_back(std::move(amend));

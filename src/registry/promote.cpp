@@ -40,7 +40,7 @@ Seen newest_of(store::Store& store, const std::string& model) {
 
 // Returns false if the model or its versions have changed since `seen`.
 bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Promotion& to,
-                const Seen& seen, const std::vector<store::Held>& held) {
+                const Seen& seen, const std::vector<store::HeldLease>& held) {
   store::Batch batch;
   batch.held = held;
   batch.changes.push_back(store::SetAlias{model, alias, to.to, to.from});
@@ -57,7 +57,7 @@ bool move_alias(store::Store& store, const std::string& model, const std::string
 // Calls `decide` with the current alias, and moves the alias accordingly. Decides again if the model changes meanwhile.
 template <typename Decide>
 Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias,
-                          const std::vector<store::Held>& held, Decide decide) {
+                          const std::vector<store::HeldLease>& held, Decide decide) {
   Promotion promotion;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     const Seen seen = newest_of(store, model);
@@ -76,7 +76,7 @@ Promotion move_as_decided(store::Store& store, const std::string& model, const s
 }  // namespace
 
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const PromotionRules& rules,
-                  const std::string& alias, bool force, const std::vector<store::Held>& held) {
+                  const std::string& alias, bool force, const std::vector<store::HeldLease>& held) {
   return move_as_decided(store, model, alias, held, [&](const store::Alias& stands) {
     Promotion promotion;
     promotion.to = version;
@@ -93,7 +93,7 @@ Promotion promote(store::Store& store, const std::string& model, int64_t version
 }
 
 Promotion rollback(store::Store& store, const std::string& model, const std::string& alias,
-                   const std::vector<store::Held>& held) {
+                   const std::vector<store::HeldLease>& held) {
   return move_as_decided(store, model, alias, held, [&](const store::Alias& stands) {
     Promotion promotion;
     promotion.to = stands.previous;

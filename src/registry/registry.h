@@ -311,10 +311,11 @@ struct Promotion {
 // "sinew.decision.<alias>". The store refuses this write if anything about the model has changed since the decision;
 // promote then decides again. Throws Error if this process has lost one of the leases in `held`.
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const PromotionRules& rules,
-                  const std::string& alias = kChampion, bool force = false, const std::vector<store::Held>& held = {});
+                  const std::string& alias = kChampion, bool force = false,
+                  const std::vector<store::HeldLease>& held = {});
 // Moves the alias back to its version before the last move.
 Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion,
-                   const std::vector<store::Held>& held = {});
+                   const std::vector<store::HeldLease>& held = {});
 
 // Hides a version and detaches its files; the next garbage collection removes them. The record and its lineage stay.
 // Throws Error if an alias points to the version.

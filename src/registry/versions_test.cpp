@@ -268,7 +268,7 @@ TEST_F(Registry, AChampionThatWasDeletedIsNone) {
   add("job/a", 0.9);
   add("job/b", 0.8);
   EXPECT_TRUE(promote(store, "m", 1, {}).done);
-  ASSERT_TRUE(store.write(store::Amend{{Kind::kVersion, "m", 1}, {}, {}, true}));
+  ASSERT_TRUE(store.write(store::Update{{Kind::kVersion, "m", 1}, {}, {}, true}));
   const Promotion promotion = promote(store, "m", 2, {});
   EXPECT_TRUE(promotion.done) << promotion.decision.why;
   EXPECT_NE(promotion.decision.why.find("no champion yet"), std::string::npos) << promotion.decision.why;
@@ -311,8 +311,8 @@ TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
 
 TEST_F(Registry, AModelThatWasDeletedIsThereAgainWithItsNextVersion) {
   add("job/a", 0.9);
-  ASSERT_TRUE(store.write(store::Amend{{Kind::kVersion, "m", 1}, {}, {}, true}));
-  ASSERT_TRUE(store.write(store::Amend{{Kind::kModel, "m"}, {}, {}, true}));
+  ASSERT_TRUE(store.write(store::Update{{Kind::kVersion, "m", 1}, {}, {}, true}));
+  ASSERT_TRUE(store.write(store::Update{{Kind::kModel, "m"}, {}, {}, true}));
   EXPECT_EQ(add("job/b", 0.8).version, 2);
   EXPECT_FALSE(store.find({Kind::kModel, "m"})->hidden);
   EXPECT_TRUE(store.find({Kind::kVersion, "m", 1})->hidden);
@@ -335,7 +335,7 @@ TEST_F(Registry, WithoutTheLeaseNoAliasMoves) {
   add("job/a", 0.9);
   add("job/b", 0.95);
   const auto first = store.write(store::Acquire{"server", "one", 60});
-  const std::vector<store::Held> mine = {{"server", first->answers.at(0).fence}};
+  const std::vector<store::HeldLease> mine = {{"server", first->answers.at(0).fence}};
   EXPECT_TRUE(promote(store, "m", 1, {}, kChampion, false, mine).done);
   EXPECT_TRUE(promote(store, "m", 2, {}, kChampion, false, mine).done);
   ASSERT_TRUE(store.write(store::Release{"server", mine[0].fence}));

@@ -1,9 +1,9 @@
-// A batch: its conditions, its changes, all or none, and the answers kept under its key.
+// Applies a batch: checks its conditions, applies its changes atomically and keeps the answers under its key.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "store/texts.h"
 #include "store/transaction.h"
+#include "store/validator.h"
 
 namespace sinew::store {
 namespace {
@@ -33,60 +33,85 @@ void keep_receipt(Transaction& transaction, const std::string& key, const Receip
 }
 
 std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& batch) {
-  for (const Held& held : batch.held) {
+  for (const HeldLease& held : batch.held) {
     if (auto lost = lost_lease(transaction, held)) return lost;
   }
   for (const auto& [subject, seq] : batch.unchanged) {
     const int64_t newest = read_newest_event(transaction.database, subject);
     if (newest <= seq) continue;
-    return Refusal{Reason::kConflict, in_words(subject) + " has news: event " + std::to_string(newest) +
-                                          ", and this was decided at " + std::to_string(seq)};
+    return Refusal{Reason::kConflict, in_words(subject) + " has changed: its newest event is " +
+                                          std::to_string(newest) + ", the caller had read up to event " +
+                                          std::to_string(seq)};
   }
   return std::nullopt;
 }
 
+// Remembers where the transaction stands before a batch, and goes back to there if the batch is refused. A single
+// change that is refused has written nothing, so only a batch of several changes needs a savepoint in the database.
+class Savepoint {
+ public:
+  Savepoint(Transaction& transaction, bool in_database)
+      : transaction_(transaction),
+        in_database_(in_database),
+        seq_(transaction.seq),
+        points_(transaction.points.size()),
+        new_series_(transaction.new_series.size()) {
+    if (in_database_) transaction_.database.run("SAVEPOINT batch", {});
+  }
+  void release() {
+    if (in_database_) transaction_.database.run("RELEASE SAVEPOINT batch", {});
+  }
+  void roll_back() {
+    if (in_database_) {
+      transaction_.database.run("ROLLBACK TO SAVEPOINT batch", {});
+      transaction_.database.run("RELEASE SAVEPOINT batch", {});
+      undo_new_series(transaction_, new_series_);
+      transaction_.series.clear();
+    }
+    transaction_.seq = seq_;
+    transaction_.points.resize(points_);
+  }
+  int64_t seq() const { return seq_; }
+
+ private:
+  Transaction& transaction_;
+  const bool in_database_;
+  const int64_t seq_;
+  const size_t points_, new_series_;
+};
+
 }  // namespace
 
 Outcome apply(Transaction& transaction, const Batch& batch) {
-  Database& database = transaction.database;
   if (!batch.key.empty()) {
-    if (const auto objection = TextJudge().id("the batch's key", batch.key).objection())
-      return std::unexpected(*objection);
-    if (auto receipt = receipt_of(database, batch.key)) return std::move(*receipt);
+    if (const auto refusal = Validator().id("the batch's key", batch.key).refusal()) return std::unexpected(*refusal);
+    if (auto receipt = receipt_of(transaction.database, batch.key)) return std::move(*receipt);
   }
   if (const auto broken = broken_condition(transaction, batch)) return std::unexpected(*broken);
-  // Dropping goes through all points: those of the batches before this one are not its to take back.
+  // DropPoints takes the transaction's points out of its list. The points of earlier batches must be in the database
+  // by then, because a rollback of this batch only shortens the list.
   const auto drops = [](const Change& change) { return std::holds_alternative<DropPoints>(change); };
-  if (std::any_of(batch.changes.begin(), batch.changes.end(), drops)) settle_points(transaction);
-  const int64_t seq = transaction.seq;
-  const size_t points = transaction.points.size(), named = transaction.named.size();
-  // A change that is refused has written nothing, so one alone needs no way back.
-  const bool nested = batch.changes.size() > 1;
-  if (nested) database.run("SAVEPOINT batch", {});
+  if (std::any_of(batch.changes.begin(), batch.changes.end(), drops)) flush_points(transaction);
+  const size_t count = batch.changes.size();
+  Savepoint savepoint(transaction, count > 1);
   Receipt receipt;
-  receipt.answers.reserve(batch.changes.size());
+  receipt.answers.reserve(count);
   for (const Change& change : batch.changes) {
     const Applied applied = std::visit([&](const auto& one) { return apply(transaction, one); }, change);
     if (applied) {
       receipt.answers.push_back(*applied);
       continue;
     }
-    if (nested) {
-      database.run("ROLLBACK TO SAVEPOINT batch", {});
-      database.run("RELEASE SAVEPOINT batch", {});
-      unname_series(transaction, named);
-      transaction.series.forget();
-    }
-    transaction.seq = seq;
-    transaction.points.resize(points);
+    savepoint.roll_back();
     Refusal refusal = applied.error();
-    if (nested)
-      refusal.why = "change " + std::to_string(receipt.answers.size() + 1) + " of " +
-                    std::to_string(batch.changes.size()) + ": " + refusal.why;
+    if (count > 1) {
+      refusal.why =
+          "change " + std::to_string(receipt.answers.size() + 1) + " of " + std::to_string(count) + ": " + refusal.why;
+    }
     return std::unexpected(std::move(refusal));
   }
-  if (nested) database.run("RELEASE SAVEPOINT batch", {});
-  if (transaction.seq > seq) receipt.seq = transaction.seq;
+  savepoint.release();
+  if (transaction.seq > savepoint.seq()) receipt.seq = transaction.seq;
   if (!batch.key.empty()) keep_receipt(transaction, batch.key, receipt);
   return receipt;
 }

@@ -1,5 +1,4 @@
-// For tests inside store/: work in a child process, which may be killed, may be somebody else, may have less of the
-// disk.
+// For tests inside store/: work in a child process, which a test can kill, run as another user, or give a smaller disk.
 #pragma once
 
 #include <sys/wait.h>
@@ -11,19 +10,21 @@
 #include <utility>
 
 #include "base/error.h"
+#include "store/postgres_server.h"
 
 namespace sinew::store {
 
-// A forked child of this test. Whatever it says through `say` its parent can read, in order, even when it was killed.
+// A forked child of the test. The parent reads the lines that the child passes to `say`, in order, even after it killed
+// the child.
 class Child {
  public:
   using Say = std::function<void(const std::string& line)>;
-  // An exception becomes the line "error: ...". A child never returns into the test.
+  // An exception in `work` becomes the line "error: ...". The child exits and never returns into the test.
   explicit Child(const std::function<void(const Say&)>& work) {
     int ends[2];
-    if (::pipe(ends) != 0) throw Error("pipe");
+    if (::pipe(ends) != 0) throw TestError("pipe");
     pid_ = ::fork();
-    if (pid_ < 0) throw Error("fork");
+    if (pid_ < 0) throw TestError("fork");
     if (pid_ == 0) {
       ::close(ends[0]);
       const Say say = [&](const std::string& line) {
@@ -33,7 +34,7 @@ class Child {
       try {
         work(say);
       } catch (const Error& error) {
-        say(std::string("error: ") + error.what() + " | " + error.hint);
+        say("error: " + to_string(error) + " | " + error.hint);
       } catch (const std::exception& error) {
         say(std::string("error: ") + error.what());
       }
@@ -52,7 +53,7 @@ class Child {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  // The next line; empty when there is no more.
+  // The next line; empty when the child has ended and all its lines are read.
   std::string line() {
     for (;;) {
       const auto end = rest_.find('\n');

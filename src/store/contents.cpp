@@ -1,8 +1,8 @@
-// What records are made of and from: contents by digest, lineage, notes.
+// Contents by digest and their attachments to records, the lineage between records, and notes.
 #include <nlohmann/json.hpp>
 
-#include "store/texts.h"
 #include "store/transaction.h"
+#include "store/validator.h"
 
 namespace sinew::store {
 namespace {
@@ -10,6 +10,7 @@ namespace {
 using Reason = Refusal::Reason;
 using nlohmann::json;
 
+// The digest of the content at that path; empty if there is none.
 std::string attached(Database& database, const Subject& subject, const std::string& path) {
   std::string digest;
   database.each(
@@ -22,15 +23,14 @@ std::string attached(Database& database, const Subject& subject, const std::stri
 }  // namespace
 
 Applied apply(Transaction& transaction, const Attach& change) {
-  const auto objection = TextJudge()
-                             .id("the path", change.path)
-                             .id("the digest", change.digest)
-                             .that(change.bytes >= 0, "a size is not below 0")
-                             .objection();
-  if (objection) return std::unexpected(*objection);
+  const auto refusal = Validator()
+                           .id("the path", change.path)
+                           .id("the digest", change.digest)
+                           .require(change.bytes >= 0, "the size must not be negative")
+                           .refusal();
+  if (refusal) return std::unexpected(*refusal);
   Database& database = transaction.database;
-  if (record_seq(database, change.subject) == 0)
-    return refused(Reason::kNotFound, "there is no " + in_words(change.subject));
+  if (record_seq(database, change.subject) == 0) return not_found(change.subject);
   if (attached(database, change.subject, change.path) == change.digest) return Answer{0, 0, true};
   database.run("INSERT INTO content(digest, bytes) VALUES (?1, ?2) ON CONFLICT(digest) DO NOTHING",
                {std::string_view(change.digest), change.bytes});
@@ -44,7 +44,7 @@ Applied apply(Transaction& transaction, const Attach& change) {
 }
 
 Applied apply(Transaction& transaction, const Detach& change) {
-  if (const auto objection = TextJudge().id("the path", change.path).objection()) return std::unexpected(*objection);
+  if (const auto refusal = Validator().id("the path", change.path).refusal()) return std::unexpected(*refusal);
   const std::string digest = attached(transaction.database, change.subject, change.path);
   if (digest.empty()) return Answer{0, 0, true};
   transaction.database.run("DELETE FROM attachment WHERE kind = ?1 AND id = ?2 AND number = ?3 AND path = ?4",
@@ -54,9 +54,8 @@ Applied apply(Transaction& transaction, const Detach& change) {
   return Answer{};
 }
 
-Applied apply(Transaction& transaction, const Forget& change) {
-  if (const auto objection = TextJudge().id("the digest", change.digest).objection())
-    return std::unexpected(*objection);
+Applied apply(Transaction& transaction, const ForgetContent& change) {
+  if (const auto refusal = Validator().id("the digest", change.digest).refusal()) return std::unexpected(*refusal);
   Database& database = transaction.database;
   bool known = false, referred = false;
   database.each("SELECT 1 FROM content WHERE digest = ?1", {std::string_view(change.digest)},
@@ -64,18 +63,18 @@ Applied apply(Transaction& transaction, const Forget& change) {
   if (!known) return Answer{0, 0, true};
   database.each("SELECT 1 FROM attachment WHERE digest = ?1 LIMIT 1", {std::string_view(change.digest)},
                 [&](const Row&) { referred = true; });
-  if (referred) return refused(Reason::kConflict, "content " + change.digest + " is referred to");
+  if (referred) return refused(Reason::kConflict, "content " + change.digest + " is still attached to a record");
   database.run("DELETE FROM content WHERE digest = ?1", {std::string_view(change.digest)});
   add_event(transaction, "forget", {Kind::kContent, change.digest}, "");
   return Answer{};
 }
 
 Applied apply(Transaction& transaction, const Link& change) {
-  const auto objection =
-      TextJudge().id("the role", change.role).id("the id", change.from.id).id("the id", change.to.id).objection();
-  if (objection) return std::unexpected(*objection);
+  const auto refusal =
+      Validator().id("the role", change.role).id("the id", change.from.id).id("the id", change.to.id).refusal();
+  if (refusal) return std::unexpected(*refusal);
   Database& database = transaction.database;
-  if (record_seq(database, change.from) == 0) return refused(Reason::kNotFound, "there is no " + in_words(change.from));
+  if (record_seq(database, change.from) == 0) return not_found(change.from);
   const auto from_kind = static_cast<int64_t>(change.from.kind), to_kind = static_cast<int64_t>(change.to.kind);
   bool there = false;
   database.each(
@@ -96,31 +95,31 @@ Applied apply(Transaction& transaction, const Link& change) {
 }
 
 Applied apply(Transaction& transaction, const SetNote& change) {
-  const auto objection = TextJudge().id("the note's name", change.name).body("the note", change.text).objection();
-  if (objection) return std::unexpected(*objection);
+  const auto refusal = Validator().id("the note's name", change.name).body("the note", change.text).refusal();
+  if (refusal) return std::unexpected(*refusal);
   transaction.database.run(
       "INSERT INTO note(name, text) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET text = excluded.text",
       {std::string_view(change.name), std::string_view(change.text)});
   return Answer{};
 }
 
-// Paths of a folder begin with its name and a slash; the character after the slash is the first that none of them has
-// there. So they are a range of the primary key.
-std::vector<Attachment> read_attachments(Database& database, const Subject& subject, const std::string& below) {
+// All paths in a folder begin with the folder's name and '/'. The next character after '/' is '0', so the paths in
+// folder F are exactly the range from "F/" up to "F0", and the primary key's index finds them.
+std::vector<Attachment> read_attachments(Database& database, const Subject& subject, const std::string& folder) {
   static_assert('/' + 1 == '0');
   std::vector<Attachment> found;
   const auto take = [&](const Row& row) {
     found.push_back({std::string(row.text(0)), std::string(row.text(1)), row.integer(2)});
   };
   const auto kind = static_cast<int64_t>(subject.kind);
-  if (below.empty()) {
+  if (folder.empty()) {
     database.each(
         "SELECT path, attachment.digest, bytes FROM attachment JOIN content ON content.digest = attachment.digest "
         "WHERE kind = ?1 AND id = ?2 AND number = ?3 ORDER BY path",
         {kind, std::string_view(subject.id), subject.number}, take);
     return found;
   }
-  const std::string first = below + "/", end = below + "0";
+  const std::string first = folder + "/", end = folder + "0";
   database.each(
       "SELECT path, attachment.digest, bytes FROM attachment JOIN content ON content.digest = attachment.digest "
       "WHERE kind = ?1 AND id = ?2 AND number = ?3 AND path >= ?4 AND path < ?5 ORDER BY path",
@@ -140,13 +139,13 @@ std::optional<Attachment> read_attachment(Database& database, const Subject& sub
   return found;
 }
 
-std::vector<Content> read_contents(Database& database, bool loose) {
+std::vector<Content> read_contents(Database& database, bool referenced) {
   std::vector<Content> found;
   database.each(
-      loose ? "SELECT digest, bytes FROM content WHERE NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.digest = "
-              "content.digest) ORDER BY digest"
-            : "SELECT digest, bytes FROM content WHERE EXISTS (SELECT 1 FROM attachment WHERE attachment.digest = "
-              "content.digest) ORDER BY digest",
+      referenced ? "SELECT digest, bytes FROM content WHERE EXISTS (SELECT 1 FROM attachment WHERE attachment.digest = "
+                   "content.digest) ORDER BY digest"
+                 : "SELECT digest, bytes FROM content WHERE NOT EXISTS (SELECT 1 FROM attachment WHERE "
+                   "attachment.digest = content.digest) ORDER BY digest",
       {}, [&](const Row& row) {
         found.push_back({std::string(row.text(0)), row.integer(1)});
       });

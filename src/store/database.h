@@ -1,7 +1,8 @@
-// Inside store/: one connection to a database, SQLite or PostgreSQL, in one small dialect of SQL.
+// Inside store/: one connection to a database, SQLite or PostgreSQL, behind one small dialect of SQL.
 //
-// The dialect: types INTEGER, REAL, TEXT, BLOB; parameters ?1, ?2, ...; every parameter has the type of its column. A
-// statement is prepared once and known by its text, so texts are literals. One thread at a time.
+// The dialect has the types INTEGER, REAL, TEXT and BLOB and the parameters ?1, ?2, ...; a parameter has the type of
+// its column. A connection prepares each statement once and remembers it by its text without copying the text, so
+// callers pass string literals. One thread at a time may use a connection.
 #pragma once
 
 #include <cstdint>
@@ -23,53 +24,54 @@ struct Bytes {
 };
 using Value = std::variant<int64_t, double, std::string_view, Bytes>;
 
-// Valid during the call it is given to.
+// A row of a result. Valid only during the callback that receives it.
 class Row {
  public:
   virtual ~Row() = default;
   virtual int64_t integer(int column) const = 0;
   virtual double real(int column) const = 0;
-  virtual std::string_view text(int column) const = 0;  // of a BLOB its bytes
+  virtual std::string_view text(int column) const = 0;  // also the bytes of a BLOB
 };
 
-// The connection is gone; what the transaction did is undone. It can be begun again.
-struct LostConnection : Error {
+// The connection was lost. The database has undone the transaction, so the caller can run it again.
+struct ConnectionLost : Error {
   using Error::Error;
 };
 
-// A commit of which nobody knows what became of it, or a connection that was not to be had in time: doing it again may
-// do it twice.
-struct Unsettled : Error {
+// The result of a commit is unknown: the commit may or may not have taken place, so running it again may apply it
+// twice. Also thrown when a connection cannot be restored in time.
+struct OutcomeUnknown : Error {
   using Error::Error;
 };
 
 class Database {
  public:
   virtual ~Database() = default;
-  // From here to commit no other connection writes. Throws Error after the store's patience.
+  // Starts a write transaction. No other connection writes until it ends. Throws Error (STORE_BUSY) after the store's
+  // lock timeout.
   virtual void begin_write() = 0;
-  // What is read until commit is of one instant.
+  // Starts a read transaction: all its reads see one snapshot.
   virtual void begin_read() = 0;
-  // kDurable: what was written, and what was read to promise something, is on the disk when it returns. A transaction
-  // that promises nothing (it read, or it refused) need not wait for the disk.
-  enum class Promise { kNothing, kDurable };
-  virtual void commit(Promise promise) = 0;
+  // kDurable: when `commit` returns, the transaction's writes are on the disk, and so is everything the transaction has
+  // read. kNone: `commit` does not wait for the disk; for a transaction that only read or only refused.
+  enum class Durability { kNone, kDurable };
+  virtual void commit(Durability durability) = 0;
   virtual void roll_back() noexcept = 0;
-  // May be carried out later, up to commit, and then fails there.
+  // Executes a statement. The connection may delay it until the commit, which then reports its failure.
   virtual void run(std::string_view sql, std::initializer_list<Value> values) = 0;
   virtual void each(std::string_view sql, std::initializer_list<Value> values,
                     const std::function<void(const Row&)>& take) = 0;
-  // Seconds by the clock that leases are told in: the same for all users of the store.
+  // Seconds on the clock that measures leases. All users of the store see the same clock.
   virtual double now() = 0;
   virtual bool has_table(std::string_view name) = 0;
   virtual std::vector<std::string> check() = 0;
 };
 
-enum class Use { kWrite, kRead };
-std::unique_ptr<Database> open_sqlite(const std::string& path, const Options& options, Use use);
-std::unique_ptr<Database> open_postgres(const std::string& url, const Options& options, Use use);
+enum class Access { kWrite, kRead };
+std::unique_ptr<Database> open_sqlite(const std::string& path, const Options& options, Access access);
+std::unique_ptr<Database> open_postgres(const std::string& url, const Options& options, Access access);
 bool is_postgres(std::string_view where);
-// "postgresql://user:***@host/db": where a store is, fit to be shown and logged.
+// The location of a store without its password, for messages: "postgresql://user:***@host/db".
 std::string without_password(const std::string& where);
 
 }  // namespace sinew::store

@@ -1,4 +1,4 @@
-// Inside store/: fewer points that draw the same line. Pure.
+// Inside store/: reduces a series to fewer points that draw the same line. Pure.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace sinew::store {
 
-// Points are in order of steps. At most `most` (at least 4) are left: of each of most/4 slices of equal width in steps
-// the first, the last, the least and the greatest, which at that width gives a line chart pixel for pixel (M4, see
-// store.h). NaN is neither least nor greatest.
-void downsample(std::vector<Point>& points, int64_t most);
+// Reduces `points`, ordered by step, to at most `max_points` (at least 4). The range of steps is cut into max_points/4
+// slices of equal width; each slice keeps its first, last, minimum and maximum point. A line chart that is max_points/4
+// pixels wide looks the same, pixel for pixel (M4, see store.h). NaN counts as neither minimum nor maximum.
+void downsample(std::vector<Point>& points, int64_t max_points);
 
 }  // namespace sinew::store

@@ -1,11 +1,15 @@
-// The log of events: its numbers have no gap, for they are given under the lock of writers and taken back with whoever
-// fails.
+// The log of events. Its numbers have no gaps: a transaction assigns them while it holds the writers' lock, and a
+// transaction that fails takes its numbers back.
 #include "store/transaction.h"
 
 namespace sinew::store {
 
 std::unexpected<Refusal> refused(Refusal::Reason reason, const std::string& why) {
   return std::unexpected(Refusal{reason, why});
+}
+
+std::unexpected<Refusal> not_found(const Subject& subject) {
+  return refused(Refusal::Reason::kNotFound, "there is no " + in_words(subject));
 }
 
 std::string in_words(const Subject& subject) {

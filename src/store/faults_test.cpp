@@ -1,4 +1,5 @@
-// Disks that are full, broken, read-only or hold something else: a clear Error, and nothing acknowledged is lost.
+// The disk is full, broken or read-only, or the file belongs to another program. The store throws an Error with the
+// right code and loses no acknowledged write.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -15,9 +16,9 @@
 namespace sinew::store {
 namespace {
 
-// The disk below SQLite, of which every write from a certain one on fails.
+// The disk below SQLite. After a given number of writes, every further write fails.
 struct FaultyDisk {
-  int64_t writes_left = -1;  // -1: all is well
+  int64_t writes_left = -1;  // -1: no write fails
   int code = SQLITE_IOERR_WRITE;
   bool syncs_only = false;
   int64_t writes = 0;
@@ -37,7 +38,7 @@ sqlite3_vfs* real_vfs() {
   static sqlite3_vfs* vfs = sqlite3_vfs_find("unix");
   return vfs;
 }
-// The methods of the real one, but for those that write.
+// Opens a file with SQLite's own methods, except for those that write.
 int faulty_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
   static std::map<const sqlite3_io_methods*, std::unique_ptr<sqlite3_io_methods>> wrapped;
   static const sqlite3_io_methods* real = nullptr;
@@ -76,7 +77,7 @@ class Faults : public testing::Test {
   void TearDown() override { sqlite3_vfs_register(real_vfs(), 1); }
 };
 
-// Some of everything; acknowledged numbers go to `said`.
+// Writes runs with points and adds the numbers of the acknowledged ones to `said`.
 void write_some(Store& store, int from, int to, std::set<int>& said) {
   for (int i = from; i < to; ++i) {
     const std::string id = std::to_string(i);
@@ -87,7 +88,7 @@ void write_some(Store& store, int from, int to, std::set<int>& said) {
   }
 }
 
-void judge(Store& store, const std::set<int>& said) {
+void check_runs(Store& store, const std::set<int>& said) {
   std::set<int> there;
   for (const Record& run : store.list({.kind = Kind::kRun, .limit = 100000})) {
     EXPECT_EQ(run.body.size(), 3000U);
@@ -98,7 +99,7 @@ void judge(Store& store, const std::set<int>& said) {
   EXPECT_THAT(store.check(), testing::IsEmpty());
 }
 
-// Whatever write is the first to fail, and however it fails.
+// Lets each write in turn be the first that fails, in each way that it can fail.
 TEST_F(Faults, NoWriteThatFailsLosesAnything) {
   for (const int code : {SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC}) {
     int64_t total = 0;
@@ -119,14 +120,14 @@ TEST_F(Faults, NoWriteThatFailsLosesAnything) {
       if (fail_at < 0) total = faults.writes;
       EXPECT_EQ(error.empty(), fail_at < 0 || said.size() == 12) << error;
       faults.writes_left = -1;
-      // The disk is well again: the same store goes on, and so does the next.
+      // The disk works again: the same store continues, and a newly opened one finds everything.
       if (store == nullptr) store = std::make_unique<Store>(path);
       if (!store->find({Kind::kExperiment, "e"})) done(*store, Create{{Kind::kExperiment, "e"}});
-      write_some(*store, 0, 20, said);  // by their keys, none is made twice
+      write_some(*store, 0, 20, said);  // batches that were written before are recognised by their keys
       ASSERT_EQ(said.size(), 20U);
-      judge(*store, said);
+      check_runs(*store, said);
       store = std::make_unique<Store>(path);
-      judge(*store, said);
+      check_runs(*store, said);
       ASSERT_FALSE(HasFailure()) << "fault " << code << " at " << fail_at;
     }
     ASSERT_GT(total, 40);
@@ -140,14 +141,14 @@ TEST_F(Faults, AFullDiskIsSaidAndTheStoreGoesOnWhenThereIsSpace) {
   faults.code = SQLITE_FULL;
   faults.writes_left = 0;
   std::set<int> said;
-  EXPECT_THAT(error_of([&] { write_some(store, 0, 1, said); }), testing::HasSubstr("no space left | free space"));
-  EXPECT_TRUE(store.list({.kind = Kind::kExperiment}).size() == 1) << "reading goes on";
+  EXPECT_EQ(code_of([&] { write_some(store, 0, 1, said); }), "STORE_NO_SPACE");
+  EXPECT_TRUE(store.list({.kind = Kind::kExperiment}).size() == 1) << "reading still works";
   faults.writes_left = -1;
   write_some(store, 0, 1, said);
-  judge(store, {0});
+  check_runs(store, {0});
 }
 
-// One after the other until nothing fits any more, in a process of its own.
+// Writes runs until the disk is full, in a child process.
 void fill(const std::string& path, const Child::Say& say) {
   Store store(path);
   store.write(Create{{Kind::kExperiment, "e"}});
@@ -158,17 +159,17 @@ void fill(const std::string& path, const Child::Say& say) {
   }
 }
 
-void judge_full(Child& child, const std::string& path) {
+void check_full(Child& child, const std::string& path) {
   std::set<int> said;
   std::string line = child.line();
   for (; !line.empty() && !line.starts_with("error"); line = child.line()) said.insert(std::stoi(line));
-  EXPECT_THAT(line, testing::HasSubstr("no space left | free space"));
+  EXPECT_THAT(line, testing::HasSubstr("[STORE_NO_SPACE]"));
   EXPECT_GT(said.size(), 3U);
   const std::string error = error_of([&] {
     Store store(path);
-    judge(store, said);
+    check_runs(store, said);
   });
-  EXPECT_TRUE(error.empty() || error.find("no space left") != std::string::npos) << error;
+  EXPECT_TRUE(error.empty() || error.find("[STORE_NO_SPACE]") != std::string::npos) << error;
 }
 
 TEST(FullDisk, IsSaidAndLosesNothing) {
@@ -179,23 +180,24 @@ TEST(FullDisk, IsSaidAndLosesNothing) {
     ::setrlimit(RLIMIT_FSIZE, &limit);
     fill(folder / "store.db", say);
   });
-  judge_full(child, folder / "store.db");
+  check_full(child, folder / "store.db");
 }
 
 TEST(FullDisk, OfAMegabyteLosesNothing) {
   const Folder folder;
-  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0) return;  // then the limit above has to do
+  if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0)
+    return;  // without the right to mount, the test above has to do
   {
     Child child([&](const Child::Say& say) { fill(folder / "store.db", say); });
-    judge_full(child, folder / "store.db");
+    check_full(child, folder / "store.db");
   }
   EXPECT_EQ(::umount(folder.path().c_str()), 0);
 }
 
-// As a user who may not write there, root may everywhere.
+// Writes to the store as the user nobody, because root may write everywhere.
 std::string error_as_nobody(const std::string& path) {
   Child child([&](const Child::Say& say) {
-    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) throw Error("setuid");
+    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) throw TestError("setuid");
     Store store(path);
     const auto outcome = store.write(Create{{Kind::kExperiment, "x"}});
     say(outcome.has_value() ? "written" : "refused");
@@ -209,10 +211,9 @@ TEST(Unwritable, IsSaid) {
   { Store store(path); }
   ::chmod(path.c_str(), 0444);
   ::chmod(folder.path().c_str(), 0555);
-  EXPECT_THAT(error_as_nobody(path),
-              testing::HasSubstr("it can not be written (attempt to write a readonly database) | give this user"));
-  EXPECT_THAT(error_as_nobody(folder / "new.db"), testing::HasSubstr("it can not be opened"));
-  ::chmod(path.c_str(), 0666);  // the file may be written, its directory may not: there is no place for the WAL
+  EXPECT_THAT(error_as_nobody(path), testing::HasSubstr("[STORE_NOT_WRITABLE]"));
+  EXPECT_THAT(error_as_nobody(folder / "new.db"), testing::HasSubstr("[STORE_CANNOT_OPEN]"));
+  ::chmod(path.c_str(), 0666);  // the file is writable, but SQLite cannot create the WAL in its directory
   EXPECT_THAT(error_as_nobody(path), testing::HasSubstr("error: store " + path));
   ::chmod(folder.path().c_str(), 0755);
 }
@@ -224,19 +225,18 @@ TEST(Unreadable, FilesOfOthersAreLeftAlone) {
     return folder / name;
   };
   const std::string text = file("text", std::string(5000, 'x'));
-  EXPECT_THAT(error_of([&] { Store store(text); }), testing::HasSubstr("this is not a database"));
+  EXPECT_EQ(code_of([&] { Store store(text); }), "STORE_NOT_A_STORE");
   EXPECT_EQ(std::filesystem::file_size(text), 5000U);
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((folder / "other.db").c_str(), &other), SQLITE_OK);
   sqlite3_exec(other, "CREATE TABLE experiments(a)", nullptr, nullptr, nullptr);
   sqlite3_close(other);
-  EXPECT_THAT(error_of([&] { Store store(folder / "other.db"); }),
-              testing::HasSubstr("database of another program | name another"));
-  EXPECT_THAT(error_of([&] { Store store(folder.path()); }), testing::HasSubstr("can not be opened"));
-  EXPECT_THAT(error_of([&] { Store store(folder / "none/store.db"); }), testing::HasSubstr("can not be opened"));
+  EXPECT_EQ(code_of([&] { Store store(folder / "other.db"); }), "STORE_NOT_A_STORE");
+  EXPECT_EQ(code_of([&] { Store store(folder.path()); }), "STORE_CANNOT_OPEN");
+  EXPECT_EQ(code_of([&] { Store store(folder / "none/store.db"); }), "STORE_CANNOT_OPEN");
 }
 
-// Pages overwritten with noise: found by whoever reads them, and by check; never a crash, never a wrong answer unsaid.
+// A page overwritten with noise is found when the store is opened or checked, and never crashes the program.
 TEST(Damage, IsSaid) {
   const Folder folder;
   const std::string path = folder / "store.db";
@@ -258,7 +258,7 @@ TEST(Damage, IsSaid) {
     const std::string error = error_of([&] {
       Store store(copy);
       const auto found = store.check();
-      if (!found.empty()) throw Error(found.front());
+      if (!found.empty()) throw TestError(found.front());
     });
     EXPECT_FALSE(error.empty()) << "page " << 1 + seed * 17 % (size / 4096 - 1);
   }
@@ -268,8 +268,8 @@ class Migrations : public OnBoth {
  protected:
   std::unique_ptr<Database> connect() {
     options.clock = &clock;
-    return place.postgres() ? open_postgres(place.where(), options, Use::kWrite)
-                            : open_sqlite(place.where(), options, Use::kWrite);
+    return location.postgres() ? open_postgres(location.where(), options, Access::kWrite)
+                               : open_sqlite(location.where(), options, Access::kWrite);
   }
   Options options;
 };
@@ -297,8 +297,7 @@ TEST_P(Migrations, GoForwardInOneTransactionAndNeverBack) {
   database->each("SELECT x FROM b", {}, [&](const Row& row) { value = row.integer(0); });
   database->roll_back();
   EXPECT_EQ(value, 7);
-  EXPECT_THAT(error_of([&] { migrate(*database, one, 0, "here"); }),
-              testing::HasSubstr("store here: it has version 2, this program knows up to 1 | use the newer program"));
+  EXPECT_EQ(code_of([&] { migrate(*database, one, 0, "here"); }), "STORE_NEWER_VERSION");
 }
 
 TEST_P(Migrations, ANewerStoreIsRefused) {
@@ -306,8 +305,22 @@ TEST_P(Migrations, ANewerStoreIsRefused) {
   auto database = connect();
   database->begin_write();
   database->run("INSERT INTO migration(version, at_ms) VALUES (?1, 0)", {int64_t{99}});
-  database->commit(Database::Promise::kDurable);
-  EXPECT_THAT(error_of([&] { open(); }), testing::HasSubstr("it has version 99"));
+  database->commit(Database::Durability::kDurable);
+  EXPECT_EQ(code_of([&] { open(); }), "STORE_NEWER_VERSION");
+}
+
+TEST_P(Migrations, AStoreOfVersionOneIsUpgraded) {
+  auto database = connect();
+  migrate(*database, migrations().first(1), 0, "here");
+  database->begin_write();
+  ASSERT_TRUE(database->has_table("trial"));
+  database->commit(Database::Durability::kDurable);
+  auto store = open();
+  make_run(*store);
+  EXPECT_TRUE(store->find({Kind::kRun, "r"}));
+  database->begin_write();
+  EXPECT_FALSE(database->has_table("trial"));
+  database->roll_back();
 }
 
 }  // namespace

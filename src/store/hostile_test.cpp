@@ -1,11 +1,11 @@
-// Texts that mean something to somebody else: they come back as they went in, or are refused with a reason, and change
-// nothing but what they are in.
+// Texts that mean something to SQL, a shell, a browser or a file system. The store returns them unchanged or refuses
+// them with a reason, and they affect nothing but the field they are in.
 #include <cmath>
 #include <map>
 
 #include "base/random.h"
 #include "store/testing.h"
-#include "store/texts.h"
+#include "store/validator.h"
 
 namespace sinew::store {
 namespace {
@@ -57,7 +57,7 @@ const std::vector<std::string>& bad_texts() {
 TEST(Texts, Utf8IsJudgedByTheBook) {
   for (const std::string& text : good_texts()) EXPECT_TRUE(is_utf8(text)) << text;
   for (const std::string& text : bad_texts()) EXPECT_EQ(is_utf8(text), text.find('\0') != std::string::npos) << text;
-  // Every character is as long as its place says, and nothing else begins with its first byte.
+  // Every code point encodes to a valid text, and no valid text ends before the last byte of a character.
   for (uint32_t code = 1; code < 0x110000; code += code < 0x900 ? 1 : 97) {
     if (code >= 0xd800 && code < 0xe000) continue;
     std::string text;
@@ -91,11 +91,9 @@ TEST_P(Hostile, TextsComeBackAsTheyWentIn) {
     done(*store, Create{{Kind::kVersion, text}, text});
     done(*store, SetAlias{text, text, 1});
     done(*store, Create{{Kind::kStudy, text}});
-    done(*store, NewTrial{text, text, text, 60});
-    done(*store, Report{text, 0, 1, text, 60});
-    done(*store, Tell{text, 0, 1, TrialState::kDone, text});
+    done(*store, Update{{Kind::kStudy, text}, {}, text});
     done(*store, Acquire{text, text, 60});
-    ASSERT_TRUE(store->write(Batch{{Move{text, RunState::kFinished, text}}, text}).has_value());
+    ASSERT_TRUE(store->write(Batch{{SetRunState{text, RunState::kFinished, text}}, text}).has_value());
   }
   for (const std::string& text : good_texts()) {
     const auto run = store->find({Kind::kRun, text});
@@ -113,17 +111,16 @@ TEST_P(Hostile, TextsComeBackAsTheyWentIn) {
     EXPECT_EQ(store->links({Kind::kData, text}).at(0).role, text);
     EXPECT_EQ(store->note(text), text);
     EXPECT_EQ(store->find({Kind::kModel, text})->aliases.at(0).name, text);
-    EXPECT_EQ(store->trials(text).at(0).told_body, text);
-    EXPECT_EQ(store->trials(text).at(0).worker, text);
+    EXPECT_EQ(store->find({Kind::kStudy, text})->body, text);
     EXPECT_EQ(store->lease(text).holder, text);
-    const auto events = store->events({.subject = Subject{Kind::kStudy, text}});
-    ASSERT_EQ(events.size(), 4U);
-    EXPECT_EQ(events[2].body, text);
+    const auto events = store->events({.subject = Subject{Kind::kLease, text}});
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].body, text);
   }
   EXPECT_EQ(store->list({.kind = Kind::kRun, .limit = 1000}).size(), good_texts().size());
 }
 
-// Each field of each change with a text that can not be kept.
+// Each field of each change, with a text that the store must refuse.
 std::vector<Change> changes_with(const std::string& bad) {
   const Subject run{Kind::kRun, "r"};
   return {Create{{Kind::kExperiment, bad}},
@@ -134,17 +131,17 @@ std::vector<Change> changes_with(const std::string& bad) {
           Create{{Kind::kRun, "x"}, "e", "", "", {{"k", bad}}},
           Create{{Kind::kRun, "x"}, "e", "", "", {}, {{bad, ""}}},
           Create{{Kind::kRun, "x"}, "e", "", "", {}, {{"k", bad}}},
-          Amend{run, bad},
-          Amend{run, {}, bad},
-          Amend{{Kind::kRun, bad}, "x"},
+          Update{run, bad},
+          Update{run, {}, bad},
+          Update{{Kind::kRun, bad}, "x"},
           SetParams{run, {{bad, ""}}},
           SetParams{run, {{"k", bad}}},
           SetParams{{Kind::kRun, bad}, {{"k", "v"}}},
           SetTags{run, {{bad, ""}}},
           SetTags{run, {{"k", bad}}},
           SetTags{{Kind::kRun, bad}, {{"k", "v"}}},
-          Move{bad, RunState::kFinished},
-          Move{"r", RunState::kFinished, bad},
+          SetRunState{bad, RunState::kFinished},
+          SetRunState{"r", RunState::kFinished, bad},
           SetAlias{bad, "a", 0},
           SetAlias{"m", bad, 1},
           AddPoints{bad, "k", {{1, 1, 1}}},
@@ -154,21 +151,12 @@ std::vector<Change> changes_with(const std::string& bad) {
           Attach{run, bad, "d", 1},
           Attach{run, "p", bad, 1},
           Detach{run, bad},
-          Forget{bad},
+          ForgetContent{bad},
           Link{{Kind::kRun, bad}, "r", run},
           Link{run, bad, run},
           Link{run, "r", {Kind::kData, bad}},
           SetNote{bad, ""},
           SetNote{"n", bad},
-          NewTrial{bad, "w", "", 60},
-          NewTrial{"s", bad, "", 60},
-          NewTrial{"s", "w", bad, 60},
-          TakeTrial{bad, "w", 60},
-          TakeTrial{"s", bad, 60},
-          Report{bad, 0, 1, "", 60},
-          Report{"s", 0, 1, bad, 60},
-          Tell{bad, 0, 1},
-          Tell{"s", 0, 1, TrialState::kDone, bad},
           Acquire{bad, "h", 60},
           Acquire{"l", bad, 60},
           Renew{bad, 1, 60},
@@ -181,7 +169,7 @@ TEST_P(Hostile, WhatCanNotBeKeptIsRefusedInEveryField) {
   done(*store, Create{{Kind::kModel, "m"}});
   done(*store, Create{{Kind::kVersion, "m"}});
   done(*store, Create{{Kind::kStudy, "s"}});
-  done(*store, NewTrial{"s", "w", "", 60});
+  done(*store, Acquire{"l", "h", 60});
   const size_t events = store->events({}).size();
   std::vector<std::string> texts = bad_texts();
   for (const std::string& bad : texts) {
@@ -197,7 +185,6 @@ TEST_P(Hostile, WhatCanNotBeKeptIsRefusedInEveryField) {
     EXPECT_TRUE(store->list({.kind = Kind::kRun, .parent = bad}).empty());
     EXPECT_TRUE(store->attachments({Kind::kRun, bad}).empty());
     EXPECT_TRUE(store->events({.subject = Subject{Kind::kRun, bad}}).empty());
-    EXPECT_TRUE(store->trials(bad).empty());
     EXPECT_EQ(store->note(bad), "");
     const Series series[] = {{bad, "k"}, {"r", bad}};
     EXPECT_TRUE(store->history(series).at(0).empty());
@@ -208,28 +195,22 @@ TEST_P(Hostile, WhatCanNotBeKeptIsRefusedInEveryField) {
 TEST_P(Hostile, NothingIsEndless) {
   auto store = open();
   make_run(*store);
-  done(*store, Create{{Kind::kStudy, "s"}});
   const Subject run{Kind::kRun, "r"};
   const std::string long_id(501, 'x'), long_body((size_t{4} << 20U) + 1, 'x');
   const std::vector<Change> changes = {Create{{Kind::kExperiment, long_id}},
                                        Create{{Kind::kExperiment, ""}},
-                                       Amend{run, {}, long_body},
+                                       Update{run, {}, long_body},
                                        SetTags{run, {{"k", long_body}}},
                                        SetTags{run, {{long_id, ""}}},
                                        SetTags{run, {{"", ""}}},
                                        AddPoints{"r", long_id, {}},
                                        AddPoints{"r", "k", std::vector<Point>((size_t{1} << 20U) + 1)},
-                                       NewTrial{"s", "w", long_body, 60},
-                                       NewTrial{"s", "w", "", 0},
-                                       NewTrial{"s", "w", "", -1},
-                                       NewTrial{"s", "w", "", std::nan("")},
-                                       NewTrial{"s", "w", "", HUGE_VAL},
                                        Acquire{"l", "h", 1e10},
                                        SetAlias{"m", "a", -1},
                                        Attach{run, "p", "d", -1}};
   for (size_t i = 0; i < changes.size(); ++i)
     EXPECT_TRUE(is_refused(store->write(changes[i]), Reason::kInvalid)) << "change " << i;
-  // Many small tags become too many together.
+  // Tags that are small enough singly exceed the limit together.
   const std::string big(size_t{1} << 20U, 'x');
   for (const char* key : {"a", "b", "c"}) done(*store, SetTags{run, {{key, big}}});
   EXPECT_TRUE(is_refused(store->write(SetTags{run, {{"d", big}}}), Reason::kInvalid));

@@ -1,9 +1,9 @@
-// Named leases, one holder each. A lease is told in seconds by the store's clock, and its fence grows with each holder:
-// time decides who may take it, the fence decides whose writes count.
+// Named leases with one holder each. Time, on the store's clock, decides who may acquire a lease. The fence, which
+// grows with each holder, decides whose writes are accepted.
 #include <cmath>
 
-#include "store/texts.h"
 #include "store/transaction.h"
+#include "store/validator.h"
 
 namespace sinew::store {
 namespace {
@@ -25,12 +25,13 @@ LeaseRow find_lease(Database& database, const std::string& name) {
   return found;
 }
 
-std::string held_by(const std::string& name, const LeaseRow& lease, double now) {
-  if (lease.holder.empty()) return "lease \"" + name + "\" is free";
+// Says who holds the lease, for a refusal.
+std::string describe(const std::string& name, const LeaseRow& lease, double now) {
+  if (lease.holder.empty()) return "lease \"" + name + "\" has no holder";
   const double left = lease.until - now;
-  const std::string since =
-      left > 0 ? "for another " + std::to_string(static_cast<int64_t>(std::ceil(left))) + " s" : "and ran out";
-  return "lease \"" + name + "\" is held by \"" + lease.holder + "\" " + since + " (fence " +
+  const std::string validity =
+      left > 0 ? "for another " + std::to_string(static_cast<int64_t>(std::ceil(left))) + " s" : "but has expired";
+  return "lease \"" + name + "\" is held by \"" + lease.holder + "\" " + validity + " (fence " +
          std::to_string(lease.fence) + ")";
 }
 
@@ -44,28 +45,27 @@ void set_lease(Database& database, const std::string& name, const LeaseRow& leas
 }  // namespace
 
 Applied apply(Transaction& transaction, const Acquire& change) {
-  const auto objection = TextJudge()
-                             .id("the lease's name", change.name)
-                             .id("the holder", change.holder)
-                             .seconds("a lease", change.seconds)
-                             .objection();
-  if (objection) return std::unexpected(*objection);
+  const auto refusal = Validator()
+                           .id("the lease's name", change.name)
+                           .id("the holder", change.holder)
+                           .seconds("a lease", change.seconds)
+                           .refusal();
+  if (refusal) return std::unexpected(*refusal);
   LeaseRow lease = find_lease(transaction.database, change.name);
   if (!lease.holder.empty() && lease.until > transaction.now)
-    return refused(Reason::kHeld, held_by(change.name, lease, transaction.now));
+    return refused(Reason::kHeld, describe(change.name, lease, transaction.now));
   lease = {change.holder, lease.fence + 1, transaction.now + change.seconds};
   set_lease(transaction.database, change.name, lease);
   add_event(transaction, "lease.taken", {Kind::kLease, change.name, lease.fence}, change.holder);
   return Answer{0, lease.fence};
 }
 
-// Nobody took it meanwhile, so one that ran out can be renewed too.
+// An expired lease can be renewed as long as no other holder has acquired it.
 Applied apply(Transaction& transaction, const Renew& change) {
-  if (const auto objection = TextJudge().seconds("a lease", change.seconds).objection())
-    return std::unexpected(*objection);
+  if (const auto refusal = Validator().seconds("a lease", change.seconds).refusal()) return std::unexpected(*refusal);
   LeaseRow lease = find_lease(transaction.database, change.name);
   if (lease.holder.empty() || lease.fence != change.fence)
-    return refused(Reason::kStale, held_by(change.name, lease, transaction.now));
+    return refused(Reason::kStale, describe(change.name, lease, transaction.now));
   lease.until = transaction.now + change.seconds;
   set_lease(transaction.database, change.name, lease);
   return Answer{0, lease.fence};
@@ -74,7 +74,7 @@ Applied apply(Transaction& transaction, const Renew& change) {
 Applied apply(Transaction& transaction, const Release& change) {
   LeaseRow lease = find_lease(transaction.database, change.name);
   if (lease.fence != change.fence || change.fence == 0)
-    return refused(Reason::kStale, held_by(change.name, lease, transaction.now));
+    return refused(Reason::kStale, describe(change.name, lease, transaction.now));
   if (lease.holder.empty()) return Answer{0, lease.fence, true};
   add_event(transaction, "lease.released", {Kind::kLease, change.name, lease.fence}, lease.holder);
   lease.holder.clear();
@@ -83,11 +83,11 @@ Applied apply(Transaction& transaction, const Release& change) {
   return Answer{0, lease.fence};
 }
 
-// A lease that ran out and was not taken by anybody still holds: nobody else can have acted.
-std::optional<Refusal> lost_lease(Transaction& transaction, const Held& held) {
+// A lease that expired without a new holder still counts as held: no other process can have acted under it.
+std::optional<Refusal> lost_lease(Transaction& transaction, const HeldLease& held) {
   const LeaseRow lease = find_lease(transaction.database, held.name);
   if (!lease.holder.empty() && lease.fence == held.fence) return std::nullopt;
-  return Refusal{Reason::kStale, held_by(held.name, lease, transaction.now)};
+  return Refusal{Reason::kStale, describe(held.name, lease, transaction.now)};
 }
 
 Lease read_lease(Database& database, const std::string& name, double now) {

@@ -11,17 +11,20 @@ class Library {
  public:
   Library() : handle_(::dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL)) {
     if (handle_ == nullptr)
-      throw Error("PostgreSQL's client library is not there (libpq.so.5)", "install it: Debian's package is libpq5");
+      throw Error("STORE_NO_CLIENT_LIBRARY", "PostgreSQL's client library, libpq.so.5, is not installed",
+                  "install it (on Debian: apt install libpq5)");
   }
   template <typename Function>
   void find(const char* name, Function& function) const {
     function = reinterpret_cast<Function>(::dlsym(handle_, name));
     if (function == nullptr)
-      throw Error(std::string("PostgreSQL's client library has no ") + name, "install libpq of version 14 or newer");
+      throw Error("STORE_NO_CLIENT_LIBRARY",
+                  std::string("PostgreSQL's client library is too old: it has no function ") + name,
+                  "install libpq 14 or newer");
   }
 
  private:
-  void* handle_;  // for as long as the program lives
+  void* handle_;  // never closed
 };
 
 Libpq load() {

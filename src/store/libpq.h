@@ -1,12 +1,12 @@
-// Inside store/: libpq, loaded when the first PostgreSQL store is opened. It brings a dozen libraries of its own, and a
-// program that never meets a server should not pay 10 ms for them each time it starts.
+// Inside store/: libpq, loaded with dlopen when the program opens its first PostgreSQL store. libpq depends on a dozen
+// other libraries; a program that uses no PostgreSQL server does not pay the 10 ms that loading them takes.
 #pragma once
 
 #include <postgresql/libpq-fe.h>
 
 namespace sinew::store {
 
-// The functions used here, by their names without PQ.
+// The functions that this room uses, named without the prefix PQ.
 // NOLINTBEGIN(readability-identifier-naming): the library's names
 struct Libpq {
   decltype(&PQconnectdbParams) connectdbParams;
@@ -35,7 +35,8 @@ struct Libpq {
   decltype(&PQgetvalue) getvalue;
 };
 // NOLINTEND(readability-identifier-naming)
-// Throws Error when it is not installed. Any thread.
+// Loads the library on the first call. Throws Error (STORE_NO_CLIENT_LIBRARY) when it is missing or too old. Any
+// thread.
 const Libpq& libpq();
 
 }  // namespace sinew::store

@@ -1,8 +1,8 @@
-// Aliases of models: one row each, so that promoting and rolling back is one write.
+// Aliases of models. An alias is one row, so promoting or rolling back is one write.
 #include <nlohmann/json.hpp>
 
-#include "store/texts.h"
 #include "store/transaction.h"
+#include "store/validator.h"
 
 namespace sinew::store {
 namespace {
@@ -19,35 +19,34 @@ Alias read_alias(Database& database, const std::string& model, const std::string
   return alias;
 }
 
-std::string where(int64_t version) {
-  return version == 0 ? "nowhere" : "at version " + std::to_string(version);
+std::string target(int64_t version) {
+  return version == 0 ? "no version" : "version " + std::to_string(version);
 }
 
 }  // namespace
 
-// A removed alias keeps its row, with version 0, and so what it was before.
+// A removed alias keeps its row, with version 0, so that its previous version stays known.
 Applied apply(Transaction& transaction, const SetAlias& change) {
-  const auto objection = TextJudge()
-                             .id("the model's name", change.model)
-                             .id("the alias", change.alias)
-                             .that(change.version >= 0, "versions are numbered from 1")
-                             .objection();
-  if (objection) return std::unexpected(*objection);
+  const auto refusal = Validator()
+                           .id("the model's name", change.model)
+                           .id("the alias", change.alias)
+                           .require(change.version >= 0, "versions are numbered from 1")
+                           .refusal();
+  if (refusal) return std::unexpected(*refusal);
   Database& database = transaction.database;
   const Subject version{Kind::kVersion, change.model, change.version};
-  if (change.version > 0 && record_seq(database, version) == 0)
-    return refused(Reason::kNotFound, "there is no " + in_words(version));
-  const Alias stands = read_alias(database, change.model, change.alias);
-  if (change.expected && *change.expected != stands.version) {
-    return refused(Reason::kConflict, "alias \"" + change.alias + "\" of model \"" + change.model + "\" stands " +
-                                          where(stands.version) + ", not " + where(*change.expected));
+  if (change.version > 0 && record_seq(database, version) == 0) return not_found(version);
+  const Alias current = read_alias(database, change.model, change.alias);
+  if (change.expected && *change.expected != current.version) {
+    return refused(Reason::kConflict, "alias \"" + change.alias + "\" of model \"" + change.model + "\" points at " +
+                                          target(current.version) + ", not at " + target(*change.expected));
   }
-  if (stands.version == change.version) return Answer{change.version, 0, true};
+  if (current.version == change.version) return Answer{change.version, 0, true};
   database.run(
       "INSERT INTO alias(model, name, version, previous) VALUES (?1, ?2, ?3, ?4) "
       "ON CONFLICT(model, name) DO UPDATE SET version = excluded.version, previous = excluded.previous",
-      {std::string_view(change.model), std::string_view(change.alias), change.version, stands.version});
-  const nlohmann::json body{{"alias", change.alias}, {"from", stands.version}, {"to", change.version}};
+      {std::string_view(change.model), std::string_view(change.alias), change.version, current.version});
+  const nlohmann::json body{{"alias", change.alias}, {"from", current.version}, {"to", change.version}};
   add_event(transaction, "alias", {Kind::kModel, change.model}, body.dump());
   return Answer{change.version};
 }

@@ -10,7 +10,7 @@
 namespace sinew::store {
 namespace {
 
-// Numbers as LEB128, signed ones in zigzag; CRC-32C of all before it at the end.
+// Encodes numbers as LEB128, signed numbers in zigzag, and appends a CRC-32C of all bytes.
 class Packer {
  public:
   void word(uint64_t value) {
@@ -77,10 +77,11 @@ class Unpacker {
     rest_.remove_prefix(size);
     return value;
   }
-  // A count of things that take at least so many bytes each.
-  size_t count(size_t least) {
+  // Reads the count of a list whose elements take at least `min_bytes` each. A count that the remaining bytes cannot
+  // hold is damage, so damaged data never causes a large allocation.
+  size_t count(size_t min_bytes) {
     const uint64_t value = word();
-    if (value > rest_.size() / least) damaged();
+    if (value > rest_.size() / min_bytes) damaged();
     return value;
   }
   void finish() const {
@@ -89,13 +90,13 @@ class Unpacker {
 
  private:
   [[noreturn]] void damaged() const {
-    throw Error(std::string("store: damaged ") + what_, "restore a backup; `check` says what else is damaged");
+    throw Error("STORE_DAMAGED", std::string("the store has a damaged ") + what_, "restore the store from a backup");
   }
   std::string_view rest_;
   const char* what_;
 };
 
-// Differences wrap: every step is a number a caller may choose.
+// Differences wrap around, because a caller may choose any 64-bit number as a step.
 int64_t minus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
@@ -103,7 +104,7 @@ int64_t plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// Does the value fit a float, bit for bit, whatever a NaN carries?
+// Can the value be stored as a float and restored bit for bit, including the payload of a NaN?
 bool fits_float(double value) {
   const auto narrow = static_cast<float>(value);
   return std::bit_cast<uint64_t>(static_cast<double>(narrow)) == std::bit_cast<uint64_t>(value);
@@ -122,7 +123,7 @@ std::string pack_labels(const Labels& labels) {
 }
 
 Labels unpack_labels(std::string_view bytes) {
-  Unpacker unpacker(bytes, "labels");
+  Unpacker unpacker(bytes, "list of labels");
   Labels labels;
   for (size_t left = unpacker.count(2); left > 0; --left) {
     std::string key = unpacker.text();
@@ -139,16 +140,16 @@ std::string pack_points(std::span<const Point> points) {
       std::all_of(points.begin(), points.end(), [](const Point& point) { return fits_float(point.value); });
   packer.word(points.size());
   packer.word(narrow ? 4 : 8);
-  int64_t before = 0, time = 0, pace = 0;
+  int64_t step = 0, time = 0, interval = 0;
   for (const Point& point : points) {
-    packer.number(minus(point.step, before));
-    before = point.step;
+    packer.number(minus(point.step, step));
+    step = point.step;
   }
   for (const Point& point : points) {
     const int64_t passed = minus(point.time_ms, time);
-    packer.number(minus(passed, pace));
+    packer.number(minus(passed, interval));
     time = point.time_ms;
-    pace = passed;
+    interval = passed;
   }
   for (const Point& point : points) {
     if (narrow)
@@ -165,11 +166,11 @@ void unpack_points(std::string_view bytes, std::vector<Point>& out) {
   const bool narrow = unpacker.word() == 4;
   out.resize(begin + count);
   const auto points = std::span(out).subspan(begin);
-  int64_t before = 0, time = 0, pace = 0;
-  for (Point& point : points) point.step = before = plus(before, unpacker.number());
+  int64_t step = 0, time = 0, interval = 0;
+  for (Point& point : points) point.step = step = plus(step, unpacker.number());
   for (Point& point : points) {
-    pace = plus(pace, unpacker.number());
-    point.time_ms = time = plus(time, pace);
+    interval = plus(interval, unpacker.number());
+    point.time_ms = time = plus(time, interval);
   }
   for (Point& point : points)
     point.value = narrow ? static_cast<double>(unpacker.fixed<float>()) : unpacker.fixed<double>();
@@ -184,7 +185,7 @@ std::string pack_summary(std::span<const SeriesSummary> series) {
     packer.number(one.metric.count);
     packer.number(one.metric.last.step);
     packer.number(one.metric.last.time_ms);
-    for (const double value : {one.metric.last.value, one.metric.least, one.metric.most}) packer.fixed(value);
+    for (const double value : {one.metric.last.value, one.metric.min, one.metric.max}) packer.fixed(value);
     packer.number(one.chunks);
     packer.number(one.last_points);
   }
@@ -199,8 +200,7 @@ std::vector<SeriesSummary> unpack_summary(std::string_view bytes) {
     one.metric.count = unpacker.number();
     one.metric.last.step = unpacker.number();
     one.metric.last.time_ms = unpacker.number();
-    for (double* value : {&one.metric.last.value, &one.metric.least, &one.metric.most})
-      *value = unpacker.fixed<double>();
+    for (double* value : {&one.metric.last.value, &one.metric.min, &one.metric.max}) *value = unpacker.fixed<double>();
     one.chunks = unpacker.number();
     one.last_points = unpacker.number();
   }
@@ -258,8 +258,8 @@ void count_in(Metric& metric, std::span<const Point> points) {
     if (metric.count == 0 || comes_before(metric.last, point)) metric.last = point;
     ++metric.count;
     if (std::isnan(point.value)) continue;
-    if (!(metric.least <= point.value)) metric.least = point.value;
-    if (!(metric.most >= point.value)) metric.most = point.value;
+    if (!(metric.min <= point.value)) metric.min = point.value;
+    if (!(metric.max >= point.value)) metric.max = point.value;
   }
 }
 

@@ -1,5 +1,6 @@
-// Inside store/: what is kept packed in one value: labels of a record, chunks of points, what is known of a run's
-// series. docs/formats/store.md has the bytes. Reading throws Error on damage, whatever the bytes are.
+// Inside store/: the values that a column holds in packed form: the labels of a record, chunks and tails of points, and
+// the summary of a run's series. docs/formats/store.md defines the bytes. The unpack functions accept any input and
+// throw Error (STORE_DAMAGED) when it is damaged.
 #pragma once
 
 #include <span>
@@ -17,17 +18,17 @@ Labels unpack_labels(std::string_view bytes);
 std::string pack_points(std::span<const Point> points);
 void unpack_points(std::string_view bytes, std::vector<Point>& out);  // appends
 
-// A series of a run: its place in this list is its number in chunks and tails.
+// A series of a run. Its index in the run's list is its number in chunks and tails.
 struct SeriesSummary {
   std::string key;
   Metric metric;
-  int64_t chunks = 0;       // 0..chunks-1 are there
-  int64_t last_points = 0;  // points in the last of them
+  int64_t chunks = 0;       // the series has the chunks 0 to chunks-1
+  int64_t last_points = 0;  // number of points in the last chunk
 };
 std::string pack_summary(std::span<const SeriesSummary> series);
 std::vector<SeriesSummary> unpack_summary(std::string_view bytes);
 
-// Points that have not come to their chunks yet, of any runs.
+// A point in the tail: not yet moved to a chunk. One tail holds points of many runs.
 struct TailPoint {
   int64_t run = 0, series = 0;
   Point point;
@@ -35,10 +36,11 @@ struct TailPoint {
 std::string pack_tail(std::span<const TailPoint> points);
 void unpack_tail(std::string_view bytes, std::vector<TailPoint>& out);  // appends
 
-// By step, then time, then value, bit for bit; what is there twice is there once.
-void sort_unique(std::vector<Point>& points);
+// The order of points within a series: by step, then time, then the bits of the value.
 bool comes_before(const Point& a, const Point& b);
-// As if each of the points were logged now.
+// Sorts in that order and removes duplicates.
+void sort_unique(std::vector<Point>& points);
+// Updates the metric with points that are added to its series.
 void count_in(Metric& metric, std::span<const Point> points);
 
 }  // namespace sinew::store

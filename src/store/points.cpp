@@ -1,14 +1,17 @@
-// Points of series. Those that come alone go to the tail, one row for all that one transaction added, whatever their
-// series; when the tail is long, or many come at once, they go to chunks, sorted, a row for up to 1,024 points. So an
-// append costs the same as a line of a journal, and a read touches few rows. After the log-structured merge tree:
-// O'Neil, Cheng, Gawlick, O'Neil, "The log-structured merge-tree", Acta Informatica 33 (1996), with two levels.
+// The points of series, stored in two levels.
+//
+// Single points go to the tail: one row holds all points that one transaction added, of any series. When the tail gets
+// long, its points move to chunks: sorted, up to 1,024 points of one series in a row. Many points of one series in one
+// transaction go straight to chunks. So an append costs as much as a line in a journal, and a read touches few rows.
+// This is a log-structured merge tree with two levels: O'Neil, Cheng, Gawlick, O'Neil, "The log-structured merge-tree",
+// Acta Informatica 33 (1996).
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "store/downsample.h"
-#include "store/texts.h"
 #include "store/transaction.h"
+#include "store/validator.h"
 
 namespace sinew::store {
 namespace {
@@ -16,10 +19,11 @@ namespace {
 using Reason = Refusal::Reason;
 
 constexpr size_t kChunkPoints = 1024;
-constexpr size_t kMany = 64;            // of one series in one transaction: straight to its chunks
-constexpr int64_t kTailPoints = 32768;  // then the tail is emptied
-constexpr int64_t kTailRows = 512;
-constexpr size_t kMostAtOnce = size_t{1} << 20U;
+constexpr size_t kBulkPoints = 64;         // so many points of a series in one transaction go straight to its chunks
+constexpr int64_t kMaxTailPoints = 32768;  // at either limit the tail moves to the chunks
+constexpr int64_t kMaxTailRows = 512;
+constexpr size_t kMaxPointsOfChange = size_t{1} << 20U;
+constexpr size_t kMaxSeriesOfRun = 100'000;  // a run that exceeds it has steps in its series' names
 
 std::vector<SeriesSummary> read_summary(Database& database, int64_t run) {
   std::vector<SeriesSummary> series;
@@ -34,10 +38,9 @@ void write_summary(Database& database, int64_t run, const std::vector<SeriesSumm
                {run, Bytes{data}});
 }
 
-constexpr size_t kMostSeries = 100'000;  // of a run: names with a step in them are no series
-
-// The summary of a run that is given a new series, read once a transaction; `run` knows all its numbers then.
-std::vector<SeriesSummary>& summary_for_naming(Transaction& transaction, SeriesNumbers::Run& run) {
+// Returns the summary of a run that gets a new series, and fills `run.numbers` from it. A transaction reads the summary
+// of a run once.
+std::vector<SeriesSummary>& summary_for_new_series(Transaction& transaction, SeriesNumbers::Run& run) {
   const auto [found, is_new] = transaction.summaries.try_emplace(run.run);
   std::vector<SeriesSummary>& series = found->second;
   if (is_new) series = read_summary(transaction.database, run.run);
@@ -48,36 +51,39 @@ std::vector<SeriesSummary>& summary_for_naming(Transaction& transaction, SeriesN
   return series;
 }
 
-void write_names(Transaction& transaction) {
-  for (const int64_t run : std::set<int64_t>(transaction.named.begin(), transaction.named.end()))
+void write_new_series(Transaction& transaction) {
+  for (const int64_t run : std::set<int64_t>(transaction.new_series.begin(), transaction.new_series.end()))
     write_summary(transaction.database, run, transaction.summaries.at(run));
-  transaction.named.clear();
+  transaction.new_series.clear();
   transaction.summaries.clear();
 }
 
-// The series' number in its run, given now if the key is new.
-std::expected<TailPoint, Refusal> place_of(Transaction& transaction, const std::string& run_id,
-                                           const std::string& key) {
+// Identifies a series: the `seq` of its run, and its number in the run; -1 if the series does not exist.
+using SeriesId = std::pair<int64_t, int64_t>;
+
+// Finds the series, and creates it if the key is new.
+std::expected<SeriesId, Refusal> find_or_add_series(Transaction& transaction, const std::string& run_id,
+                                                    const std::string& key) {
   SeriesNumbers::Run* run = transaction.series.find(run_id);
   if (run == nullptr) {
     const int64_t seq = record_seq(transaction.database, {Kind::kRun, run_id});
-    if (seq == 0) return refused(Reason::kNotFound, "there is no " + in_words({Kind::kRun, run_id}));
+    if (seq == 0) return not_found({Kind::kRun, run_id});
     run = &transaction.series.add(run_id, seq);
   }
   auto found = run->numbers.find(key);
+  if (found != run->numbers.end()) return SeriesId{run->run, found->second};
+  std::vector<SeriesSummary>& series = summary_for_new_series(transaction, *run);
+  found = run->numbers.find(key);
   if (found == run->numbers.end()) {
-    std::vector<SeriesSummary>& series = summary_for_naming(transaction, *run);
-    found = run->numbers.find(key);
-    if (found == run->numbers.end()) {
-      if (series.size() >= kMostSeries)
-        return refused(Reason::kInvalid, in_words({Kind::kRun, run_id}) + " has 100,000 series, so '" + key +
-                                             "' can not be one more: names of series must not have steps in them");
-      found = run->numbers.emplace(key, static_cast<int64_t>(series.size())).first;
-      series.push_back(SeriesSummary{.key = key, .metric = {}});
-      transaction.named.push_back(run->run);
+    if (series.size() >= kMaxSeriesOfRun) {
+      return refused(Reason::kInvalid, in_words({Kind::kRun, run_id}) + " has 100,000 series and cannot get '" + key +
+                                           "' as another; do not put steps into the names of series");
     }
+    found = run->numbers.emplace(key, static_cast<int64_t>(series.size())).first;
+    series.push_back(SeriesSummary{.key = key, .metric = {}});
+    transaction.new_series.push_back(run->run);
   }
-  return TailPoint{run->run, found->second, {}};
+  return SeriesId{run->run, found->second};
 }
 
 std::vector<Point> read_chunk(Database& database, int64_t run, int64_t series, int64_t part) {
@@ -87,7 +93,7 @@ std::vector<Point> read_chunk(Database& database, int64_t run, int64_t series, i
   return points;
 }
 
-// Behind what is there: the last chunk is filled up first.
+// Appends points to the chunks of a series. Fills up the last chunk before it starts another.
 void append(Database& database, int64_t run, int64_t number, SeriesSummary& series, std::vector<Point> points) {
   count_in(series.metric, points);
   int64_t part = series.chunks;
@@ -111,7 +117,7 @@ void append(Database& database, int64_t run, int64_t number, SeriesSummary& seri
 
 using ByRun = std::map<int64_t, std::map<int64_t, std::vector<Point>>>;
 
-ByRun sorted_out(const std::vector<TailPoint>& points) {
+ByRun group_by_series(const std::vector<TailPoint>& points) {
   ByRun by_run;
   std::vector<Point>* list = nullptr;
   const TailPoint* last = nullptr;
@@ -132,11 +138,43 @@ void append_all(Database& database, ByRun by_run) {
   }
 }
 
+// Moves the points of the tail, and `more`, to the chunks.
 void empty_tail(Database& database, const std::vector<TailPoint>& more) {
   auto points = read_tail(database);
   points.insert(points.end(), more.begin(), more.end());
-  append_all(database, sorted_out(points));
+  append_all(database, group_by_series(points));
   database.run("DELETE FROM tail", {});
+}
+
+// Writes points as a new row of the tail; moves the tail to the chunks if it is full.
+void append_to_tail(Database& database, const std::vector<TailPoint>& points) {
+  int64_t last = 0, first = 0, total = 0;
+  database.each("SELECT id, total, (SELECT min(id) FROM tail) FROM tail ORDER BY id DESC LIMIT 1", {},
+                [&](const Row& row) {
+                  last = row.integer(0);
+                  total = row.integer(1);
+                  first = row.integer(2);
+                });
+  total += static_cast<int64_t>(points.size());
+  if (total >= kMaxTailPoints || last - first >= kMaxTailRows) return empty_tail(database, points);
+  const std::string data = pack_tail(points);
+  database.run("INSERT INTO tail(id, total, data) VALUES (?1, ?2, ?3)", {last + 1, total, Bytes{data}});
+}
+
+// Removes the series with at least kBulkPoints points from `points` and returns them.
+ByRun take_bulk(std::vector<TailPoint>& points) {
+  if (points.size() < kBulkPoints) return {};
+  ByRun bulk = group_by_series(points);
+  points.clear();
+  for (auto run = bulk.begin(); run != bulk.end();) {
+    std::erase_if(run->second, [&](const auto& series) {
+      if (series.second.size() >= kBulkPoints) return false;
+      for (const Point& point : series.second) points.push_back({run->first, series.first, point});
+      return true;
+    });
+    run = run->second.empty() ? bulk.erase(run) : std::next(run);
+  }
+  return bulk;
 }
 
 }  // namespace
@@ -148,65 +186,39 @@ std::vector<TailPoint> read_tail(Database& database) {
 }
 
 Applied apply(Transaction& transaction, const AddPoints& change) {
-  const auto objection = TextJudge()
-                             .id("the series' key", change.key)
-                             .that(change.points.size() <= kMostAtOnce, "more than 1,048,576 points at once")
-                             .objection();
-  if (objection) return std::unexpected(*objection);
-  const auto place = place_of(transaction, change.run, change.key);
-  if (!place) return std::unexpected(place.error());
-  for (const Point& point : change.points) transaction.points.push_back({place->run, place->series, point});
+  const auto refusal =
+      Validator()
+          .id("the series' key", change.key)
+          .require(change.points.size() <= kMaxPointsOfChange, "one change has at most 1,048,576 points")
+          .refusal();
+  if (refusal) return std::unexpected(*refusal);
+  const auto series = find_or_add_series(transaction, change.run, change.key);
+  if (!series) return std::unexpected(series.error());
+  for (const Point& point : change.points) transaction.points.push_back({series->first, series->second, point});
   return Answer{};
 }
 
-void unname_series(Transaction& transaction, size_t named) {
-  while (transaction.named.size() > named) {
-    transaction.summaries.at(transaction.named.back()).pop_back();
-    transaction.named.pop_back();
+void undo_new_series(Transaction& transaction, size_t count) {
+  while (transaction.new_series.size() > count) {
+    transaction.summaries.at(transaction.new_series.back()).pop_back();
+    transaction.new_series.pop_back();
   }
-  if (named == 0) transaction.summaries.clear();
+  if (count == 0) transaction.summaries.clear();
 }
 
-void settle_points(Transaction& transaction) {
-  write_names(transaction);
-  if (transaction.points.empty()) return;
-  Database& database = transaction.database;
-  std::vector<TailPoint> few;
-  if (transaction.points.size() < kMany) {
-    few = std::move(transaction.points);
-  } else {
-    ByRun many = sorted_out(transaction.points);
-    for (auto run = many.begin(); run != many.end();) {
-      std::erase_if(run->second, [&](const auto& list) {
-        if (list.second.size() >= kMany) return false;
-        for (const Point& point : list.second) few.push_back({run->first, list.first, point});
-        return true;
-      });
-      run = run->second.empty() ? many.erase(run) : std::next(run);
-    }
-    append_all(database, std::move(many));
-  }
-  transaction.points.clear();
-  if (few.empty()) return;
-  int64_t last = 0, first = 0, total = 0;
-  database.each("SELECT id, total, (SELECT min(id) FROM tail) FROM tail ORDER BY id DESC LIMIT 1", {},
-                [&](const Row& row) {
-                  last = row.integer(0);
-                  total = row.integer(1);
-                  first = row.integer(2);
-                });
-  total += static_cast<int64_t>(few.size());
-  if (total >= kTailPoints || last - first >= kTailRows) return empty_tail(database, few);
-  const std::string data = pack_tail(few);
-  database.run("INSERT INTO tail(id, total, data) VALUES (?1, ?2, ?3)", {last + 1, total, Bytes{data}});
+void flush_points(Transaction& transaction) {
+  write_new_series(transaction);
+  std::vector<TailPoint> points = std::exchange(transaction.points, {});
+  append_all(transaction.database, take_bulk(points));
+  if (!points.empty()) append_to_tail(transaction.database, points);
 }
 
 Applied apply(Transaction& transaction, const DropPoints& change) {
   Database& database = transaction.database;
   const Subject subject{Kind::kRun, change.run};
   const int64_t run = record_seq(database, subject);
-  if (run == 0) return refused(Reason::kNotFound, "there is no " + in_words(subject));
-  write_names(transaction);
+  if (run == 0) return not_found(subject);
+  write_new_series(transaction);
   empty_tail(database, std::exchange(transaction.points, {}));
   auto series = read_summary(database, run);
   bool any = false;
@@ -232,11 +244,9 @@ Applied apply(Transaction& transaction, const DropPoints& change) {
 
 namespace {
 
-using Place = std::pair<int64_t, int64_t>;  // a run's number, and the series' in it; -1: there is none
-
-std::vector<Place> places_of(Database& database, std::span<const Series> wanted) {
+std::vector<SeriesId> find_series(Database& database, std::span<const Series> wanted) {
   std::map<std::string, std::pair<int64_t, std::vector<SeriesSummary>>> runs;
-  std::vector<Place> places;
+  std::vector<SeriesId> ids;
   for (const Series& one : wanted) {
     auto [found, is_new] = runs.try_emplace(one.run);
     auto& [run, series] = found->second;
@@ -246,43 +256,43 @@ std::vector<Place> places_of(Database& database, std::span<const Series> wanted)
     }
     const auto same =
         std::find_if(series.begin(), series.end(), [&](const SeriesSummary& known) { return known.key == one.key; });
-    places.emplace_back(run, same == series.end() ? -1 : same - series.begin());
+    ids.emplace_back(run, same == series.end() ? -1 : same - series.begin());
   }
-  return places;
+  return ids;
 }
 
 }  // namespace
 
-// Each series is thinned out before the next is read: only one of them is ever here as it is.
+// Thins out each series before it reads the next, so only one complete series is in memory at a time.
 std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> wanted, const Window& window) {
-  const std::vector<Place> places = places_of(database, wanted);
-  std::map<Place, std::vector<Point>> tails;
-  for (const Place& place : places) {
-    if (place.second >= 0) tails.try_emplace(place);
+  const std::vector<SeriesId> ids = find_series(database, wanted);
+  std::map<SeriesId, std::vector<Point>> tails;
+  for (const SeriesId& id : ids) {
+    if (id.second >= 0) tails.try_emplace(id);
   }
   for (const TailPoint& one : read_tail(database)) {
     const auto found = tails.find({one.run, one.series});
     if (found != tails.end()) found->second.push_back(one.point);
   }
-  std::map<Place, size_t> first;  // of those asked for twice
+  std::map<SeriesId, size_t> first;  // where a series that is requested twice stands in `history`
   std::vector<std::vector<Point>> history;
-  history.reserve(places.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    const Place& place = places[i];
-    const auto [known, is_new] = first.try_emplace(place, i);
-    if (place.second < 0 || !is_new) {
+  history.reserve(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const SeriesId& id = ids[i];
+    const auto [known, is_new] = first.try_emplace(id, i);
+    if (id.second < 0 || !is_new) {
       history.push_back(is_new ? std::vector<Point>() : history[known->second]);
       continue;
     }
     std::vector<Point> points;
-    database.each("SELECT data FROM chunk WHERE run = ?1 AND series = ?2 ORDER BY part", {place.first, place.second},
+    database.each("SELECT data FROM chunk WHERE run = ?1 AND series = ?2 ORDER BY part", {id.first, id.second},
                   [&](const Row& row) { unpack_points(row.text(0), points); });
-    const std::vector<Point>& tail = tails.at(place);
+    const std::vector<Point>& tail = tails.at(id);
     points.insert(points.end(), tail.begin(), tail.end());
     sort_unique(points);
     std::erase_if(points,
                   [&](const Point& point) { return point.step < window.first_step || point.step > window.last_step; });
-    if (window.most > 0) downsample(points, std::max<int64_t>(window.most, 4));
+    if (window.max_points > 0) downsample(points, std::max<int64_t>(window.max_points, 4));
     history.push_back(std::move(points));
   }
   return history;

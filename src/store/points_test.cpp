@@ -16,7 +16,7 @@ constexpr int64_t kFirst = std::numeric_limits<int64_t>::min(), kLast = std::num
 
 double any_value(RandomStream& random) {
   switch (random.below(6)) {
-    case 0: return std::bit_cast<double>(random.bits64());  // any at all, NaN with a payload among them
+    case 0: return std::bit_cast<double>(random.bits64());  // any bits, also NaN with a payload
     case 1: return -0.0;
     case 2: return std::numeric_limits<double>::infinity();
     case 3: return static_cast<double>(static_cast<float>(random.normal()));
@@ -90,7 +90,7 @@ TEST(Downsample, KeepsWhatALineChartShows) {
     RandomStream random(random_key({seed, 2}));
     std::vector<Point> all;
     int64_t step = -50;
-    const bool still = seed % 7 == 0;  // all in one step
+    const bool still = seed % 7 == 0;  // all points have the same step
     for (uint64_t i = 0, count = random.below(2000); i < count; ++i) {
       all.push_back({step += still ? 0 : static_cast<int64_t>(random.below(4)), static_cast<int64_t>(i),
                      random.below(20) == 0 ? std::nan("") : random.normal()});
@@ -105,7 +105,7 @@ TEST(Downsample, KeepsWhatALineChartShows) {
     }
     ASSERT_EQ(kept.front(), all.front());
     ASSERT_EQ(kept.back(), all.back());
-    // In order, and nothing made up.
+    // In order, and every point is one of the originals.
     auto at = all.begin();
     for (const Point& point : kept) {
       at = std::find(at, all.end(), point);
@@ -134,7 +134,7 @@ class Points : public OnBoth {
 };
 ON_BOTH(Points);
 
-// However they came: alone, many at once, twice, out of order, with drops and reopened stores in between.
+// Points arrive singly, in bulk, twice and out of order, with drops and reopened stores in between.
 TEST_P(Points, AreASetInOrderHoweverTheyCame) {
   RandomStream random(random_key({3}));
   auto store = open();
@@ -179,7 +179,7 @@ TEST_P(Points, AreASetInOrderHoweverTheyCame) {
     for (const Point& point : points) {
       if (!(least <= point.value) && !std::isnan(point.value)) least = point.value;
     }
-    EXPECT_TRUE(metric.least == least || std::isnan(least));
+    EXPECT_TRUE(metric.min == least || std::isnan(least));
   }
 }
 
@@ -194,12 +194,12 @@ TEST_P(Points, ThatComeAloneAreSeenAtOnceAndGoToChunksInTime) {
   }
   const auto metrics = store->list({.kind = Kind::kRun}).at(0).metrics;
   EXPECT_EQ(metrics.at("odd").count, 350);
-  EXPECT_EQ(metrics.at("odd").most, 699);
-  EXPECT_EQ(metrics.at("even").least, 0);
+  EXPECT_EQ(metrics.at("odd").max, 699);
+  EXPECT_EQ(metrics.at("even").min, 0);
   EXPECT_TRUE(store->list({.kind = Kind::kRun, .metrics = false}).at(0).metrics.empty());
   EXPECT_EQ(history(*store, "r", "even", {.first_step = 10, .last_step = 13}),
             (std::vector<Point>{{10, 10, 10}, {12, 12, 12}}));
-  EXPECT_LE(history(*store, "r", "odd", {.most = 40}).size(), 40U);
+  EXPECT_LE(history(*store, "r", "odd", {.max_points = 40}).size(), 40U);
 }
 
 TEST_P(Points, OfManySeriesAreReadTogether) {
@@ -232,7 +232,7 @@ TEST_P(Points, OfNamedSeriesAloneAreDropped) {
   EXPECT_EQ(history(*store, "r", "b"), (std::vector<Point>{{2, 2, 2}}));
 }
 
-// Names come in bulk where a client has made them of steps. (Each used to cost as much as all before it.)
+// A client that puts steps into the names of series creates many of them at once.
 TEST_P(Points, ManyNewSeriesAtOnceAreNamedAndBounded) {
   auto store = open();
   make_run(*store);
@@ -255,20 +255,20 @@ TEST_P(Points, ManyNewSeriesAtOnceAreNamedAndBounded) {
   EXPECT_EQ(metrics.at("sample_99999/loss").last.value, 99'999);
 }
 
-// Batches of one commit name series, and some of them are refused: nobody's points come under another's name.
+// Several batches of one commit create series, and some of the batches are refused. No series may get the points of
+// another.
 TEST_P(Points, NamesOfARefusedBatchAreTakenBack) {
   auto store = open();
   make_run(*store);
-  std::atomic<int> answered = 0;
-  const auto count = [&](const Outcome&, const std::exception_ptr&) { ++answered; };
-  for (int i = 0; i < 40; ++i) {  // submitted in one go, so that they share commits
+  std::vector<Batch> batches;
+  for (int i = 0; i < 40; ++i) {
     const std::string name = std::to_string(i);
     const AddPoints good{"r", "good" + name, {{i, i, 1}}}, bad{"r", "bad" + name, {{i, i, 2}}};
-    store->submit(Batch{{good}}, count);
-    store->submit(Batch{{bad, AddPoints{"r", "good" + name, {{i, i, 3}}}, Create{{Kind::kRun, "r"}, "e"}}}, count);
-    store->submit(Batch{{AddPoints{"r", "more" + name, {{i, i, 4}}}, DropPoints{"r", 1'000'000}}}, count);
+    batches.push_back({{good}});
+    batches.push_back({{bad, AddPoints{"r", "good" + name, {{i, i, 3}}}, Create{{Kind::kRun, "r"}, "e"}}});
+    batches.push_back({{AddPoints{"r", "more" + name, {{i, i, 4}}}, DropPoints{"r", 1'000'000}}});
   }
-  while (answered < 120) std::this_thread::yield();
+  write_at_once(*store, batches);
   const auto metrics = open()->find({Kind::kRun, "r"})->metrics;
   EXPECT_EQ(metrics.size(), 80u);
   for (int i = 0; i < 40; ++i) {
@@ -277,19 +277,17 @@ TEST_P(Points, NamesOfARefusedBatchAreTakenBack) {
   }
 }
 
-// A batch that is refused after it dropped points takes back its own doing, not that of others in the same commit.
+// A batch that is refused after it dropped points undoes its own changes and not those of other batches in the commit.
 TEST_P(Points, ADropThatIsRefusedLeavesAllAsItWas) {
   auto store = open();
   make_run(*store);
   done(*store, AddPoints{"r", "a", {{1, 1, 1}, {2, 2, 2}}});
-  std::atomic<int> answered = 0;
-  const auto count = [&](const Outcome&, const std::exception_ptr&) { ++answered; };
-  // Submitted in one go, so that they share commits.
+  std::vector<Batch> batches;
   for (int i = 0; i < 50; ++i) {
-    store->submit(Batch{{AddPoints{"r", "b", {{i, i, 1}}}}}, count);
-    store->submit(Batch{{AddPoints{"r", "a", {{9, 9, 9}}}, DropPoints{"r", 2}, Create{{Kind::kRun, "r"}, "e"}}}, count);
+    batches.push_back({{AddPoints{"r", "b", {{i, i, 1}}}}});
+    batches.push_back({{AddPoints{"r", "a", {{9, 9, 9}}}, DropPoints{"r", 2}, Create{{Kind::kRun, "r"}, "e"}}});
   }
-  while (answered < 100) std::this_thread::yield();
+  write_at_once(*store, batches);
   EXPECT_EQ(history(*store, "r", "a"), (std::vector<Point>{{1, 1, 1}, {2, 2, 2}}));
   EXPECT_EQ(history(*store, "r", "b").size(), 50U);
 }

@@ -45,14 +45,14 @@ class PostgresRow final : public Row {
   int row_;
 };
 
-// The words of this database for those of the dialect.
+// Translates a statement of the dialect of database.h to PostgreSQL.
 std::string translated(std::string_view sql) {
-  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+  static constexpr std::pair<std::string_view, std::string_view> kReplacements[] = {
       {" STRICT", ""},     {", WITHOUT ROWID", ""},         {" INTEGER", " BIGINT"}, {" REAL", " DOUBLE PRECISION"},
       {" BLOB", " BYTEA"}, {" TEXT", " TEXT COLLATE \"C\""}};
   std::string text(sql);
   if (text.starts_with("CREATE")) {
-    for (const auto& [from, to] : kWords) {
+    for (const auto& [from, to] : kReplacements) {
       for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
         text.replace(at, from.size(), to);
     }
@@ -70,21 +70,30 @@ std::string trimmed(const char* message) {
   return text;
 }
 
-// The five letters of a failure: is the connection, or the server, gone for now?
+constexpr const char* kCheckServer = "check that the server runs and can be reached";
+
+// Does this SQLSTATE mean that the connection is lost or that the server is shutting down or starting?
 bool means_lost(std::string_view state) {
   return state.starts_with("08") || state.starts_with("57P") || state == "25P03";
 }
 
+// Throws the Error for an SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html
 [[noreturn]] void fail_with(std::string_view state, const std::string& what) {
-  if (means_lost(state)) throw LostConnection(what, "check that the server runs and can be reached");
-  if (state == "53100") throw Error(what, "free space on the server's disk; nothing that was acknowledged is lost");
-  if (state == "25006") throw Error(what, "the server is read-only (a standby?): name the primary");
-  if (state == "42501") throw Error(what, "give this user the right to create and write tables in its schema");
-  if (state == "55P03") throw Error(what, "another process writes for too long: see pg_stat_activity");
-  if (state == "42P07")
-    throw Error(what, "the schema has tables of another program: give the store a schema or database of its own");
-  if (state.starts_with("XX")) throw Error(what, "the server found damage: restore a backup");
-  throw Error(what, "see the server's log");
+  if (means_lost(state)) throw ConnectionLost("STORE_CONNECTION_LOST", what, kCheckServer);
+  if (state == "53100")
+    throw Error("STORE_NO_SPACE", what, "free space on the server's disk; no acknowledged write is lost");
+  if (state == "25006")
+    throw Error("STORE_NOT_WRITABLE", what, "the server is read-only (a standby?); name the primary server");
+  if (state == "42501")
+    throw Error("STORE_NOT_WRITABLE", what, "give this user the right to create and write tables in its schema");
+  if (state == "55P03")
+    throw Error("STORE_BUSY", what, "another process holds the lock for too long; pg_stat_activity shows which");
+  if (state == "42P07") {
+    throw Error("STORE_NOT_A_STORE", what,
+                "the schema has tables of another program; give the store a schema or database of its own");
+  }
+  if (state.starts_with("XX")) throw Error("STORE_DAMAGED", what, "the server found damaged data; restore a backup");
+  throw Error("STORE_DATABASE_ERROR", what, "see the server's log");
 }
 
 }  // namespace
@@ -95,24 +104,25 @@ std::string without_password(const std::string& url) {
   if (scheme == kNone) return url;
   std::string shown = url;
   const auto begin = scheme + 3;
-  // Who is asked for ends at the last '@' before the path. None there: at one behind it, of a password with a '/'.
+  // The user and password end at the last '@' before the path. If there is none, look after the first '/': the password
+  // may contain a '/'.
   auto at = shown.rfind('@', shown.find('/', begin));
   if (at == kNone || at < begin) at = shown.rfind('@', shown.find('?', begin));
   const auto colon = shown.find(':', begin);
   if (at != kNone && at > begin && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
-  // Parameters: password=, sslpassword=, and whatever is called a secret.
-  for (auto place = shown.find('?', begin); place != kNone; place = shown.find('&', place + 1)) {
-    const auto end = std::min(shown.find('&', place + 1), shown.size());
-    const auto equals = shown.find('=', place);
+  // Hide the parameters password=, sslpassword=, and any other whose name contains "password" or "secret".
+  for (auto start = shown.find('?', begin); start != kNone; start = shown.find('&', start + 1)) {
+    const auto end = std::min(shown.find('&', start + 1), shown.size());
+    const auto equals = shown.find('=', start);
     if (equals >= end) continue;
-    const std::string key = shown.substr(place + 1, equals - place - 1);
+    const std::string key = shown.substr(start + 1, equals - start - 1);
     if (key.find("password") != kNone || key.find("secret") != kNone)
       shown.replace(equals + 1, end - equals - 1, "***");
   }
   return shown;
 }
 
-PostgresLink::PostgresLink(const std::string& url, double patience_seconds) : patience_seconds_(patience_seconds) {
+PostgresLink::PostgresLink(const std::string& url, double timeout_seconds) : timeout_seconds_(timeout_seconds) {
   const char* keys[] = {
       "dbname", "connect_timeout", "application_name", "client_encoding", "tcp_user_timeout", "keepalives_idle",
       nullptr};
@@ -122,11 +132,13 @@ PostgresLink::PostgresLink(const std::string& url, double patience_seconds) : pa
   const std::string why = trimmed(libpq().errorMessage(connection_));
   libpq().finish(connection_);
   connection_ = nullptr;
-  for (const char* final_word : {"password", "does not exist", "no pg_hba.conf entry", "invalid", "missing"}) {
-    if (why.find(final_word) != std::string::npos)
-      throw Error("store " + without_password(url) + ": " + why, "check the URL: postgresql://user@host:port/database");
+  const std::string what = "store " + without_password(url) + ": " + why;
+  // Words of libpq's messages about a wrong URL or wrong credentials, which another attempt does not cure.
+  for (const char* permanent : {"password", "does not exist", "no pg_hba.conf entry", "invalid", "missing"}) {
+    if (why.find(permanent) != std::string::npos)
+      throw Error("STORE_BAD_URL", what, "check the URL: postgresql://user@host:port/database");
   }
-  throw LostConnection("store " + without_password(url) + ": " + why, "check that the server runs and can be reached");
+  throw ConnectionLost("STORE_CONNECTION_LOST", what, kCheckServer);
 }
 
 PostgresLink::~PostgresLink() {
@@ -162,48 +174,49 @@ const std::string& PostgresLink::name_of(std::string_view sql) {
 }
 
 void PostgresLink::send(std::string_view sql, std::initializer_list<Value> values) {
-  if (sent_ >= 500) finish();  // a bound on what lies in buffers
+  if (sent_ >= 500) finish();  // limits the memory of libpq's buffers
   const std::string& name = name_of(sql);
   std::vector<uint64_t> words(values.size());
   std::vector<const char*> bytes(values.size());
   std::vector<int> lengths(values.size()), formats(values.size(), 1);
-  size_t place = 0;
+  size_t index = 0;
   for (const Value& value : values) {
-    if (const auto* integer = std::get_if<int64_t>(&value)) words[place] = htobe64(static_cast<uint64_t>(*integer));
-    if (const auto* real = std::get_if<double>(&value)) words[place] = htobe64(std::bit_cast<uint64_t>(*real));
-    bytes[place] = reinterpret_cast<const char*>(&words[place]);
-    lengths[place] = sizeof words[place];
+    if (const auto* integer = std::get_if<int64_t>(&value)) words[index] = htobe64(static_cast<uint64_t>(*integer));
+    if (const auto* real = std::get_if<double>(&value)) words[index] = htobe64(std::bit_cast<uint64_t>(*real));
+    bytes[index] = reinterpret_cast<const char*>(&words[index]);
+    lengths[index] = sizeof words[index];
     const auto* text = std::get_if<std::string_view>(&value);
     if (const auto* blob = std::get_if<Bytes>(&value)) text = &blob->bytes;
     if (text != nullptr) {
-      bytes[place] = text->empty() ? "" : text->data();
-      lengths[place] = static_cast<int>(text->size());
+      bytes[index] = text->empty() ? "" : text->data();
+      lengths[index] = static_cast<int>(text->size());
     }
-    ++place;
+    ++index;
   }
-  if (libpq().sendQueryPrepared(connection_, name.c_str(), static_cast<int>(place), bytes.data(), lengths.data(),
+  if (libpq().sendQueryPrepared(connection_, name.c_str(), static_cast<int>(index), bytes.data(), lengths.data(),
                                 formats.data(), 1) != 1) {
     fail(nullptr, trimmed(libpq().errorMessage(connection_)));
   }
   ++sent_;
 }
 
-// Sends what waits to be sent, and waits until libpq can say the next result without waiting.
+// Sends what libpq has buffered, and waits until libpq can return the next result without blocking.
 void PostgresLink::await_readable() {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_seconds_);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_seconds_);
   while (libpq().isBusy(connection_) == 1) {
     const int unsent = libpq().flush(connection_);
     pollfd wait{libpq().socket(connection_), static_cast<short>(unsent == 1 ? POLLIN | POLLOUT : POLLIN), 0};
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (unsent < 0 || wait.fd < 0)
-      throw LostConnection(trimmed(libpq().errorMessage(connection_)), "check that the server runs");
-    if (left.count() <= 0)
-      throw LostConnection("the server has not answered for too long", "check that the server runs");
-    ::poll(&wait, 1, static_cast<int>(left.count()));
-    if (libpq().consumeInput(connection_) != 1) {
-      throw LostConnection(trimmed(libpq().errorMessage(connection_)), "check that the server runs and can be reached");
+      throw ConnectionLost("STORE_CONNECTION_LOST", trimmed(libpq().errorMessage(connection_)), kCheckServer);
+    if (left.count() <= 0) {
+      throw ConnectionLost("STORE_CONNECTION_LOST", "the PostgreSQL server has not answered within the timeout",
+                           kCheckServer);
     }
+    ::poll(&wait, 1, static_cast<int>(left.count()));
+    if (libpq().consumeInput(connection_) != 1)
+      throw ConnectionLost("STORE_CONNECTION_LOST", trimmed(libpq().errorMessage(connection_)), kCheckServer);
   }
 }
 
@@ -216,14 +229,14 @@ void PostgresLink::fail(pg_result* result, const std::string& what) {
 void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_last) {
   if (libpq().pipelineSync(connection_) != 1) fail(nullptr, trimmed(libpq().errorMessage(connection_)));
   Result failed(nullptr), last(nullptr);
-  for (int silent = 0; silent < 3;) {
+  for (int nulls = 0; nulls < 3;) {  // libpq returns null after the results of each statement
     await_readable();
     Result result(libpq().getResult(connection_));
     if (result == nullptr) {
-      ++silent;
+      ++nulls;
       continue;
     }
-    silent = 0;
+    nulls = 0;
     const auto status = libpq().resultStatus(result.get());
     if (status == PGRES_PIPELINE_SYNC) break;
     if (status == PGRES_FATAL_ERROR && failed == nullptr)
@@ -234,7 +247,7 @@ void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_la
   }
   sent_ = 0;
   if (failed != nullptr || libpq().status(connection_) != CONNECTION_OK) {
-    // Of statements asked for in vain nobody knows whether the server has them: their names are not used again.
+    // It is unknown whether the server has prepared the new statements, so their names are not used again.
     for (const std::string_view sql : new_names_) names_.erase(sql);
     new_names_.clear();
     fail(failed.get(),

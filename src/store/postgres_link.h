@@ -1,7 +1,8 @@
-// Inside store/: one connection of libpq in pipeline mode, every wait with a bound.
+// Inside store/: one libpq connection in pipeline mode. Every wait has a timeout.
 //
-// Statements are sent without waiting for one another; `finish` waits for all that were sent. So a transaction costs as
-// many round trips as it has questions, not statements. libpq's types stay inside.
+// `send` queues a statement without waiting for the previous one; `finish` waits for all queued statements. So a
+// transaction costs one round trip for each query whose rows it reads, not one for each statement. libpq's types stay
+// inside postgres_link.cpp.
 #pragma once
 
 #include <map>
@@ -18,16 +19,17 @@ namespace sinew::store {
 
 class PostgresLink {
  public:
-  // Throws LostConnection where trying again may help, else Error.
-  PostgresLink(const std::string& url, double patience_seconds);
+  // Throws ConnectionLost when trying again may help, otherwise Error.
+  PostgresLink(const std::string& url, double timeout_seconds);
   ~PostgresLink();
   PostgresLink(const PostgresLink&) = delete;
   PostgresLink& operator=(const PostgresLink&) = delete;
 
   void send(std::string_view sql, std::initializer_list<Value> values);
-  // Waits for everything sent. Throws for the first statement that failed; those behind it were not carried out.
+  // Waits for every statement that was sent. Throws the error of the first statement that failed; the server has
+  // skipped the statements after it. `take_rows_of_last` receives the rows of the last statement.
   void finish(const std::function<void(const Row&)>& take_rows_of_last = nullptr);
-  // One text of several statements, before the first send.
+  // Executes one text that may hold several statements. Only before the first `send`.
   void script(const std::string& sql);
 
  private:
@@ -36,9 +38,9 @@ class PostgresLink {
   const std::string& name_of(std::string_view sql);
 
   pg_conn* connection_ = nullptr;
-  const double patience_seconds_;
-  std::map<std::string_view, std::string> names_;  // of statements the server knows, by their text
-  std::vector<std::string_view> new_names_;        // asked for since the last finish
+  const double timeout_seconds_;
+  std::map<std::string_view, std::string> names_;  // names of prepared statements, by their SQL text
+  std::vector<std::string_view> new_names_;        // statements that were prepared since the last finish
   size_t sent_ = 0, names_given_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// For tests and benchmarks inside store/: a folder that goes away again, and a PostgreSQL of one's own.
+// For tests and benchmarks inside store/: a temporary folder, and a PostgreSQL server for the test program alone.
 #pragma once
 
 #include <pwd.h>
@@ -18,6 +18,11 @@
 
 namespace sinew::store {
 
+// A test could not be set up, or found something wrong in a child process.
+struct TestError : Error {
+  explicit TestError(const std::string& what, const std::string& hint = "") : Error("TEST_FAILED", what, hint) {}
+};
+
 class Folder {
  public:
   Folder() {
@@ -35,15 +40,16 @@ class Folder {
   std::string path_;
 };
 
-// A PostgreSQL of this test program alone, reached by a socket in a folder of its own. It refuses to be run by root,
-// who therefore runs it as the user postgres (or nobody).
+// A PostgreSQL server that only this test program uses, through a socket in a temporary folder. PostgreSQL refuses to
+// run as root; a test program that runs as root starts it as the user postgres, or nobody.
 class PostgresServer {
  public:
   static PostgresServer& one() {
     static PostgresServer server;
     return server;
   }
-  // `fsync`: as durable as a server is; tests that kill processes and never the machine need not wait for the disk.
+  // Without `fsync` the server does not wait for the disk. That is enough for tests, which kill processes and never the
+  // machine.
   explicit PostgresServer(bool fsync = false) : fsync_(fsync) {
     folder_ = std::make_unique<Folder>();
     if (::geteuid() == 0) {
@@ -51,7 +57,7 @@ class PostgresServer {
       if (user == nullptr) user = ::getpwnam("nobody");
       as_user_ = {"/usr/bin/setpriv", "--reuid=" + std::to_string(user->pw_uid),
                   "--regid=" + std::to_string(user->pw_gid), "--clear-groups", "--pdeathsig=QUIT"};
-      if (::chown(folder_->path().c_str(), user->pw_uid, user->pw_gid) != 0) throw Error("chown");
+      if (::chown(folder_->path().c_str(), user->pw_uid, user->pw_gid) != 0) throw TestError("chown");
     }
     run_to_end("initdb",
                {"-D", *folder_ / "data", "-A", "trust", "-U", "sinew", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"});
@@ -71,12 +77,12 @@ class PostgresServer {
       if (server_->wait(0.05)) break;
       try {
         return execute("SELECT 1");
-      } catch (const LostConnection&) {
-        continue;  // not yet
+      } catch (const ConnectionLost&) {
+        continue;  // the server is still starting
       }
     }
     std::ifstream log(*folder_ / "server.log");
-    throw Error("PostgreSQL did not start: " + std::string(std::istreambuf_iterator<char>(log), {}));
+    throw TestError("PostgreSQL did not start: " + std::string(std::istreambuf_iterator<char>(log), {}));
   }
   void stop(int signal) {
     if (server_ == nullptr) return;
@@ -89,7 +95,7 @@ class PostgresServer {
   }
   const std::string& folder() const { return folder_->path(); }
   std::string socket() const { return *folder_ / ".s.PGSQL.5432"; }
-  // What an administrator does beside the store.
+  // Executes statements as an administrator, on a connection of its own.
   void execute(const std::string& sql) const {
     PostgresLink(url("public"), 30).script("SET client_min_messages = warning; " + sql);
   }
@@ -102,7 +108,7 @@ class PostgresServer {
       const std::string path = "/usr/lib/postgresql/" + std::to_string(version) + "/bin/" + name;
       if (::access(path.c_str(), X_OK) == 0) return path;
     }
-    throw Error("no " + name + " below /usr/lib/postgresql", "install postgresql, or set SINEW_POSTGRES_BIN");
+    throw TestError("no " + name + " below /usr/lib/postgresql", "install postgresql, or set SINEW_POSTGRES_BIN");
   }
   std::vector<std::string> command(const std::string& name, const std::vector<std::string>& arguments) const {
     std::vector<std::string> words = as_user_;
@@ -114,7 +120,7 @@ class PostgresServer {
     Process process({command(name, arguments), {}, *folder_ / (name + ".log"), 0});
     if (process.wait(120) == ProcessEnd{}) return;
     std::ifstream log(*folder_ / (name + ".log"));
-    throw Error(name + " failed: " + std::string(std::istreambuf_iterator<char>(log), {}));
+    throw TestError(name + " failed: " + std::string(std::istreambuf_iterator<char>(log), {}));
   }
 
   const bool fsync_;

@@ -1,4 +1,4 @@
-// What only a server can do to its clients: be away, come back, cut them off in the middle of a commit.
+// Faults that only a server has: it stops, comes back, and loses connections in the middle of a commit.
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,29 +13,57 @@
 namespace sinew::store {
 namespace {
 
-// Trials exactly as many as were acknowledged, each with its body, each told once.
-void judge(Store& store, const std::set<std::string>& said) {
-  std::multiset<std::string> told;
-  const auto trials = store.trials("s");
-  for (size_t i = 0; i < trials.size(); ++i) {
-    EXPECT_EQ(trials[i].number, static_cast<int64_t>(i));
-    told.insert(trials[i].told_body);
+std::vector<Record> versions_of(Store& store) {
+  return store.all({.kind = Kind::kVersion});
+}
+
+// The model has one version for each acknowledged body, without a gap, and each was tagged once.
+void check_versions(Store& store, const std::set<std::string>& said) {
+  std::multiset<std::string> tagged;
+  const auto versions = versions_of(store);  // newest first
+  for (size_t i = 0; i < versions.size(); ++i) {
+    EXPECT_EQ(versions[i].subject.number, static_cast<int64_t>(versions.size() - i));
+    tagged.insert(versions[i].tags.at("body"));
   }
-  EXPECT_EQ(trials.size(), said.size());
-  for (const std::string& body : said) EXPECT_EQ(told.count(body), 1U) << body;
+  EXPECT_EQ(versions.size(), said.size());
+  for (const std::string& body : said) EXPECT_EQ(tagged.count(body), 1U) << body;
   EXPECT_THAT(store.check(), testing::IsEmpty());
 }
 
-void one_trial(Store& store, int i, std::set<std::string>& said) {
+// Creates a version in one write and tags it in another.
+void write_version(Store& store, int i, std::set<std::string>& said) {
   const std::string body = std::to_string(i);
-  const Answer trial = done(store, NewTrial{"s", "w", body, 3600});
-  const Answer told = done(store, Tell{"s", trial.number, trial.fence, TrialState::kDone, body});
-  EXPECT_FALSE(told.repeated);
+  const Answer version = done(store, Create{{Kind::kVersion, "m"}, "", "", body});
+  const Answer tagged = done(store, SetTags{{Kind::kVersion, "m", version.number}, {{"body", body}}});
+  EXPECT_FALSE(tagged.repeated);
   said.insert(body);
 }
 
-// Stands between the store and the server and cuts connections just after something was passed on, so that what was
-// asked is done, or not, and nobody hears of it.
+std::vector<Batch> six_versions() {
+  std::vector<Batch> batches;
+  for (int i = 0; i < 6; ++i) batches.push_back({{Create{{Kind::kVersion, "m"}, "", "", std::to_string(i)}}});
+  return batches;
+}
+
+// What became of concurrent writes.
+struct Counts {
+  std::atomic<int> written = 0, unknown = 0, failed = 0;
+  int finished() const { return written + unknown + failed; }
+  void count(const Outcome& outcome, const std::exception_ptr& error) {
+    try {
+      if (error) std::rethrow_exception(error);
+      ++(outcome.has_value() ? written : failed);
+    } catch (const OutcomeUnknown& unknown_outcome) {
+      EXPECT_EQ(unknown_outcome.code, ErrorCode("STORE_OUTCOME_UNKNOWN"));
+      ++unknown;
+    } catch (const Error&) {
+      ++failed;
+    }
+  }
+};
+
+// Stands between the store and the server, and cuts connections just after it has passed something on. So the server
+// may have executed a statement whose answer the store never gets.
 class CuttingProxy {
  public:
   CuttingProxy(std::string from, std::string to, uint64_t seed) : to_(std::move(to)), random_(random_key({seed})) {
@@ -43,7 +71,7 @@ class CuttingProxy {
     const sockaddr_un address = address_of(from);
     if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         ::listen(listener_, 16) != 0)
-      throw Error("bind " + from);
+      throw TestError("bind " + from);
     thread_ = std::thread([this] { serve(); });
   }
   ~CuttingProxy() {
@@ -54,7 +82,7 @@ class CuttingProxy {
   }
   std::atomic<bool> cutting = false;
   std::atomic<int> cuts = 0;
-  // Every answer of the server waits for a verdict: pass it on, or cut the connection instead.
+  // While `holding`, every answer of the server waits for a verdict: pass it on, or cut the connection.
   enum class Verdict { none, pass, cut };
   std::atomic<bool> holding = false;
   std::atomic<int> held = 0;
@@ -127,64 +155,53 @@ class CuttingProxy {
 class Postgres : public testing::Test {
  protected:
   PostgresServer& server = PostgresServer::one();
-  Place place{true};
+  Location location{true};
 };
 
 TEST_F(Postgres, AConnectionCutInTheMiddleOfACommitIsSettled) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
-  std::string url = place.where();
+  std::string url = location.where();
   url.replace(url.find(server.folder()), server.folder().size(), folder.path());
   Store store(url);
-  done(store, Create{{Kind::kStudy, "s"}});
+  done(store, Create{{Kind::kModel, "m"}});
   std::set<std::string> said;
   proxy.cutting = true;
-  for (int i = 0; i < 60; ++i) one_trial(store, i, said);
+  for (int i = 0; i < 60; ++i) write_version(store, i, said);
   proxy.cutting = false;
   EXPECT_GT(proxy.cuts, 10);
-  judge(store, said);
+  check_versions(store, said);
 }
 
-// The answer to a commit of several batches is lost, and then another process writes for longer than this one waits:
-// whether they were written is not known, and nobody writes them once more.
+// The answer to a commit of several batches is lost, and then another process holds the lock for longer than the store
+// waits. The store cannot know whether the batches were written, and must not write them again.
 TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
-  std::string url = place.where();
+  std::string url = location.where();
   url.replace(url.find(server.folder()), server.folder().size(), folder.path());
   Options options;
-  options.patience_seconds = 0.3;
+  options.lock_timeout_seconds = 0.3;
   Store store(url, options);
-  done(store, Create{{Kind::kStudy, "s"}});
-  PostgresLink other(place.where(), 30);
+  done(store, Create{{Kind::kModel, "m"}});
+  PostgresLink other(location.where(), 30);
   const auto count = [&] {
-    int64_t trials = 0;
-    other.send("SELECT count(*) FROM trial", {});
-    other.finish([&](const Row& row) { trials = row.integer(0); });
-    return trials;
+    int64_t versions = 0;
+    other.send("SELECT count(*) FROM record WHERE kind = 4", {});
+    other.finish([&](const Row& row) { versions = row.integer(0); });
+    return versions;
   };
   other.script("SELECT 1");
-  std::atomic<int> unsettled = 0, written = 0, failed = 0;
+  Counts counts;
   proxy.holding = true;
-  for (int i = 0; i < 6; ++i) {
-    store.submit(Batch{{NewTrial{"s", "w", std::to_string(i), 3600}}},
-                 [&](const Outcome& outcome, std::exception_ptr trouble) {
-                   try {
-                     if (trouble) std::rethrow_exception(trouble);
-                     ++(outcome.has_value() ? written : failed);
-                   } catch (const Unsettled& error) {
-                     EXPECT_THAT(error.what(), testing::HasSubstr("whether the last batch was written is not known"));
-                     ++unsettled;
-                   } catch (const Error&) {
-                     ++failed;
-                   }
-                 });
-  }
+  ConcurrentWrites writes(store, six_versions(), [&](const Outcome& outcome, const std::exception_ptr& error) {
+    counts.count(outcome, error);
+  });
   int64_t before = 0, now = 0;
   for (int held = 1;; ++held) {
     while (proxy.held < held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     now = count();
-    if (now - before > 1) break;  // several at once: committed, and the answer is here
+    if (now - before > 1) break;  // several batches were committed at once, and the proxy holds the answer
     before = now;
     proxy.verdict = CuttingProxy::Verdict::pass;
   }
@@ -193,70 +210,70 @@ TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
       "current_schema()");
   proxy.holding = false;
   proxy.verdict = CuttingProxy::Verdict::cut;
-  while (unsettled + failed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (counts.unknown + counts.failed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   other.script("SELECT pg_advisory_unlock_all()");
-  while (unsettled + written + failed < 6) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(unsettled, now - before);
-  EXPECT_EQ(failed, 0);
+  while (counts.finished() < 6) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(counts.unknown, now - before);
+  EXPECT_EQ(counts.failed, 0);
   std::multiset<std::string> bodies;
-  for (const Trial& trial : store.trials("s")) bodies.insert(trial.asked_body);
+  for (const Record& version : versions_of(store)) bodies.insert(version.body);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(bodies.count(std::to_string(i)), 1U) << i;
 }
 
 TEST_F(Postgres, AServerThatDiesAndComesBackLosesNothing) {
-  Store store(place.where());
-  done(store, Create{{Kind::kStudy, "s"}});
+  Store store(location.where());
+  done(store, Create{{Kind::kModel, "m"}});
   std::set<std::string> said;
   for (int round = 0; round < 2; ++round) {
     std::atomic<bool> stop = false;
     std::thread writer([&] {
-      for (int i = 0; !stop; ++i) one_trial(store, 100'000 * round + i, said);
+      for (int i = 0; !stop; ++i) write_version(store, 100'000 * round + i, said);
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    server.stop(round == 0 ? SIGQUIT : SIGINT);  // without, and with, taking leave
+    server.stop(round == 0 ? SIGQUIT : SIGINT);  // an immediate shutdown, and one that tells the clients
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     server.start();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     stop = true;
     writer.join();
-    judge(store, said);
+    check_versions(store, said);
   }
 }
 
 TEST_F(Postgres, AServerThatStaysAwayIsWaitedForWithABound) {
   Options options;
   options.reconnect_seconds = 0.3;
-  Store store(place.where(), options);
-  done(store, Create{{Kind::kStudy, "s"}});
+  Store store(location.where(), options);
+  done(store, Create{{Kind::kModel, "m"}});
   server.stop(SIGQUIT);
-  EXPECT_NE(error_of([&] { store.write(NewTrial{"s", "w", "", 60}); }), "");
-  EXPECT_NE(error_of([&] { store.trials("s"); }), "");
-  EXPECT_NE(error_of([&] { Store another(place.where(), options); }), "");
+  EXPECT_EQ(code_of([&] { store.write(Create{{Kind::kVersion, "m"}}); }), "STORE_CONNECTION_LOST");
+  EXPECT_EQ(code_of([&] { versions_of(store); }), "STORE_CONNECTION_LOST");
+  EXPECT_EQ(code_of([&] { Store another(location.where(), options); }), "STORE_CONNECTION_LOST");
   server.start();
   std::set<std::string> said;
-  one_trial(store, 1, said);
-  judge(store, said);
+  write_version(store, 1, said);
+  check_versions(store, said);
 }
 
 TEST_F(Postgres, AConnectionAnAdministratorEndsIsMadeAgain) {
-  Store store(place.where());
-  done(store, Create{{Kind::kStudy, "s"}});
+  Store store(location.where());
+  done(store, Create{{Kind::kModel, "m"}});
   std::set<std::string> said;
   for (int i = 0; i < 10; ++i) {
-    one_trial(store, i, said);
-    EXPECT_EQ(store.trials("s").size(), said.size());
+    write_version(store, i, said);
+    EXPECT_EQ(versions_of(store).size(), said.size());
     server.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = "
         "'sinew'");
   }
-  judge(store, said);
+  check_versions(store, said);
 }
 
 TEST_F(Postgres, ATransactionThatHoldsTheLockForTooLongIsNotWaitedForForEver) {
   Options options;
-  options.patience_seconds = 0.2;
-  Store store(place.where(), options);
-  PostgresLink other(place.where(), 10);
+  options.lock_timeout_seconds = 0.2;
+  Store store(location.where(), options);
+  PostgresLink other(location.where(), 10);
   int64_t lock = 0;
   other.script("SET client_min_messages = warning");
   other.send("BEGIN", {});
@@ -264,78 +281,68 @@ TEST_F(Postgres, ATransactionThatHoldsTheLockForTooLongIsNotWaitedForForEver) {
   other.finish([&](const Row& row) { lock = row.integer(0); });
   other.send("SELECT pg_advisory_xact_lock(?1)", {lock});
   other.finish();
-  EXPECT_THAT(error_of([&] {
-                store.write(SetNote{"n", "1"});
-              }),
-              testing::HasSubstr("another process writes for too long"));
+  EXPECT_EQ(code_of([&] { store.write(SetNote{"n", "1"}); }), "STORE_BUSY");
   other.send("COMMIT", {});
   other.finish();
   done(store, SetNote{"n", "2"});
   EXPECT_EQ(store.note("n"), "2");
 }
 
-// What fails behind the commit, here the flush, does not undo it: nobody writes it once more.
+// A failure after the commit, here of the flush, does not undo the commit: the store must not write the batches again.
 TEST_F(Postgres, AFailureBehindACommitIsNotTakenForOneBefore) {
-  server.execute("CREATE FUNCTION " + place.schema() +
+  server.execute("CREATE FUNCTION " + location.schema() +
                  ".pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE plpgsql AS $$ BEGIN IF "
                  "to_regclass('" +
-                 place.schema() + ".broken') IS NOT NULL THEN RAISE EXCEPTION 'broken'; END IF; RETURN NULL; END $$");
-  std::string url = place.where();
-  url.replace(url.find(place.schema()), place.schema().size(), place.schema() + "%2Cpg_catalog");
+                 location.schema() +
+                 ".broken') IS NOT NULL THEN RAISE EXCEPTION 'broken'; END IF; RETURN NULL; END $$");
+  std::string url = location.where();
+  url.replace(url.find(location.schema()), location.schema().size(), location.schema() + "%2Cpg_catalog");
   Store store(url);
-  done(store, Create{{Kind::kStudy, "s"}});
-  server.execute("CREATE TABLE " + place.schema() + ".broken(x int)");
-  std::atomic<int> unsettled = 0, others = 0;
-  for (int i = 0; i < 6; ++i) {
-    store.submit(Batch{{NewTrial{"s", "w", std::to_string(i), 3600}}},
-                 [&](const Outcome&, const std::exception_ptr& trouble) {
-                   try {
-                     if (trouble) std::rethrow_exception(trouble);
-                     ++others;
-                   } catch (const Unsettled&) {
-                     ++unsettled;
-                   } catch (const Error&) {
-                     ++others;
-                   }
-                 });
+  done(store, Create{{Kind::kModel, "m"}});
+  server.execute("CREATE TABLE " + location.schema() + ".broken(x int)");
+  Counts counts;
+  {
+    ConcurrentWrites writes(store, six_versions(), [&](const Outcome& outcome, const std::exception_ptr& error) {
+      counts.count(outcome, error);
+    });
   }
-  while (unsettled + others < 6) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_EQ(unsettled, 6);
-  server.execute("DROP TABLE " + place.schema() + ".broken");
-  EXPECT_EQ(store.trials("s").size(), 6U);
+  EXPECT_EQ(counts.unknown, 6);
+  server.execute("DROP TABLE " + location.schema() + ".broken");
+  EXPECT_EQ(versions_of(store).size(), 6U);
   done(store, SetNote{"n", "1"});
 }
 
-// A process that was stopped between two statements of its transaction: the others go on within their patience.
+// A process was suspended between two statements of its transaction. The other processes can write again before their
+// lock timeout passes.
 TEST_F(Postgres, AWriterThatStandsStillIsEndedByTheServer) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
-  std::string url = place.where();
+  std::string url = location.where();
   url.replace(url.find(server.folder()), server.folder().size(), folder.path());
-  Options impatient;
-  impatient.patience_seconds = 0.6;
-  Store still(url, impatient), other(place.where());
+  Options short_timeout;
+  short_timeout.lock_timeout_seconds = 0.6;
+  Store suspended(url, short_timeout), other(location.where());
   done(other, SetNote{"n", "1"});
   proxy.holding = true;
-  std::thread writer([&] { done(still, SetNote{"n", "2"}); });
-  // It has asked its first question, so it has the lock; the answer is held back.
+  std::thread writer([&] { done(suspended, SetNote{"n", "2"}); });
+  // The writer has sent its first query, so it has the lock; the proxy holds the answer back.
   while (proxy.held < 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   done(other, SetNote{"n", "3"});
   proxy.holding = false;
   proxy.verdict = CuttingProxy::Verdict::cut;
   writer.join();
-  EXPECT_EQ(other.note("n"), "2");  // it tried again
+  EXPECT_EQ(other.note("n"), "2");  // the writer has tried again
 }
 
 TEST_F(Postgres, WrongAddressesAreSaid) {
   const auto with = [&](const std::string& from, const std::string& to) {
-    std::string url = place.where();
+    std::string url = location.where();
     url.replace(url.find(from), from.size(), to);
-    return error_of([&] { Store store(url); });
+    return code_of([&] { Store store(url); });
   };
-  EXPECT_THAT(with("/postgres?", "/nowhere?"), testing::HasSubstr("\"nowhere\" does not exist | check the URL"));
-  EXPECT_THAT(with(place.schema(), "nothing"), testing::HasSubstr("the search path names no schema"));
-  EXPECT_THAT(with(server.folder(), "/nowhere"), testing::HasSubstr("check that the server runs"));
+  EXPECT_EQ(with("/postgres?", "/nowhere?"), "STORE_BAD_URL");
+  EXPECT_EQ(with(location.schema(), "nothing"), "STORE_NO_SCHEMA");
+  EXPECT_EQ(with(server.folder(), "/nowhere"), "STORE_CONNECTION_LOST");
   EXPECT_EQ(without_password("postgresql://me:secret@host:5/db?x=@"), "postgresql://me:***@host:5/db?x=@");
   EXPECT_EQ(without_password("postgresql://me@host/db"), "postgresql://me@host/db");
   EXPECT_EQ(without_password("postgresql:///db?host=a@b"), "postgresql:///db?host=a@b");
@@ -364,14 +371,14 @@ TEST(PostgresAddress, NoSentenceAboutAStoreHasItsPassword) {
 }
 
 TEST_F(Postgres, TablesOfOthersAreLeftAlone) {
-  server.execute("CREATE TABLE " + place.schema() + ".event(x int)");
-  EXPECT_THAT(error_of([&] { Store store(place.where()); }), testing::HasSubstr("tables of another program"));
+  server.execute("CREATE TABLE " + location.schema() + ".event(x int)");
+  EXPECT_EQ(code_of([&] { Store store(location.where()); }), "STORE_NOT_A_STORE");
 }
 
-// Commits do not wait for the disk while they hold the lock; the answer does.
+// A commit does not wait for the disk while it holds the lock, but the answer to the caller does.
 TEST_F(Postgres, WhatIsAcknowledgedIsFlushed) {
-  Store store(place.where());
-  PostgresLink other(place.where(), 10);
+  Store store(location.where());
+  PostgresLink other(location.where(), 10);
   other.script("SET client_min_messages = warning");
   for (int i = 0; i < 20; ++i) {
     int64_t behind = -1, inserted = 0;
@@ -385,7 +392,7 @@ TEST_F(Postgres, WhatIsAcknowledgedIsFlushed) {
       inserted = row.integer(1);
     });
     EXPECT_GT(inserted, 0);
-    EXPECT_LE(behind, 4096) << "of the server's own housekeeping there may be a little";
+    EXPECT_LE(behind, 4096) << "only the server's own housekeeping may be unflushed";
   }
 }
 

@@ -1,9 +1,9 @@
-// Experiments, runs, models, versions and studies: one table, one way to make and to change them.
+// Creates and changes experiments, runs, models, versions and studies. They share one table.
 #include <nlohmann/json.hpp>
 
 #include "store/run_states.h"
-#include "store/texts.h"
 #include "store/transaction.h"
+#include "store/validator.h"
 
 namespace sinew::store {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using Reason = Refusal::Reason;
 using nlohmann::json;
 
-struct Found {
+struct StoredRecord {
   int64_t seq = 0;
   std::string name, body;
   RunState state = RunState::kRunning;
@@ -19,27 +19,23 @@ struct Found {
   Labels params, tags;
 };
 
-std::optional<Found> lock_record(Database& database, const Subject& subject) {
-  std::optional<Found> found;
+std::optional<StoredRecord> find_record(Database& database, const Subject& subject) {
+  std::optional<StoredRecord> found;
   database.each(
       "SELECT seq, name, body, state, attempt, ended_ms, hidden, params, tags FROM record "
       "WHERE kind = ?1 AND id = ?2 AND number = ?3",
       {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
-        found = Found{row.integer(0),
-                      std::string(row.text(1)),
-                      std::string(row.text(2)),
-                      static_cast<RunState>(row.integer(3)),
-                      row.integer(4),
-                      row.integer(5),
-                      row.integer(6),
-                      unpack_labels(row.text(7)),
-                      unpack_labels(row.text(8))};
+        found = StoredRecord{row.integer(0),
+                             std::string(row.text(1)),
+                             std::string(row.text(2)),
+                             static_cast<RunState>(row.integer(3)),
+                             row.integer(4),
+                             row.integer(5),
+                             row.integer(6),
+                             unpack_labels(row.text(7)),
+                             unpack_labels(row.text(8))};
       });
   return found;
-}
-
-std::unexpected<Refusal> not_there(const Subject& subject) {
-  return refused(Reason::kNotFound, "there is no " + in_words(subject));
 }
 
 bool name_is_taken(Database& database, const Subject& subject, const std::string& name) {
@@ -51,6 +47,11 @@ bool name_is_taken(Database& database, const Subject& subject, const std::string
   return taken;
 }
 
+std::unexpected<Refusal> name_taken(const Subject& subject, const std::string& name) {
+  return refused(Reason::kExists,
+                 std::string("another ") + to_string(subject.kind) + " already has the name \"" + name + "\"");
+}
+
 int64_t next_version(Database& database, const std::string& model) {
   int64_t number = 0;
   database.each("SELECT coalesce(max(number), 0) FROM record WHERE kind = ?1 AND id = ?2",
@@ -59,34 +60,35 @@ int64_t next_version(Database& database, const std::string& model) {
   return number + 1;
 }
 
-// What must be there before the record can be.
-std::optional<Refusal> lacks_parent(Database& database, const Create& change) {
+// A refusal if the record's parent does not exist: a run needs its experiment, a version its model.
+std::optional<Refusal> missing_parent(Database& database, const Create& change) {
   Subject parent{Kind::kExperiment, change.parent};
   if (change.subject.kind == Kind::kVersion)
     parent = {Kind::kModel, change.subject.id};
   else if (change.subject.kind != Kind::kRun)
     return std::nullopt;
   if (record_seq(database, parent) != 0) return std::nullopt;
-  return Refusal{Reason::kNotFound, "there is no " + in_words(parent)};
+  return not_found(parent).error();
 }
 
-std::optional<Refusal> judge_create(const Create& change) {
+std::optional<Refusal> validate(const Create& change) {
   const Kind kind = change.subject.kind;
   const bool known = kind >= Kind::kExperiment && kind <= Kind::kStudy;
-  return TextJudge()
-      .that(known, "only experiments, runs, models, versions and studies are made")
-      .that(change.subject.number == 0, "a new record has number 0: versions are numbered by the store")
-      .that(change.state >= RunState::kQueued && !is_over(change.state), "a run begins queued, running or paused")
+  return Validator()
+      .require(known, "only experiments, runs, models, versions and studies can be created")
+      .require(change.subject.number == 0, "the number of a new record must be 0: the store numbers versions")
+      .require(change.state >= RunState::kQueued && !is_over(change.state),
+               "a new run must be queued, running or paused")
       .id("the id", change.subject.id)
       .name("the parent", change.parent)
       .name("the name", change.name)
       .body("the body", change.body)
       .labels("parameter", change.params)
       .labels("tag", change.tags)
-      .objection();
+      .refusal();
 }
 
-std::string text_of(const json& value) {
+std::string dump(const json& value) {
   return value.dump();
 }
 
@@ -102,19 +104,16 @@ int64_t record_seq(Database& database, const Subject& subject) {
 
 Applied apply(Transaction& transaction, const Create& change) {
   Database& database = transaction.database;
-  if (const auto objection = judge_create(change)) return std::unexpected(*objection);
+  if (const auto refusal = validate(change)) return std::unexpected(*refusal);
   Subject subject = change.subject;
   const std::string& name = change.name.empty() ? subject.id : change.name;
-  if (const auto lacking = lacks_parent(database, change)) return std::unexpected(*lacking);
+  if (const auto refusal = missing_parent(database, change)) return std::unexpected(*refusal);
   if (subject.kind == Kind::kVersion)
     subject.number = next_version(database, subject.id);
   else if (record_seq(database, subject) != 0)
-    return refused(Reason::kExists, "there is a " + in_words(subject) + " already");
-  if (name_is_taken(database, subject, name)) {
-    return refused(Reason::kExists,
-                   std::string("there is another ") + to_string(subject.kind) + " called \"" + name + "\"");
-  }
-  const int64_t seq = add_event(transaction, "create", subject, text_of({{"name", name}, {"parent", change.parent}}));
+    return refused(Reason::kExists, in_words(subject) + " already exists");
+  if (name_is_taken(database, subject, name)) return name_taken(subject, name);
+  const int64_t seq = add_event(transaction, "create", subject, dump({{"name", name}, {"parent", change.parent}}));
   const bool is_run = subject.kind == Kind::kRun;
   const std::string params = pack_labels(change.params), tags = pack_labels(change.tags);
   database.run(
@@ -127,48 +126,45 @@ Applied apply(Transaction& transaction, const Create& change) {
   return Answer{subject.number};
 }
 
-Applied apply(Transaction& transaction, const Amend& change) {
-  const auto objection = TextJudge()
-                             .name("the name", change.name.value_or(""))
-                             .that(!change.name || !change.name->empty(), "the name must not be empty")
-                             .body("the body", change.body.value_or(""))
-                             .objection();
-  if (objection) return std::unexpected(*objection);
-  const auto found = lock_record(transaction.database, change.subject);
-  if (!found) return not_there(change.subject);
+Applied apply(Transaction& transaction, const Update& change) {
+  const auto refusal = Validator()
+                           .name("the name", change.name.value_or(""))
+                           .require(!change.name || !change.name->empty(), "the name must not be empty")
+                           .body("the body", change.body.value_or(""))
+                           .refusal();
+  if (refusal) return std::unexpected(*refusal);
+  const auto found = find_record(transaction.database, change.subject);
+  if (!found) return not_found(change.subject);
   const std::string& name = change.name ? *change.name : found->name;
   const std::string& body = change.body ? *change.body : found->body;
   const int64_t hidden = change.hidden ? static_cast<int64_t>(*change.hidden) : found->hidden;
   if (name == found->name && body == found->body && hidden == found->hidden) return Answer{0, 0, true};
   if (name != found->name && name_is_taken(transaction.database, change.subject, name)) {
-    return refused(Reason::kExists,
-                   std::string("there is another ") + to_string(change.subject.kind) + " called \"" + name + "\"");
+    return name_taken(change.subject, name);
   }
   transaction.database.run("UPDATE record SET name = ?1, body = ?2, hidden = ?3 WHERE seq = ?4",
                            {std::string_view(name), std::string_view(body), hidden, found->seq});
-  add_event(transaction, "amend", change.subject, text_of({{"name", name}, {"hidden", hidden != 0}}));
+  add_event(transaction, "amend", change.subject, dump({{"name", name}, {"hidden", hidden != 0}}));
   return Answer{};
 }
 
 Applied apply(Transaction& transaction, const SetParams& change) {
-  if (const auto objection = TextJudge().labels("parameter", change.params).objection())
-    return std::unexpected(*objection);
-  auto found = lock_record(transaction.database, change.subject);
-  if (!found) return not_there(change.subject);
+  if (const auto refusal = Validator().labels("parameter", change.params).refusal()) return std::unexpected(*refusal);
+  auto found = find_record(transaction.database, change.subject);
+  if (!found) return not_found(change.subject);
   const size_t before = found->params.size();
   for (const auto& [key, value] : change.params) {
     const auto [place, added] = found->params.emplace(key, value);
     if (!added && place->second != value) {
       return refused(Reason::kConflict, "parameter \"" + key + "\" of " + in_words(change.subject) + " is \"" +
-                                            place->second + "\" and is never another");
+                                            place->second + "\"; a parameter cannot be changed");
     }
   }
   if (found->params.size() == before) return Answer{0, 0, true};
-  if (const auto objection = TextJudge().labels("parameter", found->params).objection())
-    return std::unexpected(*objection);
+  if (const auto refusal = Validator().labels("parameter", found->params).refusal()) return std::unexpected(*refusal);
   const std::string params = pack_labels(found->params);
   transaction.database.run("UPDATE record SET params = ?1 WHERE seq = ?2", {Bytes{params}, found->seq});
-  add_event(transaction, "params", change.subject, text_of(change.params));
+  add_event(transaction, "params", change.subject, dump(change.params));
   return Answer{};
 }
 
@@ -176,9 +172,9 @@ Applied apply(Transaction& transaction, const SetTags& change) {
   Labels given;
   json event;
   for (const auto& [key, value] : change.tags) given[key] = value.value_or("");
-  if (const auto objection = TextJudge().labels("tag", given).objection()) return std::unexpected(*objection);
-  auto found = lock_record(transaction.database, change.subject);
-  if (!found) return not_there(change.subject);
+  if (const auto refusal = Validator().labels("tag", given).refusal()) return std::unexpected(*refusal);
+  auto found = find_record(transaction.database, change.subject);
+  if (!found) return not_found(change.subject);
   const Labels before = found->tags;
   for (const auto& [key, value] : change.tags) {
     if (value)
@@ -188,30 +184,29 @@ Applied apply(Transaction& transaction, const SetTags& change) {
     event[key] = value ? json(*value) : json();
   }
   if (found->tags == before) return Answer{0, 0, true};
-  if (const auto objection = TextJudge().labels("tag", found->tags).objection()) return std::unexpected(*objection);
+  if (const auto refusal = Validator().labels("tag", found->tags).refusal()) return std::unexpected(*refusal);
   const std::string tags = pack_labels(found->tags);
   transaction.database.run("UPDATE record SET tags = ?1 WHERE seq = ?2", {Bytes{tags}, found->seq});
-  add_event(transaction, "tags", change.subject, text_of(event));
+  add_event(transaction, "tags", change.subject, dump(event));
   return Answer{};
 }
 
-Applied apply(Transaction& transaction, const Move& change) {
+Applied apply(Transaction& transaction, const SetRunState& change) {
   const bool known = change.to >= RunState::kQueued && change.to <= RunState::kStopped;
-  const auto objection =
-      TextJudge().that(known, "there is no such state of a run").body("the reason", change.why).objection();
-  if (objection) return std::unexpected(*objection);
+  const auto refusal = Validator().require(known, "a run has no such state").body("the reason", change.why).refusal();
+  if (refusal) return std::unexpected(*refusal);
   const Subject run{Kind::kRun, change.run};
-  const auto found = lock_record(transaction.database, run);
-  if (!found) return not_there(run);
-  const MoveVerdict verdict = judge_move(found->state, change.to, change.reopen);
-  if (verdict.what == MoveVerdict::kRepeated) return Answer{found->attempt, 0, true};
-  if (verdict.what == MoveVerdict::kRefused) return refused(Reason::kConflict, in_words(run) + ": " + verdict.why);
-  const int64_t attempt = found->attempt + (verdict.what == MoveVerdict::kBeginAnew ? 1 : 0);
+  const auto found = find_record(transaction.database, run);
+  if (!found) return not_found(run);
+  const Transition transition = judge_transition(found->state, change.to, change.reopen);
+  if (transition.verdict == Transition::kRepeated) return Answer{found->attempt, 0, true};
+  if (transition.verdict == Transition::kRefused) return refused(Reason::kConflict, in_words(run) + transition.why);
+  const int64_t attempt = found->attempt + (transition.verdict == Transition::kNewAttempt ? 1 : 0);
   const int64_t at_ms = change.at_ms == 0 ? transaction.at_ms : change.at_ms;
   transaction.database.run("UPDATE record SET state = ?1, attempt = ?2, ended_ms = ?3 WHERE seq = ?4",
                            {static_cast<int64_t>(change.to), attempt, is_over(change.to) ? at_ms : 0, found->seq});
   add_event(transaction, to_string(change.to), run,
-            text_of({{"was", to_string(found->state)}, {"attempt", attempt}, {"why", change.why}}));
+            dump({{"was", to_string(found->state)}, {"attempt", attempt}, {"why", change.why}}));
   return Answer{attempt};
 }
 

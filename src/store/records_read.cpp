@@ -1,4 +1,4 @@
-// Records as they are read: with what is known of a run's series, also of points that have not come to their chunks.
+// Reads records, with the metrics of runs. A metric includes the points that are still in the tail.
 #include <algorithm>
 
 #include "store/transaction.h"
@@ -8,7 +8,7 @@ namespace {
 
 struct Page {
   std::vector<Record> records;
-  std::vector<std::vector<SeriesSummary>> series;  // of each
+  std::vector<std::vector<SeriesSummary>> series;  // for each record
 };
 
 void take(Page& page, const Row& row) {
@@ -30,19 +30,19 @@ void take(Page& page, const Row& row) {
 }
 
 void count_tail(Page& page, const std::vector<TailPoint>& tail) {
-  std::unordered_multimap<int64_t, size_t> places;  // a record that was asked for twice stands in the page twice
-  for (size_t i = 0; i < page.records.size(); ++i) places.emplace(page.records[i].seq, i);
+  std::unordered_multimap<int64_t, size_t> indices;  // a record that is requested twice is in the page twice
+  for (size_t i = 0; i < page.records.size(); ++i) indices.emplace(page.records[i].seq, i);
   for (const TailPoint& one : tail) {
-    const auto [begin, end] = places.equal_range(one.run);
-    for (auto place = begin; place != end; ++place) {
-      auto& series = page.series[place->second];
+    const auto [begin, end] = indices.equal_range(one.run);
+    for (auto index = begin; index != end; ++index) {
+      auto& series = page.series[index->second];
       if (static_cast<size_t>(one.series) < series.size())
         count_in(series[static_cast<size_t>(one.series)].metric, {&one.point, 1});
     }
   }
 }
 
-// The metrics of those keys; nullopt: of all.
+// Fills in the metrics with these keys (nullopt: all) and the aliases.
 void finish(Database& database, Page& page, const std::optional<std::set<std::string>>& keys) {
   const bool any_series =
       std::any_of(page.series.begin(), page.series.end(), [](const auto& series) { return !series.empty(); });
@@ -90,7 +90,7 @@ std::vector<Record> read_records(Database& database, const Query& query) {
                 last = query.state ? first : std::numeric_limits<int32_t>::max();
   const auto keep = [&](const Row& row) { take(page, row); };
   if (query.name) {
-    // Few have one name: what else is asked of them is judged here.
+    // Few records share a name, so parent and limit are applied here and not in SQL.
     database.each(
         "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
         "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "

@@ -48,7 +48,7 @@ TEST_P(Records, AreRefusedTwiceOrWithoutAParent) {
 TEST_P(Records, AreAllReadPageByPage) {
   auto store = open();
   for (int i = 0; i < 10; ++i) make_run(*store, "r" + std::to_string(i), "e");
-  done(*store, Amend{{Kind::kRun, "r3"}, {}, {}, true});
+  done(*store, Update{{Kind::kRun, "r3"}, {}, {}, true});
   for (const int64_t limit : {1, 3, 9, 10, 1000}) {
     std::string ids;
     store->each({.kind = Kind::kRun, .limit = limit}, [&](const Record& record) {
@@ -72,7 +72,7 @@ TEST_P(Records, VersionsAreKnownByTheirModelsName) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(versions[i].subject, (Subject{Kind::kVersion, "m", 3 - int64_t(i)}));
 }
 
-// The number a batch may name as the last it knows.
+// The number that a batch passes in `unchanged`.
 TEST_P(Records, TheNewestEventIsOfTheIdWhateverItsNumber) {
   auto store = open();
   EXPECT_EQ(store->newest_event({Kind::kModel, "m"}), 0);
@@ -93,7 +93,7 @@ TEST_P(Records, AreListedNewestFirstByPages) {
   for (const char* experiment : {"a", "b"}) {
     for (int i = 0; i < 5; ++i) make_run(*store, experiment + std::to_string(i), experiment);
   }
-  done(*store, Amend{{Kind::kRun, "a2"}, {}, {}, true});
+  done(*store, Update{{Kind::kRun, "a2"}, {}, {}, true});
   const auto ids = [&](const Query& query) {
     std::string all;
     for (const Record& record : store->list(query)) all += record.subject.id + " ";
@@ -127,7 +127,7 @@ TEST_P(Records, SeveralAreFoundInTheOrderTheyAreAskedFor) {
 TEST_P(Records, OfRunsThoseInAStateAreListed) {
   auto store = open();
   for (const char* run : {"a", "b", "c"}) make_run(*store, run);
-  done(*store, Move{"b", RunState::kFailed});
+  done(*store, SetRunState{"b", RunState::kFailed});
   const auto ids = [&](Query query) {
     std::string all;
     for (const Record& record : store->list(query)) all += record.subject.id;
@@ -181,9 +181,9 @@ TEST_P(Records, AreAmended) {
   auto store = open();
   done(*store, Create{{Kind::kStudy, "s"}, "", "one"});
   done(*store, Create{{Kind::kStudy, "t"}, "", "two"});
-  EXPECT_TRUE(is_refused(store->write(Amend{{Kind::kStudy, "s"}, "two"}), Reason::kExists));
-  done(*store, Amend{{Kind::kStudy, "s"}, "three", "body"});
-  EXPECT_TRUE(done(*store, Amend{{Kind::kStudy, "s"}, "three", "body", false}).repeated);
+  EXPECT_TRUE(is_refused(store->write(Update{{Kind::kStudy, "s"}, "two"}), Reason::kExists));
+  done(*store, Update{{Kind::kStudy, "s"}, "three", "body"});
+  EXPECT_TRUE(done(*store, Update{{Kind::kStudy, "s"}, "three", "body", false}).repeated);
   EXPECT_EQ(store->find({Kind::kStudy, "s"})->name, "three");
   EXPECT_EQ(store->find({Kind::kStudy, "s"})->body, "body");
   EXPECT_EQ(store->list({.kind = Kind::kStudy, .name = "one"}).size(), 0U);
@@ -192,25 +192,25 @@ TEST_P(Records, AreAmended) {
 TEST_P(Records, AnAttemptEndsOnce) {
   auto store = open();
   make_run(*store);
-  done(*store, Move{"r", RunState::kPaused});
-  done(*store, Move{"r", RunState::kRunning});
+  done(*store, SetRunState{"r", RunState::kPaused});
+  done(*store, SetRunState{"r", RunState::kRunning});
   clock.seconds = 2000;
-  done(*store, Move{"r", RunState::kFailed, "out of memory"});
+  done(*store, SetRunState{"r", RunState::kFailed, "out of memory"});
   EXPECT_EQ(store->find({Kind::kRun, "r"})->ended_ms, 1'800'002'000'000);
   const size_t events = store->events({}).size();
-  EXPECT_TRUE(done(*store, Move{"r", RunState::kFailed, "told again"}).repeated);
-  EXPECT_TRUE(is_refused(store->write(Move{"r", RunState::kFinished}), Reason::kConflict));
-  EXPECT_TRUE(is_refused(store->write(Move{"r", RunState::kRunning}), Reason::kConflict));
-  EXPECT_TRUE(is_refused(store->write(Move{"r", RunState::kFinished, "", true}), Reason::kConflict));
+  EXPECT_TRUE(done(*store, SetRunState{"r", RunState::kFailed, "told again"}).repeated);
+  EXPECT_TRUE(is_refused(store->write(SetRunState{"r", RunState::kFinished}), Reason::kConflict));
+  EXPECT_TRUE(is_refused(store->write(SetRunState{"r", RunState::kRunning}), Reason::kConflict));
+  EXPECT_TRUE(is_refused(store->write(SetRunState{"r", RunState::kFinished, "", true}), Reason::kConflict));
   EXPECT_EQ(store->events({}).size(), events);
-  EXPECT_EQ(done(*store, Move{"r", RunState::kRunning, "", true}).number, 2);
+  EXPECT_EQ(done(*store, SetRunState{"r", RunState::kRunning, "", true}).number, 2);
   EXPECT_EQ(store->find({Kind::kRun, "r"})->ended_ms, 0);
-  done(*store, Move{"r", RunState::kFinished, "", false, 77});
+  done(*store, SetRunState{"r", RunState::kFinished, "", false, 77});
   const auto run = store->find({Kind::kRun, "r"});
   EXPECT_EQ(run->state, RunState::kFinished);
   EXPECT_EQ(run->attempt, 2);
   EXPECT_EQ(run->ended_ms, 77);
-  EXPECT_TRUE(is_refused(store->write(Move{"q", RunState::kFinished}), Reason::kNotFound));
+  EXPECT_TRUE(is_refused(store->write(SetRunState{"q", RunState::kFinished}), Reason::kNotFound));
 }
 
 TEST_P(Records, AliasesMoveAtomicallyAndComeBack) {
@@ -247,24 +247,24 @@ TEST_P(Records, ContentsAreKeptWhileAnythingRefersToThem) {
   done(*store, Attach{run, "model/weights", "d1", 100});
   done(*store, Attach{run, "copy", "d1", 100});
   EXPECT_TRUE(done(*store, Attach{run, "copy", "d1", 100}).repeated);
-  EXPECT_TRUE(is_refused(store->write(Forget{"d1"}), Reason::kConflict));
+  EXPECT_TRUE(is_refused(store->write(ForgetContent{"d1"}), Reason::kConflict));
   done(*store, Detach{run, "copy"});
-  EXPECT_TRUE(store->loose_contents().empty());
-  done(*store, Attach{run, "model/weights", "d2", 50});  // takes its place
+  EXPECT_TRUE(store->unreferenced_contents().empty());
+  done(*store, Attach{run, "model/weights", "d2", 50});  // replaces the content
   auto attached = store->attachments(run);
   ASSERT_EQ(attached.size(), 1U);
   EXPECT_EQ(attached[0].digest, "d2");
   EXPECT_EQ(attached[0].bytes, 50);
-  auto loose = store->loose_contents();
+  auto loose = store->unreferenced_contents();
   ASSERT_EQ(loose.size(), 1U);
   EXPECT_EQ(loose[0].digest, "d1");
   EXPECT_EQ(loose[0].bytes, 100);
   ASSERT_EQ(store->contents().size(), 1U);
   EXPECT_EQ(store->contents()[0].digest, "d2");
-  done(*store, Forget{"d1"});
-  EXPECT_TRUE(done(*store, Forget{"d1"}).repeated);
+  done(*store, ForgetContent{"d1"});
+  EXPECT_TRUE(done(*store, ForgetContent{"d1"}).repeated);
   EXPECT_TRUE(done(*store, Detach{run, "copy"}).repeated);
-  EXPECT_TRUE(store->loose_contents().empty());
+  EXPECT_TRUE(store->unreferenced_contents().empty());
   EXPECT_TRUE(is_refused(store->write(Attach{{Kind::kRun, "q"}, "p", "d", 1}), Reason::kNotFound));
 }
 

@@ -14,17 +14,6 @@ const char* to_string(RunState state) {
   return "?";
 }
 
-const char* to_string(TrialState state) {
-  switch (state) {
-    case TrialState::kWaiting: return "waiting";
-    case TrialState::kRunning: return "running";
-    case TrialState::kDone: return "done";
-    case TrialState::kPruned: return "pruned";
-    case TrialState::kFailed: return "failed";
-  }
-  return "?";
-}
-
 const char* to_string(Kind kind) {
   switch (kind) {
     case Kind::kExperiment: return "experiment";
@@ -43,19 +32,19 @@ bool is_over(RunState state) {
   return state == RunState::kFinished || state == RunState::kFailed || state == RunState::kStopped;
 }
 
-MoveVerdict judge_move(RunState from, RunState to, bool reopen) {
+Transition judge_transition(RunState from, RunState to, bool reopen) {
   const std::string was = to_string(from), wanted = to_string(to);
   if (reopen) {
-    if (is_over(to)) return {MoveVerdict::kRefused, "a run is opened again to be queued or to run, not as " + wanted};
-    if (is_over(from)) return {MoveVerdict::kBeginAnew, "it was " + was};
+    if (is_over(to))
+      return {Transition::kRefused, " cannot be reopened as " + wanted + ", only as queued, running or paused"};
+    if (is_over(from)) return {Transition::kNewAttempt, ""};
   }
-  if (from == to) return {MoveVerdict::kRepeated, "it is " + was + " already"};
+  if (from == to) return {Transition::kRepeated, ""};
   if (is_over(from)) {
-    return {MoveVerdict::kRefused,
-            "it is " + was + ", and an attempt ends once" + (is_over(to) ? "" : "; it can be opened again")};
+    return {Transition::kRefused, " is already " + was + "; an attempt ends only once" +
+                                      (is_over(to) ? "" : ", but the run can be reopened")};
   }
-  if (to == RunState::kQueued && from == RunState::kRunning) return {MoveVerdict::kGo, "it goes back to the queue"};
-  return {MoveVerdict::kGo, "it was " + was};
+  return {Transition::kAllowed, ""};
 }
 
 }  // namespace sinew::store

@@ -1,4 +1,4 @@
-// Inside store/: the states a run goes through, and that each attempt of it ends exactly once. Pure.
+// Inside store/: the state machine of a run, in which every attempt ends exactly once. Pure.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace sinew::store {
 
-struct MoveVerdict {
-  enum { kGo, kBeginAnew, kRepeated, kRefused } what = kGo;
-  std::string why;
+struct Transition {
+  enum { kAllowed, kNewAttempt, kRepeated, kRefused } verdict = kAllowed;
+  std::string why;  // of a refusal: the rest of a sentence that begins with the run
 };
-// queued, running and paused lead to one another and to an end; an end leads nowhere, unless the run is opened again.
-MoveVerdict judge_move(RunState from, RunState to, bool reopen);
+// The states queued, running and paused lead to one another and to an end state. An end state leads nowhere, unless the
+// run is reopened.
+Transition judge_transition(RunState from, RunState to, bool reopen);
 
 }  // namespace sinew::store

@@ -3,13 +3,12 @@
 namespace sinew::store {
 namespace {
 
-// INTEGER, REAL, TEXT and BLOB, STRICT and WITHOUT ROWID are SQLite's words; postgres.cpp has its own for them.
-const std::vector<Migration>& steps_so_far() {
-  // Statements that need several lines are no missing commas.
+// The statements use SQLite's types and clauses (STRICT, WITHOUT ROWID); postgres_link.cpp translates them.
+const std::vector<Migration>& all_migrations() {
   static const std::vector<Migration> steps = {
       {1,
        {
-           // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
+           // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): some statements span several literals
            "CREATE TABLE event(seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, what TEXT NOT NULL, kind INTEGER NOT "
            "NULL, "
            "id TEXT NOT NULL, number INTEGER NOT NULL, body TEXT NOT NULL) STRICT",
@@ -54,6 +53,7 @@ const std::vector<Migration>& steps_so_far() {
            "CREATE INDEX receipt_at ON receipt(at_ms)",
            "CREATE TABLE machine(id INTEGER PRIMARY KEY, boot TEXT NOT NULL) STRICT",
        }},
+      {2, {"DROP TABLE trial"}},
   };
   return steps;
 }
@@ -69,33 +69,29 @@ int64_t version_of(Database& database) {
 }  // namespace
 
 std::span<const Migration> migrations() {
-  return steps_so_far();
+  return all_migrations();
 }
 
 void migrate(Database& database, std::span<const Migration> steps, int64_t at_ms, const std::string& where) {
-  const int64_t wanted = steps.empty() ? 0 : steps.back().version;
-  const auto judge = [&](int64_t version) {
-    if (version > wanted) {
-      throw Error("store " + where + ": it has version " + std::to_string(version) + ", this program knows up to " +
-                      std::to_string(wanted),
-                  "use the newer program that made it, or another store");
-    }
-    return version == wanted;
-  };
+  const int64_t newest = steps.empty() ? 0 : steps.back().version;
   database.begin_write();
   try {
     const int64_t version = version_of(database);
-    if (!judge(version)) {
-      if (version == 0 && !database.has_table("migration")) {
-        database.run("CREATE TABLE migration(version INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT", {});
-      }
-      for (const Migration& step : steps) {
-        if (step.version <= version) continue;
-        for (const std::string_view statement : step.statements) database.run(statement, {});
-        database.run("INSERT INTO migration(version, at_ms) VALUES (?1, ?2)", {step.version, at_ms});
-      }
+    if (version > newest) {
+      throw Error("STORE_NEWER_VERSION",
+                  "store " + where + " has version " + std::to_string(version) +
+                      "; this program supports versions up to " + std::to_string(newest),
+                  "use the newer program that upgraded it, or name another store");
     }
-    database.commit(Database::Promise::kDurable);
+    if (version == 0 && newest > 0 && !database.has_table("migration")) {
+      database.run("CREATE TABLE migration(version INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT", {});
+    }
+    for (const Migration& step : steps) {
+      if (step.version <= version) continue;
+      for (const std::string_view statement : step.statements) database.run(statement, {});
+      database.run("INSERT INTO migration(version, at_ms) VALUES (?1, ?2)", {step.version, at_ms});
+    }
+    database.commit(Database::Durability::kDurable);
   } catch (...) {
     database.roll_back();
     throw;

@@ -1,4 +1,4 @@
-// Inside store/: the tables, and the way from an older version of them to this one.
+// Inside store/: the tables, and the upgrade of an older store to the current tables.
 #pragma once
 
 #include <span>
@@ -8,15 +8,16 @@
 
 namespace sinew::store {
 
-// One step forward: what turns the tables of the version before into its own. Never changed once released.
+// One upgrade step: the statements that turn the tables of the previous version into those of `version`. A released
+// step never changes.
 struct Migration {
   int64_t version = 0;
   std::vector<std::string_view> statements;
 };
 std::span<const Migration> migrations();
 
-// Brings the database to the last of `steps`, in one transaction, whoever else tries the same. Throws Error when it is
-// newer than that.
+// Upgrades the database to the last of `steps` in one transaction; several processes may call it at once. Throws Error
+// (STORE_NEWER_VERSION) when the database is newer than the last step. `where` names the store in the message.
 void migrate(Database& database, std::span<const Migration> steps, int64_t at_ms, const std::string& where);
 
 }  // namespace sinew::store

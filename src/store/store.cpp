@@ -12,7 +12,7 @@
 namespace sinew::store {
 namespace {
 
-constexpr size_t kMostReaders = 8;
+constexpr size_t kMaxReaders = 8;
 constexpr int64_t kReceiptDays = 30;
 
 }  // namespace
@@ -21,26 +21,27 @@ struct Store::State {
   State(const std::string& place, Options given)
       : where(place),
         options(std::move(given)),
-        writer(open(Use::kWrite)),
+        writer(open(Access::kWrite)),
         queue([this](auto group) { commit(group); }) {
     migrate(*writer, migrations(), wall_ms(), without_password(where));
-    begin_on_this_machine();
-    forget_old_receipts();
+    expire_leases_after_reboot();
+    delete_old_receipts();
   }
 
-  std::unique_ptr<Database> open(Use use) const {
-    return is_postgres(where) ? open_postgres(where, options, use) : open_sqlite(where, options, use);
+  std::unique_ptr<Database> open(Access access) const {
+    return is_postgres(where) ? open_postgres(where, options, access) : open_sqlite(where, options, access);
   }
-  // By the clock of leases, for those who read.
-  double now() const { return options.clock->monotonic_seconds() + leases_ahead; }
+  // The clock of leases, as the writer measured it.
+  double now() const { return options.clock->monotonic_seconds() + lease_clock_offset; }
   int64_t wall_ms() const { return static_cast<int64_t>(options.clock->wall_seconds() * 1000); }
 
-  void begin_on_this_machine();
-  void forget_old_receipts();
-  void commit(std::span<Pending* const> group);
-  bool commit_once(std::span<Pending* const> group, bool& begun);
+  void expire_leases_after_reboot();
+  void delete_old_receipts();
+  void commit(std::span<PendingWrite* const> group);
+  bool commit_once(std::span<PendingWrite* const> group, bool& begun);
 
-  // With a connection of its own for as long as it takes; what `work` reads is of one instant.
+  // Calls `work` with a connection of its own; all its reads see one snapshot. Runs `work` again when the connection is
+  // lost.
   template <typename Work>
   auto read(const Work& work) {
     const double since = options.clock->monotonic_seconds();
@@ -50,12 +51,13 @@ struct Store::State {
         reader = borrow();
         reader->begin_read();
         auto result = work(*reader);
-        reader->commit(Database::Promise::kNothing);
+        reader->commit(Database::Durability::kNone);
         give_back(std::move(reader));
         return result;
-      } catch (const LostConnection& lost) {
+      } catch (const ConnectionLost& lost) {
         if (reader != nullptr) give_back(nullptr);
-        if (options.clock->monotonic_seconds() - since > options.reconnect_seconds) throw Error(lost.what(), lost.hint);
+        if (options.clock->monotonic_seconds() - since > options.reconnect_seconds)
+          throw Error("STORE_CONNECTION_LOST", lost.what(), lost.hint);
         options.clock->sleep_seconds(0.05);
       } catch (...) {
         if (reader != nullptr) give_back(nullptr);
@@ -70,106 +72,109 @@ struct Store::State {
   const Options options;
   SeriesNumbers series;
   std::unique_ptr<Database> writer;
-  std::atomic<double> leases_ahead = 0;  // of the clock given; as the writer saw it last
+  // How far the clock of leases is ahead of `options.clock`, as the writer last measured it.
+  std::atomic<double> lease_clock_offset = 0;
 
   std::mutex readers_mutex;
   std::condition_variable reader_free;
   std::vector<std::unique_ptr<Database>> readers;
   size_t readers_open = 0;
 
-  CommitQueue queue;  // last: it goes first
+  CommitQueue queue;  // last, so that it is destroyed first
 };
 
-// Leases of a file are told by the machine's clock, which begins anew with the machine, as all its processes do.
-void Store::State::begin_on_this_machine() {
-  leases_ahead = writer->now() - options.clock->monotonic_seconds();
+// The leases of a SQLite store use the machine's monotonic clock, which restarts at a reboot. No process survives a
+// reboot either, so the first process that opens the store afterwards expires all leases.
+void Store::State::expire_leases_after_reboot() {
+  lease_clock_offset = writer->now() - options.clock->monotonic_seconds();
   if (is_postgres(where)) return;
-  const std::string boot = options.boot.empty() ? boot_id() : options.boot;
+  const std::string boot = options.boot_id.empty() ? boot_id() : options.boot_id;
   Database& database = *writer;
   database.begin_write();
   try {
     std::string known;
     database.each("SELECT boot FROM machine WHERE id = 1", {}, [&](const Row& row) { known = row.text(0); });
-    const bool another = known != boot;
-    if (another) {
+    const bool rebooted = known != boot;
+    if (rebooted) {
       database.run("INSERT INTO machine(id, boot) VALUES (1, ?1) ON CONFLICT(id) DO UPDATE SET boot = excluded.boot",
                    {std::string_view(boot)});
       database.run("UPDATE lease SET until = 0", {});
-      database.run("UPDATE trial SET until = 0 WHERE state = 2", {});
     }
-    database.commit(another ? Database::Promise::kDurable : Database::Promise::kNothing);
+    database.commit(rebooted ? Database::Durability::kDurable : Database::Durability::kNone);
   } catch (...) {
     database.roll_back();
     throw;
   }
 }
 
-void Store::State::forget_old_receipts() {
+void Store::State::delete_old_receipts() {
   writer->begin_write();
   try {
     writer->run("DELETE FROM receipt WHERE at_ms < ?1", {wall_ms() - kReceiptDays * 86'400'000});
-    writer->commit(Database::Promise::kNothing);
+    writer->commit(Database::Durability::kNone);
   } catch (...) {
     writer->roll_back();
     throw;
   }
 }
 
-// False: the connection was lost before the commit, and nothing of it was done.
-bool Store::State::commit_once(std::span<Pending* const> group, bool& begun) {
+// Returns false if the connection was lost before the commit; then nothing was written. Sets `begun` once the write
+// transaction has started.
+bool Store::State::commit_once(std::span<PendingWrite* const> group, bool& begun) {
   try {
     writer->begin_write();
     begun = true;
     Transaction transaction{*writer, series, writer->now(), wall_ms()};
-    leases_ahead = transaction.now - options.clock->monotonic_seconds();
+    lease_clock_offset = transaction.now - options.clock->monotonic_seconds();
     writer->each("SELECT coalesce(max(seq), 0) FROM event", {},
                  [&](const Row& row) { transaction.seq = row.integer(0); });
-    bool promises = false;
-    for (Pending* one : group) {
+    bool any_accepted = false;
+    for (PendingWrite* one : group) {
       one->outcome = apply(transaction, *one->batch);
-      promises |= one->outcome.has_value();
+      any_accepted |= one->outcome.has_value();
     }
-    settle_points(transaction);
-    writer->commit(promises ? Database::Promise::kDurable : Database::Promise::kNothing);
+    flush_points(transaction);
+    writer->commit(any_accepted ? Database::Durability::kDurable : Database::Durability::kNone);
     return true;
-  } catch (const LostConnection&) {
+  } catch (const ConnectionLost&) {
     writer->roll_back();
-    series.forget();
+    series.clear();
     return false;
   } catch (...) {
     writer->roll_back();
-    series.forget();
+    series.clear();
     throw;
   }
 }
 
-void Store::State::commit(std::span<Pending* const> group) {
+void Store::State::commit(std::span<PendingWrite* const> group) {
   const double since = options.clock->monotonic_seconds();
   bool begun = false;
   try {
     while (!commit_once(group, begun)) {
       if (options.clock->monotonic_seconds() - since > options.reconnect_seconds) {
-        throw Unsettled("store " + without_password(where) + ": the connection is lost again and again",
-                        "check the server's log");
+        throw OutcomeUnknown("STORE_CONNECTION_LOST",
+                             "store " + without_password(where) + ": the connection to the server keeps breaking",
+                             "check the server's log");
       }
     }
-  } catch (const Unsettled&) {
-    for (Pending* one : group) one->trouble = std::current_exception();
+  } catch (const OutcomeUnknown&) {
+    for (PendingWrite* one : group) one->error = std::current_exception();
   } catch (const Error&) {
-    // What one of them brought about is not the others' fault: nothing of it was done, so each may try alone.
+    // One batch may have caused the failure. Nothing was written, so each batch of the group is tried alone.
     if (begun && group.size() > 1) {
-      for (Pending* const& one : group) commit({&one, 1});
+      for (PendingWrite* const& one : group) commit({&one, 1});
     } else {
-      for (Pending* one : group) one->trouble = std::current_exception();
+      for (PendingWrite* one : group) one->error = std::current_exception();
     }
   } catch (...) {
-    for (Pending* one : group) one->trouble = std::current_exception();
+    for (PendingWrite* one : group) one->error = std::current_exception();
   }
 }
 
 std::unique_ptr<Database> Store::State::borrow() {
   std::unique_lock lock(readers_mutex);
-  reader_free.wait(lock, [this] { return !readers.empty() || readers_open < kMostReaders; });
+  reader_free.wait(lock, [this] { return !readers.empty() || readers_open < kMaxReaders; });
   if (!readers.empty()) {
     auto reader = std::move(readers.back());
     readers.pop_back();
@@ -178,14 +183,14 @@ std::unique_ptr<Database> Store::State::borrow() {
   ++readers_open;
   lock.unlock();
   try {
-    return open(Use::kRead);
+    return open(Access::kRead);
   } catch (...) {
     give_back(nullptr);
     throw;
   }
 }
 
-// Null: it is of no use any more.
+// Returns a connection to the pool; null means that the connection is closed.
 void Store::State::give_back(std::unique_ptr<Database> reader) {
   const std::lock_guard lock(readers_mutex);
   if (reader == nullptr)
@@ -200,9 +205,6 @@ Store::~Store() = default;
 
 Outcome Store::write(const Batch& batch) {
   return state_->queue.write(batch);
-}
-void Store::submit(Batch batch, Done done) {
-  state_->queue.submit(std::move(batch), std::move(done));
 }
 
 std::optional<Record> Store::find(const Subject& subject) {
@@ -231,18 +233,17 @@ std::vector<Record> Store::all(const Query& query) {
 std::vector<std::vector<Point>> Store::history(std::span<const Series> series, const Window& window) {
   return state_->read([&](Database& database) { return read_history(database, series, window); });
 }
-std::vector<Attachment> Store::attachments(const Subject& subject, const std::string& below) {
-  return state_->read([&](Database& database) { return read_attachments(database, subject, below); });
+std::vector<Attachment> Store::attachments(const Subject& subject, const std::string& folder) {
+  return state_->read([&](Database& database) { return read_attachments(database, subject, folder); });
 }
 std::optional<Attachment> Store::attachment(const Subject& subject, const std::string& path) {
   return state_->read([&](Database& database) { return read_attachment(database, subject, path); });
 }
 std::vector<Content> Store::contents() {
-  return state_->read([&](Database& database) { return read_contents(database, false); });
-}
-
-std::vector<Content> Store::loose_contents() {
   return state_->read([&](Database& database) { return read_contents(database, true); });
+}
+std::vector<Content> Store::unreferenced_contents() {
+  return state_->read([&](Database& database) { return read_contents(database, false); });
 }
 std::vector<Link> Store::links(const Subject& subject) {
   return state_->read([&](Database& database) { return read_links(database, subject); });
@@ -256,9 +257,7 @@ std::vector<Event> Store::events(const EventQuery& query) {
 int64_t Store::newest_event(const Subject& subject) {
   return state_->read([&](Database& database) { return read_newest_event(database, subject); });
 }
-std::vector<Trial> Store::trials(const std::string& study) {
-  return state_->read([&](Database& database) { return read_trials(database, study, state_->now()); });
-}
+
 Lease Store::lease(const std::string& name) {
   return state_->read([&](Database& database) { return read_lease(database, name, state_->now()); });
 }
@@ -268,8 +267,8 @@ std::vector<std::string> Store::check() {
     std::vector<std::string> found = database.check();
     database.each("SELECT count(*), coalesce(max(seq), 0) FROM event", {}, [&](const Row& row) {
       if (row.integer(0) == row.integer(1)) return;
-      found.push_back("the log of events has " + std::to_string(row.integer(0)) + " entries up to number " +
-                      std::to_string(row.integer(1)));
+      found.push_back("the log of events has gaps: it has " + std::to_string(row.integer(0)) +
+                      " events, and the last has number " + std::to_string(row.integer(1)));
     });
     return found;
   });

@@ -1,15 +1,15 @@
-// The tables: what is known of experiments, runs, models and studies, kept so that nothing acknowledged is ever lost.
+// The database of the product: experiments, runs, metrics, models, studies, artifacts and leases.
 //
-// For registry/, tune/, jobs/ and the server above them. One file (SQLite) by default, a PostgreSQL database by URL;
-// the same words, answers and order on both. The one room that speaks SQL, and nothing of SQL leaves it. It judges
-// whether a change may be made (states, fences, names) and never what a text means: bodies belong to the rooms above.
+// registry/, web/ and the server use it. A store is one SQLite file (the default) or one PostgreSQL schema (by URL),
+// and both give the same answers in the same order. This is the only room that speaks SQL; no type of SQLite or
+// PostgreSQL leaves it. The store checks whether a change is allowed (states, fencing tokens, names). It never
+// interprets a body: the rooms above own the meaning of bodies.
 //
-// docs/formats/store.md describes what is kept. Changes are plain structs; `write` makes a batch of them, all or none,
-// durable when it returns. Any number of threads and processes may use one store.
+// Changes are plain structs. `Store::write` applies a batch of changes atomically; the batch is durable when `write`
+// returns. Any number of threads and processes may use one store. docs/formats/store.md describes the tables.
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <expected>
 #include <functional>
 #include <limits>
@@ -27,16 +27,16 @@
 
 namespace sinew::store {
 
-// ---- what there is -------------------------------------------------------------------------------------------------
+// ---- subjects and states -------------------------------------------------------------------------------------------
 
 enum class Kind { kExperiment = 1, kRun, kModel, kVersion, kStudy, kData, kLease, kContent };
 const char* to_string(Kind kind);
 
-// What a change, an event or a link is about. Ids are chosen by the caller: 1 to 500 bytes of UTF-8 without NUL.
+// The thing that a change, an event or a link refers to. The caller chooses ids: 1 to 500 bytes of UTF-8 without NUL.
 struct Subject {
   Kind kind = Kind::kRun;
   std::string id;
-  int64_t number = 0;  // of a version: 1, 2, ... of the model `id`
+  int64_t number = 0;  // for a version: 1, 2, ... within the model `id`; otherwise 0
   auto operator<=>(const Subject&) const = default;
 };
 
@@ -44,12 +44,10 @@ enum class RunState { kQueued = 1, kRunning, kPaused, kFinished, kFailed, kStopp
 const char* to_string(RunState state);
 bool is_over(RunState state);
 
-enum class TrialState { kWaiting = 1, kRunning, kDone, kPruned, kFailed };
-const char* to_string(TrialState state);
-
 using Labels = std::map<std::string, std::string>;
 
-// Points of a series are a set: one logged twice is there once. Values may be anything a double may be.
+// The points of a series form a set: a point that is logged twice is stored once. A value may be any double, NaN and
+// infinities included.
 struct Point {
   int64_t step = 0, time_ms = 0;
   double value = 0;
@@ -57,41 +55,43 @@ struct Point {
 
 // ---- changes -------------------------------------------------------------------------------------------------------
 
-// A new record of kind experiment, run, model, version or study. Of a version leave number 0: it is given the next one.
-// Names of experiments and studies are unique.
+// Makes a new experiment, run, model, version or study. The caller leaves a version's number at 0; the store assigns
+// the next one. Names of experiments and studies are unique.
 struct Create {
   Subject subject;
-  std::string parent = {}, name = {}, body = {};  // parent: of a run its experiment; of a version the run it came from
+  // parent: for a run its experiment; for a version the run that produced it. An empty name means: the id.
+  std::string parent = {}, name = {}, body = {};
   Labels params = {}, tags = {};
-  RunState state = RunState::kRunning;  // of a run
+  RunState state = RunState::kRunning;  // for a run
   int64_t begun_ms = 0;                 // 0: now
 };
-// Hidden records are kept and left out of lists.
-struct Amend {
+// Changes the fields that are given. A hidden record is kept but left out of lists.
+struct Update {
   Subject subject;
   std::optional<std::string> name = {}, body = {};
   std::optional<bool> hidden = {};
 };
-// What a run was given: set once, and never to another value.
+// Adds parameters. A parameter that is set keeps its value; setting it to another value is refused.
 struct SetParams {
   Subject subject;
   Labels params;
 };
 struct SetTags {
   Subject subject;
-  std::map<std::string, std::optional<std::string>> tags;  // nullopt: remove
+  std::map<std::string, std::optional<std::string>> tags;  // nullopt: remove the tag
 };
-// A run goes on to another state. An attempt ends once: the same end told again is no second event, another is refused.
-// `reopen` begins the next attempt of a run that is over.
-struct Move {
+// Moves a run to another state. An attempt of a run ends once: reporting the same end again succeeds and adds no event;
+// reporting another end is refused. `reopen` starts the next attempt of a run that is over.
+struct SetRunState {
   std::string run;
   RunState to = RunState::kFinished;
   std::string why = {};
   bool reopen = false;
   int64_t at_ms = 0;  // 0: now
 };
-// An alias names one version of a model. Version 0 removes it. With `expected` (0: no alias) it is refused when the
-// alias stands elsewhere: promote and rollback of several people can not undo each other unseen.
+// Points an alias at a version of the model. Version 0 removes the alias. With `expected` (0: no alias) the change is
+// refused when the alias points elsewhere, so that two people who promote or roll back at once cannot overwrite each
+// other unnoticed.
 struct SetAlias {
   std::string model, alias;
   int64_t version = 0;
@@ -101,13 +101,14 @@ struct AddPoints {
   std::string run, key;
   std::vector<Point> points;
 };
-// Series of the run lose their points from that step on: the run went back to a checkpoint.
+// Removes the points of the run from `from_step` on, because the run went back to a checkpoint.
 struct DropPoints {
   std::string run;
   int64_t from_step = 0;
-  std::optional<std::set<std::string>> keys = {};  // these alone; nullopt: every series
+  std::optional<std::set<std::string>> keys = {};  // only these series; nullopt: every series
 };
-// Content, known by its digest, under a path of a record. A path holds one content; a later one takes its place.
+// Attaches content, identified by its digest, to a path of a record. A path holds one content; a later Attach replaces
+// it.
 struct Attach {
   Subject subject;
   std::string path, digest;
@@ -117,49 +118,24 @@ struct Detach {
   Subject subject;
   std::string path;
 };
-// Content that is gone from the disk. Refused while anything refers to it.
-struct Forget {
+// Removes the row of a content that is no longer on the disk. Refused while a record refers to the content.
+struct ForgetContent {
   std::string digest;
 };
-// An edge of the lineage: `from` was made with `to` in that role ("data", "parent", "environment").
+// An edge of the lineage graph: `from` was made with `to` in the given role ("data", "parent", "environment").
 struct Link {
   Subject from;
   std::string role;
   Subject to;
 };
-// A text by name, for what a room has to remember (how far a file was read). Makes no event.
+// Stores a text under a name, for state that another room keeps (for example how far it has read a file). Adds no
+// event.
 struct SetNote {
   std::string name, text;
 };
 
-// A new trial, numbered 0, 1, ... in its study: claimed for lease_seconds, or, without a worker, waiting to be taken.
-struct NewTrial {
-  std::string study, worker, body;
-  double lease_seconds = 60;
-};
-// Takes a trial that waits, else one whose lease ran out; the lowest number first. Refused as kNothing if there is
-// none.
-struct TakeTrial {
-  std::string study, worker;
-  double lease_seconds = 60;
-  std::optional<int64_t> trial = {};  // this one
-};
-// What a trial came to by now; renews its lease. An empty body only renews, and makes no event.
-struct Report {
-  std::string study;
-  int64_t trial = 0, fence = 0;
-  std::string body = {};
-  double lease_seconds = 60;
-};
-// The trial is over (kDone, kPruned, kFailed), or goes back to kWaiting. The same told again is recognised.
-struct Tell {
-  std::string study;
-  int64_t trial = 0, fence = 0;
-  TrialState state = TrialState::kDone;
-  std::string body = {};
-};
-
-// A named lease: one holder at a time. Who lost it can not write any more what names it in `Batch::held`.
+// A named lease has one holder at a time. Each Acquire raises the lease's fence (a fencing token). A process that lost
+// the lease can no longer write a batch that names the lease in `Batch::held`.
 struct Acquire {
   std::string name, holder;
   double seconds = 10;
@@ -174,18 +150,19 @@ struct Release {
   int64_t fence = 0;
 };
 
-using Change = std::variant<Create, Amend, SetParams, SetTags, Move, SetAlias, AddPoints, DropPoints, Attach, Detach,
-                            Forget, Link, SetNote, NewTrial, TakeTrial, Report, Tell, Acquire, Renew, Release>;
+using Change = std::variant<Create, Update, SetParams, SetTags, SetRunState, SetAlias, AddPoints, DropPoints, Attach,
+                            Detach, ForgetContent, Link, SetNote, Acquire, Renew, Release>;
 
-struct Held {
+struct HeldLease {
   std::string name;
   int64_t fence = 0;
 };
 struct Batch {
   std::vector<Change> changes;
-  std::string key = {};         // a batch whose key was written before is not made again: the first answers are given
-  std::vector<Held> held = {};  // leases that must still be held
-  // Refused when there is an event of such a subject later than its one: what was decided, was decided on old news.
+  // Idempotency key. The store applies a batch with a given key once; writing it again returns the first answers.
+  std::string key = {};
+  std::vector<HeldLease> held = {};  // the batch is refused unless the caller still holds all of these leases
+  // The batch is refused when the subject has an event later than `seq`: the caller decided on outdated data.
   struct Unchanged {
     Subject subject;
     int64_t seq = 0;
@@ -196,41 +173,41 @@ struct Batch {
 // ---- answers -------------------------------------------------------------------------------------------------------
 
 struct Answer {
-  int64_t number = 0;     // of a version or a trial
-  int64_t fence = 0;      // of a trial or lease that was claimed
-  bool repeated = false;  // nothing was changed: it was so already
+  int64_t number = 0;     // the number of a new version, or the attempt of a run
+  int64_t fence = 0;      // the fence of a lease
+  bool repeated = false;  // the change found nothing to do
 };
 struct Receipt {
-  int64_t seq = 0;        // the newest event of the batch; 0: it made none
-  bool repeated = false;  // by its key
+  int64_t seq = 0;        // number of the batch's newest event; 0: the batch added no event
+  bool repeated = false;  // a batch with this key was written before
   std::vector<Answer> answers;
 };
-// What the store expects to be asked and says no to. Nothing of the batch was written.
+// An expected "no" of the store. Nothing of the batch was written.
 struct Refusal {
-  enum class Reason { kInvalid, kNotFound, kExists, kConflict, kStale, kHeld, kNothing } reason = Reason::kInvalid;
-  std::string why;  // a sentence
+  enum class Reason { kInvalid, kNotFound, kExists, kConflict, kStale, kHeld } reason = Reason::kInvalid;
+  std::string why;  // a sentence for people
 };
 using Outcome = std::expected<Receipt, Refusal>;
 
-// ---- what can be read ----------------------------------------------------------------------------------------------
+// ---- records that are read -----------------------------------------------------------------------------------------
 
 struct Metric {
-  int64_t count = 0;  // points; one logged twice may count twice
-  Point last;         // of the highest step
-  double least = std::numeric_limits<double>::quiet_NaN(), most = least;
+  int64_t count = 0;  // number of points; a point that was logged twice may count twice
+  Point last;         // the point with the highest step
+  double min = std::numeric_limits<double>::quiet_NaN(), max = min;  // NaN: no value other than NaN was logged
 };
 struct Alias {
   std::string name;
-  int64_t version = 0, previous = 0;  // previous: where it stood before; 0: nowhere
+  int64_t version = 0, previous = 0;  // previous: the version it pointed at before; 0: none
 };
 struct Record {
   Subject subject;
   std::string parent, name, body;
   RunState state = RunState::kRunning;  // of a run
-  int64_t attempt = 1;                  // of a run: how many times it was begun
+  int64_t attempt = 1;                  // of a run: 1 for the first attempt
   int64_t begun_ms = 0, ended_ms = 0;   // 0: not yet
   bool hidden = false;
-  int64_t seq = 0;  // of the event that made it: records in the order of their making
+  int64_t seq = 0;  // number of the event that created the record; orders records by creation
   Labels params, tags;
   std::map<std::string, Metric> metrics;
   std::vector<Alias> aliases;  // of a model
@@ -238,19 +215,19 @@ struct Record {
 struct Query {
   Kind kind = Kind::kRun;
   std::optional<std::string> parent = {}, name = {};
-  bool hidden = false;                             // also those
-  bool metrics = true;                             // read them too
-  int64_t before = 0;                              // made before that event; 0: any
+  bool hidden = false;                             // include hidden records
+  bool metrics = true;                             // fill Record::metrics
+  int64_t before = 0;                              // only records created before this event; 0: all
   int64_t limit = 1000;                            // newest first
-  std::optional<RunState> state = {};              // of runs, those that are so
-  std::optional<std::set<std::string>> keys = {};  // of the metrics these alone; nullopt: all
+  std::optional<RunState> state = {};              // only runs in this state
+  std::optional<std::set<std::string>> keys = {};  // only these metrics; nullopt: all
 };
 struct Series {
   std::string run, key;
 };
 struct Window {
   int64_t first_step = std::numeric_limits<int64_t>::min(), last_step = std::numeric_limits<int64_t>::max();
-  int64_t most = 0;  // points, at least 4; 0: all
+  int64_t max_points = 0;  // at least 4; 0: all points
 };
 struct Attachment {
   std::string path, digest;
@@ -262,80 +239,67 @@ struct Content {
 };
 struct Event {
   int64_t seq = 0, at_ms = 0;
-  std::string what;  // docs/formats/store.md lists them
-  Subject subject;   // of a trial's event: its study, with the trial's number
+  std::string what;  // docs/formats/store.md lists the values
+  Subject subject;
   std::string body;
 };
 struct EventQuery {
   int64_t after = 0, limit = 1000;
-  std::optional<Subject> subject = {};  // all numbers of its id
-};
-struct Trial {
-  int64_t number = 0;
-  TrialState state = TrialState::kWaiting;
-  std::string worker;
-  int64_t fence = 0;
-  double lease_seconds = 0;             // left; 0 or less: ran out
-  int64_t asked_seq = 0, told_seq = 0;  // events that hold both bodies; told_seq 0: not yet
-  std::string asked_body, told_body;
+  std::optional<Subject> subject = {};  // events of its kind and id; the number is ignored
 };
 struct Lease {
-  std::string holder;  // empty: free
+  std::string holder;  // empty: no holder
   int64_t fence = 0;
-  double seconds = 0;  // left
+  double seconds = 0;  // time left; 0 or less: the lease has expired
 };
 
 // ---- the store -----------------------------------------------------------------------------------------------------
 
 struct Options {
   Clock* clock = &system_clock();
-  double patience_seconds = 30;   // a write waits so long for other processes, then throws
-  double reconnect_seconds = 20;  // a lost PostgreSQL connection is tried again so long
-  std::string boot = {};          // names this start of the machine; empty: as the kernel says
+  double lock_timeout_seconds = 30;  // a write waits this long for other processes, then throws STORE_BUSY
+  double reconnect_seconds = 20;     // how long the store tries to restore a lost PostgreSQL connection
+  std::string boot_id = {};          // identifies this boot of the machine; empty: the kernel's boot id
 };
 
-// Called on any thread that writes; may submit, never write. `trouble`: an Error; it was not, or not surely, written.
-using Done = std::function<void(Outcome outcome, std::exception_ptr trouble)>;
-
-// Any thread may call any method. Throws Error for what surrounds it (disk, connection, damage): then the batch is not
-// acknowledged, and may be written again under the same key.
+// Any thread may call any method. Methods throw Error (codes STORE_*) when the disk or the connection fails or the file
+// is damaged. A batch whose `write` threw is not acknowledged; the caller may write it again under the same key.
 class Store {
  public:
-  // A path of a file, made if missing, or postgresql://...; brings an older store up to this version and refuses a
-  // newer.
+  // `where` is the path of a file, created if missing, or postgresql://... The constructor upgrades an older store to
+  // the current version and refuses a newer one (STORE_NEWER_VERSION).
   explicit Store(const std::string& where, Options options = {});
-  ~Store();  // after every submitted batch was answered
+  ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   Outcome write(const Batch& batch);
   Outcome write(Change change) { return write(Batch{{std::move(change)}}); }
-  void submit(Batch batch, Done done);
 
   std::optional<Record> find(const Subject& subject);
-  std::vector<std::optional<Record>> find(std::span<const Subject> subjects);  // as they are at one instant
+  std::vector<std::optional<Record>> find(std::span<const Subject> subjects);  // all from one snapshot
   std::vector<Record> list(const Query& query);
-  // Every record the query is about, however many; `query.limit` is how many are read at a time. Each page is of one
-  // instant, and `take` may use the store. `all` holds them together.
+  // Calls `take` for every record that matches, however many there are; `query.limit` is the page size. Each page comes
+  // from one snapshot. `take` may use the store. `all` collects the records in memory.
   void each(Query query, const std::function<void(Record record)>& take);
   std::vector<Record> all(const Query& query);
-  // One list a series, in order of steps, then times. At most `most` points each: the first, last, least and greatest
-  // of each of most/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented Time Series Data
-  // Aggregation", VLDB 2014). A series that is not there is empty.
+  // One list for each series, ordered by step, then time. With `max_points` a list is thinned out to the first, last,
+  // minimum and maximum of each of max_points/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A
+  // Visualization-Oriented Time Series Data Aggregation", VLDB 2014). A series that does not exist gives an empty list.
   std::vector<std::vector<Point>> history(std::span<const Series> series, const Window& window = {});
-  // In the order of their paths; with `below` only those of that folder and its folders.
-  std::vector<Attachment> attachments(const Subject& subject, const std::string& below = "");
+  // Ordered by path. With `folder` only the attachments inside that folder, at any depth.
+  std::vector<Attachment> attachments(const Subject& subject, const std::string& folder = "");
   std::optional<Attachment> attachment(const Subject& subject, const std::string& path);
-  std::vector<Content> contents();                  // something refers to them
-  std::vector<Content> loose_contents();            // nothing does
-  std::vector<Link> links(const Subject& subject);  // from it and to it
-  std::string note(const std::string& name);        // empty: none
+  std::vector<Content> contents();                  // contents that a record refers to
+  std::vector<Content> unreferenced_contents();     // contents that no record refers to
+  std::vector<Link> links(const Subject& subject);  // edges from the subject and to it
+  std::string note(const std::string& name);        // empty: there is none
   std::vector<Event> events(const EventQuery& query);
-  // Of the subject's id, whatever number; 0: none. Read it before what is decided on, and give it to Batch::unchanged.
+  // The newest event of the subject's kind and id, whatever its number; 0: none. To decide on consistent data, read
+  // this first, then the data, and pass it in Batch::unchanged.
   int64_t newest_event(const Subject& subject);
-  std::vector<Trial> trials(const std::string& study);
   Lease lease(const std::string& name);
-  // What the database says of its own health: sentences, none if well. Reads everything.
+  // Asks the database whether it is intact, and reads all of it. Returns one sentence for each problem.
   std::vector<std::string> check();
 
  private:

@@ -1,8 +1,8 @@
-// What the store does in a second, beside what SQLite or PostgreSQL do bare, on one disk in one run. Each figure is of
-// one go: a row's time is that of all it did, `per_second` and `syncs_each` are what to look at.
+// The throughput of the store, compared with plain SQLite and PostgreSQL on the same disk. Each row runs once; read its
+// counters `per_second` and `syncs_each`, not its time.
 //
-// SINEW_BENCH_DIR: where the files go (default: the temporary directory); SINEW_BENCH_RUNS: runs of the big store
-// (2,000).
+// SINEW_BENCH_DIR: directory for the files (default: the temporary directory). SINEW_BENCH_RUNS: number of runs in the
+// big store (default: 2,000).
 #include <benchmark/benchmark.h>
 #include <sqlite3.h>
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ void remove_store(const std::string& path) {
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(path + end);
 }
 
-// Counts syncs of all processes forked from here.
+// Counters in memory that is shared with all forked processes.
 struct Counts {
   std::atomic<int64_t> syncs = 0, done = 0, errors = 0;
 };
@@ -44,7 +44,8 @@ Counts& counts() {
 }
 int (*real_sync)(sqlite3_file*, int) = nullptr;
 int counting_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
-  static std::map<const sqlite3_io_methods*, sqlite3_io_methods> counting;  // the file and its WAL have different ones
+  static std::map<const sqlite3_io_methods*, sqlite3_io_methods>
+      counting;  // the file and its WAL have different methods
   sqlite3_vfs* real = sqlite3_vfs_find("unix");
   const int code = real->xOpen(real, name, file, flags, out);
   if (code != SQLITE_OK || file->pMethods == nullptr) return code;
@@ -65,7 +66,7 @@ void count_syncs() {
   counts().syncs = counts().done = counts().errors = 0;
 }
 
-// `work(process)` in so many processes for some seconds; it says how much it has done through counts().
+// Runs `work` in each of the processes for kSeconds. `work` counts what it has done in counts().
 constexpr double kSeconds = 4;
 void in_processes(benchmark::State& state, int processes, const std::function<void(int process, double until)>& work) {
   for (auto _ : state) {
@@ -93,8 +94,9 @@ void in_processes(benchmark::State& state, int processes, const std::function<vo
 
 const std::string kParameters = R"({"lr":0.00123,"layers":3,"width":128,"dropout":0.1,"optimizer":"adamw"})";
 
-// The floor: one row a trial, one transaction to ask and one to tell, WAL, synchronous=FULL.
-void RawSqliteTrials(benchmark::State& state) {
+// The lower bound for SqliteRuns: plain SQLite, one transaction to insert a row and one to update it, WAL,
+// synchronous=FULL.
+void RawSqliteRuns(benchmark::State& state) {
   const std::string path = bench_file("raw.db");
   remove_store(path);
   sqlite3* made = nullptr;
@@ -108,61 +110,65 @@ void RawSqliteTrials(benchmark::State& state) {
     sqlite3_open(path.c_str(), &db);
     sqlite3_busy_timeout(db, 30'000);
     sqlite3_exec(db, "PRAGMA synchronous=FULL", nullptr, nullptr, nullptr);
-    sqlite3_stmt *ask = nullptr, *tell = nullptr;
-    sqlite3_prepare_v2(db, "INSERT INTO t(a) VALUES (?1)", -1, &ask, nullptr);
-    sqlite3_prepare_v2(db, "UPDATE t SET b = '0.123' WHERE id = ?1", -1, &tell, nullptr);
+    sqlite3_stmt *insert = nullptr, *update = nullptr;
+    sqlite3_prepare_v2(db, "INSERT INTO t(a) VALUES (?1)", -1, &insert, nullptr);
+    sqlite3_prepare_v2(db, "UPDATE t SET b = '0.123' WHERE id = ?1", -1, &update, nullptr);
     while (seconds_now() < until) {
-      bool well = sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK;
-      sqlite3_bind_text(ask, 1, kParameters.c_str(), -1, SQLITE_STATIC);
-      well = sqlite3_step(ask) == SQLITE_DONE && well;
-      sqlite3_reset(ask);
+      bool ok = sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK;
+      sqlite3_bind_text(insert, 1, kParameters.c_str(), -1, SQLITE_STATIC);
+      ok = sqlite3_step(insert) == SQLITE_DONE && ok;
+      sqlite3_reset(insert);
       const sqlite3_int64 id = sqlite3_last_insert_rowid(db);
-      well = sqlite3_exec(db, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK && well;
-      well = sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK && well;
-      sqlite3_bind_int64(tell, 1, id);
-      well = sqlite3_step(tell) == SQLITE_DONE && well;
-      sqlite3_reset(tell);
-      well = sqlite3_exec(db, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK && well;
-      well ? ++counts().done : ++counts().errors;
+      ok = sqlite3_exec(db, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK && ok;
+      ok = sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK && ok;
+      sqlite3_bind_int64(update, 1, id);
+      ok = sqlite3_step(update) == SQLITE_DONE && ok;
+      sqlite3_reset(update);
+      ok = sqlite3_exec(db, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK && ok;
+      ok ? ++counts().done : ++counts().errors;
     }
   });
   remove_store(path);
 }
 
-void trials(benchmark::State& state, const std::string& where, bool fused) {
+// Creates a run and finishes it, over and over: in two writes, or with `fused` in one (finish a run, create the next).
+void create_and_finish_runs(benchmark::State& state, const std::string& where, bool fused) {
   {
     Store store(where);
-    (void)store.write(Create{{Kind::kStudy, "s"}});
+    (void)store.write(Create{{Kind::kExperiment, "e"}});
   }
   count_syncs();
   in_processes(state, static_cast<int>(state.range(0)), [&](int process, double until) {
     Store store(where);
-    const std::string worker = std::to_string(process);
-    auto trial = store.write(NewTrial{"s", worker, kParameters, 60});
+    int64_t number = 0;
+    const auto next = [&] {
+      const std::string id = std::to_string(process) + "-" + std::to_string(++number);
+      return Create{{Kind::kRun, id}, "e", "", kParameters};
+    };
+    Create run = next();
+    bool ok = store.write(run).has_value();
     while (seconds_now() < until) {
-      const Answer at = trial->answers.back();
-      const Tell tell{"s", at.number, at.fence, TrialState::kDone, "0.123"};
-      if (fused) {
-        trial = store.write(Batch{{tell, NewTrial{"s", worker, kParameters, 60}}});
-      } else {
-        if (!store.write(tell).has_value()) ++counts().errors;
-        trial = store.write(NewTrial{"s", worker, kParameters, 60});
-      }
-      trial.has_value() ? ++counts().done : ++counts().errors;
+      const SetRunState finish{run.subject.id, RunState::kFinished, "0.123"};
+      run = next();
+      if (fused)
+        ok = store.write(Batch{{finish, run}}).has_value() && ok;
+      else
+        ok = store.write(finish).has_value() && store.write(run).has_value() && ok;
+      ok ? ++counts().done : ++counts().errors;
     }
   });
 }
 
-void SqliteTrials(benchmark::State& state) {
-  const std::string path = bench_file("trials.db");
+void SqliteRuns(benchmark::State& state) {
+  const std::string path = bench_file("runs.db");
   remove_store(path);
-  trials(state, path, false);
+  create_and_finish_runs(state, path, false);
   remove_store(path);
 }
-void SqliteTrialsToldAndAskedAtOnce(benchmark::State& state) {
-  const std::string path = bench_file("trials.db");
+void SqliteRunsFused(benchmark::State& state) {
+  const std::string path = bench_file("runs.db");
   remove_store(path);
-  trials(state, path, true);
+  create_and_finish_runs(state, path, true);
   remove_store(path);
 }
 
@@ -170,7 +176,7 @@ PostgresServer& durable_server() {
   static PostgresServer server(true);
   return server;
 }
-void RawPostgresTrials(benchmark::State& state) {
+void RawPostgresRuns(benchmark::State& state) {
   durable_server().execute(
       "DROP SCHEMA IF EXISTS raw CASCADE; CREATE SCHEMA raw; CREATE TABLE raw.t(id bigserial PRIMARY KEY, a text, b "
       "text)");
@@ -188,13 +194,13 @@ void RawPostgresTrials(benchmark::State& state) {
     }
   });
 }
-void PostgresTrials(benchmark::State& state) {
+void PostgresRuns(benchmark::State& state) {
   durable_server().execute("DROP SCHEMA IF EXISTS bench CASCADE; CREATE SCHEMA bench");
-  trials(state, durable_server().url("bench"), false);
+  create_and_finish_runs(state, durable_server().url("bench"), false);
 }
-void PostgresTrialsToldAndAskedAtOnce(benchmark::State& state) {
+void PostgresRunsFused(benchmark::State& state) {
   durable_server().execute("DROP SCHEMA IF EXISTS bench CASCADE; CREATE SCHEMA bench");
-  trials(state, durable_server().url("bench"), true);
+  create_and_finish_runs(state, durable_server().url("bench"), true);
 }
 
 // ---- metrics -------------------------------------------------------------------------------------------------------
@@ -223,7 +229,7 @@ Batch one_run(int run) {
   return batch;
 }
 
-// The floor: a row a point, one transaction a run.
+// The lower bound for SqliteBulk: plain SQLite, one row for each point, one transaction for each run.
 void RawSqliteBulk(benchmark::State& state) {
   const std::string path = bench_file("rows.db");
   const int runs = big_runs() / 10;
@@ -278,7 +284,7 @@ void SqliteBulk(benchmark::State& state) {
                                     (static_cast<double>(big_runs()) * kSeries * kPoints);
 }
 
-// What is read of the store that SqliteBulk left.
+// Reads the store that SqliteBulk has left.
 void SqliteListAllRuns(benchmark::State& state) {
   Store store(big_path());
   size_t metrics = 0;
@@ -291,7 +297,7 @@ void SqliteListAllRuns(benchmark::State& state) {
   }
   state.counters["metrics"] = static_cast<double>(metrics);
 }
-void overlay(benchmark::State& state, int64_t most) {
+void overlay(benchmark::State& state, int64_t max_points) {
   Store store(big_path());
   std::vector<Series> series;
   for (int run = 0; run < 100; ++run) {
@@ -302,7 +308,7 @@ void overlay(benchmark::State& state, int64_t most) {
   for (auto _ : state) {
     const double begin = seconds_now();
     points = 0;
-    for (const auto& list : store.history(series, {.most = most})) points += list.size();
+    for (const auto& list : store.history(series, {.max_points = max_points})) points += list.size();
     state.SetIterationTime(seconds_now() - begin);
   }
   state.counters["points"] = static_cast<double>(points);
@@ -314,7 +320,7 @@ void SqliteOverlayOf100RunsDownsampled(benchmark::State& state) {
   overlay(state, 100);
 }
 
-// One point a write. Threads that wait for each, or one that submits and goes on.
+// One point in each write, from several threads.
 void SqliteSinglePoints(benchmark::State& state) {
   const std::string path = bench_file("single.db");
   for (auto _ : state) {
@@ -325,18 +331,12 @@ void SqliteSinglePoints(benchmark::State& state) {
     (void)store.write(Create{{Kind::kRun, "r"}, "e"});
     const double begin = seconds_now();
     std::vector<std::thread> threads;
-    const bool wait = state.range(1) != 0;
+
     for (int t = 0; t < state.range(0); ++t) {
       threads.emplace_back([&, t] {
         for (int64_t i = 0; seconds_now() < begin + kSeconds; ++i) {
-          Batch batch{{AddPoints{"r", "metric/" + std::to_string((t * 7 + i) % kSeries), {{i, i, 0.5}}}}};
-          if (wait) {
-            store.write(batch).has_value() ? ++counts().done : ++counts().errors;
-          } else {
-            store.submit(std::move(batch), [](const Outcome& outcome, const std::exception_ptr&) {
-              outcome.has_value() ? ++counts().done : ++counts().errors;
-            });
-          }
+          const AddPoints point{"r", "metric/" + std::to_string((t * 7 + i) % kSeries), {{i, i, 0.5}}};
+          store.write(point).has_value() ? ++counts().done : ++counts().errors;
         }
       });
     }
@@ -354,13 +354,13 @@ void RemoveFiles(benchmark::State& state) {
 }
 
 #define ONCE ->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond)
-BENCHMARK(RawSqliteTrials)->Arg(1)->Arg(4)->Arg(32) ONCE;
-BENCHMARK(SqliteTrials)->Arg(1)->Arg(4)->Arg(32) ONCE;
-BENCHMARK(SqliteTrialsToldAndAskedAtOnce)->Arg(1)->Arg(4)->Arg(32) ONCE;
-BENCHMARK(RawPostgresTrials)->Arg(1)->Arg(4) ONCE;
-BENCHMARK(PostgresTrials)->Arg(1)->Arg(4) ONCE;
-BENCHMARK(PostgresTrialsToldAndAskedAtOnce)->Arg(1)->Arg(4) ONCE;
-BENCHMARK(SqliteSinglePoints)->Args({1, 1})->Args({64, 1})->Args({1, 0})->Args({2, 0}) ONCE;
+BENCHMARK(RawSqliteRuns)->Arg(1)->Arg(4)->Arg(32) ONCE;
+BENCHMARK(SqliteRuns)->Arg(1)->Arg(4)->Arg(32) ONCE;
+BENCHMARK(SqliteRunsFused)->Arg(1)->Arg(4)->Arg(32) ONCE;
+BENCHMARK(RawPostgresRuns)->Arg(1)->Arg(4) ONCE;
+BENCHMARK(PostgresRuns)->Arg(1)->Arg(4) ONCE;
+BENCHMARK(PostgresRunsFused)->Arg(1)->Arg(4) ONCE;
+BENCHMARK(SqliteSinglePoints)->Arg(1)->Arg(64) ONCE;
 BENCHMARK(RawSqliteBulk) ONCE;
 BENCHMARK(SqliteBulk) ONCE;
 BENCHMARK(SqliteListAllRuns)->Iterations(5)->UseManualTime()->Unit(benchmark::kMillisecond);

@@ -1,10 +1,13 @@
-// For tests inside store/: folders, clocks, and the two databases a test runs against, one after the other.
+// For tests inside store/: temporary stores, clocks, concurrent writes, and a fixture that runs each test on both
+// databases.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <exception>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,25 +18,34 @@
 
 namespace sinew::store {
 
-// The Error that the work threw: what and hint. Empty: none.
+// The code of the Error that `work` threw; empty: it threw none.
+inline std::string code_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return std::string(error.code.text());
+  }
+  return "";
+}
+// The same Error as text: "what [CODE] | hint".
 inline std::string error_of(const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint;
+    return to_string(error) + " | " + error.hint;
   }
   return "";
 }
 
-// A place for one store; gone with it.
-class Place {
+// A location for one store. The destructor removes it.
+class Location {
  public:
-  explicit Place(bool postgres) : postgres_(postgres) {
+  explicit Location(bool postgres) : postgres_(postgres) {
     static int count = 0;
     schema_ = "store" + std::to_string(++count);
     if (postgres_) PostgresServer::one().execute("CREATE SCHEMA " + schema_);
   }
-  ~Place() {
+  ~Location() {
     if (postgres_) PostgresServer::one().execute("DROP SCHEMA " + schema_ + " CASCADE");
   }
   std::string where() const { return postgres_ ? PostgresServer::one().url(schema_) : folder_ / "store.db"; }
@@ -46,17 +58,17 @@ class Place {
   Folder folder_;
 };
 
-// Tests that hold for both databases.
+// The fixture of tests that hold for both databases.
 class OnBoth : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<Store> open() {
     Options options;
     options.clock = &clock;
-    options.boot = "test";
-    return std::make_unique<Store>(place.where(), options);
+    options.boot_id = "test";
+    return std::make_unique<Store>(location.where(), options);
   }
   HandClock clock;
-  Place place{GetParam()};
+  Location location{GetParam()};
 };
 inline std::string database_name(const testing::TestParamInfo<bool>& info) {
   return info.param ? "Postgres" : "Sqlite";
@@ -68,19 +80,55 @@ inline Answer answer(const Outcome& outcome) {
   return outcome.has_value() && !outcome->answers.empty() ? outcome->answers.back() : Answer{};
 }
 inline bool is_refused(const Outcome& outcome, Refusal::Reason reason) {
-  EXPECT_FALSE(outcome.has_value()) << "it was done";
+  EXPECT_FALSE(outcome.has_value()) << "the store accepted it";
   if (outcome.has_value()) return false;
   EXPECT_FALSE(outcome.error().why.empty());
   EXPECT_EQ(static_cast<int>(outcome.error().reason), static_cast<int>(reason)) << outcome.error().why;
   return outcome.error().reason == reason;
 }
-// Also says why, when it can not be done.
+// Writes the change and expects that the store accepts it.
 inline Answer done(Store& store, Change change) {
   return answer(store.write(std::move(change)));
 }
 inline void make_run(Store& store, const std::string& id = "r", const std::string& experiment = "e") {
   if (!store.find({Kind::kExperiment, experiment})) done(store, Create{{Kind::kExperiment, experiment}});
   done(store, Create{{Kind::kRun, id}, experiment});
+}
+
+// Writes each batch on a thread of its own, all at the same time, so that the store commits several of them together.
+// `finished` runs on those threads. The destructor waits for all threads.
+class ConcurrentWrites {
+ public:
+  using Finished = std::function<void(const Outcome& outcome, std::exception_ptr error)>;
+  ConcurrentWrites(Store& store, std::vector<Batch> batches, Finished finished)
+      : batches_(std::move(batches)), finished_(std::move(finished)), start_(static_cast<ptrdiff_t>(batches_.size())) {
+    for (const Batch& batch : batches_) {
+      threads_.emplace_back([this, &store, &batch] {
+        start_.arrive_and_wait();
+        Outcome outcome;
+        std::exception_ptr error;
+        try {
+          outcome = store.write(batch);
+        } catch (...) {
+          error = std::current_exception();
+        }
+        finished_(outcome, error);
+      });
+    }
+  }
+  ~ConcurrentWrites() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  const std::vector<Batch> batches_;
+  const Finished finished_;
+  std::latch start_;
+  std::vector<std::thread> threads_;
+};
+inline void write_at_once(Store& store, std::vector<Batch> batches) {
+  ConcurrentWrites(store, std::move(batches),
+                   [](const Outcome&, const std::exception_ptr& error) { EXPECT_FALSE(error) << "a write threw"; });
 }
 
 inline bool operator==(const Point& a, const Point& b) {

@@ -1,5 +1,7 @@
-// Inside store/: one transaction under way, and what can be done in it. Nobody else writes meanwhile, so what a
-// function has checked stays true until the commit. Each checks everything before it writes anything.
+// Inside store/: an open write transaction and the functions that apply changes in it.
+//
+// The transaction holds the writers' lock, so what a function has checked stays true until the commit. Every `apply`
+// finishes its checks before its first write: a refused change has written nothing.
 #pragma once
 
 #include <expected>
@@ -14,8 +16,9 @@ namespace sinew::store {
 
 using Applied = std::expected<Answer, Refusal>;
 
-// Which number a series has in its run: read once, kept by whoever writes. Numbers are never given anew, so what is
-// known stays true; forgotten as a whole when a transaction that may have added to it failed.
+// A cache of the numbers that series have within their runs. The writer keeps it across transactions, which is safe
+// because a number is never assigned twice. The writer clears the cache when a transaction fails that may have added to
+// it.
 class SeriesNumbers {
  public:
   struct Run {
@@ -27,80 +30,77 @@ class SeriesNumbers {
     return found == runs_.end() ? nullptr : &found->second;
   }
   Run& add(const std::string& id, int64_t run) {
-    if (runs_.size() >= kMostRuns) runs_.clear();
+    if (runs_.size() >= kMaxRuns) runs_.clear();
     return runs_[id] = {run, {}};
   }
-  void forget() { runs_.clear(); }
+  void clear() { runs_.clear(); }
 
  private:
-  static constexpr size_t kMostRuns = 4096;
+  static constexpr size_t kMaxRuns = 4096;
   std::unordered_map<std::string, Run> runs_;
 };
 
 struct Transaction {
   Database& database;
   SeriesNumbers& series;
-  double now = 0;                      // by the clock of leases
-  int64_t at_ms = 0;                   // for people
-  int64_t seq = 0;                     // of the newest event
-  std::vector<TailPoint> points = {};  // added, and not yet given to the database
-  // Summaries of runs that were given new series, which the database has not yet; and of which run, one by one.
+  double now = 0;                      // seconds on the clock of leases
+  int64_t at_ms = 0;                   // wall time, for events
+  int64_t seq = 0;                     // number of the newest event
+  std::vector<TailPoint> points = {};  // points added but not yet written to the database
+  // Summaries of the runs that got new series in this transaction, not yet written to the database; and the run of each
+  // new series, in order of creation.
   std::unordered_map<int64_t, std::vector<SeriesSummary>> summaries = {};
-  std::vector<int64_t> named = {};
+  std::vector<int64_t> new_series = {};
 };
 
 std::unexpected<Refusal> refused(Refusal::Reason reason, const std::string& why);
+std::unexpected<Refusal> not_found(const Subject& subject);
 std::string in_words(const Subject& subject);  // `run "a"`, `version 3 of model "m"`
 int64_t add_event(Transaction& transaction, std::string_view what, const Subject& subject, std::string_view body);
-// The record's place, 0 if there is none.
+// The `seq` of the record; 0 if there is no such record.
 int64_t record_seq(Database& database, const Subject& subject);
 
 Applied apply(Transaction& transaction, const Create& change);
-Applied apply(Transaction& transaction, const Amend& change);
+Applied apply(Transaction& transaction, const Update& change);
 Applied apply(Transaction& transaction, const SetParams& change);
 Applied apply(Transaction& transaction, const SetTags& change);
-Applied apply(Transaction& transaction, const Move& change);
+Applied apply(Transaction& transaction, const SetRunState& change);
 Applied apply(Transaction& transaction, const SetAlias& change);
 Applied apply(Transaction& transaction, const AddPoints& change);
 Applied apply(Transaction& transaction, const DropPoints& change);
 Applied apply(Transaction& transaction, const Attach& change);
 Applied apply(Transaction& transaction, const Detach& change);
-Applied apply(Transaction& transaction, const Forget& change);
+Applied apply(Transaction& transaction, const ForgetContent& change);
 Applied apply(Transaction& transaction, const Link& change);
 Applied apply(Transaction& transaction, const SetNote& change);
-Applied apply(Transaction& transaction, const NewTrial& change);
-Applied apply(Transaction& transaction, const TakeTrial& change);
-Applied apply(Transaction& transaction, const Report& change);
-Applied apply(Transaction& transaction, const Tell& change);
 Applied apply(Transaction& transaction, const Acquire& change);
 Applied apply(Transaction& transaction, const Renew& change);
 Applied apply(Transaction& transaction, const Release& change);
 
-// The whole batch, or nothing of it.
+// Applies the whole batch or nothing of it.
 Outcome apply(Transaction& transaction, const Batch& batch);
-// Before the commit: what was added goes to chunks, or to the tail.
-void settle_points(Transaction& transaction);
-// Takes new series back, down to the first so many.
-void unname_series(Transaction& transaction, size_t named);
+// Writes the transaction's points and new series to the database. The caller calls it once, before the commit.
+void flush_points(Transaction& transaction);
+// Removes the newest series of the transaction until `count` of its new series are left.
+void undo_new_series(Transaction& transaction, size_t count);
 
-// A lease that is held no longer, as a refusal.
-std::optional<Refusal> lost_lease(Transaction& transaction, const Held& held);
+// A refusal if the lease has another holder now; nullopt if the caller still holds it.
+std::optional<Refusal> lost_lease(Transaction& transaction, const HeldLease& held);
 
-// ---- reads, in one instant -----------------------------------------------------------------------------------------
+// ---- reads, all from the transaction's snapshot --------------------------------------------------------------------
 
 std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects);
 std::vector<Record> read_records(Database& database, const Query& query);
 std::vector<Alias> read_aliases(Database& database, const std::string& model);
 std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> series, const Window& window);
 std::vector<TailPoint> read_tail(Database& database);
-std::vector<Attachment> read_attachments(Database& database, const Subject& subject, const std::string& below);
+std::vector<Attachment> read_attachments(Database& database, const Subject& subject, const std::string& folder);
 std::optional<Attachment> read_attachment(Database& database, const Subject& subject, const std::string& path);
-std::vector<Content> read_contents(Database& database, bool loose);
+std::vector<Content> read_contents(Database& database, bool referenced);
 std::vector<Link> read_links(Database& database, const Subject& subject);
 std::string read_note(Database& database, const std::string& name);
 std::vector<Event> read_events(Database& database, const EventQuery& query);
 int64_t read_newest_event(Database& database, const Subject& subject);
-std::vector<Trial> read_trials(Database& database, const std::string& study, double now);
 Lease read_lease(Database& database, const std::string& name, double now);
 
 }  // namespace sinew::store

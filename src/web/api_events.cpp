@@ -1,76 +1,78 @@
-// News: the store's log of events from a number on, waited for in one answer (a long poll) or as a stream that goes on
-// (server-sent events, WHATWG HTML 9.2): a client that comes back says the last number it knows and misses nothing.
+// The store's log of events from a given number on: at once, as a long poll, or as a stream of server-sent events
+// (WHATWG HTML 9.2). A client that reconnects sends the last number it has seen and misses nothing.
 #include <memory>
 
-#include "web/api.h"
+#include "web/api_routes.h"
 
 namespace sinew::web {
 namespace {
 
-constexpr double kLongestWait = 60, kBeatSeconds = 15;
-constexpr int64_t kMostAtOnce = 1000;
+constexpr double kMaxWaitSeconds = 60, kHeartbeatSeconds = 15;
+constexpr int64_t kMaxEvents = 1000;  // in one answer
 
 store::EventQuery query_of(const Args& args) {
-  store::EventQuery query{
-      args.integer("after", 0, 0, INT64_MAX), args.integer("limit", kMostAtOnce, 1, kMostAtOnce), {}};
+  store::EventQuery query{args.integer("after", 0, 0, INT64_MAX), args.integer("limit", kMaxEvents, 1, kMaxEvents), {}};
   if (!args.has("kind") && !args.has("id")) return query;
   const std::string kind = args.text("kind");
+  std::string known;
   for (const store::Kind each :
        {store::Kind::kExperiment, store::Kind::kRun, store::Kind::kModel, store::Kind::kVersion, store::Kind::kStudy,
         store::Kind::kData, store::Kind::kLease, store::Kind::kContent}) {
     if (kind == store::to_string(each)) query.subject = store::Subject{each, args.text("id"), 0};
+    known += (known.empty() ? "" : ", ") + std::string(store::to_string(each));
   }
-  if (!query.subject) refuse_invalid("there is no kind '" + kind + "'", "experiment, run, model, version, study ...");
+  if (!query.subject) refuse_invalid("there is no kind '" + kind + "'", "use one of " + known);
   return query;
 }
 
 std::string batch_text(const std::vector<store::Event>& events, int64_t after) {
   Json list = Json::array();
   for (const store::Event& event : events) list.push_back(event_json(event));
-  return dump({{"events", list}, {"after", events.empty() ? after : events.back().seq}}) + "\n";
+  return dump_json({{"events", list}, {"after", events.empty() ? after : events.back().seq}}) + "\n";
 }
 
 std::string stream_text(const std::vector<store::Event>& events) {
-  if (events.empty()) return ": nothing new\n\n";  // so that both ends know the other is there
+  if (events.empty()) return ": nothing new\n\n";  // a heartbeat: both sides notice a broken connection
   std::string text;
   for (const store::Event& event : events) {
-    text +=
-        "id: " + std::to_string(event.seq) + "\nevent: " + event.what + "\ndata: " + dump(event_json(event)) + "\n\n";
+    text += "id: " + std::to_string(event.seq) + "\nevent: " + event.what + "\ndata: " + dump_json(event_json(event)) +
+            "\n\n";
   }
   return text;
 }
 
-// Who waits, and for what. A token that was taken away meanwhile hears nothing of what happens after that.
-struct Listener {
+// A client that waits for events. A client whose token is revoked while it waits gets no further events.
+struct Subscription {
   Context& context;
   http::Request request;
   store::EventQuery query;
 
-  bool may_hear() const { return context.auth.still_may(request, Role::kRead); }
+  bool may_read() const { return context.auth.still_allowed(request, Role::kRead); }
 };
 
-// One answer; its header is sent at once and its body when there is news or the time is over.
-http::Response long_poll(std::shared_ptr<const Listener> listener, double seconds) {
+// Sends the header at once, and the body when there are events or `seconds` have passed.
+http::Response long_poll(std::shared_ptr<const Subscription> subscription, double seconds) {
   http::Response response;
-  response.if_ended = batch_text({}, listener->query.after);
-  response.source = [listener, seconds, given = false](const http::Give& give) mutable {
-    if (std::exchange(given, true)) return give("");
-    listener->context.watcher.wait(listener->query, seconds, [listener, give](const std::vector<store::Event>& events) {
-      give(batch_text(listener->may_hear() ? events : std::vector<store::Event>(), listener->query.after));
-    });
+  response.body_at_shutdown = batch_text({}, subscription->query.after);
+  response.source = [subscription, seconds, done = false](const http::Write& write) mutable {
+    if (std::exchange(done, true)) return write("");
+    subscription->context.watcher.wait(
+        subscription->query, seconds, [subscription, write](const std::vector<store::Event>& events) {
+          write(batch_text(subscription->may_read() ? events : std::vector<store::Event>(), subscription->query.after));
+        });
   };
   return response;
 }
 
-http::Response stream(std::shared_ptr<Listener> listener) {
+http::Response stream(std::shared_ptr<Subscription> subscription) {
   http::Response response;
   response.content_type = "text/event-stream";
-  response.source = [listener](const http::Give& give) {
-    listener->context.watcher.wait(listener->query, kBeatSeconds,
-                                   [listener, give](const std::vector<store::Event>& events) {
-                                     if (!events.empty()) listener->query.after = events.back().seq;
-                                     give(listener->may_hear() ? stream_text(events) : "");
-                                   });
+  response.source = [subscription](const http::Write& write) {
+    subscription->context.watcher.wait(subscription->query, kHeartbeatSeconds,
+                                       [subscription, write](const std::vector<store::Event>& events) {
+                                         if (!events.empty()) subscription->query.after = events.back().seq;
+                                         write(subscription->may_read() ? stream_text(events) : "");
+                                       });
   };
   return response;
 }
@@ -97,11 +99,11 @@ http::Response api_events(Context& context, const Call& call) {
     if (last != call.request.headers.end()) {
       query.after = Args(Json{{"last-event-id", last->second}}).integer("last-event-id", 0, 0, INT64_MAX);
     }
-    return stream(std::make_shared<Listener>(context, call.request, std::move(query)));
+    return stream(std::make_shared<Subscription>(context, call.request, std::move(query)));
   }
   const double wait = args.has("wait") ? args.number("wait") : 0;
-  if (!(wait >= 0 && wait <= kLongestWait)) refuse_invalid("'wait' is seconds, from 0 to 60");
-  if (wait > 0) return long_poll(std::make_shared<const Listener>(context, call.request, std::move(query)), wait);
+  if (!(wait >= 0 && wait <= kMaxWaitSeconds)) refuse_invalid("'wait' must be 0 to 60 seconds");
+  if (wait > 0) return long_poll(std::make_shared<const Subscription>(context, call.request, std::move(query)), wait);
   http::Response response;
   response.body = batch_text(next_events(context.store, query), query.after);
   return response;

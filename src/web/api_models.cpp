@@ -1,8 +1,8 @@
-// Models, versions, and moving aliases: what the registry decides, with its reason, over HTTP.
+// Models, versions and aliases over HTTP. The registry decides whether an alias may move, and gives the reason.
 #include <algorithm>
 
 #include "registry/registry.h"
-#include "web/api.h"
+#include "web/api_routes.h"
 #include "web/artifacts.h"
 #include "web/mlflow_registry.h"
 
@@ -32,7 +32,7 @@ Json version_summary(const store::Record& version) {
 
 Json lineage_json(const registry::Lineage& tree) {
   Json from = Json::array();
-  for (const registry::Lineage& below : tree.from) from.push_back(lineage_json(below));
+  for (const registry::Lineage& source : tree.from) from.push_back(lineage_json(source));
   return {{"role", tree.role},     {"kind", store::to_string(tree.subject.kind)},
           {"id", tree.subject.id}, {"number", tree.subject.number},
           {"text", tree.text},     {"from", from}};
@@ -46,25 +46,25 @@ Json promotion_json(const registry::Promotion& promotion) {
           {"facts", promotion.decision.facts}};
 }
 
-// What the registry writes is refused, as all this server writes, once another one holds the lease.
-std::vector<store::Held> leases_of(const Context& context) {
+// The leases that the registry's writes depend on, like all writes of this server.
+std::vector<store::HeldLease> leases_of(const Context& context) {
   if (!context.options.lease) return {};
   return {*context.options.lease};
 }
 
-// What makes the gates say yes to anything: to leave them out, to be content with less than the champion has, or to
-// choose what is compared, such as the loss on what it was trained on.
-void judge_gates(const registry::PromotionRules& gates, bool force, const Call& call) {
+// Only an admin may weaken the gates: skip them, accept a version that is worse than the champion, or choose the metric
+// that is compared (for example the loss on the training data).
+void check_gates(const registry::PromotionRules& gates, bool force, const Call& call) {
   if (call.role == Role::kAdmin) return;
   const auto refuse = [](const std::string& what, const char* hint) {
-    throw Refused(403, "PERMISSION_DENIED", what + " takes the role admin", hint);
+    throw Refused(kForbidden, what + " requires the role admin", hint);
   };
-  if (force) refuse("to promote against the gates", "leave force out");
-  if (!(gates.margin >= 0)) refuse("a margin below 0", "leave margin out, or ask for more than the champion has");
-  if (gates.metric != registry::PromotionRules().metric) refuse("to choose the metric that is compared", "leave metric out");
+  if (force) refuse("promoting against the gates", "leave out 'force'");
+  if (!(gates.margin >= 0)) refuse("a margin below 0", "leave out 'margin', or use a margin of 0 or more");
+  if (gates.metric != registry::PromotionRules().metric) refuse("choosing the metric to compare", "leave out 'metric'");
 }
 
-// A refusal is an answer with its reason, not an error of the caller.
+// A promotion that the gates refuse is a regular answer with the reason, not an error of the caller.
 http::Response answer_of(const registry::Promotion& promotion) {
   return json_response(promotion_json(promotion), promotion.done ? 200 : 409);
 }
@@ -82,7 +82,7 @@ http::Response api_models(Context& context, const Call& call) {
 }
 
 http::Response api_model(Context& context, const Call& call) {
-  const store::Record model = need_model(context, call.path.at("model"));
+  const store::Record model = require_model(context, call.path.at("model"));
   Json json = model_json(model);
   json["versions"] = Json::array();
   for (const store::Record& version : versions_of(context, model.subject.id))
@@ -92,7 +92,7 @@ http::Response api_model(Context& context, const Call& call) {
 
 http::Response api_model_version(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("model"), args.integer("version"));
   Json json = version_summary(version);
   json["files"] = Json::array();
   for (const store::Attachment& file : context.store.attachments(version.subject)) {
@@ -103,34 +103,34 @@ http::Response api_model_version(Context& context, const Call& call) {
 
 http::Response api_lineage(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("model"), args.integer("version"));
   return json_response(lineage_json(registry::lineage(context.store, version.subject)));
 }
 
 http::Response api_promote(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("model"), args.integer("version"));
   registry::PromotionRules gates;
   gates.metric = args.text("metric", gates.metric);
   if (args.has("margin")) gates.margin = args.number("margin");
   const bool force = args.flag("force", false);
-  judge_gates(gates, force, call);
+  check_gates(gates, force, call);
   return answer_of(registry::promote(context.store, version.subject.id, version.subject.number, gates,
                                      args.text("alias", registry::kChampion), force, leases_of(context)));
 }
 
 http::Response api_rollback(Context& context, const Call& call) {
-  const store::Record model = need_model(context, call.path.at("model"));
+  const store::Record model = require_model(context, call.path.at("model"));
   return answer_of(registry::rollback(context.store, model.subject.id, Args(call).text("alias", registry::kChampion),
                                       leases_of(context)));
 }
 
-// Without gates; refused when the alias no longer stands where the caller thinks it does.
+// Moves an alias without gates. Refused if the alias does not point at the version that the caller expects.
 http::Response api_set_alias(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("model"));
+  const store::Record model = require_model(context, args.text("model"));
   const int64_t version = args.integer("version", 0, 0, INT64_MAX);
-  if (version > 0) need_version(context, model.subject.id, version);
+  if (version > 0) require_version(context, model.subject.id, version);
   store::SetAlias change{model.subject.id, args.text("alias"), version, {}};
   if (args.has("expected")) change.expected = args.integer("expected");
   context.write(change);
@@ -139,7 +139,7 @@ http::Response api_set_alias(Context& context, const Call& call) {
 
 http::Response api_version_file(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("model"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("model"), args.integer("version"));
   return download(context, call.request, version.subject, args.text("path"));
 }
 

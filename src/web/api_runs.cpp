@@ -2,9 +2,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/json_text.h"
 #include "registry/registry.h"
-#include "web/api.h"
+#include "web/api_routes.h"
 #include "web/artifacts.h"
 
 namespace sinew::web {
@@ -13,18 +12,18 @@ namespace {
 using store::Kind;
 using store::RunState;
 
-constexpr int64_t kMostListed = 10'000, kMostPoints = 1'000'000, kMostOverlaid = 1000;
-constexpr int64_t kMostInOverlay = 2'000'000;  // points of all runs together
+constexpr int64_t kMaxListed = 10'000, kMaxPoints = 1'000'000, kMaxOverlaid = 1000;
+constexpr int64_t kMaxInOverlay = 2'000'000;  // points of all runs together
 
-// So many newest first, with those of their metrics; a filter may pass over any number of others, so then more are
-// asked for at once.
+// The newest `limit` runs that match, with the metrics `keys`. A filter may skip any number of runs, so with a filter
+// the function reads larger pages.
 std::vector<store::Record> listed_runs(Context& context, const Args& args, int64_t limit,
                                        const std::vector<std::string>& keys) {
-  constexpr int64_t kAtOnce = 1000;
+  constexpr int64_t kFilteredPage = 1000;
   const std::string state = args.text("state", ""), name = args.text("name", "");
   store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), !keys.empty(), args.integer("before", 0)};
   query.keys = std::set(keys.begin(), keys.end());
-  query.limit = state.empty() && name.empty() ? limit : std::max(limit, kAtOnce);
+  query.limit = state.empty() && name.empty() ? limit : std::max(limit, kFilteredPage);
   if (args.has("experiment")) query.parent = args.text("experiment");
   std::vector<store::Record> found;
   while (static_cast<int64_t>(found.size()) < limit) {
@@ -41,27 +40,22 @@ std::vector<store::Record> listed_runs(Context& context, const Args& args, int64
   return found;
 }
 
-template <typename Number>
-void append_number(std::string& text, Number number) {
+void append_integer(std::string& text, int64_t number) {
   char digits[32];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
   text.append(digits, end);
 }
 
-// A hundred thousand of them are an everyday answer: they are written as they stand, not as a tree of values first.
+// Writes the points as text without building a JSON tree, because an answer often has a hundred thousand of them.
 void append_points(std::string& text, const std::vector<store::Point>& points) {
   text += '[';
   for (const store::Point& point : points) {
     text += &point == points.data() ? "[" : ",[";
-    append_number(text, point.step);
+    append_integer(text, point.step);
     text += ',';
-    append_number(text, point.time_ms);
+    append_integer(text, point.time_ms);
     text += ',';
-    if (std::isfinite(point.value)) {
-      append_number(text, point.value);
-    } else {
-      text += dump(json_number(point.value));
-    }
+    append_json_number(text, point.value);
     text += ']';
   }
   text += ']';
@@ -69,24 +63,24 @@ void append_points(std::string& text, const std::vector<store::Point>& points) {
 
 // {..., "points": [...]}
 void append_series(std::string& text, const Json& head, const std::vector<store::Point>& points) {
-  text += dump(head);
+  text += dump_json(head);
   text.back() = ',';
   text += "\"points\":";
   append_points(text, points);
   text += '}';
 }
 
-store::Window window_of(const Args& args, int64_t most) {
+store::Window window_of(const Args& args, int64_t default_points) {
   store::Window window;
   window.first_step = args.integer("first_step", window.first_step);
   window.last_step = args.integer("last_step", window.last_step);
-  window.most = args.integer("points", most, 4, kMostPoints);
+  window.max_points = args.integer("points", default_points, 4, kMaxPoints);
   return window;
 }
 
 std::vector<store::Point> points_of(const Json& list, const std::string& key) {
   const auto wrong = [&] {
-    refuse_invalid("a point of '" + key + "' is not [step, time, value]", "whole numbers of 64 bits for step and time");
+    refuse_invalid("a point of '" + key + "' is not [step, time, value]", "use 64-bit integers for step and time");
   };
   if (!list.is_array()) wrong();
   std::vector<store::Point> points;
@@ -122,8 +116,8 @@ Json run_details(const store::Record& run) {
   Json metrics = Json::object();
   for (const auto& [key, metric] : run.metrics) {
     metrics[key] = {{"last", json_number(metric.last.value)}, {"step", metric.last.step},
-                    {"time_ms", metric.last.time_ms},         {"least", json_number(metric.least)},
-                    {"most", json_number(metric.most)},       {"points", metric.count}};
+                    {"time_ms", metric.last.time_ms},         {"min", json_number(metric.min)},
+                    {"max", json_number(metric.max)},         {"points", metric.count}};
   }
   json["metrics"] = metrics;
   const Json body = Json::parse(run.body, nullptr, false);
@@ -139,7 +133,7 @@ http::Response api_experiments(Context& context, const Call& call) {
                      args.flag("hidden", false),
                      false,
                      args.integer("before", 0),
-                     args.integer("limit", 1000, 1, kMostListed)};
+                     args.integer("limit", 1000, 1, kMaxListed)};
   Json list = Json::array();
   for (const store::Record& record : context.store.list(query)) {
     list.push_back({{"id", record.subject.id},
@@ -151,10 +145,10 @@ http::Response api_experiments(Context& context, const Call& call) {
   return json_response({{"experiments", list}});
 }
 
-// Metrics only as asked for: a list is for looking over many runs.
+// The list has only the metrics that the caller names, because it may hold many runs.
 http::Response api_runs(Context& context, const Call& call) {
   const Args args(call);
-  const int64_t limit = args.integer("limit", 100, 1, kMostListed);
+  const int64_t limit = args.integer("limit", 100, 1, kMaxListed);
   const std::vector<std::string> keys = args.texts("key");
   const std::vector<store::Record> runs = listed_runs(context, args, limit, keys);
   Json list = Json::array();
@@ -172,12 +166,12 @@ http::Response api_runs(Context& context, const Call& call) {
 }
 
 http::Response api_run(Context& context, const Call& call) {
-  return json_response(run_details(context.need(Kind::kRun, call.path.at("run"))));
+  return json_response(run_details(context.require(Kind::kRun, call.path.at("run"))));
 }
 
 http::Response api_run_metric(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
+  const store::Record run = context.require(Kind::kRun, call.path.at("run"));
   const store::Series series[] = {{run.subject.id, call.path.at("key")}};
   const auto points = context.store.history(series, window_of(args, 2000)).front();
   http::Response response;
@@ -189,9 +183,9 @@ http::Response api_add_points(Context& context, const Call& call) {
   const Args args(call);
   store::Batch batch;
   const std::string once = args.text("once", ""), run = call.path.at("run");
-  if (!once.empty()) batch.key = "points/" + run + "/" + once;  // the store has one set of keys for everybody
+  if (!once.empty()) batch.key = "points/" + run + "/" + once;  // keys are unique within the whole store
   const Json& series = args.json().at("series");
-  if (!series.is_object()) refuse_invalid("'series' is not an object", "{\"loss\": [[step, time, value], ...]}");
+  if (!series.is_object()) refuse_invalid("'series' is not an object", "send {\"loss\": [[step, time, value], ...]}");
   int64_t count = 0;
   for (const auto& [key, list] : series.items()) {
     std::vector<store::Point> points = points_of(list, key);
@@ -202,28 +196,29 @@ http::Response api_add_points(Context& context, const Call& call) {
   return json_response({{"points", count}});
 }
 
-// One metric of many runs, each thinned out so that its picture stays as it is.
+// One metric of many runs. Each series is thinned out so that its line chart does not change.
 http::Response api_overlay(Context& context, const Call& call) {
   const Args args(call);
   const std::string key = args.text("key");
   std::vector<std::string> runs = args.texts("run");
   if (args.has("experiment")) {
-    for (const store::Record& run : listed_runs(context, args, args.integer("limit", 100, 1, kMostOverlaid), {})) {
+    for (const store::Record& run : listed_runs(context, args, args.integer("limit", 100, 1, kMaxOverlaid), {})) {
       runs.push_back(run.subject.id);
     }
   }
-  if (runs.size() > kMostOverlaid) refuse_invalid("at most " + std::to_string(kMostOverlaid) + " runs at once");
+  if (runs.size() > kMaxOverlaid)
+    refuse_invalid("an overlay has at most " + std::to_string(kMaxOverlaid) + " runs", "request fewer runs at a time");
   std::vector<store::Series> series;
   for (const std::string& run : runs) series.push_back({run, key});
   const store::Window window = window_of(args, 500);
-  if (window.most * static_cast<int64_t>(runs.size()) > kMostInOverlay) {
-    refuse_invalid(std::to_string(window.most) + " points of each of " + std::to_string(runs.size()) +
-                       " runs are more than the " + std::to_string(kMostInOverlay) + " of one answer",
-                   "ask for fewer points, or for some of the runs at a time");
+  if (window.max_points * static_cast<int64_t>(runs.size()) > kMaxInOverlay) {
+    refuse_invalid(std::to_string(window.max_points) + " points for each of " + std::to_string(runs.size()) +
+                       " runs exceed the limit of " + std::to_string(kMaxInOverlay) + " points in one answer",
+                   "request fewer points, or fewer runs at a time");
   }
   const auto all = context.store.history(series, window);
   http::Response response;
-  response.body = "{\"key\":" + dump(key) + ",\"runs\":[";
+  response.body = "{\"key\":" + dump_json(key) + ",\"runs\":[";
   const size_t empty = response.body.size();
   for (size_t i = 0; i < runs.size(); ++i) {
     if (all[i].empty()) continue;
@@ -236,73 +231,73 @@ http::Response api_overlay(Context& context, const Call& call) {
 
 namespace {
 
-// What can be wished, and what value it takes.
-struct WishKind {
-  const char* word;
-  double least, most;  // both 0: none
+// An action that a run can be asked for, and the range of its value.
+struct ActionKind {
+  const char* name;
+  double min, max;  // both 0: the action takes no value
   const char* help;
 };
-constexpr WishKind kWishes[] = {{"stop", 0, 0, ""},
-                                {"pause", 0, 0, ""},
-                                {"checkpoint", 0, 0, ""},
-                                {"evaluate", 0, 0, ""},
-                                {"learning_rate", 1e-9, 1e6, "a factor above 0"},
-                                {"batch_size", 1, 1e9, "samples in a step"},
-                                {"scale", 1, 10'000, "workers"}};
+constexpr ActionKind kActions[] = {{"stop", 0, 0, ""},
+                                   {"pause", 0, 0, ""},
+                                   {"checkpoint", 0, 0, ""},
+                                   {"evaluate", 0, 0, ""},
+                                   {"learning_rate", 1e-9, 1e6, "the value is a factor, from 1e-9 to 1e6"},
+                                   {"batch_size", 1, 1e9, "the value is a number of samples, from 1 to 1e9"},
+                                   {"scale", 1, 10'000, "the value is a number of workers, from 1 to 10,000"}};
 
 }  // namespace
 
 http::Response api_control(Context& context, const Call& call) {
   const Args args(call);
-  const std::string word = args.text("wish");
-  const auto* kind =
-      std::find_if(std::begin(kWishes), std::end(kWishes), [&](const WishKind& each) { return word == each.word; });
-  if (kind == std::end(kWishes)) {
+  const std::string action = args.text("action");
+  const auto* kind = std::find_if(std::begin(kActions), std::end(kActions),
+                                  [&](const ActionKind& each) { return action == each.name; });
+  if (kind == std::end(kActions)) {
     std::string known;
-    for (const WishKind& each : kWishes) known += (known.empty() ? "" : ", ") + std::string(each.word);
-    refuse_invalid("'" + word + "' is nothing a run can be asked for", "one of " + known);
+    for (const ActionKind& each : kActions) known += (known.empty() ? "" : ", ") + std::string(each.name);
+    refuse_invalid("there is no action '" + action + "'", "use one of " + known);
   }
-  Wish wish{word, 0, args.text("reason", "")};
-  if (kind->most > 0) {
-    wish.value = args.number("value");
-    const bool whole = word == "learning_rate" || wish.value == std::floor(wish.value);
-    if (!(wish.value >= kind->least && wish.value <= kind->most) || !whole) {
-      refuse_invalid("the value of " + word + " can not be " + args.text("value"), kind->help);
+  ControlRequest control{action, 0, args.text("reason", "")};
+  if (kind->max > 0) {
+    control.value = args.number("value");
+    const bool whole = action == "learning_rate" || control.value == std::floor(control.value);
+    if (!(control.value >= kind->min && control.value <= kind->max) || !whole) {
+      refuse_invalid("the value of " + action + " cannot be " + args.text("value"), kind->help);
     }
   }
-  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
+  const store::Record run = context.require(Kind::kRun, call.path.at("run"));
   const std::string directory = registry::directory_of(run, context.options.runs_root);
-  if (directory.empty() || !context.options.steer) {
-    throw Refused(409, "INVALID_STATE", "the run '" + run.subject.id + "' is not one this server can reach",
-                  "only runs below the server's --root are");
+  if (directory.empty() || !context.options.control) {
+    throw Refused(kUnreachableRun, "this server cannot reach the run '" + run.subject.id + "'",
+                  "it can reach only runs inside its --root directory");
   }
-  wish.reason += (wish.reason.empty() ? "asked by " : ", asked by ") + call.who;
+  control.reason += (control.reason.empty() ? "requested by " : ", requested by ") + call.name;
   try {
-    context.options.steer(directory, wish);
+    context.options.control(directory, control);
   } catch (const Error& error) {
-    throw Refused(409, "INVALID_STATE", error.what(), error.hint);
+    throw Refused({409, error.code, "INVALID_STATE"}, error.what(), error.hint);
   }
-  return json_response({{"run", run.subject.id}, {"wish", word}});
+  return json_response({{"run", run.subject.id}, {"action", action}});
 }
 
 http::Response api_run_files(Context& context, const Call& call) {
-  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
+  const store::Record run = context.require(Kind::kRun, call.path.at("run"));
   const std::string path = Args(call).text("path", "");
   Json list = Json::array();
-  for (const Listed& entry : list_below(context, run.subject, path)) {
+  for (const FileEntry& entry : list_files(context, run.subject, path)) {
     list.push_back({{"name", entry.name}, {"directory", entry.directory}, {"bytes", entry.bytes}});
   }
   return json_response({{"files", list}});
 }
 
 http::Response api_run_file(Context& context, const Call& call) {
-  const store::Record run = context.need(Kind::kRun, call.path.at("run"));
+  const store::Record run = context.require(Kind::kRun, call.path.at("run"));
   return download(context, call.request, run.subject, call.path.at("path"));
 }
 
 http::Response api_put_run_file(Context& context, const Call& call) {
   const store::Attachment file =
-      keep_upload(context, call.request, {Kind::kRun, call.path.at("run"), 0}, call.path.at("path"));
+      attach_upload(context, call.request, {Kind::kRun, call.path.at("run"), 0}, call.path.at("path"));
   return json_response({{"path", file.path}, {"sha256", file.digest}, {"bytes", file.bytes}}, 201);
 }
 

@@ -1,5 +1,5 @@
-// What is asked of the server itself.
-#include "web/api.h"
+// Routes about the server itself.
+#include "web/api_routes.h"
 
 namespace sinew::web {
 
@@ -7,7 +7,7 @@ http::Response api_health(Context&, const Call&) {
   return {200, "OK", "text/plain"};
 }
 
-// The store answers.
+// Reads from the store, so it fails when the store does not answer.
 http::Response api_ready(Context& context, const Call&) {
   context.store.lease("server");
   return json_response({{"status", "ready"}});

@@ -9,10 +9,10 @@
 namespace sinew::web {
 namespace {
 
-constexpr size_t kDeepest = 64;  // of nested lists and objects
+constexpr size_t kMaxDepth = 64;  // of nested lists and objects
 
-// Goes through a text before anything is built of it. An object looks through all its names for each new one, so what
-// is counted are those looks: one object may have 20,000 names, or many objects fewer each.
+// Checks a text before the parser builds a value. An ordered_json object compares each new name with all its names, so
+// this class limits the number of comparisons: one object may have 20,000 names, or many objects fewer each.
 class Bounds final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return true; }
@@ -27,9 +27,9 @@ class Bounds final : public nlohmann::json_sax<Json> {
   bool start_array(size_t) override { return open(); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    constexpr size_t kMostLooks = 200'000'000, kComparedAtOnce = 64;
-    looks_ += names_.back()++ * (1 + name.size() / kComparedAtOnce);
-    too_many_names = looks_ > kMostLooks;
+    constexpr size_t kMaxComparisons = 200'000'000, kBytesPerComparison = 64;
+    comparisons_ += names_.back()++ * (1 + name.size() / kBytesPerComparison);
+    too_many_names = comparisons_ > kMaxComparisons;
     return !too_many_names;
   }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
@@ -39,7 +39,7 @@ class Bounds final : public nlohmann::json_sax<Json> {
  private:
   bool open() {
     names_.push_back(0);
-    too_deep = names_.size() > kDeepest;
+    too_deep = names_.size() > kMaxDepth;
     return !too_deep;
   }
   bool close() {
@@ -47,26 +47,26 @@ class Bounds final : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  std::vector<size_t> names_;  // so far, of each list or object that is open
-  size_t looks_ = 0;
+  std::vector<size_t> names_;  // number of names so far, for each open list or object
+  size_t comparisons_ = 0;
 };
 
 }  // namespace
 
 Json parse_bounded(const std::string& text, const std::string& what) {
   Bounds bounds;
-  const bool whole = Json::sax_parse(text, &bounds);
-  if (bounds.too_deep) refuse_invalid(what + " is nested deeper than " + std::to_string(kDeepest) + " levels");
+  const bool valid = Json::sax_parse(text, &bounds);
+  if (bounds.too_deep) refuse_invalid(what + " is nested deeper than " + std::to_string(kMaxDepth) + " levels");
   if (bounds.too_many_names) {
-    refuse_invalid("an object of " + what + " has too many names", "send it in several requests");
+    refuse_invalid("an object in " + what + " has too many names", "split it into several requests");
   }
-  return whole ? Json::parse(text, nullptr, false) : Json(Json::value_t::discarded);
+  return valid ? Json::parse(text, nullptr, false) : Json(Json::value_t::discarded);
 }
 
 Json parse_object(const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
   Json json = parse_bounded(text, "the body");
-  if (json.is_discarded()) refuse_invalid("the body is not JSON", "send one JSON object, in UTF-8");
+  if (json.is_discarded()) refuse_invalid("the body is not JSON", "send one JSON object in UTF-8");
   if (!json.is_object()) refuse_invalid("the body is not a JSON object", "send {\"name\": value, ...}");
   return json;
 }
@@ -121,11 +121,11 @@ Args::Args(const Call& call) {
   } else {
     json_ = call.body ? call.body : std::make_shared<const Json>(parse_object(request.body));
   }
-  for (const auto& [name, value] : call.path) places_[name] = value;
+  for (const auto& [name, value] : call.path) path_[name] = value;
 }
 
 const Json* Args::find(const char* name) const {
-  if (const auto place = places_.find(name); place != places_.end()) return &*place;
+  if (const auto found = path_.find(name); found != path_.end()) return &*found;
   const auto at = json_->find(name);
   return at == json_->end() || at->is_null() ? nullptr : &*at;
 }
@@ -150,7 +150,7 @@ int64_t Args::integer(const char* name) const {
   const Json* value = find(name);
   if (value == nullptr) refuse_missing_value(name);
   const auto number = integer_of(*value);
-  if (!number) refuse_invalid(std::string("'") + name + "' is not a whole number");
+  if (!number) refuse_invalid(std::string("'") + name + "' is not a 64-bit integer");
   return *number;
 }
 
@@ -158,11 +158,11 @@ int64_t Args::integer(const char* name, int64_t otherwise) const {
   return has(name) ? integer(name) : otherwise;
 }
 
-int64_t Args::integer(const char* name, int64_t otherwise, int64_t least, int64_t most) const {
+int64_t Args::integer(const char* name, int64_t otherwise, int64_t min, int64_t max) const {
   const int64_t value = integer(name, otherwise);
-  if (value < least || value > most) {
+  if (value < min || value > max) {
     refuse_invalid("Invalid value " + std::to_string(value) + " for parameter '" + name + "' supplied",
-                   "from " + std::to_string(least) + " to " + std::to_string(most));
+                   "use a value from " + std::to_string(min) + " to " + std::to_string(max));
   }
   return value;
 }
@@ -180,7 +180,8 @@ double Args::number(const char* name) const {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (!text.empty() && error == std::errc() && end == text.data() + text.size()) return number;
   }
-  refuse_invalid(std::string("'") + name + "' is not a number", "a number, \"NaN\", \"Infinity\" or \"-Infinity\"");
+  refuse_invalid(std::string("'") + name + "' is not a number",
+                 "send a number, \"NaN\", \"Infinity\" or \"-Infinity\"");
 }
 
 bool Args::flag(const char* name, bool otherwise) const {
@@ -217,16 +218,11 @@ std::vector<Args> Args::objects(const char* name) const {
   if (value->is_array()) {
     for (const Json& entry : *value) {
       if (!entry.is_object()) refuse_invalid(std::string("'") + name + "' is not a list of objects");
-      list.push_back(Args(std::shared_ptr<const Json>(json_, &entry)));  // a part of it, not a copy
+      list.push_back(Args(std::shared_ptr<const Json>(json_, &entry)));  // shares json_, without a copy
     }
     return list;
   }
   refuse_invalid(std::string("'") + name + "' is not a list");
-}
-
-Json json_number(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
 }  // namespace sinew::web

@@ -1,5 +1,5 @@
-// What a caller sent, by name: of a query or of a JSON object, whichever the route has. Every text and number in it is
-// judged when it is taken; what is wrong is a Refused that names it.
+// Inside web/: the parameters of a request by name, from its query or its JSON body. Reading a parameter checks its
+// type; a wrong one throws Refused (kInvalidValue) with the parameter's name.
 #pragma once
 
 #include <cstdint>
@@ -8,47 +8,44 @@
 #include <string>
 #include <vector>
 
-#include "base/json_text.h"
 #include "web/context.h"
 
 namespace sinew::web {
 
 class Args {
  public:
-  // A GET's query, any other's body (an empty one is an empty object); the path's places are in it, too.
+  // Reads the query of a GET request and the body of any other; an empty body is an empty object. The parameters in the
+  // path count too.
   explicit Args(const Call& call);
   explicit Args(Json object) : json_(std::make_shared<const Json>(std::move(object))) {}
 
-  bool has(const char* name) const;  // and is not null
+  bool has(const char* name) const;  // present and not null
   std::string text(const char* name) const;
   std::string text(const char* name, const std::string& otherwise) const;
   int64_t integer(const char* name) const;
   int64_t integer(const char* name, int64_t otherwise) const;
-  int64_t integer(const char* name, int64_t otherwise, int64_t least, int64_t most) const;  // else refused
-  double number(const char* name) const;  // also "NaN", "Infinity", "-Infinity", as protobuf's JSON has them
+  int64_t integer(const char* name, int64_t otherwise, int64_t min, int64_t max) const;
+  double number(const char* name) const;  // also "NaN", "Infinity" and "-Infinity", as in protobuf's JSON
   bool flag(const char* name, bool otherwise) const;
-  std::vector<std::string> texts(const char* name) const;  // a list, or one; none: empty
+  std::vector<std::string> texts(const char* name) const;  // a list or a single text; empty if absent
   std::vector<Args> objects(const char* name) const;
-  const Json& json() const { return *json_; }  // all but the path's places
+  const Json& json() const { return *json_; }  // without the parameters in the path
 
  private:
   explicit Args(std::shared_ptr<const Json> object) : json_(std::move(object)) {}
   const Json* find(const char* name) const;
   std::shared_ptr<const Json> json_;
-  Json places_ = Json::object();  // before what is sent
+  Json path_ = Json::object();  // takes precedence over json_
 };
 
-// A request's body: one object. An empty text is an empty one.
+// Parses a request's body, which must be one object. An empty text gives an empty object.
 Json parse_object(const std::string& text);
 
-// Any JSON value, of a bounded depth, whose objects take no longer to build than their bytes warrant; else refused,
-// with `what` for its name. A text that is no JSON is a discarded value.
+// Parses any JSON value. Refuses a value that is nested too deeply, or whose objects have so many names that building
+// them would take too long; `what` names the value in the refusal. Returns a discarded value if the text is not JSON.
 Json parse_bounded(const std::string& text, const std::string& what);
 
-// A whole number, also as a text or as a float that is one; nullopt: it is none, or none of 64 bits.
+// A 64-bit integer, also given as a text or as a float without a fraction; nullopt: it is none.
 std::optional<int64_t> integer_of(const Json& value);
-
-// Numbers that JSON has no words for stand as texts, as protobuf's JSON has them.
-Json json_number(double value);
 
 }  // namespace sinew::web

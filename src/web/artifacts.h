@@ -1,7 +1,8 @@
-// Files of a run, a logged model or a version: those that were uploaded, and of a run that was indexed its directory's.
+// Inside web/: the files of runs, logged models and versions: uploaded files, and for an indexed run also the files in
+// its directory.
 //
-// A path is names with single slashes between them, none of them "." or "..": so none leaves what it is below, here or
-// where somebody unpacks it.
+// A path consists of names with single slashes between them; no name is "." or "..". So a path never leads out of the
+// directory it belongs to, neither here nor where a client saves the file.
 #pragma once
 
 #include <memory>
@@ -13,38 +14,39 @@
 
 namespace sinew::web {
 
-struct Listed {
-  std::string name;  // the last part of its path
+struct FileEntry {
+  std::string name;  // the last name of its path
   bool directory = false;
   int64_t bytes = 0;
 };
-// Throws Refused unless it is a path as above; empty is the root, where that is allowed.
-void judge_path(const std::string& path, bool root_too);
-std::vector<Listed> list_below(Context& context, const store::Subject& subject, const std::string& path);
-Json listed_json(const Listed& entry, const std::string& below);
+// Throws Refused unless `path` is a path as above. An empty path, the root, is accepted only if `allow_root`.
+void check_path(const std::string& path, bool allow_root);
+std::vector<FileEntry> list_files(Context& context, const store::Subject& subject, const std::string& path);
+Json file_json(const FileEntry& entry, const std::string& folder);
 http::Response download(Context& context, const http::Request& request, const store::Subject& subject,
                         const std::string& path);
-// For a route that takes a file: what its body goes to as it comes (upload.h). The path is judged before the first
-// byte.
+// The sink for the body of a route that takes a file (upload.h). Checks the path before the first byte arrives.
 std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call);
-// What was uploaded with this request, under that path; durable when it returns.
-store::Attachment keep_upload(Context& context, const http::Request& request, const store::Subject& subject,
-                              const std::string& path);
-// Every file below a path of a run's own directory, as paths below that path and places on the disk; none if it has no
-// directory.
-std::vector<std::pair<std::string, std::string>> own_files_below(Context& context, const store::Subject& subject,
-                                                                 const std::string& path);
-void remove_below(Context& context, const store::Subject& subject, const std::string& path);
+// Attaches the request's uploaded file to the subject under the path. Returns when it is durable.
+store::Attachment attach_upload(Context& context, const http::Request& request, const store::Subject& subject,
+                                const std::string& path);
+// Every file below `path` in a run's directory: its path relative to `path`, and its location on the disk. Empty if the
+// run has no directory.
+std::vector<std::pair<std::string, std::string>> run_directory_files(Context& context, const store::Subject& subject,
+                                                                     const std::string& path);
+void remove_files(Context& context, const store::Subject& subject, const std::string& path);
 
+// The owner and path that an artifact URI names. The URIs of runs, logged models and versions end with
 // "<experiment>/<run>/artifacts/<path>", "<experiment>/models/<model>/artifacts/<path>" and
-// "versions/<model>/<number>/artifacts/<path>", as the places of runs, logged models and versions are given out.
-struct Spot {
+// "versions/<model>/<number>/artifacts/<path>".
+struct ArtifactRef {
   store::Subject subject;
   std::string path;
 };
-Spot spot_of(const std::string& text);
-// Refuses who may not change what is there: the files of a registered version are what its gates judged.
-void judge_change(const Spot& spot, const Call& call);
+ArtifactRef parse_artifact_ref(const std::string& text);
+// Refuses callers who may not change these files. Only an admin may change the files of a version, because the version
+// passed its gates with them.
+void check_may_change(const ArtifactRef& ref, const Call& call);
 
 http::Response mlflow_artifacts_list(Context&, const Call&);
 http::Response mlflow_artifacts_get(Context&, const Call&);

@@ -1,6 +1,7 @@
 #include "web/auth.h"
 
 #include <arpa/inet.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <exception>
@@ -10,19 +11,19 @@
 namespace sinew::web {
 namespace {
 
-constexpr double kLookAgainSeconds = 1;  // a token that is taken away is of no use a second later
-constexpr double kStrangersPerSecond = 20;
+constexpr double kReloadSeconds = 1;  // a revoked token stops working after this time
+constexpr double kUnauthenticatedPerSecond = 20;
 
-std::string base64_decoded(std::string_view text) {
-  std::string bytes;
-  unsigned bits = 0;
-  int have = 0;
-  for (const char c : text) {
-    const size_t value = std::string_view("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/").find(c);
-    if (value == std::string_view::npos) break;
-    bits = bits << 6 | static_cast<unsigned>(value);
-    if ((have += 6) >= 8) bytes += static_cast<char>(bits >> (have -= 8) & 0xff);
-  }
+// The bytes of a base64 text, whose padding may be missing. Empty: the text is malformed.
+std::string base64_decoded(std::string text) {
+  while (text.size() % 4 != 0) text += '=';
+  const size_t padding = text.size() - (text.find_last_not_of('=') + 1);
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const int size =
+      ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                        reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  if (size != static_cast<int>(bytes.size()) || padding > 2) return "";
+  bytes.resize(bytes.size() - padding);  // EVP_DecodeBlock decodes the padding to zero bytes
   return bytes;
 }
 
@@ -40,13 +41,13 @@ std::string secret_of(const http::Request& request) {
   const std::string_view text = header->second;
   if (begins_with_word(text, "bearer")) return std::string(text.substr(7));
   if (!begins_with_word(text, "basic")) return "";
-  const std::string pair = base64_decoded(text.substr(6));
+  const std::string pair = base64_decoded(std::string(text.substr(6)));
   const size_t colon = pair.find(':');
   return colon == std::string::npos ? "" : pair.substr(colon + 1);
 }
 
-// A Host header with this machine's own name or address, and a port or none. A name that only begins like the address
-// is anybody's to let lead here.
+// Whether a Host header names this machine by its loopback name or address, with or without a port. A name that only
+// begins like the address ("127.0.0.1.example.com") may be anyone's DNS name.
 bool names_this_machine(const std::string& host) {
   const size_t end = host.starts_with("[::1]") ? 5 : std::min(host.find(':'), host.size());
   if (end < host.size() && host[end] != ':') return false;
@@ -61,76 +62,77 @@ std::string header_of(const http::Request& request, const char* name) {
   return header == request.headers.end() ? "" : header->second;
 }
 
-// A browser says from which site a page asks; no program else does.
-bool is_of_another_site(const http::Request& request) {
+// Whether a web page of another site sent the request. Browsers name the page's site in a header; other programs do
+// not.
+bool is_cross_site(const http::Request& request) {
   const std::string host = header_of(request, "host"), origin = header_of(request, "origin");
   const bool same = origin.empty() || origin == "http://" + host || origin == "https://" + host;
   return !same || header_of(request, "sec-fetch-site") == "cross-site";
 }
 
-// A browser sends a token that its user once typed as a password along with whatever any page asks. A page of another
-// site can not read the answer, so to look is left to it; to act is not.
-void judge_site(const http::Request& request) {
-  if (request.method == "GET" || request.method == "HEAD" || !is_of_another_site(request)) return;
-  throw Refused(403, "PERMISSION_DENIED", "a page of another site may not act here",
+// Refuses changes from pages of other sites (cross-site request forgery). A browser adds a token that its user once
+// entered as a password to the requests of any page. Such a page cannot read the answer, so reads are harmless.
+void check_same_site(const http::Request& request) {
+  if (request.method == "GET" || request.method == "HEAD" || !is_cross_site(request)) return;
+  throw Refused(kForbidden, "a web page of another site may not change anything here",
                 "send the request from a program, or from a page of this address");
 }
 
-// Where everybody on this machine may do everything, a page in a browser still may not: neither by another name for
-// this address, nor by asking from another site.
-void judge_local(const http::Request& request) {
-  if (names_this_machine(header_of(request, "host")) && !is_of_another_site(request)) return;
-  throw Refused(403, "PERMISSION_DENIED", "without tokens this server is for programs of its own machine",
-                "ask for it as localhost, or start it without --no-auth");
+// Without tokens every program of this machine may do everything, but a web page in a browser may not: neither through
+// another DNS name for this address (DNS rebinding), nor from another site.
+void check_local(const http::Request& request) {
+  if (names_this_machine(header_of(request, "host")) && !is_cross_site(request)) return;
+  throw Refused(kForbidden, "without tokens this server serves only programs on its own machine",
+                "address it as localhost, or start it without --no-auth");
 }
 
 }  // namespace
 
 Auth::Auth(const Options& options)
     : options_(options),
-      allowance_(options.requests_per_second),
-      strangers_(options.requests_per_second > 0 ? kStrangersPerSecond : 0) {
+      limiter_(options.requests_per_second),
+      unauthenticated_limiter_(options.requests_per_second > 0 ? kUnauthenticatedPerSecond : 0) {
   if (!options.tokens.empty()) tokens_ = read_tokens(options.tokens);
 }
 
-// A file that can not be read now leaves the tokens as they were.
-void Auth::look_at_file() {
+// Reads the token file again if the last time was long enough ago. Keeps the tokens if the file cannot be read.
+void Auth::reload_tokens() {
   const double now = options_.clock->monotonic_seconds();
-  if (options_.tokens.empty() || now - looked_at_ < kLookAgainSeconds) return;
-  looked_at_ = now;
+  if (options_.tokens.empty() || now - loaded_at_ < kReloadSeconds) return;
+  loaded_at_ = now;
   try {
     tokens_ = read_tokens(options_.tokens);
   } catch (const std::exception&) {
   }
 }
 
-Visitor Auth::visitor(const http::Request& request) {
+Caller Auth::caller(const http::Request& request) {
   if (options_.tokens.empty()) {
-    judge_local(request);
-    return {Role::kAdmin, "anybody"};
+    check_local(request);
+    return {Role::kAdmin, "local"};
   }
-  judge_site(request);
+  check_same_site(request);
   const std::string secret = secret_of(request);
   if (secret.empty()) return {};
   const std::lock_guard lock(mutex_);
-  look_at_file();
+  reload_tokens();
   const Token* token = find_token(tokens_, secret);
-  return token == nullptr ? Visitor{} : Visitor{token->role, token->name};
+  return token == nullptr ? Caller{} : Caller{token->role, token->name};
 }
 
-bool Auth::still_may(const http::Request& request, Role role) {
+bool Auth::still_allowed(const http::Request& request, Role role) {
   try {
-    return visitor(request).role >= role;
+    return caller(request).role >= role;
   } catch (const Refused&) {
     return false;
   }
 }
 
-double Auth::wait_seconds(const http::Request& request, const Visitor& visitor) {
+double Auth::wait_seconds(const http::Request& request, const Caller& caller) {
   const double now = options_.clock->monotonic_seconds();
   const std::lock_guard lock(mutex_);
-  if (visitor.role == Role::kNobody) return strangers_.take(request.peer, now);
-  return allowance_.take(visitor.who, now);
+  if (caller.role == Role::kNone) return unauthenticated_limiter_.take(request.peer, now);
+  return limiter_.take(caller.name, now);
 }
 
 }  // namespace sinew::web

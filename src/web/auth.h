@@ -1,39 +1,41 @@
-// Who comes in, and how often: the token of a request, its role, and the allowance of its caller. Any thread.
+// Inside web/: authentication. Finds the token of a request and its role, and limits the rate of each caller. Any
+// thread.
 #pragma once
 
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "web/allowance.h"
+#include "web/rate_limiter.h"
 #include "web/web.h"
 
 namespace sinew::web {
 
-struct Visitor {
-  Role role = Role::kNobody;
-  std::string who;
+struct Caller {
+  Role role = Role::kNone;
+  std::string name;  // of the token; empty without a valid token
 };
 
 class Auth {
  public:
   explicit Auth(const Options& options);
-  // Of a bearer token, or of HTTP's basic form with the token for a password, as MLflow's client sends one. Throws
-  // Refused for what a page of another site asks.
-  Visitor visitor(const http::Request& request);
-  // Whether who asked once may still do what takes that role: of an answer that goes on for long.
-  bool still_may(const http::Request& request, Role role);
-  // 0: go ahead; else the seconds to wait. Those who may not come in are counted by their address.
-  double wait_seconds(const http::Request& request, const Visitor& visitor);
+  // Reads a bearer token, or HTTP basic authentication with the token as the password, as MLflow's client sends it.
+  // Throws Refused when a web page of another site sent the request.
+  Caller caller(const http::Request& request);
+  // Whether the sender of the request still has the role. For answers that take long: a token may be revoked meanwhile.
+  bool still_allowed(const http::Request& request, Role role);
+  // Counts a request. 0: it is allowed; otherwise the seconds to wait. Callers without a valid token are counted by
+  // their address.
+  double wait_seconds(const http::Request& request, const Caller& caller);
 
  private:
-  void look_at_file();
+  void reload_tokens();
 
   const Options& options_;
   std::mutex mutex_;
   std::vector<Token> tokens_;
-  double looked_at_ = -1e9;
-  Allowance allowance_, strangers_;
+  double loaded_at_ = -1e9;
+  RateLimiter limiter_, unauthenticated_limiter_;
 };
 
 }  // namespace sinew::web

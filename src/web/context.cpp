@@ -3,26 +3,35 @@
 namespace sinew::web {
 
 void refuse_invalid(const std::string& what, const std::string& hint) {
-  throw Refused(400, "INVALID_PARAMETER_VALUE", what, hint);
+  throw Refused(kInvalidValue, what, hint);
 }
 
 void refuse_missing(const std::string& what, const std::string& hint) {
-  throw Refused(404, "RESOURCE_DOES_NOT_EXIST", what, hint);
+  throw Refused(kNotFound, what, hint);
 }
 
 void refuse(const store::Refusal& refusal) {
   using Reason = store::Refusal::Reason;
   switch (refusal.reason) {
-    case Reason::kNotFound: refuse_missing(refusal.why, "is the id right?");
-    case Reason::kExists: throw Refused(400, "RESOURCE_ALREADY_EXISTS", refusal.why, "choose another name, or use it");
+    case Reason::kNotFound: refuse_missing(refusal.why, "check the id");
+    case Reason::kExists: throw Refused(kAlreadyExists, refusal.why, "choose another name, or use the existing one");
     case Reason::kStale:
     case Reason::kHeld:
-      throw Refused(409, "RESOURCE_CONFLICT", refusal.why, "read how it stands now, and decide again");
-    case Reason::kNothing: refuse_missing(refusal.why);
-    case Reason::kConflict: throw Refused(409, "INVALID_PARAMETER_VALUE", refusal.why, "read how it stands now");
+      throw Refused(kLeaseLost, refusal.why, "another server has taken over this store; send the request there");
+    case Reason::kConflict: throw Refused(kConflict, refusal.why, "read the current state and decide again");
     case Reason::kInvalid: break;
   }
   refuse_invalid(refusal.why);
+}
+
+Json refusal_json(const Refused& refused, const std::string& path) {
+  Json body = Json::object();
+  if (path.find("/mlflow") != std::string::npos)
+    body = {{"error_code", refused.kind.mlflow_code}, {"message", refused.what()}};
+  body["error"] = refused.what();
+  body["code"] = refused.kind.code.text();
+  body["hint"] = refused.hint;
+  return body;
 }
 
 store::Receipt Context::write(store::Batch batch) {
@@ -32,8 +41,8 @@ store::Receipt Context::write(store::Batch batch) {
   return *std::move(outcome);
 }
 
-store::Record Context::need(store::Kind kind, const std::string& id, int64_t number) {
-  // What the store would throw for is here only a name that nothing has.
+store::Record Context::require(store::Kind kind, const std::string& id, int64_t number) {
+  // No record has an id that the store would refuse.
   const bool possible = !id.empty() && id.size() <= 500 && id.find('\0') == std::string::npos;
   auto record = possible ? store.find({kind, id, number}) : std::nullopt;
   if (!record) {
@@ -43,14 +52,10 @@ store::Record Context::need(store::Kind kind, const std::string& id, int64_t num
   return *std::move(record);
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 http::Response json_response(const Json& json, int status) {
   http::Response response;
   response.status = status;
-  response.body = dump(json) + "\n";
+  response.body = dump_json(json) + "\n";
   return response;
 }
 

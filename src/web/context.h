@@ -1,4 +1,4 @@
-// What every route works with: the store, where contents are, and the ways to say no. Any thread.
+// Inside web/: what every route works with, and the exceptions that refuse a request. Any thread.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
+#include "base/json_text.h"
 #include "web/auth.h"
 #include "web/watcher.h"
 #include "web/web.h"
@@ -17,17 +19,40 @@ namespace sinew::web {
 
 using Json = nlohmann::ordered_json;
 
-// The answer is no. Becomes {"error", "hint"}, and for MLflow's client {"error_code", "message"} as well.
-struct Refused : std::runtime_error {
-  Refused(int status_, const char* code_, const std::string& what, std::string hint_ = "")
-      : std::runtime_error(what), status(status_), code(code_), hint(std::move(hint_)) {}
+// A kind of refusal: the HTTP status, the stable code, and the code that MLflow's client knows.
+struct RefusalKind {
   int status;
-  const char* code;  // as MLflow's client knows them
+  ErrorCode code;
+  const char* mlflow_code;
+};
+inline constexpr RefusalKind kInvalidValue{400, "API_INVALID_VALUE", "INVALID_PARAMETER_VALUE"};
+inline constexpr RefusalKind kNotFound{404, "API_NOT_FOUND", "RESOURCE_DOES_NOT_EXIST"};
+inline constexpr RefusalKind kAlreadyExists{400, "API_ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS"};
+inline constexpr RefusalKind kConflict{409, "API_CONFLICT", "INVALID_PARAMETER_VALUE"};
+inline constexpr RefusalKind kResourceConflict{409, "API_CONFLICT", "RESOURCE_CONFLICT"};
+inline constexpr RefusalKind kLeaseLost{409, "API_LEASE_LOST", "RESOURCE_CONFLICT"};
+inline constexpr RefusalKind kUnreachableRun{409, "API_UNREACHABLE_RUN", "INVALID_STATE"};
+inline constexpr RefusalKind kNoToken{401, "API_NO_TOKEN", "UNAUTHENTICATED"};
+inline constexpr RefusalKind kForbidden{403, "API_FORBIDDEN", "PERMISSION_DENIED"};
+inline constexpr RefusalKind kNoRoute{404, "API_NO_ROUTE", "ENDPOINT_NOT_FOUND"};
+inline constexpr RefusalKind kWrongMethod{405, "API_WRONG_METHOD", "ENDPOINT_NOT_FOUND"};
+inline constexpr RefusalKind kRateLimited{429, "API_RATE_LIMITED", "REQUEST_LIMIT_EXCEEDED"};
+inline constexpr RefusalKind kNotOffered{501, "API_NOT_OFFERED", "NOT_IMPLEMENTED"};
+inline constexpr RefusalKind kOverloaded{503, "API_OVERLOADED", "TEMPORARILY_UNAVAILABLE"};
+inline constexpr RefusalKind kInternalError{500, "API_INTERNAL_ERROR", "INTERNAL_ERROR"};
+
+// Refuses a request. The response is {"error", "code", "hint"}; under /mlflow also {"error_code", "message"}.
+struct Refused : std::runtime_error {
+  Refused(const RefusalKind& kind_, const std::string& what, std::string hint_ = "")
+      : std::runtime_error(what), kind(kind_), hint(std::move(hint_)) {}
+  RefusalKind kind;
   std::string hint;
 };
 [[noreturn]] void refuse_invalid(const std::string& what, const std::string& hint = "");
 [[noreturn]] void refuse_missing(const std::string& what, const std::string& hint = "");
 [[noreturn]] void refuse(const store::Refusal& refusal);
+// The body of the response that refuses the request.
+Json refusal_json(const Refused& refused, const std::string& path);
 
 struct Counters {
   std::atomic<uint64_t> requests = 0, refused = 0, failed = 0, limited = 0;
@@ -40,44 +65,43 @@ struct Context {
         artifacts(*options.artifacts),
         auth(options),
         watcher(store, *options.clock) {}
-  // Durable when it returns; throws Refused.
+  // Returns when the write is durable. Throws Refused.
   store::Receipt write(store::Batch batch);
   store::Receipt write(store::Change change) { return write(store::Batch{{std::move(change)}}); }
-  // Throws Refused when there is none.
-  store::Record need(store::Kind kind, const std::string& id, int64_t number = 0);
+  // The record. Throws Refused (kNotFound) when there is none.
+  store::Record require(store::Kind kind, const std::string& id, int64_t number = 0);
   int64_t now_ms() const { return static_cast<int64_t>(options.clock->wall_seconds() * 1000); }
 
   const Options options;
   store::Store& store;
   registry::Artifacts& artifacts;
   Auth auth;
-  Watcher watcher;  // tells who waits, as far as they still may hear it
+  Watcher watcher;
   Counters counters;
 };
 
 struct Call {
   const http::Request& request;
-  std::map<std::string, std::string> path;  // what stood in the places of the pattern
-  Role role = Role::kNobody;
-  std::string who;
-  std::shared_ptr<const Json> body = {};  // the request's, if it was parsed already (fields.h)
+  std::map<std::string, std::string> path;  // values of the pattern's parameters
+  Role role = Role::kNone;
+  std::string name;                       // of the caller's token
+  std::shared_ptr<const Json> body = {};  // the request's body, if fields.h has parsed it already
 };
 using Handle = http::Response (*)(Context& context, const Call& call);
 
 struct Route {
   const char* method;
-  const char* path;  // "{name}" is one segment, "{name*}" all the rest
+  const char* path;  // "{name}" matches one segment, "{name*}" the rest of the path
   Role role;
   Handle handle;
   const char* help;
-  const char* query = "";  // "after:integer wait:number"; of the own API, others are refused
-  const char* body = "";   // likewise, of a JSON object; kFile: bytes as they are, of any length
+  // The parameters of the query: "after:integer wait:number". Sinew's own API refuses others.
+  const char* query = "";
+  const char* body = "";  // the fields of the JSON body, likewise; kFile: any bytes of any length
 };
 inline constexpr const char* kFile = "file";
-// Every route there is (routes.cpp).
 const std::vector<Route>& routes();
 
 http::Response json_response(const Json& json, int status = 200);
-std::string dump(const Json& json);
 
 }  // namespace sinew::web

@@ -8,9 +8,9 @@
 
 namespace sinew::web {
 
-std::vector<Field> fields_of(const char* words) {
+std::vector<Field> parse_fields(const char* declaration) {
   std::vector<Field> fields;
-  std::istringstream stream(words);
+  std::istringstream stream(declaration);
   for (std::string word; stream >> word;) {
     const size_t colon = word.find(':');
     SINEW_CHECK(colon != std::string::npos, word);
@@ -26,7 +26,7 @@ std::vector<Field> fields_of(const char* words) {
 
 namespace {
 
-void judge(const Json& given, const std::vector<Field>& fields, const char* where) {
+void check(const Json& given, const std::vector<Field>& fields, const char* where) {
   const auto known = [&](const std::string& name) {
     return std::any_of(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
   };
@@ -34,27 +34,28 @@ void judge(const Json& given, const std::vector<Field>& fields, const char* wher
     if (known(name)) continue;
     std::string names;
     for (const Field& field : fields) names += (names.empty() ? "" : ", ") + field.name;
-    refuse_invalid("the " + std::string(where) + " has '" + name + "', which is not taken here",
-                   names.empty() ? "nothing is" : "taken: " + names);
+    refuse_invalid("the " + std::string(where) + " has an unknown parameter '" + name + "'",
+                   names.empty() ? "send none" : "known parameters: " + names);
   }
   for (const Field& field : fields) {
     const auto at = given.find(field.name);
     if (field.required && (at == given.end() || at->is_null())) {
-      refuse_invalid("the " + std::string(where) + " has no '" + field.name + "'", "send " + field.name);
+      refuse_invalid("the " + std::string(where) + " lacks the required parameter '" + field.name + "'",
+                     "send '" + field.name + "'");
     }
   }
 }
 
 }  // namespace
 
-void judge_fields(const Route& route, Call& call) {
+void check_fields(const Route& route, Call& call) {
   if (!std::string_view(route.path).starts_with("/api/v1/")) return;
   Json query = Json::object();
   for (const auto& [name, value] : call.request.query) query[name] = value;
-  judge(query, fields_of(route.query), "query");
+  check(query, parse_fields(route.query), "query");
   if (std::string_view(route.body) == kFile || call.request.method == "GET" || call.request.method == "HEAD") return;
   call.body = std::make_shared<const Json>(parse_object(call.request.body));
-  judge(*call.body, fields_of(route.body), "body");
+  check(*call.body, parse_fields(route.body), "body");
 }
 
 }  // namespace sinew::web

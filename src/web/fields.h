@@ -1,4 +1,4 @@
-// What a route takes, as its entry in routes.cpp says it: "after:integer wait:number version:integer!".
+// Inside web/: the parameters of a route, as routes.cpp declares them: "after:integer wait:number version:integer!".
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace sinew::web {
 
 struct Field {
   std::string name, type;  // text, integer, number, flag, texts, object, list
-  bool required = false;
+  bool required = false;   // declared with '!'
 };
-std::vector<Field> fields_of(const char* words);
+std::vector<Field> parse_fields(const char* declaration);
 
-// Of the own API: a name the route does not take is refused, and so is a required one that is not there. The body that
-// is parsed for it stays in the call.
-void judge_fields(const Route& route, Call& call);
+// For Sinew's own API: refuses a request with a parameter that the route does not declare, or without a required one.
+// Stores the parsed body in the call.
+void check_fields(const Route& route, Call& call);
 
 }  // namespace sinew::web

@@ -22,7 +22,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// Reads the text from the left; knows where it is for those it must refuse.
+// Reads a text from left to right, and names its position when it refuses the text.
 class Reader {
  public:
   Reader(const std::string& text, const char* what) : text_(text), what_(what) {}
@@ -30,7 +30,7 @@ class Reader {
   [[noreturn]] void refuse(const std::string& expected) const {
     refuse_invalid(std::string("Invalid ") + what_ + " '" + text_ + "': at character " + std::to_string(at_ + 1) +
                        " there should be " + expected,
-                   "metrics.loss < 1 AND params.lr = '0.1' AND tags.\"my tag\" LIKE 'a%'");
+                   "an example: metrics.loss < 1 AND params.lr = '0.1' AND tags.\"my tag\" LIKE 'a%'");
   }
   bool at_end() {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
@@ -41,7 +41,7 @@ class Reader {
     at_ += symbol.size();
     return true;
   }
-  // A keyword in any case, not the beginning of a longer word.
+  // Takes a keyword in upper or lower case. The beginning of a longer word does not count.
   bool take_word(const char* word) {
     const size_t size = std::string_view(word).size();
     if (at_end() || upper(text_.substr(at_, size)) != word) return false;
@@ -49,7 +49,7 @@ class Reader {
     at_ += size;
     return true;
   }
-  // In quotes of that kind; one doubled stands for itself.
+  // Reads a text in these quotes. A doubled quote stands for the quote itself.
   std::string quoted(char quote) {
     std::string value;
     for (++at_; at_ < text_.size(); ++at_) {
@@ -62,11 +62,11 @@ class Reader {
         return value;
       }
     }
-    refuse("the end of what is in quotes");
+    refuse("a closing quote");
   }
   char peek() { return at_end() ? '\0' : text_[at_]; }
   char peek_now() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  // Letters, digits, and what keys have in them; `more` allows those.
+  // Reads letters, digits, '_' and the characters in `more`.
   std::string word(std::string_view more) {
     const size_t first = at_;
     while (at_ < text_.size() && (is_word(text_[at_]) || more.find(text_[at_]) != std::string_view::npos)) ++at_;
@@ -79,7 +79,7 @@ class Reader {
     const char* first = text_.data() + at_;
     const auto [end, error] = std::from_chars(first, text_.data() + text_.size(), value);
     if (end == first || error == std::errc::invalid_argument) refuse("a number");
-    if (error == std::errc::result_out_of_range) refuse("a number that is not too large or too small");
+    if (error == std::errc::result_out_of_range) refuse("a number in the range of a double");
     at_ += static_cast<size_t>(end - first);
     return value;
   }
@@ -129,7 +129,7 @@ Column column_of(Reader& reader, const Grammar& grammar) {
     column.key = word;
   }
   if (column.field == Field::kDataset && column.key != "name" && column.key != "digest" && column.key != "context") {
-    reader.refuse("name, digest or context of a dataset before this, not '" + column.key + "'");
+    reader.refuse("name, digest or context of a dataset instead of '" + column.key + "'");
   }
   if (column.field == Field::kAttribute) {
     if (const auto alias = grammar.aliases.find(column.key); alias != grammar.aliases.end()) column.key = alias->second;
@@ -138,7 +138,7 @@ Column column_of(Reader& reader, const Grammar& grammar) {
       for (const auto* names : {&grammar.texts, &grammar.numbers}) {
         for (const std::string& name : *names) known += (known.empty() ? "" : ", ") + name;
       }
-      reader.refuse("an attribute that is there (" + known + ") before this, not '" + column.key + "'");
+      reader.refuse("one of the attributes " + known + " instead of '" + column.key + "'");
     }
   }
   return column;
@@ -147,7 +147,8 @@ Column column_of(Reader& reader, const Grammar& grammar) {
 std::string comparator_of(Reader& reader, const Column& column, bool number) {
   for (const char* symbol : {">=", "<=", "!=", "=", ">", "<"}) {
     if (!reader.take(symbol)) continue;
-    if (!number && (symbol[0] == '>' || symbol[0] == '<')) reader.refuse("=, !=, LIKE or ILIKE for a text before this");
+    if (!number && (symbol[0] == '>' || symbol[0] == '<'))
+      reader.refuse("=, !=, LIKE or ILIKE, because the column is a text");
     return symbol;
   }
   if (number) reader.refuse("one of =, !=, <, <=, >, >=");
@@ -176,7 +177,7 @@ Clause clause_of(Reader& reader, const Grammar& grammar) {
   clause.comparator = comparator_of(reader, clause.column, number);
   if (clause.comparator.starts_with("IS")) return clause;
   if (clause.comparator.ends_with("IN")) {
-    if (!reader.take("(")) reader.refuse("a list in brackets");
+    if (!reader.take("(")) reader.refuse("a list in parentheses");
     do clause.texts.push_back(reader.text_value());
     while (reader.take(","));
     if (!reader.take(")")) reader.refuse("a comma or ')'");
@@ -185,11 +186,11 @@ Clause clause_of(Reader& reader, const Grammar& grammar) {
   const char next = reader.peek();
   if (!number) {
     clause.texts.push_back(reader.text_value());
-  } else if (!metric && (next == '\'' || next == '"')) {  // a time may stand in quotes
+  } else if (!metric && (next == '\'' || next == '"')) {  // times may be in quotes
     const std::string text = reader.text_value();
     Reader inner(text, "number");
     clause.number = inner.number();
-    if (!inner.at_end()) inner.refuse("nothing more");
+    if (!inner.at_end()) inner.refuse("the end");
   } else {
     clause.number = reader.number();
   }
@@ -201,29 +202,29 @@ size_t character_bytes(char lead) {
   return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-// '%' stands for any text, '_' for one character. Goes back to the last '%' only: linear in practice, never
-// exponential.
+// Matches SQL's LIKE: '%' stands for any text, '_' for one character. Backtracks only to the last '%', so the time is
+// at most the product of both lengths.
 bool is_like(std::string_view text, std::string_view pattern) {
-  size_t at = 0, place = 0, star = std::string_view::npos, resume = 0;
+  size_t at = 0, in_pattern = 0, star = std::string_view::npos, resume = 0;
   while (at < text.size()) {
-    if (place < pattern.size() && pattern[place] == '%') {
-      star = place++;
+    if (in_pattern < pattern.size() && pattern[in_pattern] == '%') {
+      star = in_pattern++;
       resume = at;
-    } else if (place < pattern.size() && pattern[place] == '_') {
+    } else if (in_pattern < pattern.size() && pattern[in_pattern] == '_') {
       at += std::min(character_bytes(text[at]), text.size() - at);
-      ++place;
-    } else if (place < pattern.size() && pattern[place] == text[at]) {
+      ++in_pattern;
+    } else if (in_pattern < pattern.size() && pattern[in_pattern] == text[at]) {
       ++at;
-      ++place;
+      ++in_pattern;
     } else if (star != std::string_view::npos) {
-      place = star + 1;
+      in_pattern = star + 1;
       at = ++resume;
     } else {
       return false;
     }
   }
-  while (place < pattern.size() && pattern[place] == '%') ++place;
-  return place == pattern.size();
+  while (in_pattern < pattern.size() && pattern[in_pattern] == '%') ++in_pattern;
+  return in_pattern == pattern.size();
 }
 
 template <typename T>
@@ -251,6 +252,7 @@ bool matches(const Clause& clause, const Fact& fact) {
   return compare(text, clause.comparator, clause.texts[0]);
 }
 
+// Sorts values before NaN, and NaN before missing values.
 int rank_of(const Fact& fact) {
   if (std::holds_alternative<std::monostate>(fact)) return 2;
   const auto* number = std::get_if<double>(&fact);
@@ -260,12 +262,12 @@ int rank_of(const Fact& fact) {
 }  // namespace
 
 std::vector<Clause> parse_filter(const std::string& filter, const Grammar& grammar) {
-  constexpr size_t kMostClauses = 200;
+  constexpr size_t kMaxClauses = 200;
   Reader reader(filter, "filter");
   std::vector<Clause> clauses;
   if (reader.at_end()) return clauses;
   do {
-    if (clauses.size() == kMostClauses) reader.refuse("the end: a filter has at most 200 comparisons");
+    if (clauses.size() == kMaxClauses) reader.refuse("the end: a filter has at most 200 comparisons");
     clauses.push_back(clause_of(reader, grammar));
   } while (reader.take_word("AND"));
   if (!reader.at_end()) reader.refuse("AND or the end");
@@ -285,22 +287,22 @@ Order parse_order(const std::string& text, const Grammar& grammar) {
   return order;
 }
 
-bool matches(const std::vector<Clause>& clauses, const Facts& facts) {
+bool matches(const std::vector<Clause>& clauses, const FactSource& facts) {
   return std::all_of(clauses.begin(), clauses.end(), [&](const Clause& clause) {
     const std::vector<Fact> all = facts(clause.column);
     return std::any_of(all.begin(), all.end(), [&](const Fact& fact) { return matches(clause, fact); });
   });
 }
 
-std::vector<size_t> sorted_places(size_t count, const std::vector<Order>& orders,
-                                  const std::function<Fact(size_t place, const Column& column)>& fact_of) {
+std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
+                                 const std::function<Fact(size_t index, const Column& column)>& fact_of) {
   std::vector<std::vector<Fact>> keys(count);
-  std::vector<size_t> places(count);
+  std::vector<size_t> indices(count);
   for (size_t i = 0; i < count; ++i) {
-    places[i] = i;
+    indices[i] = i;
     for (const Order& order : orders) keys[i].push_back(fact_of(i, order.column));
   }
-  std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+  std::stable_sort(indices.begin(), indices.end(), [&](size_t a, size_t b) {
     for (size_t k = 0; k < orders.size(); ++k) {
       const Fact &left = keys[a][k], &right = keys[b][k];
       const int first = rank_of(left), second = rank_of(right);
@@ -310,7 +312,7 @@ std::vector<size_t> sorted_places(size_t count, const std::vector<Order>& orders
     }
     return false;
   });
-  return places;
+  return indices;
 }
 
 }  // namespace sinew::web

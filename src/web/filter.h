@@ -1,7 +1,8 @@
-// Filters and orders as MLflow's client writes them: "metrics.loss < 1 and params.lr = '0.1'", "metrics.loss DESC".
+// Inside web/: the filters and orders of MLflow's client: "metrics.loss < 1 and params.lr = '0.1'", "metrics.loss
+// DESC".
 //
-// The grammar is that of mlflow.search_runs and its like: comparisons joined by AND, no OR, no brackets but around the
-// list of IN. Pure; takes any bytes; what does not fit is a Refused that says where.
+// The grammar is that of mlflow.search_runs: comparisons joined by AND; no OR; parentheses only around the list of IN.
+// Pure. The parsers accept any bytes and throw Refused with the position of the error.
 #pragma once
 
 #include <functional>
@@ -16,36 +17,38 @@ namespace sinew::web {
 struct Column {
   enum class Field { kMetric, kParam, kTag, kAttribute, kDataset } field = Field::kAttribute;
   std::string key;
-  std::string dataset = {}, digest = {};  // of a metric, where an order names them: on that data set alone
+  std::string dataset = {}, digest = {};  // for a metric in an order: only its values on this data set
 };
 struct Clause {
   Column column;
   std::string comparator;          // in capitals: "=", "NOT IN", "IS NULL"
-  std::vector<std::string> texts;  // of IN several, else at most one
-  double number = 0;               // of a metric or an attribute that is a number
+  std::vector<std::string> texts;  // the operands of IN, or the single text operand
+  double number = 0;               // the operand for a metric or a numeric attribute
 };
 struct Order {
   Column column;
   bool ascending = true;
 };
 
-// What can be asked of a kind of thing.
+// The columns that a kind of record has.
 struct Grammar {
-  bool metrics = false, params = false, datasets = false;  // tags always
-  std::set<std::string> texts, numbers;                    // attributes
-  std::map<std::string, std::string> aliases = {};         // further names of attributes
+  bool metrics = false, params = false, datasets = false;  // every kind has tags
+  std::set<std::string> texts, numbers;                    // its text and numeric attributes
+  std::map<std::string, std::string> aliases = {};         // other names of attributes
 };
 
 std::vector<Clause> parse_filter(const std::string& filter, const Grammar& grammar);
 Order parse_order(const std::string& order, const Grammar& grammar);
 
-// Nothing: there is no such metric, parameter, tag.
+// The value of a column; monostate: the record has no such metric, parameter or tag.
 using Fact = std::variant<std::monostate, double, std::string>;
-using Facts = std::function<std::vector<Fact>(const Column& column)>;  // one; of a data set as many as there are
-bool matches(const std::vector<Clause>& clauses, const Facts& facts);
+// All values of a column: one, except that a record may have several data sets.
+using FactSource = std::function<std::vector<Fact>(const Column& column)>;
+bool matches(const std::vector<Clause>& clauses, const FactSource& facts);
 
-// The places of things in order. What a thing does not have comes last either way, NaN just before.
-std::vector<size_t> sorted_places(size_t count, const std::vector<Order>& orders,
-                                  const std::function<Fact(size_t place, const Column& column)>& fact_of);
+// The indices of `count` records in the given order. In both directions, missing values come last and NaN just before
+// them.
+std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
+                                 const std::function<Fact(size_t index, const Column& column)>& fact_of);
 
 }  // namespace sinew::web

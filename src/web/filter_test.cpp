@@ -6,12 +6,12 @@
 
 #include "base/random.h"
 #include "web/context.h"
-#include "web/filter_judge.h"
+#include "web/invariants.h"
 
 namespace sinew::web {
 namespace {
 
-using Values = std::map<std::string, Fact>;  // by "metric.loss" and its like
+using Values = std::map<std::string, Fact>;  // by column, such as "metric.loss"
 
 std::string full(const Column& column) {
   const char* const names[] = {"metric.", "param.", "tag.", "", "dataset."};
@@ -19,7 +19,7 @@ std::string full(const Column& column) {
 }
 
 bool holds(const std::string& filter, const Values& values) {
-  return matches(parse_filter(filter, judged_grammar()), [&](const Column& column) {
+  return matches(parse_filter(filter, test_grammar()), [&](const Column& column) {
     const auto found = values.find(full(column));
     return std::vector<Fact>{found == values.end() ? Fact() : found->second};
   });
@@ -97,10 +97,10 @@ TEST(Filter, WhatIsNoFilterIsRefusedWithItsPlace) {
                              "metrics.loss LIKE 'x'",
                              "name = \"x"}) {
     try {
-      parse_filter(filter, judged_grammar());
+      parse_filter(filter, test_grammar());
       ADD_FAILURE() << filter;
     } catch (const Refused& refused) {
-      EXPECT_EQ(refused.status, 400);
+      EXPECT_EQ(refused.kind.status, 400);
       EXPECT_NE(std::string(refused.what()).find("at character "), std::string::npos) << refused.what();
     }
   }
@@ -110,18 +110,18 @@ TEST(Filter, OrdersPutWhatIsMissingLastEitherWay) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Fact> facts = {Fact(), 2.0, nan, -1.0, Fact(), 7.0};
   const auto order = [&](const char* text) {
-    return sorted_places(facts.size(), {parse_order(text, judged_grammar())},
-                         [&](size_t place, const Column&) { return facts[place]; });
+    return sorted_order(facts.size(), {parse_order(text, test_grammar())},
+                        [&](size_t place, const Column&) { return facts[place]; });
   };
   EXPECT_EQ(order("metrics.x"), (std::vector<size_t>{3, 1, 5, 2, 0, 4}));
   EXPECT_EQ(order("metrics.x asc"), order("metrics.x"));
   EXPECT_EQ(order("metrics.x DESC"), (std::vector<size_t>{5, 1, 3, 2, 0, 4}));
   for (const char* wrong : {"", "metrics.x UP", "metrics.x DESC, name", "nothing"}) {
-    EXPECT_THROW(parse_order(wrong, judged_grammar()), Refused) << wrong;
+    EXPECT_THROW(parse_order(wrong, test_grammar()), Refused) << wrong;
   }
 }
 
-// LIKE, the slow and obvious way.
+// A slow, simple implementation of LIKE.
 bool like(std::string_view text, std::string_view pattern) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '%') {
@@ -158,7 +158,7 @@ TEST(Filter, AnyBytesAreAFilterOrARefusal) {
   for (int i = 0; i < 20'000; ++i) {
     std::string text;
     for (uint64_t size = random.below(12); size > 0; --size) text += words[random.below(std::size(words))];
-    judge_filter(text);
+    check_filter(text);
   }
 }
 
@@ -171,7 +171,7 @@ TEST(Body, AnyBytesAreABodyOrARefusal) {
   for (int i = 0; i < 20'000; ++i) {
     std::string text = random.below(4) == 0 ? "" : "{\"a\":";
     for (uint64_t size = random.below(10); size > 0; --size) text += words[random.below(std::size(words))];
-    judge_body(random.below(2) == 0 ? text : text + "}");
+    check_body(random.below(2) == 0 ? text : text + "}");
   }
 }
 

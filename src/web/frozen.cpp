@@ -8,18 +8,18 @@
 namespace sinew::web {
 namespace {
 
-// nullopt: it is no place of this server.
-std::optional<Spot> spot_at(std::string place) {
-  constexpr std::string_view kPlaces = "mlflow-artifacts:/", kRuns = "runs:/";
-  while (place.ends_with('/')) place.pop_back();
+// nullopt: the URI is not on this server. The URI of another server has "//" after its scheme and is refused as a path.
+std::optional<ArtifactRef> artifact_ref_of(std::string uri) {
+  constexpr std::string_view kArtifacts = "mlflow-artifacts:/", kRuns = "runs:/";
+  while (uri.ends_with('/')) uri.pop_back();
   try {
-    if (place.starts_with(kPlaces)) return spot_of(place.substr(kPlaces.size()));  // of another server: "//"
-    if (!place.starts_with(kRuns)) return std::nullopt;
-    const std::string rest = place.substr(kRuns.size());
+    if (uri.starts_with(kArtifacts)) return parse_artifact_ref(uri.substr(kArtifacts.size()));
+    if (!uri.starts_with(kRuns)) return std::nullopt;
+    const std::string rest = uri.substr(kRuns.size());
     const size_t slash = std::min(rest.find('/'), rest.size());
-    Spot spot{{store::Kind::kRun, rest.substr(0, slash), 0}, slash < rest.size() ? rest.substr(slash + 1) : ""};
-    judge_path(spot.path, true);
-    return spot;
+    ArtifactRef ref{{store::Kind::kRun, rest.substr(0, slash), 0}, slash < rest.size() ? rest.substr(slash + 1) : ""};
+    check_path(ref.path, true);
+    return ref;
   } catch (const Refused&) {
     return std::nullopt;
   }
@@ -27,20 +27,20 @@ std::optional<Spot> spot_at(std::string place) {
 
 }  // namespace
 
-Frozen freeze(Context& context, const std::string& place) {
-  Frozen frozen{{}, context.artifacts.pin()};
-  const auto spot = spot_at(place);
-  if (!spot) return frozen;
+FrozenFiles freeze_files(Context& context, const std::string& uri) {
+  FrozenFiles frozen{{}, context.artifacts.pin()};
+  const auto ref = artifact_ref_of(uri);
+  if (!ref) return frozen;
   std::map<std::string, registry::BlobInfo> files;
-  for (const auto& [path, file] : own_files_below(context, spot->subject, spot->path)) {
+  for (const auto& [path, file] : run_directory_files(context, ref->subject, ref->path)) {
     files[path] = frozen.pin.put_file(file);
   }
-  for (const store::Attachment& file : context.store.attachments(spot->subject, spot->path)) {
-    const std::string path = spot->path.empty() ? file.path : file.path.substr(spot->path.size() + 1);
+  for (const store::Attachment& file : context.store.attachments(ref->subject, ref->path)) {
+    const std::string path = ref->path.empty() ? file.path : file.path.substr(ref->path.size() + 1);
     if (files.contains(path)) continue;
     const auto kept = frozen.pin.keep(file.digest);
     if (!kept) {
-      throw Refused(409, "RESOURCE_CONFLICT", "the file '" + file.path + "' was taken away just now", "try again");
+      throw Refused(kResourceConflict, "the file '" + file.path + "' was removed just now", "try again");
     }
     files[path] = *kept;
   }

@@ -1,5 +1,6 @@
-// The files of a version that is made of what lies elsewhere on this server: they become the version's own, as they are
-// at that moment, so that who may write to the run they came from can not change what was judged and promoted.
+// Inside web/: the files of a version that MLflow's client creates from files on this server. The version gets its own
+// copy of the files as they are at that moment. Otherwise a caller who may write to the source run could change the
+// files of a version after it was evaluated and promoted.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@
 
 namespace sinew::web {
 
-struct Frozen {
-  std::vector<store::Attachment> files;  // by their paths below the place
-  registry::Artifacts::Pin pin;          // pins their blobs until something refers to them
+struct FrozenFiles {
+  std::vector<store::Attachment> files;  // with paths relative to the location
+  registry::Artifacts::Pin pin;          // protects their contents from collection until a record refers to them
 };
-// What lies below a place of a run, a logged model or a version ("mlflow-artifacts:/0/<run>/artifacts/model"). None of
-// a place elsewhere.
-Frozen freeze(Context& context, const std::string& place);
+// The files at an artifact URI of a run, a logged model or a version ("mlflow-artifacts:/0/<run>/artifacts/model").
+// Empty for a URI that is not on this server.
+FrozenFiles freeze_files(Context& context, const std::string& uri);
 
 }  // namespace sinew::web

@@ -1,7 +1,7 @@
-// A server that lost its lease to another one writes nothing more, whichever way a write takes.
+// A server that has lost its lease to another server writes nothing any more, through whichever route.
 #include <gtest/gtest.h>
 
-#include "web/api.h"
+#include "web/api_routes.h"
 #include "web/testing.h"
 
 namespace sinew::web {
@@ -16,7 +16,7 @@ class Leased : public testing::Test {
     Options options;
     options.store = &store;
     options.artifacts = &artifacts;
-    options.lease = store::Held{"server", taken->answers.at(0).fence};
+    options.lease = store::HeldLease{"server", taken->answers.at(0).fence};
     context = std::make_unique<Context>(options);
     EXPECT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
     for (int64_t version = 1; version <= 2; ++version) {

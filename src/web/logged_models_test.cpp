@@ -1,4 +1,4 @@
-// Logged models by their metrics, which are of data sets: what a search finds, and in which order.
+// Searches for logged models by their metrics on data sets: which models match, and in which order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class LoggedModels : public testing::Test {
     return search(Json{{"filter", filter}, {"datasets", datasets}, {"order_by", by_name}});
   }
 
-  Town town_;
+  TestServer town_;
   std::string run_;
 };
 
@@ -51,13 +51,13 @@ TEST_F(LoggedModels, AreFoundByAMetricOnTheDataSetThatIsMeant) {
   log(b, "train", "1", 0.99);
   const Json test{{"dataset_name", "test"}}, train{{"dataset_name", "train"}};
   const Json other{{"dataset_name", "test"}, {"dataset_digest", "other"}};
-  EXPECT_EQ(filtered("metrics.accuracy > 0.9"), "a b ");  // on any
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9"), "a b ");  // on any data set
   EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({test})), "a ");
   EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({train})), "b ");
   EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({test, train})), "a b ");
   EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({other})), "");
   EXPECT_EQ(filtered("name = 'a'", Json::array({train})), "a ");
-  EXPECT_EQ(filtered("", Json::array({test})), "a b ");  // whatever metric, but some
+  EXPECT_EQ(filtered("", Json::array({test})), "a b ");  // models with any metric on that data set
   EXPECT_EQ(filtered(""), "a b none ");
   const Json nameless{{"experiment_ids", "0"}, {"datasets", Json::array({Json{{"dataset_digest", "1"}}})}};
   EXPECT_EQ(town_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);
@@ -84,7 +84,7 @@ TEST_F(LoggedModels, AreOrderedByAMetricOnTheDataSetThatIsMeant) {
 TEST_F(LoggedModels, KeepTheNewestOfEachDataSetInWhateverOrderItComes) {
   const std::string a = make("a");
   log(a, "test", "1", 0.5, 2);
-  log(a, "test", "1", 0.9, 1);  // late
+  log(a, "test", "1", 0.9, 1);  // older than the value that is there
   log(a, "test", "2", 0.6, 1);
   log(a, "", "", 0.7, 5);
   const Json model = town_.call("GET", kMlflow + "/logged-models/" + a).json["model"];

@@ -1,7 +1,8 @@
-// MLflow's REST API over the store: what its current client asks for, answered as it expects it.
+// Inside web/: MLflow's REST API over the store, for MLflow's current client.
 //
-// An experiment and a run are the store's, whoever made them; so runs that Sinew trained are found by the client, too.
-// Where MLflow keeps more than the store has words for (a user, inputs, a stage) it stands in the record's body.
+// MLflow's experiments and runs are the store's, whichever program made them, so MLflow's client also finds the runs
+// that Sinew trained. Data that MLflow has and the store has no field for (a user, inputs, a stage) is in the record's
+// body.
 #pragma once
 
 #include <set>
@@ -12,47 +13,48 @@
 
 namespace sinew::web {
 
-// ---- how things are written (mlflow_json.cpp) ----------------------------------------------------------------------
+// ---- MLflow's formats (mlflow_json.cpp) ----------------------------------------------------------------------------
 
 constexpr const char* kRunNameTag = "mlflow.runName";
 
-Json body_of(const store::Record& record);               // an object, whatever stands there
-std::string text_of(const Json& body, const char* key);  // empty: none
-std::string run_of(const Args& args);                    // the client says run_id, old ones run_uuid
+Json body_of(const store::Record& record);               // an object, even if the record's body is not one
+std::string text_of(const Json& body, const char* key);  // empty: there is none
+std::string run_of(const Args& args);                    // run_id, or run_uuid as old clients send
 Json labels_json(const store::Labels& labels);
 std::string artifact_location(const store::Record& experiment);
 std::string artifact_location_of_run(Context& context, const store::Record& run);
 Json experiment_json(const store::Record& experiment);
 Json run_info_json(const store::Record& run, const std::string& location);
 Json run_json(const store::Record& run, const std::string& location);
-const char* status_word(store::RunState state);            // "KILLED" for stopped
-store::RunState state_of_status(const std::string& word);  // also a number, as enums may stand in JSON
+const char* status_word(store::RunState state);            // kStopped is "KILLED"
+store::RunState state_of_status(const std::string& word);  // a word or a number, as JSON enums may be either
 std::string new_id();                                      // 32 hex digits
-// One page of `all`; and the token of the next, if there is one.
+// One page of `all` records, and the token of the next page; empty: there is none.
 struct Page {
   size_t first = 0, last = 0;
   std::string next;
 };
-Page page_of(const Args& args, size_t all, int64_t otherwise, int64_t most);
+Page page_of(const Args& args, size_t all, int64_t default_size, int64_t max_size);
 enum class View { kActive, kDeleted, kAll };
 View view_of(const Args& args, const char* name);
 bool is_in(View view, bool hidden);
-// All records of that kind that a filter can be about, hidden ones too.
+// All records of that kind that a filter can match, hidden ones included.
 std::vector<store::Record> all_records(Context& context, store::Kind kind);
 store::Labels labels_of(const Args& args, const char* name);
-// Tags of Sinew's own say where a run's directory is, what decided a promotion, what kind of thing a record is; nobody
-// outside may set or remove one. Throws Refused.
-void judge_tag(const std::string& key);
-store::Labels tags_of(const Args& args);                           // all of "tags", judged
-store::SetTags tag_set(store::Subject subject, const Args& args);  // to "value" what "key" names, likewise
+// Refuses to set or remove one of Sinew's own tags, which record a run's directory, the decision about a promotion, and
+// the kind of a record.
+void check_tag(const std::string& key);
+store::Labels tags_of(const Args& args);                           // all of "tags", checked
+store::SetTags tag_set(store::Subject subject, const Args& args);  // sets the tag "key" to "value", checked
 store::SetTags tag_removed(store::Subject subject, const Args& args);
-// Writes what `batch_of` makes of the record; again of what it is then, if somebody else wrote it meanwhile.
+// Writes the batch that `batch_of` makes from the record. Repeats both if another writer has changed the record
+// meanwhile.
 void change_record(Context& context, const store::Subject& subject,
                    const std::function<store::Batch(const store::Record& record)>& batch_of);
-// The same for its body alone.
+// The same for the record's body.
 void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change);
 
-// ---- routes (routes.cpp has them by path) --------------------------------------------------------------------------
+// ---- routes (routes.cpp lists their paths) -------------------------------------------------------------------------
 
 using http::Response;
 Response experiments_create(Context&, const Call&);
@@ -83,11 +85,11 @@ Response metrics_history(Context&, const Call&);
 Response metrics_history_bulk(Context&, const Call&);
 Response metrics_history_bulk_interval(Context&, const Call&);
 
-// Of logged models what is said of them with a run's metrics (mlflow_models.cpp). Taken throws Refused if one of them
-// is not there or an entry is not as it should be; noted they are with one change a model.
-using ModelMetrics = std::map<std::string, std::vector<Json>>;  // by model
-ModelMetrics take_model_metrics(Context& context, const std::vector<Args>& metrics);
-void note_model_metrics(Context& context, const ModelMetrics& metrics);
+// The metrics of logged models that arrive together with a run's metrics, by model (mlflow_models.cpp).
+using ModelMetrics = std::map<std::string, std::vector<Json>>;
+// Throws Refused if a model does not exist or an entry is malformed.
+ModelMetrics parse_model_metrics(Context& context, const std::vector<Args>& metrics);
+void write_model_metrics(Context& context, const ModelMetrics& metrics);  // one change for each model
 
 Response server_info(Context&, const Call&);
 Response not_offered(Context&, const Call&);

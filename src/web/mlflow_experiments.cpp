@@ -11,11 +11,11 @@ using store::Kind;
 
 const Grammar kGrammar{false, false, false, {"name", "experiment_id"}, {"creation_time", "last_update_time"}};
 
-// Digits alone, as the client's own checks and other servers' ids have them.
+// An id of 18 digits: MLflow's client accepts only digits, and other servers use such ids too.
 std::string new_experiment_id() {
   uint64_t random = 0;
   unsigned char bytes[sizeof random];
-  if (RAND_bytes(bytes, sizeof bytes) != 1) throw Refused(503, "TEMPORARILY_UNAVAILABLE", "no random numbers");
+  if (RAND_bytes(bytes, sizeof bytes) != 1) throw Refused(kOverloaded, "OpenSSL has no random numbers", "try again");
   std::memcpy(&random, bytes, sizeof random);
   return std::to_string(100'000'000'000'000'000 + random % 900'000'000'000'000'000);
 }
@@ -32,8 +32,8 @@ Fact fact_of(const store::Record& experiment, const Column& column) {
 
 void set_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = Args(call).text("experiment_id");
-  context.need(Kind::kExperiment, id);
-  context.write(store::Amend{{Kind::kExperiment, id}, {}, {}, hidden});
+  context.require(Kind::kExperiment, id);
+  context.write(store::Update{{Kind::kExperiment, id}, {}, {}, hidden});
 }
 
 }  // namespace
@@ -41,11 +41,11 @@ void set_hidden(Context& context, const Call& call, bool hidden) {
 Response experiments_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string name = args.text("name");
-  if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "give it a name");
+  if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
   Json body = Json::object();
   if (args.has("artifact_location")) body["artifact_location"] = args.text("artifact_location");
   const std::string id = new_experiment_id();
-  store::Create create{{Kind::kExperiment, id}, "", name, body.empty() ? "" : dump(body)};
+  store::Create create{{Kind::kExperiment, id}, "", name, body.empty() ? "" : dump_json(body)};
   create.tags = tags_of(args);
   context.write(std::move(create));
   return json_response({{"experiment_id", id}});
@@ -53,7 +53,7 @@ Response experiments_create(Context& context, const Call& call) {
 
 Response experiments_get(Context& context, const Call& call) {
   const std::string id = Args(call).text("experiment_id");
-  return json_response({{"experiment", experiment_json(context.need(Kind::kExperiment, id))}});
+  return json_response({{"experiment", experiment_json(context.require(Kind::kExperiment, id))}});
 }
 
 Response experiments_get_by_name(Context& context, const Call& call) {
@@ -61,7 +61,8 @@ Response experiments_get_by_name(Context& context, const Call& call) {
   store::Query query{Kind::kExperiment, {}, name, true, false, 0, 1};
   const auto found = context.store.list(query);
   if (!found.empty()) return json_response({{"experiment", experiment_json(found.front())}});
-  const auto by_id = context.store.find({Kind::kExperiment, name, 0});  // one without a name has its id as one
+  const auto by_id =
+      context.store.find({Kind::kExperiment, name, 0});  // the id of an experiment without a name serves as its name
   if (!by_id || !by_id->name.empty()) refuse_missing("Could not find experiment with name '" + name + "'");
   return json_response({{"experiment", experiment_json(*by_id)}});
 }
@@ -72,16 +73,16 @@ Response experiments_search(Context& context, const Call& call) {
   const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
   std::vector<Order> orders;
   for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
-  std::vector<store::Record> found = all_records(context, Kind::kExperiment);  // newest first, as MLflow has it
+  std::vector<store::Record> found = all_records(context, Kind::kExperiment);  // newest first, as in MLflow
   std::erase_if(found, [&](const store::Record& record) {
     return !is_in(view, record.hidden) ||
            !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(record, column)}; });
   });
-  const auto places = sorted_places(found.size(), orders,
-                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const auto sorted = sorted_order(found.size(), orders,
+                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
   const Page page = page_of(args, found.size(), 1000, 50'000);
   Json answer{{"experiments", Json::array()}};
-  for (size_t i = page.first; i < page.last; ++i) answer["experiments"].push_back(experiment_json(found[places[i]]));
+  for (size_t i = page.first; i < page.last; ++i) answer["experiments"].push_back(experiment_json(found[sorted[i]]));
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return json_response(answer);
 }
@@ -98,11 +99,11 @@ Response experiments_restore(Context& context, const Call& call) {
 
 Response experiments_update(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record record = context.need(Kind::kExperiment, args.text("experiment_id"));
+  const store::Record record = context.require(Kind::kExperiment, args.text("experiment_id"));
   const std::string name = args.text("new_name");
   if (record.hidden) refuse_invalid("the experiment is deleted", "restore it first");
-  if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "give it a name");
-  context.write(store::Amend{record.subject, name});
+  if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
+  context.write(store::Update{record.subject, name});
   return json_response(Json::object());
 }
 

@@ -71,7 +71,7 @@ RunState state_of_status(const std::string& word) {
   if (word == "FINISHED" || word == "3") return RunState::kFinished;
   if (word == "FAILED" || word == "4") return RunState::kFailed;
   if (word == "KILLED" || word == "5") return RunState::kStopped;
-  refuse_invalid("there is no run status '" + word + "'", "one of RUNNING, SCHEDULED, FINISHED, FAILED, KILLED");
+  refuse_invalid("there is no run status '" + word + "'", "use one of RUNNING, SCHEDULED, FINISHED, FAILED, KILLED");
 }
 
 Json run_info_json(const store::Record& run, const std::string& location) {
@@ -112,13 +112,13 @@ std::string new_id() {
   return random_hex(16);
 }
 
-Page page_of(const Args& args, size_t all, int64_t otherwise, int64_t most) {
-  const int64_t size = args.integer("max_results", otherwise, 1, most);
+Page page_of(const Args& args, size_t all, int64_t default_size, int64_t max_size) {
+  const int64_t size = args.integer("max_results", default_size, 1, max_size);
   const std::string token = args.text("page_token", "");
   uint64_t offset = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), offset);
   if (!token.empty() && (error != std::errc() || end != token.data() + token.size())) {
-    refuse_invalid("this page_token is none that was given", "begin with the first page, without a token");
+    refuse_invalid("the page_token is malformed", "start with the first page, without a token");
   }
   Page page;
   page.first = std::min<size_t>(offset, all);
@@ -132,7 +132,7 @@ View view_of(const Args& args, const char* name) {
   if (word == "ACTIVE_ONLY" || word == "1") return View::kActive;
   if (word == "DELETED_ONLY" || word == "2") return View::kDeleted;
   if (word == "ALL" || word == "3") return View::kAll;
-  refuse_invalid(std::string("there is no ") + name + " '" + word + "'", "one of ACTIVE_ONLY, DELETED_ONLY, ALL");
+  refuse_invalid(std::string("there is no ") + name + " '" + word + "'", "use one of ACTIVE_ONLY, DELETED_ONLY, ALL");
 }
 
 bool is_in(View view, bool hidden) {
@@ -149,23 +149,23 @@ store::Labels labels_of(const Args& args, const char* name) {
   return labels;
 }
 
-void judge_tag(const std::string& key) {
-  if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is one of Sinew's own", "choose another name");
+void check_tag(const std::string& key) {
+  if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is reserved for Sinew", "choose another name");
 }
 
 store::Labels tags_of(const Args& args) {
   store::Labels tags = labels_of(args, "tags");
-  for (const auto& [key, value] : tags) judge_tag(key);
+  for (const auto& [key, value] : tags) check_tag(key);
   return tags;
 }
 
 store::SetTags tag_set(store::Subject subject, const Args& args) {
-  judge_tag(args.text("key"));
+  check_tag(args.text("key"));
   return {std::move(subject), {{args.text("key"), args.text("value", "")}}};
 }
 
 store::SetTags tag_removed(store::Subject subject, const Args& args) {
-  judge_tag(args.text("key"));
+  check_tag(args.text("key"));
   return {std::move(subject), {{args.text("key"), std::nullopt}}};
 }
 
@@ -173,15 +173,15 @@ void change_record(Context& context, const store::Subject& subject,
                    const std::function<store::Batch(const store::Record& record)>& batch_of) {
   constexpr int kTries = 20;
   for (int i = 0;; ++i) {
-    // The events are read first: who writes between these two reads is noticed.
+    // Reads the number of the newest event before the record, so that a write between the two reads is noticed.
     const int64_t newest = context.store.newest_event(subject);
-    store::Batch batch = batch_of(context.need(subject.kind, subject.id, subject.number));
+    store::Batch batch = batch_of(context.require(subject.kind, subject.id, subject.number));
     batch.unchanged = {{subject, newest}};
     try {
       context.write(std::move(batch));
       return;
     } catch (const Refused& refused) {
-      if (refused.status != 409 || i == kTries) throw;
+      if (refused.kind.status != 409 || i == kTries) throw;
     }
   }
 }
@@ -190,7 +190,7 @@ void change_body(Context& context, const store::Subject& subject, const std::fun
   change_record(context, subject, [&](const store::Record& record) {
     Json body = body_of(record);
     change(body);
-    return store::Batch{{store::Amend{subject, {}, dump(body)}}};
+    return store::Batch{{store::Update{subject, {}, dump_json(body)}}};
   });
 }
 

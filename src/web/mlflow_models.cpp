@@ -18,10 +18,10 @@ const Grammar kGrammar{true,
                        {"name", "model_id", "model_type", "status", "source_run_id", "experiment_id"},
                        {"creation_timestamp", "creation_time", "last_updated_timestamp", "last_updated_time"}};
 
-store::Record need_logged(Context& context, const std::string& id, bool deleted_too = false) {
-  store::Record model = context.need(Kind::kModel, id);
+store::Record require_logged_model(Context& context, const std::string& id, bool allow_deleted = false) {
+  store::Record model = context.require(Kind::kModel, id);
   const bool deleted = body_of(model).value("deleted", false);
-  if (!model.tags.contains(kLoggedModelTag) || (deleted && !deleted_too)) {
+  if (!model.tags.contains(kLoggedModelTag) || (deleted && !allow_deleted)) {
     refuse_missing("Logged model with ID '" + id + "' not found.");
   }
   return model;
@@ -53,12 +53,12 @@ bool is_on(const Json& metric, const Dataset& dataset) {
          (dataset.digest.empty() || text_of(metric, "dataset_digest") == dataset.digest);
 }
 
-// Of several on the same data set, or of an order that names none, the newest counts, as MLflow has it.
+// Orders values of a metric by age: of several values, MLflow uses the newest.
 std::pair<int64_t, int64_t> age_of(const Json& metric) {
   return {metric.value("timestamp", int64_t{0}), metric.value("step", int64_t{0})};
 }
 
-// On any of the data sets; with none named on all.
+// The model's metrics on any of these data sets; without data sets, all of them.
 std::vector<Json> metrics_on(const store::Record& model, const std::vector<Dataset>& datasets) {
   std::vector<Json> found;
   for (const Json& metric : body_of(model).value("metrics", Json::array())) {
@@ -99,15 +99,15 @@ Fact fact_of(const store::Record& model, const Column& column) {
   return text_of(body, column.key.c_str());
 }
 
-// Enums may stand as words or numbers.
+// JSON enums may be words or numbers.
 std::string status_of(const std::string& word) {
   if (word == "1" || word == "LOGGED_MODEL_PENDING") return "LOGGED_MODEL_PENDING";
   if (word == "2" || word == "LOGGED_MODEL_READY") return "LOGGED_MODEL_READY";
   if (word == "3" || word == "LOGGED_MODEL_UPLOAD_FAILED") return "LOGGED_MODEL_UPLOAD_FAILED";
-  refuse_invalid("Invalid model status: " + word, "LOGGED_MODEL_READY or LOGGED_MODEL_UPLOAD_FAILED");
+  refuse_invalid("Invalid model status: " + word, "use LOGGED_MODEL_READY or LOGGED_MODEL_UPLOAD_FAILED");
 }
 
-// The search's own form of order: objects instead of texts.
+// Searches for logged models give orders as objects, not as texts.
 Order order_of(const Args& given) {
   Order order = parse_order(given.text("field_name") + (given.flag("ascending", true) ? " ASC" : " DESC"), kGrammar);
   order.column.dataset = given.text("dataset_name", "");
@@ -119,14 +119,15 @@ std::vector<Dataset> datasets_of(const Args& args) {
   std::vector<Dataset> datasets;
   for (const Args& dataset : args.objects("datasets")) {
     datasets.push_back({dataset.text("dataset_name"), dataset.text("dataset_digest", "")});
-    if (datasets.back().name.empty()) refuse_invalid("a data set of 'datasets' has no name", "send its dataset_name");
+    if (datasets.back().name.empty())
+      refuse_invalid("an entry of 'datasets' has an empty name", "send its dataset_name");
   }
   return datasets;
 }
 
-// A comparison of a metric holds if any of its values on one of the data sets fits. Where the filter has none, there
-// must be some metric on them.
-bool fits(const store::Record& model, const std::vector<Clause>& clauses, const std::vector<Dataset>& datasets) {
+// Whether the model matches. A comparison with a metric holds if any of its values on one of the data sets fulfils it.
+// A filter without metrics matches only models that have some metric on the data sets.
+bool matches(const store::Record& model, const std::vector<Clause>& clauses, const std::vector<Dataset>& datasets) {
   const std::vector<Json> metrics = metrics_on(model, datasets);
   const bool of_metrics = std::any_of(clauses.begin(), clauses.end(), [](const Clause& clause) {
     return clause.column.field == Column::Field::kMetric;
@@ -155,7 +156,7 @@ std::string version_location(const store::Subject& version) {
   return "mlflow-artifacts:/versions/" + version.id + "/" + std::to_string(version.number) + "/artifacts";
 }
 
-ModelMetrics take_model_metrics(Context& context, const std::vector<Args>& metrics) {
+ModelMetrics parse_model_metrics(Context& context, const std::vector<Args>& metrics) {
   ModelMetrics taken;
   for (const Args& metric : metrics) {
     const std::string model = metric.text("model_id", "");
@@ -170,24 +171,24 @@ ModelMetrics take_model_metrics(Context& context, const std::vector<Args>& metri
     }
     taken[model].push_back(std::move(entry));
   }
-  for (const auto& [model, entries] : taken) need_logged(context, model);
+  for (const auto& [model, entries] : taken) require_logged_model(context, model);
   return taken;
 }
 
-// Of a key and a data set the newest is kept, in whatever order they come.
-void note_model_metrics(Context& context, const ModelMetrics& metrics) {
-  using About = std::tuple<std::string, std::string, std::string>;
-  const auto subject_of = [](const Json& entry) {
-    return About(text_of(entry, "key"), text_of(entry, "dataset_name"), text_of(entry, "dataset_digest"));
+// Keeps the newest value for each key and data set, in whatever order the values arrive.
+void write_model_metrics(Context& context, const ModelMetrics& metrics) {
+  using Identity = std::tuple<std::string, std::string, std::string>;
+  const auto identity_of = [](const Json& entry) {
+    return Identity(text_of(entry, "key"), text_of(entry, "dataset_name"), text_of(entry, "dataset_digest"));
   };
   for (const auto& [model, entries] : metrics) {
     change_body(context, {Kind::kModel, model}, [&](Json& body) {
       Json& list = body["metrics"];
       if (!list.is_array()) list = Json::array();
-      std::map<About, size_t> places;
-      for (size_t i = 0; i < list.size(); ++i) places.emplace(subject_of(list[i]), i);
+      std::map<Identity, size_t> indices;
+      for (size_t i = 0; i < list.size(); ++i) indices.emplace(identity_of(list[i]), i);
       for (const Json& entry : entries) {
-        const auto [at, fresh] = places.emplace(subject_of(entry), list.size());
+        const auto [at, fresh] = indices.emplace(identity_of(entry), list.size());
         if (fresh) {
           list.push_back(entry);
         } else if (age_of(entry) >= age_of(list[at->second])) {
@@ -200,40 +201,41 @@ void note_model_metrics(Context& context, const ModelMetrics& metrics) {
 
 Response logged_models_create(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record experiment = context.need(Kind::kExperiment, args.text("experiment_id"));
+  const store::Record experiment = context.require(Kind::kExperiment, args.text("experiment_id"));
   const std::string id = "m-" + new_id();
   const Json body{{"name", args.text("name", id)},
                   {"status", "LOGGED_MODEL_PENDING"},
                   {"model_type", args.text("model_type", "")},
                   {"source_run_id", args.text("source_run_id", "")},
                   {"updated_ms", context.now_ms()}};
-  store::Create create{{Kind::kModel, id}, "", "", dump(body)};
+  store::Create create{{Kind::kModel, id}, "", "", dump_json(body)};
   create.params = labels_of(args, "params");
   create.tags = tags_of(args);
   create.tags[kLoggedModelTag] = experiment.subject.id;
-  context.write(store::Batch{{std::move(create), store::Amend{{Kind::kModel, id}, {}, {}, true}}});
-  return json_response({{"model", model_json(context, need_logged(context, id))}});
+  context.write(store::Batch{{std::move(create), store::Update{{Kind::kModel, id}, {}, {}, true}}});
+  return json_response({{"model", model_json(context, require_logged_model(context, id))}});
 }
 
 Response logged_models_get(Context& context, const Call& call) {
   const Args args(call);
-  const bool deleted_too = args.flag("allow_deleted", false);
-  return json_response({{"model", model_json(context, need_logged(context, args.text("model_id"), deleted_too))}});
+  const bool allow_deleted = args.flag("allow_deleted", false);
+  return json_response(
+      {{"model", model_json(context, require_logged_model(context, args.text("model_id"), allow_deleted))}});
 }
 
 Response logged_models_finalize(Context& context, const Call& call) {
   const Args args(call);
   const std::string status = status_of(args.text("status"));
-  const store::Record model = need_logged(context, args.text("model_id"));
+  const store::Record model = require_logged_model(context, args.text("model_id"));
   change_body(context, model.subject, [&](Json& body) {
     body["status"] = status;
     body["updated_ms"] = context.now_ms();
   });
-  return json_response({{"model", model_json(context, need_logged(context, model.subject.id))}});
+  return json_response({{"model", model_json(context, require_logged_model(context, model.subject.id))}});
 }
 
 Response logged_models_delete(Context& context, const Call& call) {
-  const store::Record model = need_logged(context, Args(call).text("model_id"));
+  const store::Record model = require_logged_model(context, Args(call).text("model_id"));
   change_body(context, model.subject, [&](Json& body) { body["deleted"] = true; });
   return json_response(Json::object());
 }
@@ -250,30 +252,30 @@ Response logged_models_search(Context& context, const Call& call) {
     const auto experiment = model.tags.find(kLoggedModelTag);
     return experiment == model.tags.end() || body_of(model).value("deleted", false) ||
            std::find(experiments.begin(), experiments.end(), experiment->second) == experiments.end() ||
-           !fits(model, clauses, datasets);
+           !matches(model, clauses, datasets);
   });
-  const auto places = sorted_places(found.size(), orders,
-                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const auto sorted = sorted_order(found.size(), orders,
+                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"models", Json::array()}};
-  for (size_t i = page.first; i < page.last; ++i) answer["models"].push_back(model_json(context, found[places[i]]));
+  for (size_t i = page.first; i < page.last; ++i) answer["models"].push_back(model_json(context, found[sorted[i]]));
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return json_response(answer);
 }
 
 Response logged_models_set_tags(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(context, args.text("model_id"));
+  const store::Record model = require_logged_model(context, args.text("model_id"));
   const store::Labels tags = tags_of(args);
   if (!tags.empty()) context.write(store::SetTags{model.subject, {tags.begin(), tags.end()}});
-  return json_response({{"model", model_json(context, need_logged(context, model.subject.id))}});
+  return json_response({{"model", model_json(context, require_logged_model(context, model.subject.id))}});
 }
 
 Response logged_models_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(context, args.text("model_id"));
+  const store::Record model = require_logged_model(context, args.text("model_id"));
   const std::string key = args.text("tag_key");
-  judge_tag(key);
+  check_tag(key);
   if (!model.tags.contains(key)) {
     refuse_missing("No tag with key '" + key + "' found for model with ID '" + model.subject.id + "'.");
   }
@@ -283,7 +285,7 @@ Response logged_models_delete_tag(Context& context, const Call& call) {
 
 Response logged_models_log_params(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(context, args.text("model_id"));
+  const store::Record model = require_logged_model(context, args.text("model_id"));
   auto params = labels_of(args, "params");
   if (!params.empty()) context.write(store::SetParams{model.subject, std::move(params)});
   return json_response(Json::object());
@@ -291,11 +293,11 @@ Response logged_models_log_params(Context& context, const Call& call) {
 
 Response logged_models_list_artifacts(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_logged(context, args.text("model_id"));
+  const store::Record model = require_logged_model(context, args.text("model_id"));
   Json answer{{"root_uri", logged_model_location(context, model)}, {"files", Json::array()}};
-  const std::string below = args.text("artifact_directory_path", "");
-  for (const Listed& entry : list_below(context, model.subject, below))
-    answer["files"].push_back(listed_json(entry, below));
+  const std::string folder = args.text("artifact_directory_path", "");
+  for (const FileEntry& entry : list_files(context, model.subject, folder))
+    answer["files"].push_back(file_json(entry, folder));
   return json_response(answer);
 }
 

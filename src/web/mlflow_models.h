@@ -1,5 +1,6 @@
-// Logged models of MLflow 3: a model among the artifacts of an experiment, known before anybody registers it. In the
-// store a hidden model record, so that no list of registered models has it; its facts are in the body.
+// Inside web/: the logged models of MLflow 3, which are artifacts of an experiment before a user registers them. The
+// store keeps a logged model as a hidden model record, so that it appears in no list of registered models. The record's
+// body holds MLflow's data.
 #pragma once
 
 #include "web/mlflow.h"
@@ -7,7 +8,7 @@
 namespace sinew::web {
 
 std::string logged_model_location(Context& context, const store::Record& model);
-std::string version_location(const store::Subject& version);  // where a version's own files are
+std::string version_location(const store::Subject& version);  // the artifact URI of the version's own files
 
 Response logged_models_create(Context&, const Call&);
 Response logged_models_get(Context&, const Call&);

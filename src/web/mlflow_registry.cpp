@@ -11,7 +11,7 @@ using store::Kind;
 
 const Grammar kGrammar{false, false, false, {"name"}, {"timestamp", "last_updated_timestamp"}};
 
-store::Labels shown(store::Labels tags) {
+store::Labels visible_tags(store::Labels tags) {
   std::erase_if(tags, [](const auto& tag) { return tag.first.starts_with("sinew.mlflow."); });
   return tags;
 }
@@ -22,18 +22,18 @@ Fact fact_of(const store::Record& model, const Column& column) {
   }
   const auto tag = model.tags.find(column.key);
   if (tag != model.tags.end()) return tag->second;
-  // The client looks for what is no prompt by saying what this tag is not; few models have it at all.
+  // MLflow's client excludes prompts by comparing this tag with "true", but few models have the tag.
   return column.key == "mlflow.prompt.is_prompt" ? Fact(std::string("false")) : Fact();
 }
 
 Json model_json(Context& context, const std::string& name) {
-  return registered_model_json(need_model(context, name), versions_of(context, name));
+  return registered_model_json(require_model(context, name), versions_of(context, name));
 }
 
 }  // namespace
 
-store::Record need_model(Context& context, const std::string& name) {
-  store::Record model = context.need(Kind::kModel, name);
+store::Record require_model(Context& context, const std::string& name) {
+  store::Record model = context.require(Kind::kModel, name);
   if (model.hidden) refuse_missing("Registered Model with name=" + name + " not found");
   return model;
 }
@@ -56,7 +56,7 @@ Json registered_model_json(const store::Record& model, const std::vector<store::
             {"last_updated_timestamp", model.begun_ms},
             {"user_id", ""},
             {"description", body_of(model).value("description", "")},
-            {"tags", labels_json(shown(model.tags))},
+            {"tags", labels_json(visible_tags(model.tags))},
             {"aliases", Json::array()},
             {"latest_versions", Json::array()}};
   for (const store::Alias& alias : model.aliases) {
@@ -64,7 +64,7 @@ Json registered_model_json(const store::Record& model, const std::vector<store::
       json["aliases"].push_back({{"alias", alias.name}, {"version", std::to_string(alias.version)}});
     }
   }
-  std::set<std::string> stages;  // the newest of each
+  std::set<std::string> stages;  // the newest version of each stage is listed
   for (const store::Record& version : versions) {
     Json entry = version_json(version, model.aliases);
     if (stages.insert(entry["current_stage"]).second) json["latest_versions"].push_back(std::move(entry));
@@ -76,13 +76,13 @@ Response registered_models_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Registered model name cannot be empty.");
-  const std::string body = dump({{"description", args.text("description", "")}});
+  const std::string body = dump_json({{"description", args.text("description", "")}});
   const store::Labels given = tags_of(args);
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
     store::SetTags tags{before->subject, {given.begin(), given.end()}};
     for (const auto& [key, value] : before->tags) tags.tags.try_emplace(key, std::nullopt);
-    store::Batch batch{{store::Amend{before->subject, {}, body, false}}};
+    store::Batch batch{{store::Update{before->subject, {}, body, false}}};
     if (!tags.tags.empty()) batch.changes.push_back(std::move(tags));
     context.write(std::move(batch));
   } else {
@@ -99,21 +99,21 @@ Response registered_models_get(Context& context, const Call& call) {
 
 Response registered_models_update(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("name"));
+  const store::Record model = require_model(context, args.text("name"));
   change_body(context, model.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
   return json_response({{"registered_model", model_json(context, model.subject.id)}});
 }
 
 Response registered_models_rename(Context& context, const Call& call) {
   const Args args(call);
-  need_model(context, args.text("name"));
-  refuse_invalid("a registered model keeps its name: versions, aliases and their history are known by it",
-                 "register the version under the new name, and delete this model when nobody needs it");
+  require_model(context, args.text("name"));
+  refuse_invalid("a registered model cannot be renamed, because its versions, aliases and history refer to its name",
+                 "register the version under the new name, and delete this model when it is no longer used");
 }
 
 Response registered_models_delete(Context& context, const Call& call) {
   const std::string name = Args(call).text("name");
-  const store::Record model = need_model(context, name);
+  const store::Record model = require_model(context, name);
   store::Batch batch;
   for (const store::Record& version : versions_of(context, name)) {
     for (store::Change& change : registry::deletion_of(context.store, version.subject))
@@ -122,7 +122,7 @@ Response registered_models_delete(Context& context, const Call& call) {
   for (const store::Alias& alias : model.aliases) {
     if (alias.version > 0) batch.changes.push_back(store::SetAlias{name, alias.name, 0, {}});
   }
-  batch.changes.push_back(store::Amend{model.subject, {}, {}, true});
+  batch.changes.push_back(store::Update{model.subject, {}, {}, true});
   context.write(std::move(batch));
   return json_response(Json::object());
 }
@@ -138,14 +138,14 @@ Response registered_models_search(Context& context, const Call& call) {
     return model.hidden ||
            !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(model, column)}; });
   });
-  const auto places = sorted_places(found.size(), orders,
-                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const auto sorted = sorted_order(found.size(), orders,
+                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"registered_models", Json::array()}};
   auto versions = all_versions(context);
   for (size_t i = page.first; i < page.last; ++i) {
     answer["registered_models"].push_back(
-        registered_model_json(found[places[i]], versions[found[places[i]].subject.id]));
+        registered_model_json(found[sorted[i]], versions[found[sorted[i]].subject.id]));
   }
   if (!page.next.empty()) answer["next_page_token"] = page.next;
   return json_response(answer);
@@ -166,42 +166,42 @@ Response registered_models_latest(Context& context, const Call& call) {
 
 Response registered_models_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("name"));
+  const store::Record model = require_model(context, args.text("name"));
   context.write(tag_set(model.subject, args));
   return json_response(Json::object());
 }
 
 Response registered_models_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("name"));
+  const store::Record model = require_model(context, args.text("name"));
   context.write(tag_removed(model.subject, args));
   return json_response(Json::object());
 }
 
 Response alias_set(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("name"));
-  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  const store::Record model = require_model(context, args.text("name"));
+  const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   context.write(store::SetAlias{model.subject.id, args.text("alias"), version.subject.number, {}});
   return json_response(Json::object());
 }
 
 Response alias_get(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("name"));
+  const store::Record model = require_model(context, args.text("name"));
   const std::string name = args.text("alias");
   for (const store::Alias& alias : model.aliases) {
     if (alias.name != name || alias.version == 0) continue;
-    const store::Record version = need_version(context, model.subject.id, alias.version);
+    const store::Record version = require_version(context, model.subject.id, alias.version);
     return json_response({{"model_version", version_json(version, model.aliases)}});
   }
-  // The client takes this for an alias that is not there by its code, not by its status.
+  // MLflow's client recognises a missing alias by the code of this refusal, not by its status.
   refuse_invalid("Registered model alias " + name + " not found.");
 }
 
 Response alias_delete(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("name"));
+  const store::Record model = require_model(context, args.text("name"));
   const std::string name = args.text("alias");
   const bool there = std::any_of(model.aliases.begin(), model.aliases.end(),
                                  [&](const store::Alias& alias) { return alias.name == name && alias.version > 0; });

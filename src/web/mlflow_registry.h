@@ -1,7 +1,7 @@
-// MLflow's model registry over the store: a registered model is a model, a version a version, an alias an alias.
+// Inside web/: MLflow's model registry over the store: registered models, versions and aliases.
 //
-// What Sinew registered of its own runs is found by the client, and what the client registers by `sinew models`. A
-// deleted model or version is hidden; numbers of versions are never given twice. Stages, long deprecated, are a tag.
+// MLflow's client finds what Sinew registered, and `sinew models` finds what the client registered. Deleting a model or
+// a version hides it; a version's number is never reused. MLflow's stages, which it has deprecated, are a tag.
 #pragma once
 
 #include "web/mlflow.h"
@@ -9,18 +9,21 @@
 namespace sinew::web {
 
 constexpr const char* kStageTag = "sinew.mlflow.stage";
-constexpr const char* kLoggedModelTag = "sinew.mlflow.logged_model";  // of what is no registered model: its experiment
+// Marks a logged model that is not a registered model. The value is the id of its experiment.
+constexpr const char* kLoggedModelTag = "sinew.mlflow.logged_model";
 
-store::Record need_model(Context& context, const std::string& name);
-store::Record need_version(Context& context, const std::string& name, int64_t version);
-// Newest first; without hidden ones. Of one model, or of all by their models' names.
+store::Record require_model(Context& context, const std::string& name);
+store::Record require_version(Context& context, const std::string& name, int64_t version);
+// The versions of a model, newest first, without hidden ones.
 std::vector<store::Record> versions_of(Context& context, const std::string& name);
+// The versions of all models, by the models' names.
 std::map<std::string, std::vector<store::Record>> all_versions(Context& context);
 Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions);
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases);
-// Where the files of a version are, as a place the client can download from; and those of what it was made of.
-std::string place_of(Context& context, const store::Record& version, int deepest = 8);
-std::string download_place(Context& context, const std::string& source, int deepest = 8);
+// The artifact URI that a client can download the version's files from.
+std::string download_location(Context& context, const store::Record& version, int max_depth = 8);
+// The same for the source of a version. Follows "models:/..." sources up to `max_depth` times.
+std::string download_location(Context& context, const std::string& source, int max_depth = 8);
 
 Response registered_models_create(Context&, const Call&);
 Response registered_models_get(Context&, const Call&);

@@ -12,46 +12,48 @@ store::Point point_of(const Args& metric) {
   return {metric.integer("step", 0), metric.integer("timestamp", 0), metric.number("value")};
 }
 
-// From where a run stands to where it is said to be. One that is over may be opened again, as start_run(run_id=...)
-// does; from one end to another it goes by way of running.
-std::vector<store::Change> moves(const store::Record& run, RunState to, int64_t at_ms) {
+// The changes that bring a run to the state `to`. MLflow's start_run(run_id=...) reopens a run that is over. From one
+// end state to another the run passes through "running".
+std::vector<store::Change> changes_to(const store::Record& run, RunState to, int64_t at_ms) {
   if (run.state == to) return {};
   std::vector<store::Change> changes;
   const bool was_over = store::is_over(run.state);
-  if (was_over && store::is_over(to)) changes.push_back(store::Move{run.subject.id, RunState::kRunning, "", true});
-  changes.push_back(store::Move{run.subject.id, to, "", was_over && !store::is_over(to), at_ms});
+  if (was_over && store::is_over(to))
+    changes.push_back(store::SetRunState{run.subject.id, RunState::kRunning, "", true});
+  changes.push_back(store::SetRunState{run.subject.id, to, "", was_over && !store::is_over(to), at_ms});
   return changes;
 }
 
 void set_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = run_of(Args(call));
-  context.need(Kind::kRun, id);
-  context.write(store::Amend{{Kind::kRun, id}, {}, {}, hidden});
+  context.require(Kind::kRun, id);
+  context.write(store::Update{{Kind::kRun, id}, {}, {}, hidden});
 }
 
-constexpr const char* kModelHistoryTag = "mlflow.log-model.history";  // a list, as JSON
+constexpr const char* kModelHistoryTag = "mlflow.log-model.history";  // a JSON list
 
-// A tag that is the run's name is its name, too.
+// Sets the tags. The tag kRunNameTag also sets the run's name.
 store::Batch with_tags(const std::string& run, std::map<std::string, std::optional<std::string>> tags) {
-  for (const auto& [key, value] : tags) judge_tag(key);
+  for (const auto& [key, value] : tags) check_tag(key);
   store::Batch batch;
   const auto name = tags.find(kRunNameTag);
-  if (name != tags.end() && name->second) batch.changes.push_back(store::Amend{{Kind::kRun, run}, *name->second});
+  if (name != tags.end() && name->second) batch.changes.push_back(store::Update{{Kind::kRun, run}, *name->second});
   if (!tags.empty()) batch.changes.push_back(store::SetTags{{Kind::kRun, run}, std::move(tags)});
   return batch;
 }
 
+// Appends the entries of the parameter `from` to the list `to` in the run's body, without duplicates.
 void append_to(Context& context, const std::string& run, const Args& args, const char* from, const char* to) {
   const Json given = args.has(from) ? args.json().at(from) : Json::array();
-  args.objects(from);  // a list of objects, or refused
+  args.objects(from);  // refuses anything but a list of objects
   if (given.empty()) return;
   change_body(context, {Kind::kRun, run}, [&](Json& body) {
     Json& list = body[to];
     if (!list.is_array()) list = Json::array();
     std::set<std::string> there;
-    for (const Json& entry : list) there.insert(dump(entry));
+    for (const Json& entry : list) there.insert(dump_json(entry));
     for (const Json& entry : given) {
-      if (there.insert(dump(entry)).second) list.push_back(entry);
+      if (there.insert(dump_json(entry)).second) list.push_back(entry);
     }
   });
 }
@@ -61,12 +63,12 @@ void append_to(Context& context, const std::string& run, const Args& args, const
 Response runs_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string parent = args.text("experiment_id", "0");
-  const store::Record experiment = context.need(Kind::kExperiment, parent);
+  const store::Record experiment = context.require(Kind::kExperiment, parent);
   if (experiment.hidden) {
     refuse_invalid("the experiment " + parent + " is deleted; it must be in the 'active' state", "restore it first");
   }
   store::Create create{
-      {Kind::kRun, new_id()}, parent, args.text("run_name", ""), dump({{"user_id", args.text("user_id", "")}})};
+      {Kind::kRun, new_id()}, parent, args.text("run_name", ""), dump_json({{"user_id", args.text("user_id", "")}})};
   create.tags = tags_of(args);
   const auto named = create.tags.find(kRunNameTag);
   if (create.name.empty())
@@ -75,18 +77,18 @@ Response runs_create(Context& context, const Call& call) {
   create.begun_ms = args.integer("start_time", 0);
   const store::Subject subject = create.subject;
   context.write(std::move(create));
-  return json_response({{"run", run_json(context.need(Kind::kRun, subject.id), artifact_location(experiment))}});
+  return json_response({{"run", run_json(context.require(Kind::kRun, subject.id), artifact_location(experiment))}});
 }
 
 Response runs_get(Context& context, const Call& call) {
-  const store::Record run = context.need(Kind::kRun, run_of(Args(call)));
+  const store::Record run = context.require(Kind::kRun, run_of(Args(call)));
   return json_response({{"run", run_json(run, artifact_location_of_run(context, run))}});
 }
 
 Response runs_update(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args);
-  const store::Record run = context.need(Kind::kRun, id);
+  const store::Record run = context.require(Kind::kRun, id);
   if (run.hidden) refuse_invalid("The run " + id + " must be in the 'active' state", "restore it first");
   store::Batch batch;
   if (args.has("run_name")) {
@@ -94,11 +96,11 @@ Response runs_update(Context& context, const Call& call) {
     if (!name.empty()) batch = with_tags(id, {{kRunNameTag, name}});
   }
   if (args.has("status")) {
-    auto changes = moves(run, state_of_status(args.text("status")), args.integer("end_time", 0));
+    auto changes = changes_to(run, state_of_status(args.text("status")), args.integer("end_time", 0));
     std::move(changes.begin(), changes.end(), std::back_inserter(batch.changes));
   }
   if (!batch.changes.empty()) context.write(std::move(batch));
-  const store::Record now = context.need(Kind::kRun, id);
+  const store::Record now = context.require(Kind::kRun, id);
   return json_response({{"run_info", run_info_json(now, artifact_location_of_run(context, now))}});
 }
 
@@ -121,7 +123,7 @@ Response runs_set_tag(Context& context, const Call& call) {
 Response runs_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = args.text("run_id"), key = args.text("key");
-  if (!context.need(Kind::kRun, id).tags.contains(key)) {
+  if (!context.require(Kind::kRun, id).tags.contains(key)) {
     refuse_missing("No tag with name: " + key + " in run with id " + id);
   }
   context.write(with_tags(id, {{key, std::nullopt}}));
@@ -136,9 +138,9 @@ Response runs_log_parameter(Context& context, const Call& call) {
 
 Response runs_log_metric(Context& context, const Call& call) {
   const Args args(call);
-  const ModelMetrics of_models = take_model_metrics(context, {args});
+  const ModelMetrics of_models = parse_model_metrics(context, {args});
   context.write(store::AddPoints{run_of(args), args.text("key"), {point_of(args)}});
-  note_model_metrics(context, of_models);
+  write_model_metrics(context, of_models);
   return json_response(Json::object());
 }
 
@@ -154,17 +156,17 @@ Response runs_log_batch(Context& context, const Call& call) {
   const std::vector<Args> metrics = args.objects("metrics");
   for (const Args& metric : metrics) series[metric.text("key")].push_back(point_of(metric));
   for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
-  const ModelMetrics of_models = take_model_metrics(context, metrics);
+  const ModelMetrics of_models = parse_model_metrics(context, metrics);
   if (batch.changes.empty()) {
-    context.need(Kind::kRun, run);
+    context.require(Kind::kRun, run);
   } else {
     context.write(std::move(batch));
   }
-  note_model_metrics(context, of_models);
+  write_model_metrics(context, of_models);
   return json_response(Json::object());
 }
 
-// What older clients say of a model they wrote among the artifacts; newer ones make a logged model.
+// Older clients record a model among the run's artifacts with this request; newer ones create a logged model.
 Response runs_log_model(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
@@ -177,7 +179,7 @@ Response runs_log_model(Context& context, const Call& call) {
                        : parse_bounded(before->second, std::string("the tag '") + kModelHistoryTag + "'");
     if (!history.is_array()) history = Json::array();
     history.push_back(model);
-    return store::Batch{{store::SetTags{record.subject, {{kModelHistoryTag, dump(history)}}}}};
+    return store::Batch{{store::SetTags{record.subject, {{kModelHistoryTag, dump_json(history)}}}}};
   });
   return json_response(Json::object());
 }
@@ -185,7 +187,7 @@ Response runs_log_model(Context& context, const Call& call) {
 Response runs_log_inputs(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
-  context.need(Kind::kRun, run);
+  context.require(Kind::kRun, run);
   append_to(context, run, args, "datasets", "dataset_inputs");
   append_to(context, run, args, "models", "model_inputs");
   return json_response(Json::object());
@@ -194,7 +196,7 @@ Response runs_log_inputs(Context& context, const Call& call) {
 Response runs_log_outputs(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
-  context.need(Kind::kRun, run);
+  context.require(Kind::kRun, run);
   append_to(context, run, args, "models", "model_outputs");
   return json_response(Json::object());
 }

@@ -1,4 +1,4 @@
-// Searching runs, and the points of their metrics.
+// Searches runs, and returns the points of their metrics.
 #include <algorithm>
 
 #include "base/json_text.h"
@@ -39,7 +39,7 @@ Fact attribute(const store::Record& run, const std::string& location, const std:
   return user != body.end() && user->is_string() ? Fact(user->get<std::string>()) : Fact(std::string());
 }
 
-// Of one data set of several: its name and digest, or a tag that says what it was for.
+// The names or digests of a run's data sets; for the key "context" the tags that tell how the run used them.
 std::vector<Fact> dataset_facts(const store::Record& run, const std::string& key) {
   std::vector<Fact> facts;
   const Json body = body_of(run);
@@ -53,18 +53,19 @@ std::vector<Fact> dataset_facts(const store::Record& run, const std::string& key
       for (const Json& tag : input.at("tags")) {
         if (tag.at("key") == "mlflow.data.context") facts.emplace_back(tag.at("value").get<std::string>());
       }
-    } catch (const nlohmann::json::exception&) {  // as its client sent it: without one
+    } catch (const nlohmann::json::exception&) {
+      // The client sent this input without the field.
     }
   }
   return facts;
 }
 
-struct Found {
+struct FoundRun {
   store::Record run;
   const std::string* location;
 };
 
-Fact fact_of(const Found& found, const Column& column) {
+Fact fact_of(const FoundRun& found, const Column& column) {
   switch (column.field) {
     case Column::Field::kMetric: {
       const auto metric = found.run.metrics.find(column.key);
@@ -78,8 +79,8 @@ Fact fact_of(const Found& found, const Column& column) {
   return {};
 }
 
-// What of the metrics has to be read to choose and to sort.
-std::set<std::string> judged_metrics(const std::vector<Clause>& clauses, const std::vector<Order>& orders) {
+// The metrics that the filter and the order need.
+std::set<std::string> metrics_needed(const std::vector<Clause>& clauses, const std::vector<Order>& orders) {
   std::set<std::string> keys;
   const auto add = [&](const Column& column) {
     if (column.field == Column::Field::kMetric) keys.insert(column.key);
@@ -104,17 +105,17 @@ Response runs_search(Context& context, const Call& call) {
   orders.push_back({{Column::Field::kAttribute, "start_time"}, false});
   orders.push_back({{Column::Field::kAttribute, "run_id"}, true});
 
-  store::Query query{.kind = Kind::kRun, .hidden = true, .limit = 5000, .keys = judged_metrics(clauses, orders)};
+  store::Query query{.kind = Kind::kRun, .hidden = true, .limit = 5000, .keys = metrics_needed(clauses, orders)};
   query.metrics = !query.keys->empty();
   std::map<std::string, std::string> locations;
-  std::vector<Found> found;
+  std::vector<FoundRun> found;
   for (const std::string& id : args.texts("experiment_ids")) {
     const auto experiment = context.store.find({Kind::kExperiment, id, 0});
     if (!experiment || locations.contains(id)) continue;
     const std::string* location = &locations.emplace(id, artifact_location(*experiment)).first->second;
     query.parent = id;
     context.store.each(query, [&](store::Record run) {
-      Found candidate{std::move(run), location};
+      FoundRun candidate{std::move(run), location};
       const auto facts = [&](const Column& column) {
         return column.field == Column::Field::kDataset ? dataset_facts(candidate.run, column.key)
                                                        : std::vector<Fact>{fact_of(candidate, column)};
@@ -122,11 +123,11 @@ Response runs_search(Context& context, const Call& call) {
       if (is_in(view, candidate.run.hidden) && matches(clauses, facts)) found.push_back(std::move(candidate));
     });
   }
-  const auto places = sorted_places(found.size(), orders,
-                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const auto sorted = sorted_order(found.size(), orders,
+                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
   const Page page = page_of(args, found.size(), 1000, 50'000);
   std::vector<store::Subject> shown;
-  for (size_t i = page.first; i < page.last; ++i) shown.push_back(found[places[i]].run.subject);
+  for (size_t i = page.first; i < page.last; ++i) shown.push_back(found[sorted[i]].run.subject);
   Json answer{{"runs", Json::array()}};
   for (const auto& whole : context.store.find(shown)) {
     if (whole) answer["runs"].push_back(run_json(*whole, locations.at(whole->parent)));
@@ -135,11 +136,11 @@ Response runs_search(Context& context, const Call& call) {
   return json_response(answer);
 }
 
-// A page is so many points of the series as it is now.
+// Pages are cut from the series as it is now.
 Response metrics_history(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("metric_key");
-  context.need(Kind::kRun, id);
+  context.require(Kind::kRun, id);
   const store::Series series[] = {{id, key}};
   const std::vector<store::Point> points = context.store.history(series).front();
   const Page page = page_of(args, points.size(), 25'000, 100'000);
@@ -151,23 +152,23 @@ Response metrics_history(Context& context, const Call& call) {
 
 namespace {
 
-constexpr size_t kMostRunsAtOnce = 100;
+constexpr size_t kMaxRunsAtOnce = 100;
 
-std::vector<std::string> judged_runs(std::vector<std::string> runs) {
-  if (runs.empty() || runs.size() > kMostRunsAtOnce) {
+std::vector<std::string> checked_runs(std::vector<std::string> runs) {
+  if (runs.empty() || runs.size() > kMaxRunsAtOnce) {
     refuse_invalid("GetMetricHistoryBulk takes 1 to 100 run ids, not " + std::to_string(runs.size()));
   }
   return runs;
 }
 
-// One series after the other, so that a long one is not here together with others.
+// Reads one series after the other, so that only one complete series is in memory.
 Json bulk(Context& context, const std::vector<std::string>& runs, const std::string& key, const store::Window& window,
-          size_t most) {
+          size_t max_points) {
   Json list = Json::array();
   for (const std::string& run : runs) {
     const store::Series series[] = {{run, key}};
     for (const store::Point& point : context.store.history(series, window).front()) {
-      if (list.size() == most) return list;
+      if (list.size() == max_points) return list;
       Json metric = metric_json(key, point);
       metric["run_id"] = run;
       list.push_back(std::move(metric));
@@ -178,27 +179,27 @@ Json bulk(Context& context, const std::vector<std::string>& runs, const std::str
 
 }  // namespace
 
-// As MLflow's own server: what is asked for beyond the most there may be is not given.
+// Like MLflow's own server, returns at most 25,000 points, even if the client asks for more.
 Response metrics_history_bulk(Context& context, const Call& call) {
-  constexpr int64_t kMost = 25'000;
+  constexpr int64_t kMax = 25'000;
   const Args args(call);
-  const auto most = static_cast<size_t>(std::min(args.integer("max_results", kMost, 1, INT64_MAX), kMost));
-  const std::vector<std::string> runs = judged_runs(args.texts("run_id"));
-  return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), {}, most)}});
+  const auto max_points = static_cast<size_t>(std::min(args.integer("max_results", kMax, 1, INT64_MAX), kMax));
+  const std::vector<std::string> runs = checked_runs(args.texts("run_id"));
+  return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), {}, max_points)}});
 }
 
 Response metrics_history_bulk_interval(Context& context, const Call& call) {
-  constexpr int64_t kMostOfRun = 2500;
+  constexpr int64_t kMaxPointsOfRun = 2500;
   const Args args(call);
   store::Window window;
   window.first_step = args.integer("start_step", window.first_step);
   window.last_step = args.integer("end_step", window.last_step);
-  window.most = std::max<int64_t>(4, args.integer("max_results", kMostOfRun, 1, kMostOfRun));
-  const std::vector<std::string> runs = judged_runs(args.texts("run_ids"));
+  window.max_points = std::max<int64_t>(4, args.integer("max_results", kMaxPointsOfRun, 1, kMaxPointsOfRun));
+  const std::vector<std::string> runs = checked_runs(args.texts("run_ids"));
   return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), window, SIZE_MAX)}});
 }
 
-// What the client may use of what newer servers have. None of it: artifacts go through in one piece.
+// The features of newer servers that the client may use: none. Clients upload and download each artifact in one piece.
 Response server_info(Context&, const Call&) {
   return json_response({{"store_type", "sinew"},
                         {"workspaces_enabled", false},
@@ -208,8 +209,8 @@ Response server_info(Context&, const Call&) {
 }
 
 Response not_offered(Context&, const Call& call) {
-  throw Refused(501, "NOT_IMPLEMENTED", "this server does not offer " + call.request.path,
-                "runs, metrics, parameters, tags, artifacts, logged models and the model registry are offered");
+  throw Refused(kNotOffered, "this server does not offer " + call.request.path,
+                "it offers runs, metrics, parameters, tags, artifacts, logged models and the model registry");
 }
 
 }  // namespace sinew::web

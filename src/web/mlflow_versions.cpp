@@ -31,8 +31,8 @@ Fact fact_of(const store::Record& version, const Column& column) {
 }
 
 Json answer_with(Context& context, const std::string& name, int64_t number) {
-  const store::Record model = need_model(context, name);
-  return {{"model_version", version_json(need_version(context, name, number), model.aliases)}};
+  const store::Record model = require_model(context, name);
+  return {{"model_version", version_json(require_version(context, name, number), model.aliases)}};
 }
 
 std::string stage_of(const store::Record& version) {
@@ -42,8 +42,8 @@ std::string stage_of(const store::Record& version) {
 
 }  // namespace
 
-store::Record need_version(Context& context, const std::string& name, int64_t number) {
-  store::Record version = context.need(Kind::kVersion, name, number);
+store::Record require_version(Context& context, const std::string& name, int64_t number) {
+  store::Record version = context.require(Kind::kVersion, name, number);
   if (version.hidden || number <= 0) {
     refuse_missing("Model Version (name=" + name + ", version=" + std::to_string(number) + ") not found");
   }
@@ -76,16 +76,16 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
           {"aliases", names}};
 }
 
-std::string place_of(Context& context, const store::Record& version, int deepest) {
+std::string download_location(Context& context, const store::Record& version, int max_depth) {
   const Json body = body_of(version);
   const std::string source = text_of(body, "source");
   return source.empty() || body.value("frozen", false) ? version_location(version.subject)
-                                                       : download_place(context, source, deepest);
+                                                       : download_location(context, source, max_depth);
 }
 
-std::string download_place(Context& context, const std::string& source, int deepest) {
+std::string download_location(Context& context, const std::string& source, int max_depth) {
   constexpr std::string_view kScheme = "models:/";
-  if (!source.starts_with(kScheme) || deepest == 0) return source;
+  if (!source.starts_with(kScheme) || max_depth == 0) return source;
   std::string rest = source.substr(kScheme.size());
   if (rest.starts_with("m-")) {
     const size_t slash = rest.find('/');
@@ -99,20 +99,21 @@ std::string download_place(Context& context, const std::string& source, int deep
   const auto [end, error] = std::from_chars(rest.data() + slash + 1, rest.data() + rest.size(), number);
   if (error != std::errc() || end != rest.data() + rest.size() || number <= 0) return source;
   const auto version = context.store.find({Kind::kVersion, rest.substr(0, slash), number});
-  return version ? place_of(context, *version, deepest - 1) : source;
+  return version ? download_location(context, *version, max_depth - 1) : source;
 }
 
 namespace {
 
-// A copy of a version is made with all its tags: those of Sinew's own are about the one it was copied from.
+// The client copies a version with all its tags. Sinew's own tags describe the original version, so they are left out.
 store::Labels tags_of_new(const Args& args) {
   store::Labels tags = labels_of(args, "tags");
   std::erase_if(tags, [](const auto& tag) { return tag.first.starts_with("sinew."); });
   return tags;
 }
 
-// With the files it is made of, all or none: its number is the next, if nobody else makes one first.
-store::Subject create_version(Context& context, store::Create create, const Frozen& frozen) {
+// Creates the version and attaches its files in one batch. The attachments need the version's number, so the batch is
+// repeated if another writer has created a version first.
+store::Subject create_version(Context& context, store::Create create, const FrozenFiles& frozen) {
   constexpr int kTries = 20;
   const std::string model = create.subject.id;
   for (int i = 0;; ++i) {
@@ -128,7 +129,7 @@ store::Subject create_version(Context& context, store::Create create, const Froz
       context.write(std::move(batch));
       return version;
     } catch (const Refused& refused) {
-      if (refused.status != 409 || i == kTries) throw;
+      if (refused.kind.status != 409 || i == kTries) throw;
     }
   }
 }
@@ -137,17 +138,17 @@ store::Subject create_version(Context& context, store::Create create, const Froz
 
 Response versions_create(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record model = need_model(context, args.text("name"));
+  const store::Record model = require_model(context, args.text("name"));
   const std::string run = args.text("run_id", "");
   const bool known = !run.empty() && context.store.find({Kind::kRun, run, 0}).has_value();
   const std::string source = args.text("source");
-  const Frozen frozen = freeze(context, download_place(context, source));
+  const FrozenFiles frozen = freeze_files(context, download_location(context, source));
   Json body{{"source", source}, {"description", args.text("description", "")}};
   if (!frozen.files.empty()) body["frozen"] = true;
   for (const char* key : {"run_link", "model_id", "user_id"}) {
     if (args.has(key)) body[key] = args.text(key);
   }
-  store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", dump(body)};
+  store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", dump_json(body)};
   create.tags = tags_of_new(args);
   const store::Subject version = create_version(context, std::move(create), frozen);
   return json_response(answer_with(context, version.id, version.number));
@@ -160,16 +161,16 @@ Response versions_get(Context& context, const Call& call) {
 
 Response versions_update(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   change_body(context, version.subject, [&](Json& body) { body["description"] = args.text("description", ""); });
   return json_response(answer_with(context, version.subject.id, version.subject.number));
 }
 
 Response versions_delete(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   store::Batch batch{registry::deletion_of(context.store, version.subject)};
-  for (const store::Alias& alias : need_model(context, version.subject.id).aliases) {
+  for (const store::Alias& alias : require_model(context, version.subject.id).aliases) {
     if (alias.version == version.subject.number) {
       batch.changes.push_back(store::SetAlias{version.subject.id, alias.name, 0, alias.version});
     }
@@ -191,15 +192,15 @@ Response versions_search(Context& context, const Call& call) {
     return version.hidden ||
            !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(version, column)}; });
   });
-  const auto places = sorted_places(found.size(), orders,
-                                    [&](size_t place, const Column& column) { return fact_of(found[place], column); });
+  const auto sorted = sorted_order(found.size(), orders,
+                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
   const Page page = page_of(args, found.size(), 10'000, 200'000);
   Json answer{{"model_versions", Json::array()}};
   std::map<std::string, std::vector<store::Alias>> aliases;
   for (size_t i = page.first; i < page.last; ++i) {
-    const store::Record& version = found[places[i]];
+    const store::Record& version = found[sorted[i]];
     const auto [at, fresh] = aliases.try_emplace(version.subject.id);
-    if (fresh) at->second = context.need(Kind::kModel, version.subject.id).aliases;
+    if (fresh) at->second = context.require(Kind::kModel, version.subject.id).aliases;
     answer["model_versions"].push_back(version_json(version, at->second));
   }
   if (!page.next.empty()) answer["next_page_token"] = page.next;
@@ -214,9 +215,9 @@ Response versions_transition(Context& context, const Call& call) {
     stage[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(stage[0])));
   }
   if (stage != "None" && stage != "Staging" && stage != "Production" && stage != "Archived") {
-    refuse_invalid("Invalid Model Version stage: " + stage, "one of None, Staging, Production, Archived");
+    refuse_invalid("Invalid Model Version stage: " + stage, "use one of None, Staging, Production, Archived");
   }
-  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   store::Batch batch{{store::SetTags{version.subject, {{kStageTag, stage}}}}};
   if (args.flag("archive_existing_versions", false)) {
     for (const store::Record& other : versions_of(context, version.subject.id)) {
@@ -230,22 +231,22 @@ Response versions_transition(Context& context, const Call& call) {
 
 Response versions_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   context.write(tag_set(version.subject, args));
   return json_response(Json::object());
 }
 
 Response versions_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
+  const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   context.write(tag_removed(version.subject, args));
   return json_response(Json::object());
 }
 
 Response versions_download_uri(Context& context, const Call& call) {
   const Args args(call);
-  const store::Record version = need_version(context, args.text("name"), args.integer("version"));
-  return json_response({{"artifact_uri", place_of(context, version)}});
+  const store::Record version = require_version(context, args.text("name"), args.integer("version"));
+  return json_response({{"artifact_uri", download_location(context, version)}});
 }
 
 }  // namespace sinew::web

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 description (https://spec.openapis.org/oas/v3.1.0) of the array of routes, and nothing besides it.
+// The OpenAPI 3.1 description (https://spec.openapis.org/oas/v3.1.0), generated from the array of routes alone.
 #include <sstream>
 
 #include "web/fields.h"
@@ -13,7 +13,7 @@ Json schema_of(const std::string& type) {
   return {{"type", type}};
 }
 
-// "{path*}" is "{path}" there; that it takes slashes too is said in words.
+// OpenAPI has no "{path*}"; it becomes "{path}", and the parameter's description says that it may contain slashes.
 std::string path_of(const Route& route) {
   std::string path = route.path;
   for (size_t at; (at = path.find("*}")) != std::string::npos;) path.erase(at, 1);
@@ -31,7 +31,7 @@ Json parameters_of(const Route& route) {
     if (rest) parameter["description"] = "the rest of the path, with its slashes";
     list.push_back(std::move(parameter));
   }
-  for (const Field& field : fields_of(route.query)) {
+  for (const Field& field : parse_fields(route.query)) {
     Json parameter{
         {"name", field.name}, {"in", "query"}, {"required", field.required}, {"schema", schema_of(field.type)}};
     if (field.type == "texts") parameter["explode"] = true;
@@ -46,7 +46,7 @@ Json body_of(const Route& route) {
             {"content", {{"application/octet-stream", {{"schema", {{"type", "string"}, {"format", "binary"}}}}}}}};
   }
   Json properties = Json::object(), required = Json::array();
-  for (const Field& field : fields_of(route.body)) {
+  for (const Field& field : parse_fields(route.body)) {
     properties[field.name] = schema_of(field.type);
     if (field.required) required.push_back(field.name);
   }
@@ -58,15 +58,15 @@ Json body_of(const Route& route) {
 Json operation_of(const Route& route) {
   const bool mlflow = std::string_view(route.path).find("/mlflow") != std::string_view::npos;
   Json operation{{"summary", route.help}, {"tags", {mlflow ? "mlflow" : "sinew"}}, {"x-role", to_string(route.role)}};
-  if (mlflow) operation["description"] = "As MLflow's REST API has it; also under /ajax-api.";
-  if (route.role == Role::kNobody) operation["security"] = Json::array();
+  if (mlflow) operation["description"] = "As in MLflow's REST API; also available under /ajax-api.";
+  if (route.role == Role::kNone) operation["security"] = Json::array();
   Json parameters = parameters_of(route);
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);
   if (route.body[0] != '\0') operation["requestBody"] = body_of(route);
   operation["responses"] = {
-      {"200", {{"description", "done"}}},
+      {"200", {{"description", "success"}}},
       {"default",
-       {{"description", "refused, with the reason"},
+       {{"description", "an error, with its reason"},
         {"content", {{"application/json", {{"schema", {{"$ref", "#/components/schemas/Error"}}}}}}}}}};
   return operation;
 }
@@ -82,10 +82,11 @@ std::string openapi_text() {
   Json paths = Json::object();
   for (const Route& route : routes()) paths[path_of(route)][lower(route.method)] = operation_of(route);
   const Json error{{"type", "object"},
-                   {"required", {"error", "hint"}},
+                   {"required", {"error", "code", "hint"}},
                    {"properties",
-                    {{"error", {{"type", "string"}}},
-                     {"hint", {{"type", "string"}}},
+                    {{"error", {{"type", "string"}, {"description", "what is wrong, as a sentence"}}},
+                     {"code", {{"type", "string"}, {"description", "the stable code of the error"}}},
+                     {"hint", {{"type", "string"}, {"description", "what to do about it"}}},
                      {"error_code", {{"type", "string"}, {"description", "for MLflow's client"}}},
                      {"message", {{"type", "string"}, {"description", "for MLflow's client"}}}}}};
   const Json all{

@@ -4,13 +4,13 @@
 
 namespace sinew::web {
 
-Pool::Pool(int threads, size_t most_waiting) : most_waiting_(most_waiting) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+Pool::Pool(int threads, size_t max_waiting) : max_waiting_(max_waiting) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
 }
 
 Pool::~Pool() {
   {
-    std::deque<std::function<void()>> dropped;  // outlives the lock: what goes with it may take its time
+    std::deque<std::function<void()>> dropped;  // destroyed after the lock, because destroying the work may take long
     const std::lock_guard lock(mutex_);
     ending_ = true;
     dropped.swap(waiting_);
@@ -22,14 +22,14 @@ Pool::~Pool() {
 bool Pool::post(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
-    if (ending_ || waiting_.size() >= most_waiting_) return false;
+    if (ending_ || waiting_.size() >= max_waiting_) return false;
     waiting_.push_back(std::move(work));
   }
   changed_.notify_one();
   return true;
 }
 
-void Pool::work() {
+void Pool::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
@@ -38,7 +38,7 @@ void Pool::work() {
     waiting_.pop_front();
     lock.unlock();
     next();
-    next = nullptr;  // the last owner of a request and its file: not under the lock
+    next = nullptr;  // destroys the request and its file, which may take long, without the lock
     lock.lock();
   }
 }

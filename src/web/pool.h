@@ -1,4 +1,4 @@
-// Threads that do what may wait for a disk, so that those of the HTTP server never do.
+// Inside web/: worker threads for requests that may wait for a disk, so that the HTTP server's threads never do.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +12,14 @@ namespace sinew::web {
 
 class Pool {
  public:
-  Pool(int threads, size_t most_waiting);
-  ~Pool();                                // what is being done is; what waits is dropped, its clients are gone
-  bool post(std::function<void()> work);  // false: too much waits already
+  Pool(int threads, size_t max_waiting);
+  ~Pool();                                // completes the work that has begun and drops the work that waits
+  bool post(std::function<void()> work);  // false: too much work waits already
 
  private:
-  void work();
+  void run();
 
-  const size_t most_waiting_;
+  const size_t max_waiting_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> waiting_;

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "web/api.h"
+#include "web/api_routes.h"
 
 namespace sinew::web {
 namespace {
@@ -34,15 +34,15 @@ std::string number_text(double value) {
   return {text, end};
 }
 
-// As many as a person would look at; what more there is is in the own API.
-constexpr int64_t kMostRuns = 500, kMostSeries = 20'000;
+// Limits of the page, which keep it readable and fast to scrape. Sinew's own API has everything.
+constexpr int64_t kMaxRuns = 500, kMaxSeries = 20'000;
 
 void write_runs(Context& context, PrometheusText& out) {
   std::map<store::RunState, int64_t> states;
   context.store.each({Kind::kRun, {}, {}, false, false, 0, 5000},
                      [&](const store::Record& run) { ++states[run.state]; });
   const std::vector<store::Record> running =
-      context.store.list({.kind = Kind::kRun, .limit = kMostRuns, .state = store::RunState::kRunning});
+      context.store.list({.kind = Kind::kRun, .limit = kMaxRuns, .state = store::RunState::kRunning});
   out.family("sinew_runs", "gauge", "Runs by state.");
   for (const auto state : {store::RunState::kQueued, store::RunState::kRunning, store::RunState::kPaused,
                            store::RunState::kFinished, store::RunState::kFailed, store::RunState::kStopped}) {
@@ -52,7 +52,7 @@ void write_runs(Context& context, PrometheusText& out) {
     int64_t series = 0;
     for (const store::Record& run : running) {
       for (const auto& [key, metric] : run.metrics) {
-        if (++series > kMostSeries) return;
+        if (++series > kMaxSeries) return;
         take({{"run", run.subject.id}, {"name", run.name}, {"experiment", run.parent}, {"metric", key}}, metric);
       }
     }
@@ -61,7 +61,7 @@ void write_runs(Context& context, PrometheusText& out) {
   for_each([&](const PrometheusText::Labels& labels, const store::Metric& metric) {
     out.sample(labels, metric.last.value);
   });
-  out.family("sinew_run_metric_step", "gauge", "The step of that value.");
+  out.family("sinew_run_metric_step", "gauge", "Step of the newest value of each metric of each running run.");
   for_each([&](const PrometheusText::Labels& labels, const store::Metric& metric) {
     out.sample(labels, static_cast<double>(metric.last.step));
   });
@@ -89,10 +89,11 @@ http::Response prometheus(Context& context, const Call&) {
     out.family(name, "counter", help);
     out.sample({}, static_cast<double>(value.load()));
   };
-  counter("sinew_http_requests_total", "Requests that came in.", context.counters.requests);
-  counter("sinew_http_refused_total", "Requests that were answered with no.", context.counters.refused);
-  counter("sinew_http_limited_total", "Requests refused because their caller sent too many.", context.counters.limited);
-  counter("sinew_http_failed_total", "Requests the server could not serve.", context.counters.failed);
+  counter("sinew_http_requests_total", "Requests received.", context.counters.requests);
+  counter("sinew_http_refused_total", "Requests refused.", context.counters.refused);
+  counter("sinew_http_limited_total", "Requests refused by the rate limit.", context.counters.limited);
+  counter("sinew_http_failed_total", "Requests that failed because of an error of the server.",
+          context.counters.failed);
   out.family("sinew_event_streams", "gauge", "Clients that wait for events.");
   out.sample({}, static_cast<double>(context.watcher.waiting()));
   return {200, out.text(), "text/plain; version=0.0.4; charset=utf-8"};

@@ -1,4 +1,4 @@
-// Prometheus' text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/). Pure.
+// Inside web/: Prometheus' text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/). Pure.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@ namespace sinew::web {
 
 class PrometheusText {
  public:
-  using Labels = std::vector<std::pair<std::string, std::string>>;  // names are as the format has them, values any text
-  // A family of samples. Its name and help are the program's own; type is "gauge" or "counter".
+  using Labels = std::vector<std::pair<std::string, std::string>>;  // valid label names; any text as values
+  // Starts a family of samples. `name` and `help` must be valid in the format; `type` is "gauge" or "counter".
   void family(const std::string& name, const std::string& type, const std::string& help);
   void sample(const Labels& labels, double value);
   const std::string& text() const { return text_; }

@@ -16,10 +16,11 @@ std::vector<std::string> segments_of(std::string_view path) {
   }
 }
 
-// "{name}" is one segment that is not empty, "{name*}" all from there on.
-std::optional<std::map<std::string, std::string>> places_in(const std::vector<std::string>& pattern,
-                                                            const std::vector<std::string>& path) {
-  std::map<std::string, std::string> places;
+// The parameters' values if the path matches the pattern. "{name}" matches one segment that is not empty, "{name*}" the
+// rest of the path.
+std::optional<std::map<std::string, std::string>> match(const std::vector<std::string>& pattern,
+                                                        const std::vector<std::string>& path) {
+  std::map<std::string, std::string> values;
   for (size_t i = 0; i < pattern.size(); ++i) {
     if (i >= path.size()) return std::nullopt;
     const std::string& part = pattern[i];
@@ -29,14 +30,14 @@ std::optional<std::map<std::string, std::string>> places_in(const std::vector<st
       std::string rest = path[i];
       for (size_t k = i + 1; k < path.size(); ++k) rest += "/" + path[k];
       if (rest.empty()) return std::nullopt;
-      places[part.substr(1, part.size() - 3)] = rest;
-      return places;
+      values[part.substr(1, part.size() - 3)] = rest;
+      return values;
     } else {
       if (path[i].empty()) return std::nullopt;
-      places[part.substr(1, part.size() - 2)] = path[i];
+      values[part.substr(1, part.size() - 2)] = path[i];
     }
   }
-  return pattern.size() == path.size() ? std::optional(places) : std::nullopt;
+  return pattern.size() == path.size() ? std::optional(values) : std::nullopt;
 }
 
 }  // namespace
@@ -52,33 +53,33 @@ Router::Router(const std::vector<Route>& routes) {
   }
 }
 
-Place Router::find(const std::string& method_given, std::string_view path_given) const {
+RouteMatch Router::find(const std::string& method_given, std::string_view path_given) const {
   const std::string method = method_given == "HEAD" ? "GET" : method_given;
   constexpr std::string_view kOtherPrefix = "/ajax-api/";
   const bool other = path_given.starts_with(kOtherPrefix);
   const std::string path =
       other ? "/api/" + std::string(path_given.substr(kOtherPrefix.size())) : std::string(path_given);
 
-  Place place;
-  const auto consider = [&](const Route& route, std::map<std::string, std::string> places) {
+  RouteMatch found;
+  const auto consider = [&](const Route& route, std::map<std::string, std::string> values) {
     if (route.method == method) {
-      place.route = &route;
-      place.path = std::move(places);
+      found.route = &route;
+      found.path = std::move(values);
       return true;
     }
-    place.other_methods += (place.other_methods.empty() ? "" : ", ") + std::string(route.method);
+    found.other_methods += (found.other_methods.empty() ? "" : ", ") + std::string(route.method);
     return false;
   };
   const auto [first, last] = fixed_.equal_range(path);
   for (auto at = first; at != last; ++at) {
-    if (consider(*at->second, {})) return place;
+    if (consider(*at->second, {})) return found;
   }
   const std::vector<std::string> segments = segments_of(path);
   for (const Pattern& pattern : patterns_) {
-    auto places = places_in(pattern.segments, segments);
-    if (places && consider(*pattern.route, std::move(*places))) return place;
+    auto values = match(pattern.segments, segments);
+    if (values && consider(*pattern.route, std::move(*values))) return found;
   }
-  return place;
+  return found;
 }
 
 }  // namespace sinew::web

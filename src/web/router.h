@@ -1,4 +1,4 @@
-// Which route a request is for. Pure.
+// Inside web/: finds the route of a request. Pure.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@
 
 namespace sinew::web {
 
-struct Place {
-  const Route* route = nullptr;             // null: there is none
-  std::map<std::string, std::string> path;  // what stood in the pattern's places
-  std::string other_methods;                // when the path is known and the method is not: those it has
+struct RouteMatch {
+  const Route* route = nullptr;             // null: no route matches
+  std::map<std::string, std::string> path;  // values of the pattern's parameters
+  std::string other_methods;                // if the path exists, but not with this method: its methods
 };
 
 class Router {
  public:
   explicit Router(const std::vector<Route>& routes);
-  // HEAD is as GET. What begins with /ajax-api is as /api.
-  Place find(const std::string& method, std::string_view path) const;
+  // HEAD matches the routes of GET. /ajax-api/ is an alias of /api/.
+  RouteMatch find(const std::string& method, std::string_view path) const;
 
  private:
   struct Pattern {

@@ -1,4 +1,4 @@
-// For tests: a folder, and a site over a fresh store behind a real HTTP server.
+// For tests: a temporary folder, and an Api over a new store behind a real HTTP server.
 #pragma once
 
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ class Folder {
   std::string path_;
 };
 
-// A connection that sends any bytes and reads what comes, with a bound on every wait.
+// A socket that sends and receives raw bytes, with a limit on every wait.
 class RawSocket {
  public:
   explicit RawSocket(uint16_t port) : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -54,7 +54,7 @@ class RawSocket {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   void send(const std::string& text) { (void)!::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL); }
-  // All that came until that text was in it, or the other side closed.
+  // Everything received until it contains `text` or the server closes the connection.
   std::string until(const std::string& text) {
     std::string all;
     pollfd waiting{descriptor_, POLLIN, 0};
@@ -75,7 +75,7 @@ class RawSocket {
   int descriptor_;
 };
 
-// A time at which nothing happens: what was used up stays used up.
+// A clock that stands still, so that a rate limit never recovers.
 class StoppedClock final : public Clock {
  public:
   double monotonic_seconds() const override { return 1000; }
@@ -89,9 +89,9 @@ struct Reply {
   http::Response response;
 };
 
-class Town {
+class TestServer {
  public:
-  explicit Town(double requests_per_second = 0, Steer steer = {}, Clock& clock = system_clock())
+  explicit TestServer(double requests_per_second = 0, Control control = {}, Clock& clock = system_clock())
       : store(folder / "store.db"), artifacts(folder / "artifacts") {
     for (const auto& [name, role] :
          {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit), std::pair("a", Role::kAdmin)}) {
@@ -102,17 +102,17 @@ class Town {
     options.artifacts = &artifacts;
     options.runs_root = folder.path();
     options.tokens = folder / "tokens.json";
-    options.steer = std::move(steer);
+    options.control = std::move(control);
     options.requests_per_second = requests_per_second;
     options.version = "1";
     options.threads = 4;
     options.clock = &clock;
-    site = std::make_unique<Site>(options);
+    api = std::make_unique<Api>(options);
     http::ServerOptions http;
     http.read_seconds = 5;
-    server = std::make_unique<http::Server>(http, site->handler(), site->gate());
+    server = std::make_unique<http::Server>(http, api->handler(), api->admission());
   }
-  ~Town() { server.reset(); }
+  ~TestServer() { server.reset(); }
 
   Reply call(const std::string& method, const std::string& target, const std::string& body = "",
              const std::string& who = "a", const http::Headers& headers = {}) {
@@ -133,22 +133,22 @@ class Town {
   store::Store store;
   registry::Artifacts artifacts;
   std::map<std::string, std::string> secrets;
-  std::unique_ptr<Site> site;
+  std::unique_ptr<Api> api;
   std::unique_ptr<http::Server> server;
 };
 
 inline const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
 
-inline std::string new_run(Town& town, const std::string& name = "x") {
+inline std::string new_run(TestServer& test, const std::string& name = "x") {
   const Reply reply =
-      town.call("POST", kMlflow + "/runs/create", nlohmann::json{{"experiment_id", "0"}, {"run_name", name}}.dump());
+      test.call("POST", kMlflow + "/runs/create", nlohmann::json{{"experiment_id", "0"}, {"run_name", name}}.dump());
   return reply.json.at("run").at("info").at("run_id");
 }
 
-// The run "d" of a directory with these files below it, each of that text; the directory.
-inline std::filesystem::path run_with_files(Town& town, const std::vector<std::string>& names, const char* text) {
+// Creates the run "d" with a directory that contains these files, each with that text. Returns the directory.
+inline std::filesystem::path run_with_files(TestServer& test, const std::vector<std::string>& names, const char* text) {
   const std::string directory = "job/20261122T000000Z-abcd";
-  const std::filesystem::path there = town.folder / directory;
+  const std::filesystem::path there = test.folder / directory;
   for (const std::string& name : names) {
     std::filesystem::create_directories((there / name).parent_path());
     std::ofstream(there / name) << text;
@@ -156,8 +156,8 @@ inline std::filesystem::path run_with_files(Town& town, const std::vector<std::s
   store::Create create{{store::Kind::kRun, "d"}, "job"};
   create.tags = {{registry::kTagDirectory, directory}};
   create.body = nlohmann::json{{"directory", directory}}.dump();
-  EXPECT_TRUE(town.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
-  EXPECT_TRUE(town.store.write(create));
+  EXPECT_TRUE(test.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
+  EXPECT_TRUE(test.store.write(create));
   return there;
 }
 

@@ -1,4 +1,4 @@
-// The file of tokens. A token is 256 random bits, so one round of SHA-256 with a salt hides it as well as any number.
+// The file of tokens. A secret is 256 random bits, so one round of SHA-256 with a salt hides it as well as many rounds.
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <sys/file.h>
@@ -25,8 +25,8 @@ std::string hash_of(const std::string& salt, const std::string& secret) {
   return sha256_hex(salt + secret);
 }
 
-// Who changes the file is alone with it from reading to writing; free again however its process dies. Another file, as
-// the one of the tokens is replaced each time.
+// Locks the token file against other processes from reading to writing. The kernel releases the lock when the process
+// dies. The lock is on a separate file, because each change replaces the token file.
 class TokensLock {
  public:
   explicit TokensLock(const std::string& tokens) {
@@ -35,8 +35,8 @@ class TokensLock {
     if (descriptor_ < 0 || !lock()) {
       const int code = errno;
       if (descriptor_ >= 0) ::close(descriptor_);
-      throw Error("cannot lock " + path + ": " + std::strerror(code),
-                  "check that its directory is there and may be written, and that nobody else holds it");
+      throw Error("SERVER_TOKEN_FILE_LOCKED", "cannot lock " + path + ": " + std::strerror(code),
+                  "check that its directory exists and is writable, and that no other process holds the lock");
     }
   }
   TokensLock(const TokensLock&) = delete;
@@ -45,9 +45,9 @@ class TokensLock {
 
  private:
   bool lock() const {
-    constexpr double kPatienceSeconds = 10, kPauseSeconds = 0.01;  // others need an instant
+    constexpr double kTimeoutSeconds = 10, kPauseSeconds = 0.01;
     for (double waited = 0; ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0; waited += kPauseSeconds) {
-      if ((errno != EWOULDBLOCK && errno != EINTR) || waited > kPatienceSeconds) return false;
+      if ((errno != EWOULDBLOCK && errno != EINTR) || waited > kTimeoutSeconds) return false;
       system_clock().sleep_seconds(kPauseSeconds);
     }
     return true;
@@ -65,14 +65,14 @@ void write_tokens(const std::string& path, const std::vector<Token>& tokens) {
                     {"sha256", token.hash},
                     {"made_ms", token.made_ms}});
   }
-  const PrivateFiles only_ours;
+  const PrivateFiles private_files;
   write_durably(system_disk(), path, Json{{"tokens", list}}.dump(1) + "\n");
 }
 
 }  // namespace
 
 const char* to_string(Role role) {
-  constexpr const char* kNames[] = {"nobody", "read", "submit", "admin"};
+  constexpr const char* kNames[] = {"none", "read", "submit", "admin"};
   return kNames[static_cast<int>(role)];
 }
 
@@ -85,20 +85,20 @@ std::optional<Role> role_of(const std::string& word) {
 
 std::vector<Token> read_tokens(const std::string& path) {
   if (!system_disk().exists(path)) return {};
+  const auto malformed = [&](const std::string& why) {
+    return Error("SERVER_BAD_TOKEN_FILE", "the token file " + path + " is malformed: " + why,
+                 "correct the file, or remove it and add the tokens again");
+  };
   std::vector<Token> tokens;
+  const std::string text = read_text(system_disk(), path);
   try {
-    const Json json = Json::parse(read_text(system_disk(), path));
-    for (const Json& entry : json.at("tokens")) {
+    for (const Json& entry : Json::parse(text).at("tokens")) {
       const auto role = role_of(entry.at("role").get<std::string>());
-      if (!role) throw Error("it has a role that is none of read, submit, admin");
+      if (!role) throw malformed("a role is none of read, submit and admin");
       tokens.push_back({entry.at("name"), *role, entry.at("salt"), entry.at("sha256"), entry.at("made_ms")});
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error("the tokens in " + path + " can not be understood: " + error.what(), "mend the file, or remove it");
-  } catch (const DiskError&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error("the tokens in " + path + " can not be understood: " + error.what(), "mend the file, or remove it");
+    throw malformed(error.what());
   }
   return tokens;
 }
@@ -106,7 +106,8 @@ std::vector<Token> read_tokens(const std::string& path) {
 std::string add_token(const std::string& path, const std::string& name, Role role, Clock& clock) {
   const bool printable = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
   if (name.empty() || name.size() > 100 || !printable) {
-    throw Error("'" + name + "' can not be the name of a token", "give 1 to 100 characters without blanks");
+    throw Error("SERVER_BAD_TOKEN_NAME", "'" + name + "' is not a valid name for a token",
+                "use 1 to 100 printable ASCII characters without spaces");
   }
   const TokensLock lock(path);
   std::vector<Token> tokens = read_tokens(path);

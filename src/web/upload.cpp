@@ -18,6 +18,7 @@ std::optional<http::Response> Upload::take(std::string_view piece) {
     return json_response({{"error_code", "TEMPORARILY_UNAVAILABLE"},
                           {"message", error.what()},
                           {"error", error.what()},
+                          {"code", error.code.text()},
                           {"hint", error.hint}},
                          507);
   }
@@ -31,8 +32,9 @@ registry::BlobInfo Upload::finish() {
 
 std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call) {
   const std::string path = call.path.contains("path") ? call.path.at("path") : "";
-  judge_path(path, false);
-  if (!call.path.contains("run")) judge_change(spot_of(path), call);  // MLflow's paths say whose the file is
+  check_path(path, false);
+  if (!call.path.contains("run"))
+    check_may_change(parse_artifact_ref(path), call);  // an MLflow path names the file's owner
   return std::make_shared<Upload>(context.artifacts);
 }
 

@@ -1,4 +1,5 @@
-// A body that is kept as it comes, for a route that takes a file. Nothing of it is there before its handler says so.
+// Inside web/: the sink for the body of a route that takes a file. It stores the bytes as they arrive; they belong to
+// no record until the route's handler attaches them.
 #pragma once
 
 #include <optional>
@@ -8,12 +9,12 @@
 
 namespace sinew::web {
 
-// Opened with its first byte; dropped without a trace when the client leaves.
+// Opens a temporary file at the first byte, and removes it if the client leaves.
 class Upload final : public http::Sink {
  public:
   explicit Upload(registry::Artifacts& artifacts) : artifacts_(artifacts) {}
   std::optional<http::Response> take(std::string_view piece) override;
-  // All there was; of an upload without a byte the empty content. It can not be collected while this lives.
+  // The stored content; the empty content if no byte arrived. It cannot be collected while this object lives.
   registry::BlobInfo finish();
 
  private:

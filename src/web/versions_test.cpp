@@ -1,5 +1,5 @@
-// What was judged and promoted stays what it was: nobody with a small role goes round the gates, exchanges a version's
-// files or writes what Sinew says of it.
+// A promoted version stays as it was evaluated: a caller with a low role cannot bypass the gates, replace the version's
+// files, or write the tags that Sinew keeps about it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A version as `sinew models register` makes one.
-void make_version(Town& town, double accuracy) {
+// Creates a version like `sinew models register`.
+void make_version(TestServer& test, double accuracy) {
   registry::VersionFacts facts;
   facts.run = "r";
   facts.status = "done";
@@ -23,17 +23,17 @@ void make_version(Town& town, double accuracy) {
   facts.checks = {{"done", "passed"}};
   store::Create create{{store::Kind::kVersion, "m"}};
   create.body = registry::facts_json(facts);
-  ASSERT_TRUE(town.store.write(create));
+  ASSERT_TRUE(test.store.write(create));
 }
 
 TEST(Versions, GatesAreNotOpenedByWhatIsAskedOfThem) {
-  Town town;
-  ASSERT_TRUE(town.store.write(store::Create{{store::Kind::kModel, "m"}}));
-  for (const double accuracy : {0.9, 0.1, 0.95}) make_version(town, accuracy);
+  TestServer test;
+  ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kModel, "m"}}));
+  for (const double accuracy : {0.9, 0.1, 0.95}) make_version(test, accuracy);
   const auto promote = [&](const Json& body, const char* who) {
-    return town.call("POST", "/api/v1/models/m/promote", body.dump(), who).status;
+    return test.call("POST", "/api/v1/models/m/promote", body.dump(), who).status;
   };
-  const auto champion = [&] { return town.call("GET", "/api/v1/models/m").json["aliases"]["champion"]["version"]; };
+  const auto champion = [&] { return test.call("GET", "/api/v1/models/m").json["aliases"]["champion"]["version"]; };
   EXPECT_EQ(promote({{"version", 1}}, "s"), 200);
   EXPECT_EQ(promote({{"version", 2}}, "s"), 409);
   for (const Json& margin : {Json(-1), Json(-1e300), Json("-Infinity"), Json("NaN"), Json(-1e-9)}) {
@@ -48,81 +48,82 @@ TEST(Versions, GatesAreNotOpenedByWhatIsAskedOfThem) {
 }
 
 TEST(Versions, AVersionKeepsTheFilesItWasMadeOf) {
-  Town town;
-  const std::string id = new_run(town), place = "0/" + id + "/artifacts/model";
+  TestServer test;
+  const std::string id = new_run(test), place = "0/" + id + "/artifacts/model";
   for (const char* name : {"/MLmodel", "/data/weights"}) {
-    EXPECT_EQ(town.call("PUT", kArtifacts + place + name, std::string("good") + name, "s").status, 200);
+    EXPECT_EQ(test.call("PUT", kArtifacts + place + name, std::string("good") + name, "s").status, 200);
   }
-  EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
   const auto make = [&](const std::string& source) {
     const Json body{{"name", "m"}, {"source", source}, {"run_id", id}};
-    const Reply reply = town.call("POST", kMlflow + "/model-versions/create", body.dump(), "s");
+    const Reply reply = test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s");
     EXPECT_EQ(reply.json["model_version"]["source"], source) << reply.json;
     return reply.json["model_version"]["version"].get<std::string>();
   };
   const auto fetch = [&](const std::string& version, const std::string& name) {
     const std::string target = kMlflow + "/model-versions/get-download-uri?name=m&version=" + version;
-    const std::string uri = town.call("GET", target, "", "r").json["artifact_uri"];
-    return town.call("GET", kArtifacts + uri.substr(std::string("mlflow-artifacts:/").size()) + name, "", "r");
+    const std::string uri = test.call("GET", target, "", "r").json["artifact_uri"];
+    return test.call("GET", kArtifacts + uri.substr(std::string("mlflow-artifacts:/").size()) + name, "", "r");
   };
   const std::string source = "mlflow-artifacts:/" + place;
   const std::vector<std::string> versions{make(source), make(source + "/"), make("runs:/" + id + "/model"),
                                           make("models:/m/1")};
-  EXPECT_EQ(town.call("PUT", kArtifacts + place + "/MLmodel", "bad", "s").status, 200);
-  EXPECT_EQ(town.call("DELETE", kArtifacts + place + "/data", "", "s").status, 200);
-  EXPECT_EQ(town.call("PUT", kArtifacts + place + "/more", "bad", "s").status, 200);
-  registry::collect_garbage(town.store, town.artifacts);
+  EXPECT_EQ(test.call("PUT", kArtifacts + place + "/MLmodel", "bad", "s").status, 200);
+  EXPECT_EQ(test.call("DELETE", kArtifacts + place + "/data", "", "s").status, 200);
+  EXPECT_EQ(test.call("PUT", kArtifacts + place + "/more", "bad", "s").status, 200);
+  registry::collect_garbage(test.store, test.artifacts);
   for (const std::string& version : versions) {
     EXPECT_EQ(fetch(version, "/MLmodel").response.body, "good/MLmodel") << version;
     EXPECT_EQ(fetch(version, "/data/weights").response.body, "good/data/weights") << version;
     EXPECT_EQ(fetch(version, "/more").status, 404) << version;
   }
   EXPECT_EQ(fetch(make(source), "/MLmodel").response.body, "bad");
-  const std::string elsewhere = make("s3://there/model");  // whose files are not here
+  const std::string elsewhere = make("s3://there/model");  // its files are not on this server
   const std::string target = kMlflow + "/model-versions/get-download-uri?name=m&version=" + elsewhere;
-  EXPECT_EQ(town.call("GET", target).json["artifact_uri"], "s3://there/model");
+  EXPECT_EQ(test.call("GET", target).json["artifact_uri"], "s3://there/model");
 }
 
 TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
-  Town town;
-  const auto directory = run_with_files(town, {"report.json", "model/weights", "model/deep/file"}, "own");
+  TestServer test;
+  const auto directory = run_with_files(test, {"report.json", "model/weights", "model/deep/file"}, "own");
   const std::string files = "/api/v1/runs/d/files/";
-  const auto put = [&](const std::string& path) { return town.call("PUT", files + path, "other", "s").status; };
+  const auto put = [&](const std::string& path) { return test.call("PUT", files + path, "other", "s").status; };
   EXPECT_EQ(put("model/weights"), 409);
   EXPECT_EQ(put("later"), 201);
   EXPECT_EQ(put("model/more"), 201);
   std::ofstream(directory / "later") << "own";
   for (const char* path : {"model/weights", "later", "report.json"}) {
-    EXPECT_EQ(town.call("GET", files + path, "", "r").response.body, "own") << path;
+    EXPECT_EQ(test.call("GET", files + path, "", "r").response.body, "own") << path;
   }
-  const Json listed = town.call("GET", "/api/v1/runs/d/files").json["files"];
+  const Json listed = test.call("GET", "/api/v1/runs/d/files").json["files"];
   for (const Json& file : listed) {
     EXPECT_EQ(file["bytes"], file["name"] == "later" ? Json(3) : file["bytes"]);
   }
-  EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
   const Json body{{"name", "m"}, {"source", "mlflow-artifacts:/job/d/artifacts/model"}};
-  EXPECT_EQ(town.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 200);
   std::filesystem::remove_all(directory);
   Json kept = Json::object();
-  const Json own = town.call("GET", "/api/v1/models/m/versions/1").json["files"];
+  const Json own = test.call("GET", "/api/v1/models/m/versions/1").json["files"];
   for (const Json& file : own) {
     const std::string path = file["path"];
-    kept[path] = town.call("GET", "/api/v1/models/m/versions/1/files/" + path).response.body;
+    kept[path] = test.call("GET", "/api/v1/models/m/versions/1/files/" + path).response.body;
   }
   EXPECT_EQ(kept, (Json{{"weights", "own"}, {"deep/file", "own"}, {"more", "other"}}));
 }
 
 TEST(Versions, TagsOfSinewsOwnAreSetByNobodyOutside) {
-  Town town;
-  const std::string id = new_run(town);
-  EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
+  TestServer test;
+  const std::string id = new_run(test);
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
   const std::string tagged =
       R"({"name": "m", "source": "s", "tags": [{"key": "sinew.decision.champion", "value": "x"},)"
       R"( {"key": "own", "value": "y"}]})";
-  const Json version = town.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
-  EXPECT_EQ(version["tags"],
-            Json::array({Json{{"key", "own"}, {"value", "y"}}}));  // as of a copy, which brings all tags along
-  const Json logged = town.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
+  const Json version = test.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
+  EXPECT_EQ(
+      version["tags"],
+      Json::array({Json{{"key", "own"}, {"value", "y"}}}));  // like a copy by MLflow's client, which sends all tags
+  const Json logged = test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
   const std::string of_logged = "/logged-models/" + logged["model_id"].get<std::string>() + "/tags";
   for (const char* key : {"sinew.decision.champion", "sinew.mlflow.logged_model", "sinew.mlflow.stage", "sinew.x"}) {
     Json body{{"name", "m"}, {"version", "1"}, {"run_id", id}, {"experiment_id", "0"}, {"key", key}, {"value", "0"}};
@@ -141,13 +142,13 @@ TEST(Versions, TagsOfSinewsOwnAreSetByNobodyOutside) {
                                                                 {"POST", "/model-versions/set-tag"},
                                                                 {"DELETE", "/model-versions/delete-tag"}};
     for (const auto& [method, path] : ways) {
-      EXPECT_EQ(town.call(method, kMlflow + path, body.dump(), "s").status, 400) << method << " " << path << " " << key;
+      EXPECT_EQ(test.call(method, kMlflow + path, body.dump(), "s").status, 400) << method << " " << path << " " << key;
     }
     body["name"] = "fresh";
-    EXPECT_EQ(town.call("POST", kMlflow + "/registered-models/create", body.dump(), "s").status, 400) << key;
+    EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", body.dump(), "s").status, 400) << key;
   }
   const Json stage{{"name", "m"}, {"version", "1"}, {"stage", "Staging"}};
-  EXPECT_EQ(town.call("POST", kMlflow + "/model-versions/transition-stage", stage.dump(), "s").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/transition-stage", stage.dump(), "s").status, 200);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Who waits for news: the store is looked at for all of them together, a few times a second, while there are any.
+// Inside web/: waits for new events. One thread polls the store for all waiting clients together, ten times a second,
+// while there are any.
 #pragma once
 
 #include <condition_variable>
@@ -13,38 +14,39 @@
 
 namespace sinew::web {
 
-// The next events, as many as one answer may have: fewer than `limit` where they are long.
+// The next events that fit into one answer: fewer than `limit` if they are long.
 std::vector<store::Event> next_events(store::Store& store, store::EventQuery query);
 
 class Watcher {
  public:
-  // Empty: the time is over, or the server ends.
-  using News = std::function<void(std::vector<store::Event> events)>;
+  // Receives the events; none if the time is over or the server ends.
+  using Callback = std::function<void(std::vector<store::Event> events)>;
 
   Watcher(store::Store& store, Clock& clock);
-  ~Watcher();  // everybody who waits is told that there is nothing
-  // Once, on this thread or another: the next events after `after` as soon as there are any, else none.
-  void wait(store::EventQuery query, double seconds, News news);
+  ~Watcher();  // calls every waiting callback without events
+  // Calls `callback` once, on this thread or the watcher's: with the next events as soon as there are any, or without
+  // events after `seconds`.
+  void wait(store::EventQuery query, double seconds, Callback callback);
   size_t waiting();
 
  private:
-  struct Waiting {
+  struct Waiter {
     store::EventQuery query;
     double until;
-    News news;
-    int64_t looked = -1;  // there was nothing for it up to this event
+    Callback callback;
+    int64_t checked = -1;  // no event up to this number matches the query
   };
-  void watch();
-  void look(std::list<Waiting>& some);
+  void run();
+  void check(std::list<Waiter>& waiters);
   void find_newest();
 
   store::Store& store_;
   Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<Waiting> waiting_;
+  std::list<Waiter> waiting_;
   bool ending_ = false;
-  int64_t newest_ = 0;  // of the thread alone
+  int64_t newest_ = 0;  // number of the newest event; used only by thread_
   std::thread thread_;
 };
 

@@ -1,7 +1,9 @@
-// What the server says: its own API, MLflow's, Prometheus' text. Routes are one visible array (routes.cpp).
+// The HTTP API of `sinew server`: Sinew's own API, MLflow's REST API and Prometheus' text format. routes.cpp lists
+// every route.
 //
-// For cli/ (`sinew server`), which owns the store and the HTTP server. Everything that comes from outside is judged
-// here: who asks (tokens with roles), how often, how much, and every text in it. What is acknowledged is in the store.
+// server/ uses it, and owns the store and the HTTP server. This room checks everything that comes from a client: its
+// token and role, its rate, the size of its requests, and every text in them. When a request that changes something is
+// answered with success, the change is durable in the store.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +24,8 @@ class Artifacts;
 
 namespace sinew::web {
 
-// What a caller may do; each role may do what those before it may.
-enum class Role { kNobody, kRead, kSubmit, kAdmin };
+// The rights of a caller. Each role includes the rights of the roles before it.
+enum class Role { kNone, kRead, kSubmit, kAdmin };
 const char* to_string(Role role);
 std::optional<Role> role_of(const std::string& word);
 
@@ -32,57 +34,59 @@ std::optional<Role> role_of(const std::string& word);
 struct Token {
   std::string name;
   Role role = Role::kRead;
-  std::string salt, hash;  // hash: SHA-256 of salt and secret, all in hex
+  std::string salt, hash;  // hash: SHA-256 of salt and secret; all in hex
   int64_t made_ms = 0;
 };
-// A file of tokens, readable by its owner alone; what it holds does not let anybody in. Missing: no tokens. Throws
-// Error when it can not be understood.
+// Reads a file of tokens. The file holds hashes, not secrets, and only its owner can read it. A missing file means: no
+// tokens. Throws Error (SERVER_BAD_TOKEN_FILE) when it is malformed.
 std::vector<Token> read_tokens(const std::string& path);
-// Adds one, or takes the place of that of the same name, and returns the secret, which is kept nowhere. Of several
-// processes that add and remove each waits for the other.
+// Adds a token, or replaces the token of that name, and returns the secret, which is stored nowhere. Processes that
+// change the file at the same time wait for one another. Throws Error (SERVER_BAD_TOKEN_NAME,
+// SERVER_TOKEN_FILE_LOCKED).
 std::string add_token(const std::string& path, const std::string& name, Role role, Clock& clock = system_clock());
-bool remove_token(const std::string& path, const std::string& name);  // false: there was none
-// The one whose secret this is. All are looked at, each for the same time wherever the texts differ.
+bool remove_token(const std::string& path, const std::string& name);  // false: there is no such token
+// The token with that secret; null: there is none. Compares with every token in constant time.
 const Token* find_token(const std::vector<Token>& tokens, const std::string& secret);
 
-// ---- the site ------------------------------------------------------------------------------------------------------
+// ---- the API -------------------------------------------------------------------------------------------------------
 
-// What a person wants of a run that trains. An Error of it reaches the caller as its answer.
-struct Wish {
-  std::string kind;  // "stop", "pause", "checkpoint", "evaluate", "learning_rate", "batch_size", "scale"
-  double value = 0;  // a factor, samples, workers
+// What a caller asks of a running training.
+struct ControlRequest {
+  std::string action;  // "stop", "pause", "checkpoint", "evaluate", "learning_rate", "batch_size", "scale"
+  double value = 0;    // learning_rate: a factor; batch_size: samples; scale: workers
   std::string reason;
 };
-using Steer = std::function<void(const std::string& run_directory, const Wish& wish)>;
+// Passes a request to the run. The API answers the caller with the Error that it throws.
+using Control = std::function<void(const std::string& run_directory, const ControlRequest& request)>;
 
 struct Options {
-  store::Store* store = nullptr;             // outlives the site
-  registry::Artifacts* artifacts = nullptr;  // likewise
-  std::string runs_root = "runs";            // below it are the directories of runs that were indexed
+  store::Store* store = nullptr;             // must outlive the Api
+  registry::Artifacts* artifacts = nullptr;  // must outlive the Api
+  std::string runs_root;                     // the directory that contains the directories of indexed runs
   std::string version;                       // of the program
-  std::string tokens;                        // the file; empty: everybody may do everything
-  Steer steer = {};
-  std::optional<store::Held> lease = {};  // every write is refused once another server holds it
-  double requests_per_second = 1000;      // of one caller; 0: any number
-  size_t max_upload_bytes = 1ull << 40;   // of one artifact
-  int threads = 16;                       // that wait for the store
+  std::string tokens;                        // path of the token file; empty: every local caller is an admin
+  Control control = {};
+  std::optional<store::HeldLease> lease = {};  // the API writes only while this lease is held
+  double requests_per_second = 1000;           // limit for each caller; 0: no limit
+  size_t max_upload_bytes = 1ull << 40;        // of one artifact
+  int threads = 16;                            // number of threads that may wait for the store
   Clock* clock = &system_clock();
 };
 
-class Site {
+class Api {
  public:
-  explicit Site(Options options);
-  ~Site();
-  // For http::Server; the site must outlive it.
+  explicit Api(Options options);
+  ~Api();
+  // For http::Server. The Api must outlive the server.
   http::Handler handler();
-  http::Gate gate();
+  http::Admission admission();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// The OpenAPI 3.1 description of all routes, as docs/reference/openapi.json has it.
+// The OpenAPI 3.1 description of all routes: the content of docs/reference/openapi.json.
 std::string openapi_text();
 
 }  // namespace sinew::web

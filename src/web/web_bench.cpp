@@ -1,7 +1,8 @@
-// What a person waits for when the store is full: the list of runs, an overlay of a hundred, MLflow's search; and how
-// many points a second come in over HTTP. Beside each the same question put to the store, without HTTP and JSON.
+// How long a user waits for a store with many runs: the list of runs, an overlay of a hundred runs, and MLflow's
+// search; and how many points per second the server accepts over HTTP. Some rows measure the same query on the store
+// alone, without HTTP and JSON.
 //
-// SINEW_BENCH_RUNS: runs (2,000), of 50 metrics and 500 points each; they are loaded once, which is a row, too.
+// SINEW_BENCH_RUNS: number of runs (default: 2,000), each with 50 metrics of 500 points. Loading them is a row too.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -41,9 +42,9 @@ store::Batch run_batch(int64_t run) {
   return batch;
 }
 
-// A server over a store, in the temporary directory; filled by the first row that asks for it.
-struct Full {
-  Full() {
+// A server over a store with many runs, in the temporary directory. The first row that needs it fills it.
+struct FullServer {
+  FullServer() {
     const std::string token = add_token(folder + "/tokens.json", "bench", Role::kAdmin);
     authorization = "Bearer " + token;
     Options options;
@@ -51,16 +52,16 @@ struct Full {
     options.artifacts = &artifacts;
     options.tokens = folder + "/tokens.json";
     options.requests_per_second = 0;
-    site = std::make_unique<Site>(options);
+    api = std::make_unique<Api>(options);
     http::ServerOptions http;
     http.threads = 2;
     http.max_body_bytes = 16 << 20;
-    server = std::make_unique<http::Server>(http, site->handler(), site->gate());
+    server = std::make_unique<http::Server>(http, api->handler(), api->admission());
     const double began = system_clock().monotonic_seconds();
     for (int64_t run = 0; run < runs(); ++run) (void)store.write(run_batch(run));
     load_seconds = system_clock().monotonic_seconds() - began;
   }
-  ~Full() {
+  ~FullServer() {
     server.reset();
     std::filesystem::remove_all(folder);
   }
@@ -72,13 +73,13 @@ struct Full {
   const std::string folder = new_folder();
   store::Store store{folder + "/store.db"};
   registry::Artifacts artifacts{folder + "/artifacts"};
-  std::unique_ptr<Site> site;
+  std::unique_ptr<Api> api;
   std::unique_ptr<http::Server> server;
   std::string authorization;
   double load_seconds = 0;
 };
-Full& full() {
-  static Full one;
+FullServer& full() {
+  static FullServer one;
   return one;
 }
 
@@ -89,10 +90,10 @@ void bulk_load(benchmark::State& state) {
 }
 BENCHMARK(bulk_load)->Iterations(1)->Unit(benchmark::kSecond);
 
-// Keeps its connection, as a page does.
-class Asker {
+// A client that keeps its connection, as a browser does.
+class BenchClient {
  public:
-  Asker() : client_(full().server->url(), {256 << 20, "", ""}) {}
+  BenchClient() : client_(full().server->url(), {256 << 20, "", ""}) {}
   http::Response ask(const std::string& method, const std::string& target, const std::string& body = "") {
     http::Request request;
     request.method = method;
@@ -109,9 +110,9 @@ class Asker {
 };
 
 void ask(benchmark::State& state, const std::string& method, const std::string& target, const std::string& body = "") {
-  Asker asker;
+  BenchClient client;
   size_t bytes = 0;
-  for (auto _ : state) bytes = asker.ask(method, target, body).body.size();
+  for (auto _ : state) bytes = client.ask(method, target, body).body.size();
   state.counters["bytes"] = static_cast<double>(bytes);
 }
 std::string hundred_runs() {
@@ -147,7 +148,7 @@ void store_overlay_of_100(benchmark::State& state) {
     series.push_back({"run" + std::to_string(run * std::max<int64_t>(1, runs() / 100)), metric_name(3)});
   }
   store::Window window;
-  window.most = 500;
+  window.max_points = 500;
   for (auto _ : state) benchmark::DoNotOptimize(full().store.history(series, window));
 }
 BENCHMARK(list_all)->Unit(benchmark::kMillisecond)->UseRealTime();
@@ -158,24 +159,24 @@ BENCHMARK(store_overlay_of_100)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(mlflow_search_of_100)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(metrics_page)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// Points over HTTP: a thousand a request, and one a request on as many connections as there are threads.
+// Points over HTTP: a thousand points per request, and one point per request on one connection per thread.
 void bulk_points(benchmark::State& state) {
-  Asker asker;
+  BenchClient client;
   int64_t step = 0;
   for (auto _ : state) {
     nlohmann::json list = nlohmann::json::array();
     for (int i = 0; i < 1000; ++i) list.push_back({++step, 1, 0.5});
-    asker.ask("POST", "/api/v1/runs/run0/points", nlohmann::json{{"series", {{"bulk", list}}}}.dump());
+    client.ask("POST", "/api/v1/runs/run0/points", nlohmann::json{{"series", {{"bulk", list}}}}.dump());
   }
   state.counters["points_per_second"] = benchmark::Counter(static_cast<double>(step), benchmark::Counter::kIsRate);
 }
 BENCHMARK(bulk_points)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void single_points(benchmark::State& state) {
-  Asker asker;
+  BenchClient client;
   int64_t step = 0;
   for (auto _ : state) {
-    asker.ask(
+    client.ask(
         "POST", "/api/2.0/mlflow/runs/log-metric",
         R"({"run_id": "run1", "key": "single", "value": 1, "timestamp": 1, "step": )" + std::to_string(++step) + "}");
   }

@@ -35,7 +35,7 @@ class Tls(unittest.TestCase):
             connection.request("POST", "/v2/scale", '{"workers":9}', {"Authorization": "Bearer " + run.file()["secret"]})
             answer = connection.getresponse()
             self.assertEqual(answer.status, 400)
-            self.assertIn(b"this server speaks TLS", answer.read())
+            self.assertIn(b"HTTP_TLS_REQUIRED", answer.read())
             connection.close()
             self.assertEqual(run.status()["wanted"], 1)
 

@@ -1,5 +1,5 @@
-// The small parts, each by itself: allowances, threads, names of this machine, patterns of paths, tokens, Prometheus'
-// text, paths of files.
+// The components of web/ by themselves: rate limits, threads, local names, the router, tokens, Prometheus' text format,
+// and the paths of files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,33 +14,42 @@
 #include <vector>
 
 #include "base/disk.h"
-#include "web/allowance.h"
 #include "web/artifacts.h"
 #include "web/auth.h"
 #include "web/pool.h"
 #include "web/prometheus.h"
+#include "web/rate_limiter.h"
 #include "web/router.h"
 #include "web/testing.h"
 
 namespace sinew::web {
 namespace {
 
-TEST(Allowance, ASteadyRateAndAShortBurst) {
-  Allowance allowance(10);
-  int taken = 0;
-  while (allowance.take("a", 100) == 0) ++taken;
-  EXPECT_EQ(taken, 20);
-  EXPECT_NEAR(allowance.take("a", 100), 0.1, 1e-9);
-  EXPECT_EQ(allowance.take("b", 100), 0);  // nobody else's
-  for (double now = 101; now < 111; now += 0.001) taken += allowance.take("a", now) == 0 ? 1 : 0;
-  EXPECT_NEAR(taken, 20 + 10 + 100, 2);
-  EXPECT_GT(allowance.take("a", 50), 0);  // a clock that goes back gives nothing
-  EXPECT_EQ(Allowance(0).take("a", 0), 0);
+std::string code_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return std::string(error.code.text());
+  }
+  return "";
 }
 
-TEST(Allowance, CallersThatAreInventedDoNotFillTheMemory) {
-  Allowance allowance(1);
-  for (int i = 0; i < 100'000; ++i) EXPECT_EQ(allowance.take(std::to_string(i), i * 1e-6), 0);
+TEST(RateLimiter, ASteadyRateAndAShortBurst) {
+  RateLimiter limiter(10);
+  int taken = 0;
+  while (limiter.take("a", 100) == 0) ++taken;
+  EXPECT_EQ(taken, 20);
+  EXPECT_NEAR(limiter.take("a", 100), 0.1, 1e-9);
+  EXPECT_EQ(limiter.take("b", 100), 0);  // another caller has its own limit
+  for (double now = 101; now < 111; now += 0.001) taken += limiter.take("a", now) == 0 ? 1 : 0;
+  EXPECT_NEAR(taken, 20 + 10 + 100, 2);
+  EXPECT_GT(limiter.take("a", 50), 0);  // a clock that goes back adds nothing
+  EXPECT_EQ(RateLimiter(0).take("a", 0), 0);
+}
+
+TEST(RateLimiter, CallersThatAreInventedDoNotFillTheMemory) {
+  RateLimiter limiter(1);
+  for (int i = 0; i < 100'000; ++i) EXPECT_EQ(limiter.take(std::to_string(i), i * 1e-6), 0);
 }
 
 TEST(Pool, WhatWaitsAtTheEndIsDroppedAndNotDone) {
@@ -79,23 +88,23 @@ TEST(Auth, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
     if (!host.empty()) request.headers["host"] = host;
     if (!origin.empty()) request.headers["origin"] = origin;
     try {
-      return auth.visitor(request).role;
+      return auth.caller(request).role;
     } catch (const Refused& refused) {
-      EXPECT_EQ(refused.status, 403);
-      return Role::kNobody;
+      EXPECT_EQ(refused.kind.status, 403);
+      return Role::kNone;
     }
   };
   for (const char* own :
        {"localhost", "localhost:4711", "127.0.0.1", "127.0.0.1:80", "127.1.2.3", "[::1]", "[::1]:1"}) {
     EXPECT_EQ(role(own), Role::kAdmin) << own;
     EXPECT_EQ(role(own, std::string("http://") + own), Role::kAdmin) << own;
-    EXPECT_EQ(role(own, "http://evil.example"), Role::kNobody) << own;
+    EXPECT_EQ(role(own, "http://evil.example"), Role::kNone) << own;
   }
   for (const char* other :
        {"", ":4711", "127.0.0.1.evil.example", "127.0.0.1.evil.example:4711", "127.evil.example", "127.", "127.0.0.1 x",
         "128.0.0.1", "0x7f.0.0.1", "localhost.evil.example", "[::1", "[::2]", "[::1].evil.example", "evil.example"}) {
-    EXPECT_EQ(role(other), Role::kNobody) << other;
-    EXPECT_EQ(role(other, std::string("http://") + other), Role::kNobody) << other;
+    EXPECT_EQ(role(other), Role::kNone) << other;
+    EXPECT_EQ(role(other, std::string("http://") + other), Role::kNone) << other;
   }
 }
 
@@ -112,9 +121,9 @@ TEST(Auth, APageOfAnotherSiteDoesNotActWithATokenThatItsBrowserKnows) {
     request.headers["host"] = "server.example:4711";
     request.headers["authorization"] = "Bearer " + secret;
     try {
-      return auth.visitor(request).role == Role::kAdmin ? 200 : 401;
+      return auth.caller(request).role == Role::kAdmin ? 200 : 401;
     } catch (const Refused& refused) {
-      return refused.status;
+      return refused.kind.status;
     }
   };
   for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
@@ -137,9 +146,9 @@ TEST(Router, FindsEveryRouteByItsOwnPattern) {
   for (const Route& route : routes()) {
     std::string path = route.path;
     for (size_t at; (at = path.find('{')) != std::string::npos;) path.replace(at, path.find('}') - at + 1, "some");
-    const Place place = router.find(route.method, path);
-    ASSERT_NE(place.route, nullptr) << path;
-    EXPECT_EQ(place.route, &route) << path << " is served by " << place.route->path;
+    const RouteMatch match = router.find(route.method, path);
+    ASSERT_NE(match.route, nullptr) << path;
+    EXPECT_EQ(match.route, &route) << path << " is served by " << match.route->path;
     EXPECT_TRUE(seen.insert(std::string(route.method) + route.path).second) << "twice: " << route.path;
     EXPECT_GT(std::string_view(route.help).size(), 4u) << route.path;
   }
@@ -147,16 +156,16 @@ TEST(Router, FindsEveryRouteByItsOwnPattern) {
 
 TEST(Router, PlacesMethodsAndOtherPrefixes) {
   const Router router(routes());
-  Place place = router.find("GET", "/api/v1/runs/r 1/metrics/a/b//c");
-  ASSERT_NE(place.route, nullptr);
-  EXPECT_EQ(place.path.at("run"), "r 1");
-  EXPECT_EQ(place.path.at("key"), "a/b//c");
+  RouteMatch match = router.find("GET", "/api/v1/runs/r 1/metrics/a/b//c");
+  ASSERT_NE(match.route, nullptr);
+  EXPECT_EQ(match.path.at("run"), "r 1");
+  EXPECT_EQ(match.path.at("key"), "a/b//c");
   EXPECT_EQ(router.find("HEAD", "/health").route, router.find("GET", "/health").route);
   EXPECT_EQ(router.find("GET", "/ajax-api/2.0/mlflow/runs/get").route,
             router.find("GET", "/api/2.0/mlflow/runs/get").route);
-  place = router.find("PATCH", "/api/v1/runs/x");
-  EXPECT_EQ(place.route, nullptr);
-  EXPECT_EQ(place.other_methods, "GET");
+  match = router.find("PATCH", "/api/v1/runs/x");
+  EXPECT_EQ(match.route, nullptr);
+  EXPECT_EQ(match.other_methods, "GET");
   for (const char* nothing : {"/", "", "/api/v1/runs/", "/api/v1/runs/x/", "/api/v1//runs", "/health/", "*"}) {
     EXPECT_EQ(router.find("GET", nothing).route, nullptr) << nothing;
   }
@@ -180,17 +189,17 @@ TEST(Tokens, AreKeptAsHashesThatOnlyTheirSecretOpens) {
   for (const std::string& wrong : {std::string(), std::string("x"), reader + "0", reader.substr(1), tokens[0].hash}) {
     EXPECT_EQ(find_token(tokens, wrong), nullptr);
   }
-  const std::string fresh = add_token(path, "reader", Role::kSubmit);  // in the old one's place
+  const std::string fresh = add_token(path, "reader", Role::kSubmit);  // replaces the old token
   EXPECT_EQ(find_token(read_tokens(path), reader), nullptr);
   EXPECT_EQ(find_token(read_tokens(path), fresh)->role, Role::kSubmit);
   EXPECT_TRUE(remove_token(path, "reader"));
   EXPECT_FALSE(remove_token(path, "reader"));
   EXPECT_EQ(find_token(read_tokens(path), fresh), nullptr);
-  EXPECT_THROW(add_token(path, "two words", Role::kRead), Error);
+  EXPECT_EQ(code_of([&] { add_token(path, "two words", Role::kRead); }), "SERVER_BAD_TOKEN_NAME");
   for (const char* damage :
        {"", "{", "{\"tokens\": [{}]}", "{\"tokens\": 3}", "{\"tokens\": [{\"name\": \"a\", \"role\": \"god\"}]}"}) {
     std::ofstream(path) << damage;
-    EXPECT_THROW(read_tokens(path), Error) << damage;
+    EXPECT_EQ(code_of([&] { read_tokens(path); }), "SERVER_BAD_TOKEN_FILE") << damage;
   }
 }
 
@@ -223,27 +232,28 @@ TEST(Prometheus, AnyTextIsALabel) {
 }
 
 TEST(Files, NoPathLeavesItsPlace) {
-  for (const char* path : {"a", "a/b.c", "ü b/ c", "...", "a/..b"}) EXPECT_NO_THROW(judge_path(path, false)) << path;
+  for (const char* path : {"a", "a/b.c", "ü b/ c", "...", "a/..b"}) EXPECT_NO_THROW(check_path(path, false)) << path;
   for (const std::string& path : {std::string(".."), std::string("a/../b"), std::string("/a"), std::string("a/"),
                                   std::string("a//b"), std::string("./a"), std::string("a\\b"), std::string("a\nb"),
                                   std::string("a\0b", 3), std::string(401, 'x'), std::string()}) {
-    EXPECT_THROW(judge_path(path, false), Refused) << path;
-    EXPECT_THROW(spot_of("e/r/artifacts/" + path + (path.empty() ? "/" : "")), Refused) << path;
+    EXPECT_THROW(check_path(path, false), Refused) << path;
+    EXPECT_THROW(parse_artifact_ref("e/r/artifacts/" + path + (path.empty() ? "/" : "")), Refused) << path;
   }
-  EXPECT_EQ(spot_of("e/r/artifacts/x/y").path, "x/y");
-  EXPECT_EQ(spot_of("e/r/artifacts").path, "");
-  EXPECT_EQ(spot_of("e/models/m-1/artifacts/x").subject, (store::Subject{store::Kind::kModel, "m-1", 0}));
-  EXPECT_EQ(spot_of("versions/a/b/3/artifacts/x").subject, (store::Subject{store::Kind::kVersion, "a/b", 3}));
+  EXPECT_EQ(parse_artifact_ref("e/r/artifacts/x/y").path, "x/y");
+  EXPECT_EQ(parse_artifact_ref("e/r/artifacts").path, "");
+  EXPECT_EQ(parse_artifact_ref("e/models/m-1/artifacts/x").subject, (store::Subject{store::Kind::kModel, "m-1", 0}));
+  EXPECT_EQ(parse_artifact_ref("versions/a/b/3/artifacts/x").subject,
+            (store::Subject{store::Kind::kVersion, "a/b", 3}));
   for (const char* wrong :
        {"e", "e/r", "r/artifacts", "e/r/artifactsx", "versions/m/x/artifacts/a", "versions/m/0/artifacts/a"}) {
-    EXPECT_THROW(spot_of(wrong), Refused) << wrong;
+    EXPECT_THROW(parse_artifact_ref(wrong), Refused) << wrong;
   }
 }
 
 TEST(OpenApi, TheFileIsWhatTheRoutesSay) {
   const std::string path = std::string(SINEW_SOURCE_DIR) + "/docs/reference/openapi.json";
   EXPECT_TRUE(read_text(system_disk(), path) == openapi_text())
-      << "write it anew: sinew server openapi > docs/reference/openapi.json";
+      << "regenerate it: sinew server openapi > docs/reference/openapi.json";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What has to hold for any bytes given to http/'s readers; for tests and fuzzing.
+// For tests and fuzzing: properties that hold for any bytes that http/'s readers get.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace sinew::http {
 
-inline void judge_url(std::string_view text) {
+inline void check_url(std::string_view text) {
   const auto url = parse_url(text);
   if (!url) {
     SINEW_CHECK(!url.error().empty());
@@ -22,7 +22,7 @@ inline void judge_url(std::string_view text) {
   SINEW_CHECK(again && again->tls == url->tls && again->host == url->host && again->port == url->port, text);
 }
 
-// Everything encoded, so it must come back as it is.
+// Encodes every byte.
 inline std::string percent_encode(std::string_view text) {
   std::string encoded;
   for (const char c : text) {
@@ -32,7 +32,7 @@ inline std::string percent_encode(std::string_view text) {
   return encoded;
 }
 
-inline void judge_target(std::string_view text) {
+inline void check_target(std::string_view text) {
   SINEW_CHECK(percent_decode(percent_encode(text), true) == text, text);
   const auto target = parse_target(text);
   if (!target) {
@@ -52,40 +52,41 @@ inline void judge_target(std::string_view text) {
   SINEW_CHECK(back->query == target->query && back->repeated == target->repeated, text);
 }
 
-constexpr size_t kJudgedHeaderBytes = 2000, kJudgedBodyBytes = 300;
+constexpr size_t kCheckedHeaderBytes = 2000, kCheckedBodyBytes = 300;
 
-// All requests in the bytes, given in pieces of at most `piece`, and what was left when no further one came.
-inline std::pair<std::string, Reading> requests_in(std::string_view bytes, size_t piece) {
+// Parses the bytes in pieces of at most `piece` bytes. Returns all requests as text, and the last state.
+inline std::pair<std::string, ParseState> requests_in(std::string_view bytes, size_t piece) {
   std::string found, waiting;
-  RequestReader reader(kJudgedHeaderBytes, kJudgedBodyBytes);
-  Reading reading = Reading::more;
+  RequestReader reader(kCheckedHeaderBytes, kCheckedBodyBytes);
+  ParseState state = ParseState::need_more;
   while (true) {
-    if (!waiting.empty()) reading = reader.feed(waiting);
-    if (reading == Reading::done) {
+    if (!waiting.empty()) state = reader.feed(waiting);
+    if (state == ParseState::done) {
       const bool keep_alive = reader.keep_alive();
       const Request request = reader.take();
-      SINEW_CHECK(request.body.size() <= kJudgedBodyBytes && !request.method.empty());
+      SINEW_CHECK(request.body.size() <= kCheckedBodyBytes && !request.method.empty());
       found += request.method + " " + request.target + (keep_alive ? " keep " : " close ");
       for (const auto& [name, value] : request.headers) found += name + "=" + value + ";";
       found += request.body + "\n";
-      reader = RequestReader(kJudgedHeaderBytes, kJudgedBodyBytes);
-      reading = Reading::more;
+      reader = RequestReader(kCheckedHeaderBytes, kCheckedBodyBytes);
+      state = ParseState::need_more;
       if (!waiting.empty()) continue;
     }
-    if (reading == Reading::refused) {
+    if (state == ParseState::refused) {
       const int status = reader.refusal().status;
       SINEW_CHECK(status == 400 || status == 413 || status == 431, status);
-      return {found, reading};
+      return {found, state};
     }
     reader.wants_continue();
-    if (bytes.empty()) return {found, reading};
+    if (bytes.empty()) return {found, state};
     waiting += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
   }
 }
 
-// In what pieces the bytes come must not matter. (When a wrong request is noticed may: that can be before its end.)
-inline void judge_requests(std::string_view bytes) {
+// The size of the pieces must not change which requests are found. It may change when the reader refuses a request,
+// because it can do so before the request's end.
+inline void check_requests(std::string_view bytes) {
   const auto whole = requests_in(bytes, bytes.size() + 1);
   for (const size_t piece : {1, 2, 7, 100}) {
     const auto pieces = requests_in(bytes, piece);
@@ -93,20 +94,20 @@ inline void judge_requests(std::string_view bytes) {
   }
 }
 
-inline void judge_response(std::string_view bytes, bool to_head) {
+inline void check_response(std::string_view bytes, bool to_head) {
   constexpr size_t kMost = 1000;
   for (const size_t piece : {bytes.size() + 1, size_t{1}, size_t{5}}) {
     ResponseReader reader(kMost, to_head);
     std::string waiting;
-    Reading reading = Reading::more;
-    for (size_t at = 0; at < bytes.size() && reading == Reading::more; at += piece) {
+    ParseState state = ParseState::need_more;
+    for (size_t at = 0; at < bytes.size() && state == ParseState::need_more; at += piece) {
       waiting += bytes.substr(at, piece);
-      reading = reader.feed(waiting);
+      state = reader.feed(waiting);
     }
-    if (reading == Reading::more) reading = reader.end();
-    SINEW_CHECK(reading != Reading::more || bytes.empty(), bytes);
-    if (reading == Reading::done) SINEW_CHECK(reader.take().body.size() <= kMost);
-    if (reading == Reading::refused) SINEW_CHECK(!reader.refusal().what.empty());
+    if (state == ParseState::need_more) state = reader.end();
+    SINEW_CHECK(state != ParseState::need_more || bytes.empty(), bytes);
+    if (state == ParseState::done) SINEW_CHECK(reader.take().body.size() <= kMost);
+    if (state == ParseState::refused) SINEW_CHECK(!reader.refusal().what.empty());
   }
 }
 

@@ -1,4 +1,4 @@
-// What has to hold for any bytes given as a filter, an order or a body; for tests and fuzzing.
+// For tests and fuzzing: properties that hold for any bytes given as a filter, an order or a body.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace sinew::web {
 
-inline const Grammar& judged_grammar() {
+inline const Grammar& test_grammar() {
   static const Grammar grammar{true, true, true, {"name"}, {"start_time"}, {{"begun", "start_time"}}};
   return grammar;
 }
 
-// Clauses that are what their comparators say, or a refusal in words; never anything else, nor long.
-inline void judge_filter(const std::string& text) {
+// The parser returns clauses whose operands fit their comparators, or refuses the text with a message.
+inline void check_filter(const std::string& text) {
   try {
-    const auto clauses = parse_filter(text, judged_grammar());
+    const auto clauses = parse_filter(text, test_grammar());
     SINEW_CHECK(clauses.size() <= 200);
     for (const Clause& clause : clauses) {
       SINEW_CHECK(!clause.comparator.empty());
@@ -30,17 +30,17 @@ inline void judge_filter(const std::string& text) {
       return std::vector<Fact>{number ? Fact(1.0) : Fact(text)};
     });
   } catch (const Refused& refused) {
-    SINEW_CHECK(refused.status == 400 && refused.what()[0] != '\0');
+    SINEW_CHECK(refused.kind.status == 400 && refused.what()[0] != '\0');
   }
   try {
-    parse_order(text, judged_grammar());
+    parse_order(text, test_grammar());
   } catch (const Refused& refused) {
-    SINEW_CHECK(refused.status == 400);
+    SINEW_CHECK(refused.kind.status == 400);
   }
 }
 
-// A body whose values are taken as every type there is.
-inline void judge_body(const std::string& text) {
+// Reads each value of a body as every type.
+inline void check_body(const std::string& text) {
   http::Request request;
   request.method = "POST";
   request.body = text;
@@ -48,11 +48,11 @@ inline void judge_body(const std::string& text) {
     try {
       take();
     } catch (const Refused& refusal) {
-      SINEW_CHECK(refusal.status == 400 && refusal.what()[0] != '\0');
+      SINEW_CHECK(refusal.kind.status == 400 && refusal.what()[0] != '\0');
     }
   };
   refused([&] {
-    const Args args(Call{request, {}, Role::kNobody, ""});
+    const Args args(Call{request, {}, Role::kNone, ""});
     for (const auto& [name, value] : args.json().items()) {
       const char* key = name.c_str();
       refused([&] { args.text(key); });

@@ -1,0 +1,27 @@
+// Inside web/: limits the rate of requests of each caller with a token bucket (J. Turner, "New directions in
+// communications", IEEE Communications Magazine, 1986). One thread at a time.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace sinew::web {
+
+class RateLimiter {
+ public:
+  // Allows `per_second` requests a second, and bursts of twice as many. 0: no limit.
+  explicit RateLimiter(double per_second) : per_second_(per_second) {}
+  // Counts a request. Returns 0 if it is allowed, otherwise the number of seconds to wait. `now` is in seconds.
+  double take(const std::string& caller, double now);
+
+ private:
+  struct Bucket {
+    double tokens = 0, updated = 0;
+  };
+  void remove_full_buckets(double now);
+
+  const double per_second_;
+  std::map<std::string, Bucket> buckets_;
+};
+
+}  // namespace sinew::web
