@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/signals.h"
-#include "cli/server_run.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
+#include "server/server.h"
 
 namespace sinew::cli {
 namespace {
@@ -67,8 +67,11 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
   run.directory = options.run_directory;
   run.server = options.server.empty() ? value_of("SINEW_SERVER") : options.server;
   if (!run.server.empty()) {
-    run.run_id = [server = run.server, directory = run.directory](const std::string& resolved_yaml) {
-      return run_id_at(server, directory, resolved_yaml, system_clock());
+    run.run_id = [url = run.server, directory = run.directory](const std::string& resolved_yaml) {
+      // The settings of MLflow's client, which the command will use with this id.
+      const server::ClientOptions client{value_of("MLFLOW_TRACKING_TOKEN"),
+                                         value_of("MLFLOW_TRACKING_SERVER_CERT_PATH")};
+      return server::run_id_at(url, client, directory, resolved_yaml, system_clock());
     };
   }
   run.format = options.json ? report::LogFormat::json : report::LogFormat::human;

@@ -158,7 +158,7 @@ class Postgres final : public Database {
     if (access_ == Access::kWrite) create_session_row(*link);
     link_ = std::move(link);
   }
-  // Creates this session's row, which holds its mark. The row outlives a reconnection.
+  // Creates the row that holds the mark of this store. The row outlives a reconnection.
   void create_session_row(PostgresLink& link) {
     link.send(kBegin, {});
     link.send("SELECT pg_advisory_xact_lock(?1)", {lock_});

@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "cluster": ["base", "spec", "http", "rundir"],
     "group": ["base", "checkpoint", "link", "cluster"],
     "web": ["base", "http", "store", "registry"],
+    "server": ["base", "http", "store", "registry", "cluster", "web"],
     "program": ["base"],
     "data": ["base", "spec"],
     "tune": ["base", "spec"],
@@ -29,10 +30,10 @@ MAY_INCLUDE = {
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
     "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
-    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web"],
+    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server"],
     "worker": ["base", "spec", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "tune", "jobs", "study", "web", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "tune", "jobs", "study", "web", "server", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

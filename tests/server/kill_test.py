@@ -184,7 +184,7 @@ class Places(unittest.TestCase):
                 second = Server(SINEW, pathlib.Path(folder) / "runs")
                 with self.assertRaises(AssertionError) as caught:
                     second.start()
-                self.assertIn("another server has this store", str(caught.exception))
+                self.assertIn("SERVER_ALREADY_RUNNING", str(caught.exception))
                 self.assertIn(str(first.process.pid), str(caught.exception))
                 self.assertEqual(first.call("GET", "/api/v1/ready")[0], 200)
                 self.assertRegex(first.call("GET", "/version")[1].decode(), r"^\d+\.\d+\.\d+$")

@@ -1,5 +1,5 @@
-// Who may take a store over from a server that is gone, and from which it is never taken.
-#include "cli/server_lease.h"
+// Which servers may be replaced at once, and which may not.
+#include "server/lease.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace sinew::cli {
+namespace sinew::server {
 namespace {
 
 using Json = nlohmann::json;
@@ -19,7 +19,7 @@ class Leases : public testing::Test {
  protected:
   Leases() : folder_("/tmp/sinew-lease-XXXXXX"), store_(std::string(::mkdtemp(folder_.data())) + "/store.db") {}
   ~Leases() override { std::filesystem::remove_all(folder_); }
-  // Of a server that was killed: what it said of itself, with something changed.
+  // Leaves the lease of a server that was killed, with some facts about the server changed.
   void leave_behind(const Json& changes) {
     Json holder = mine_;
     holder.update(changes);
@@ -27,15 +27,15 @@ class Leases : public testing::Test {
   }
   bool can_be_taken() {
     try {
-      const ServerLease lease(store_, "new", [](const std::string&) {});
+      const ServerLease lease(store_, "new");
       return true;
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("another server has this store"), std::string::npos);
+      EXPECT_EQ(error.code, ErrorCode("SERVER_ALREADY_RUNNING"));
       return false;
     }
   }
   void SetUp() override {
-    const ServerLease lease(store_, "old", [](const std::string&) {});
+    const ServerLease lease(store_, "old");
     mine_ = Json::parse(store_.lease("server").holder);
   }
 
@@ -45,7 +45,7 @@ class Leases : public testing::Test {
 };
 
 TEST_F(Leases, AProcessThatIsGoneIsNotWaitedFor) {
-  leave_behind({{"began", "1"}});  // its number is another process's now
+  leave_behind({{"began", "1"}});  // another process has its id now
   EXPECT_TRUE(can_be_taken());
 }
 
@@ -63,4 +63,4 @@ TEST_F(Leases, ANumberOfAnotherMachineOrContainerSaysNothing) {
 }
 
 }  // namespace
-}  // namespace sinew::cli
+}  // namespace sinew::server

@@ -1,0 +1,36 @@
+// Inside server/: the lease that makes a server the only one of its store. The server holds it from start to end and
+// names it in every write, so that a server that was believed dead cannot write beside its successor.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "store/store.h"
+
+namespace sinew::server {
+
+class ServerLease {
+ public:
+  // Throws Error (SERVER_ALREADY_RUNNING) with the holder's address when another server holds the lease. Takes the
+  // lease at once from a process of this machine that no longer exists, without waiting until it expires.
+  ServerLease(store::Store& store, const std::string& address);
+  ~ServerLease();  // releases the lease
+  store::HeldLease held() const { return {kName, fence_}; }
+  std::string lost() const;  // why another server holds the lease now; empty: this one does
+
+ private:
+  static constexpr const char* kName = "server";
+  void renew();
+
+  store::Store& store_;
+  int64_t fence_ = 0;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string lost_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace sinew::server

@@ -1,0 +1,63 @@
+#include <filesystem>
+#include <vector>
+
+#include "http/http.h"
+#include "registry/registry.h"
+#include "server/server.h"
+
+namespace sinew::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kTimeoutSeconds = 5;  // a server indexes its directories every second
+constexpr double kPauseSeconds = 0.2;
+constexpr size_t kMaxDepth = 8;  // of a run directory inside the server's root
+
+// The ids that the run may have. A run's id is made of its path relative to the server's root, which is one of the
+// directories above it.
+std::vector<std::string> possible_ids(const std::string& run_directory, const std::string& resolved_yaml) {
+  std::vector<std::string> ids;
+  const fs::path directory = fs::absolute(run_directory).lexically_normal();
+  const std::string job = run_directory + "/job.yaml";
+  const std::string job_yaml = system_disk().exists(job) ? read_text(system_disk(), job) : "";
+  fs::path relative;
+  for (fs::path at = directory; at.has_relative_path() && ids.size() < kMaxDepth; at = at.parent_path()) {
+    if (!at.has_filename()) continue;  // "runs/x/"
+    relative = relative.empty() ? at.filename() : at.filename() / relative;
+    ids.push_back(registry::run_id_of(relative.string(), job_yaml, resolved_yaml));
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> run_id_at(const std::string& url, const ClientOptions& options,
+                                                  const std::string& run_directory, const std::string& resolved_yaml,
+                                                  Clock& clock) {
+  const std::vector<std::string> ids = possible_ids(run_directory, resolved_yaml);
+  http::ClientOptions http;
+  http.certificate_authority = options.certificate_authority;
+  http::Client client(url, http);
+  http::Request request;
+  if (!options.token.empty()) request.headers["authorization"] = "Bearer " + options.token;
+  const double end = clock.monotonic_seconds() + kTimeoutSeconds;
+  while (true) {
+    for (const std::string& id : ids) {
+      const double left = end - clock.monotonic_seconds();
+      if (left <= 0) break;
+      request.target = "/api/v1/runs/" + id;
+      const auto answer = client.send(request, left);
+      if (!answer) return std::unexpected(answer.error().what);
+      if (answer->status == 200) return id;
+      if (answer->status == 401 || answer->status == 403)
+        return std::unexpected(url + " refuses the token (MLFLOW_TRACKING_TOKEN)");
+      if (answer->status != 404) return std::unexpected(url + " answers with status " + std::to_string(answer->status));
+    }
+    if (clock.monotonic_seconds() + kPauseSeconds > end)
+      return std::unexpected(url + " does not know the run; it must be inside that server's --root");
+    clock.sleep_seconds(kPauseSeconds);
+  }
+}
+
+}  // namespace sinew::server
