@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kFewest = 10;      // trials with a finite loss
 constexpr size_t kMostRows = 1000;  // only the newest trials count
 constexpr double kFarOut = 3;  // losses further from the median than this many times the best's distance are clipped
-constexpr size_t kMostPairs = 10;  // of the result; only the most important parameters form pairs
+constexpr size_t kMostPairs = 10;  // pairs in the result; only the most important parameters form pairs
 constexpr size_t kPaired = 8;
 
 // The range of one parameter, cut into pieces so that each box of a tree contains a piece wholly or not at all.

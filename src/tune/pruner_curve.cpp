@@ -72,8 +72,8 @@ class CurvePruner : public Pruner {
     for (const Trial& trial : study.trials()) {
       const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
       first += std::min(steps, forecasts_.first_wait(trial));
-      const bool goes_on = trial.state == TrialState::running && trial.estimate;  // it has been paused before
-      later += std::max(0.0, (goes_on ? options_.max_resource : steps) - forecasts_.first_wait(trial));
+      const bool resumed = trial.state == TrialState::running && trial.estimate;  // it has been paused before
+      later += std::max(0.0, (resumed ? options_.max_resource : steps) - forecasts_.first_wait(trial));
     }
     const bool all_started = no_new || (study.options().budget > 0 && study.next_id() >= study.options().budget);
     const bool spent =
