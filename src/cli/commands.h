@@ -29,7 +29,6 @@ std::optional<spec::Job> load_training(const std::string& path, const std::vecto
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
                                        const std::vector<std::string>& overrides);
 
-bool print_help_if_asked(const Arguments& arguments, const char* help);
 // Comment lines that record the overrides at the end of a run's job.yaml.
 std::string override_comments(const std::vector<std::string>& overrides);
 

@@ -56,16 +56,6 @@ std::optional<spec::Job> load_training(const std::string& path, const std::vecto
   return job;
 }
 
-bool print_help_if_asked(const Arguments& arguments, const char* help) {
-  for (const std::string& argument : arguments) {
-    if (argument == "--help" || argument == "-h") {
-      std::fputs(help, stdout);
-      return true;
-    }
-  }
-  return false;
-}
-
 std::string override_comments(const std::vector<std::string>& overrides) {
   std::string text;
   for (const std::string& override_text : overrides) text += "# override: " + override_text + "\n";

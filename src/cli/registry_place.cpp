@@ -8,13 +8,6 @@
 
 namespace sinew::cli {
 
-bool RegistryPlace::take(const std::string& word, const std::string& value) {
-  if (word == "--root") root = value;
-  if (word == "--store") store = value;
-  if (word == "--artifacts") artifacts = value;
-  return word == "--root" || word == "--store" || word == "--artifacts";
-}
-
 void RegistryPlace::add_to(Options& options) {
   options.text("--root", "DIR", root, "directory of the runs")
       .text("--store", "WHERE", store, "the store: a file, or postgresql://...; by default ROOT/.sinew/store.db")

@@ -12,7 +12,6 @@ namespace sinew::cli {
 struct RegistryPlace {
   std::string root = "runs", store, artifacts;  // store, artifacts empty: below the root
 
-  bool take(const std::string& word, const std::string& value);
   void add_to(Options& options);  // --root, --store, --artifacts
   std::string store_place() const { return store.empty() ? registry::default_store(root) : store; }
   std::string artifacts_place() const { return artifacts.empty() ? registry::default_artifacts(root) : artifacts; }
