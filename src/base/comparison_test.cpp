@@ -55,18 +55,18 @@ TEST(Comparison, WhatIsNoneIsRefusedAtItsCharacter) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "(character 1)"},
       {"a", "compares nothing"},
-      {"1 < 2", "names nothing"},
-      {"a <", "instead of its end (character 4)"},
-      {"a < b c", "can not go on with 'c' (character 7)"},
-      {"a = b", "can not go on with '= b' (character 3)"},
-      {"(a < b", "needs ')' instead of '< b' (character 4)"},
-      {"a < (b", "needs ')' instead of its end (character 7)"},
-      {"a < b)", "can not go on with ')' (character 6)"},
-      {"a << b", "needs a number or a name instead of '< b' (character 4)"},
-      {"a < 1e999", "no number"},
-      {"a < .", "no number"},
-      {"a < \"b", "a name that does not end"},
-      {"a < \"\"", "a name that does not end"},
+      {"1 < 2", "contains no name"},
+      {"a <", "instead of the end of the text (character 4)"},
+      {"a < b c", "cannot continue with 'c' (character 7)"},
+      {"a = b", "cannot continue with '= b' (character 3)"},
+      {"(a < b", "needs ')' here instead of '< b' (character 4)"},
+      {"a < (b", "needs ')' here instead of the end of the text (character 7)"},
+      {"a < b)", "cannot continue with ')' (character 6)"},
+      {"a << b", "needs a number or a name here instead of '< b' (character 4)"},
+      {"a < 1e999", "a number that cannot be read"},
+      {"a < .", "a number that cannot be read"},
+      {"a < \"b", "a quoted name that does not end"},
+      {"a < \"\"", "a quoted name that does not end"},
       {"a + * b < 1", "instead of '* b < 1' (character 5)"},
       {"a < \x01", "(character 5)"},
       {std::string(60, '(') + "a" + std::string(60, ')') + " < 1", "too many brackets"},
@@ -78,6 +78,7 @@ TEST(Comparison, WhatIsNoneIsRefusedAtItsCharacter) {
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+      EXPECT_EQ(error.code, ErrorCode("COMPARISON_BAD_SYNTAX"));
       EXPECT_FALSE(error.hint.empty());
     }
   }

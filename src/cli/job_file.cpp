@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/process.h"
 #include "cli/commands.h"
-#include "supervise/supervise.h"
 
 namespace sinew::cli {
 namespace {
@@ -39,7 +39,7 @@ std::optional<spec::Job> load_job(const std::string& path, const std::vector<std
 
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
                                        const std::vector<std::string>& overrides) {
-  spec::Reading reading = spec::read_job(text, name, overrides, supervise::process_environment());
+  spec::Reading reading = spec::read_job(text, name, overrides, own_environment());
   if (reading.problems.empty()) return std::move(reading.job);
   for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
   const size_t count = reading.problems.size();

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/process.h"
 #include "base/signals.h"
 #include "cli/options.h"
 #include "cli/programs.h"
@@ -80,7 +81,7 @@ int run_join(const Arguments& arguments) {
     options.refuse("with a run's directory, join needs nothing else");
   if (given.by_url() && !load_training(given.more[0], {given.more.begin() + 2, given.more.end()}, "sinew join"))
     return kUsage;
-  const auto launched = supervise::launch_of(supervise::process_environment());
+  const auto launched = supervise::launch_of(own_environment());
   const supervise::WorkerLaunch launch = launch_of(given);
   const int64_t sharers = supervise::sharers_here(launched);
   const auto make = [&](bool) {

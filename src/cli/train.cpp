@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/process.h"
 #include "base/signals.h"
 #include "cli/command_job.h"
 #include "cli/data_manifest.h"
@@ -47,7 +48,7 @@ void add_shared(Options& options, Given& given) {
 }
 
 supervise::Launch launch_from_environment() {
-  const auto launch = supervise::launch_of(supervise::process_environment());
+  const auto launch = supervise::launch_of(own_environment());
   if (!launch) {
     throw UsageError("LAUNCHER_MISSING",
                      "no launcher started this: there is no RANK, OMPI_COMM_WORLD_RANK or SLURM_STEP_ID",

@@ -1,4 +1,5 @@
 // `sinew tune`: searches the options of a job. study/ leads the search; tune/ answers the ask/tell conversation.
+#include "base/process.h"
 #include "tune/tune.h"
 
 #include <sys/ioctl.h>
@@ -56,7 +57,7 @@ void write_out(std::string_view text) {
 study::Options study_options(study::StudyScreen& screen) {
   study::Options options;
   options.program = this_program();
-  options.environment = supervise::process_environment();
+  options.environment = own_environment();
   options.output = [&screen](const std::string& line) { screen.say(line); };
   options.screen = &screen;
   options.record_data = record_data;

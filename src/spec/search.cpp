@@ -4,7 +4,6 @@
 #include <cmath>
 #include <set>
 
-#include "base/comparison.h"
 #include "spec/amounts.h"
 #include "spec/values.h"
 
@@ -268,68 +267,6 @@ std::string key_hint_for(const std::string& key) {
   return meant.empty() ? "write the dotted key of an option, such as optimizer.lr" : "did you mean '" + meant + "'?";
 }
 
-std::string values_text(const std::vector<std::string>& values) {
-  return "[" + listed(values) + "]";
-}
-
-std::string parameter_text(const SearchParameter& parameter) {
-  std::string text;
-  if (parameter.kind == Form::choice) {
-    if (parameter.only_if.empty() && !parameter.ordered) return values_text(parameter.choices);
-    text = "choices: " + values_text(parameter.choices) + (parameter.ordered ? ", ordered: true" : "");
-  } else {
-    text = "low: " + number_text(parameter.low) + ", high: " + number_text(parameter.high);
-    if (parameter.log) text += ", log: true";
-    if (parameter.step > 0) text += ", step: " + number_text(parameter.step);
-  }
-  std::string condition;
-  for (const auto& [key, values] : parameter.only_if)
-    condition += (condition.empty() ? "" : ", ") + key + ": " + values_text(values);
-  return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
-}
-
-// The value of a parameter under these overrides, or in the job itself. NaN if it is no number.
-double number_under(const Job& job, const std::vector<std::string>& overrides, const std::string& key) {
-  std::string text;
-  if (key.starts_with(kParams)) {
-    const auto found = std::ranges::find(job.command.params, key.substr(kParams.size()), &NamedValue::name);
-    if (found != job.command.params.end()) text = found->value;
-  } else {
-    text = value_text(*find_option(key), job);
-  }
-  for (const std::string& one : overrides) {
-    if (one.starts_with(key + "=")) text = one.substr(key.size() + 1);
-  }
-  return (is_number(text) ? parse_number(text) : std::nullopt).value_or(std::nan(""));
-}
-
-// Whether the constraints allow the overrides together with the job's own values of the other parameters. Skips
-// constraints that do not name the probed parameter, because the job's own values may break them.
-bool is_allowed(const Job& job, const std::vector<std::string>& overrides) {
-  const std::string& probed = overrides.back();
-  return std::ranges::all_of(job.tune.parameter_constraints, [&](const std::string& text) {
-    const Comparison constraint(text);
-    std::vector<double> values;
-    bool names_it = false;
-    for (const std::string& name : constraint.names()) {
-      names_it |= probed.starts_with(name + "=");
-      values.push_back(number_under(job, overrides, name));
-    }
-    return !names_it || constraint.holds(values);
-  });
-}
-
-// Adds the overrides under which the parameter's conditions hold.
-void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
-                     std::vector<std::string>& overrides) {
-  for (const auto& [key, values] : parameter.only_if) {
-    const std::string text = key + "=" + values.front();
-    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // its own conditions are met already
-    meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
-    overrides.push_back(text);
-  }
-}
-
 }  // namespace
 
 bool takes_range(const Option& option) {
@@ -370,39 +307,6 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
     if (parameter) search.push_back(std::move(*parameter));
   }
   return good;
-}
-
-std::string search_text(const std::vector<SearchParameter>& search) {
-  std::string text;
-  for (const SearchParameter& parameter : search)
-    text += (text.empty() ? "" : ", ") + parameter.key + ": " + parameter_text(parameter);
-  return "{" + text + "}";
-}
-
-std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides) {
-  for (const std::string& text : overrides) {
-    const std::string key = text.substr(0, text.find('='));
-    if (std::ranges::find(search, key, &SearchParameter::key) != search.end()) return key;
-  }
-  return "";
-}
-
-std::vector<SearchProbe> probes_of(const Job& job, size_t most) {
-  const std::vector<SearchParameter>& search = job.tune.search;
-  std::vector<SearchProbe> probes;
-  for (size_t i = 0; i < search.size() && probes.size() < most; ++i) {
-    const SearchParameter& parameter = search[i];
-    std::vector<std::string> values = parameter.choices;
-    if (parameter.kind != Form::choice) values = {number_text(parameter.low), number_text(parameter.high)};
-    if (values.size() > most - probes.size()) values.resize(most - probes.size());
-    for (const std::string& value : values) {
-      SearchProbe probe{i, {}};
-      meet_conditions(search, parameter, probe.overrides);
-      probe.overrides.push_back(parameter.key + "=" + value);
-      if (is_allowed(job, probe.overrides)) probes.push_back(std::move(probe));
-    }
-  }
-  return probes;
 }
 
 }  // namespace sinew::spec

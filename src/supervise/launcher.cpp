@@ -6,11 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/number_text.h"
 #include "base/error.h"
+#include "base/number_text.h"
 #include "base/proc.h"
-
-extern char** environ;
 
 namespace sinew::supervise {
 namespace {
@@ -121,16 +119,6 @@ std::optional<Launch> launch_of(const Environment& environment) {
 int64_t sharers(const Launch& launch, int64_t usable, int64_t all) {
   const bool own_cores = launch.by != Launch::By::torchrun && usable * launch.local_size <= all;
   return own_cores ? 1 : launch.local_size;
-}
-
-Environment process_environment() {
-  Environment environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const size_t equals = text.find('=');
-    if (equals != std::string_view::npos) environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return environment;
 }
 
 int64_t sharers_here(const std::optional<Launch>& launch) {

@@ -28,7 +28,6 @@ std::optional<Launch> launch_of(const Environment& environment);
 // own (`usable` of the machine's `all`); torchrun never does.
 int64_t sharers(const Launch& launch, int64_t usable, int64_t all);
 
-Environment process_environment();
 // The same for this machine's cores. SINEW_LOCAL_WORKERS overrides it. Without a launcher: SINEW_LOCAL_WORKERS, else 1.
 int64_t sharers_here(const std::optional<Launch>& launch);
 
