@@ -22,7 +22,7 @@ void BestSteps::set(std::vector<Step> steps) {
   earlier.insert(earlier.end(), previous_.begin(), previous_.end());
   previous_.clear();
   for (const Step step : earlier) {
-    if (!contains(steps, step) && !contains(previous_, step) && previous_.size() < kMostPrevious)
+    if (!contains(steps, step) && !contains(previous_, step) && previous_.size() < kMaxPrevious)
       previous_.push_back(step);
   }
   listed_ = std::move(steps);

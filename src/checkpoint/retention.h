@@ -24,7 +24,7 @@ class BestSteps {
   std::vector<Step> chosen(const IsPresent& is_present) const;
 
  private:
-  static constexpr size_t kMostPrevious = 64;
+  static constexpr size_t kMaxPrevious = 64;
 
   const int64_t keep_;
   mutable std::mutex mutex_;

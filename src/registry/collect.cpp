@@ -15,7 +15,7 @@ namespace {
 
 // Each batch reads all references again, which costs time in proportion to all blobs, so batches double in size. The
 // maximum keeps the removal of one batch shorter than the lease.
-constexpr size_t kFirstBatch = 256, kMostAtOnce = 16'384;
+constexpr size_t kFirstBatch = 256, kMaxAtOnce = 16'384;
 
 using Referenced = std::function<std::set<std::string>()>;
 
@@ -91,7 +91,7 @@ class Collection {
         candidates.push_back(std::move(entry));
     }
     if (dry_run_) return count_removable(candidates, kept);
-    for (size_t at = 0, size = kFirstBatch; at < candidates.size(); size = std::min(2 * size, kMostAtOnce)) {
+    for (size_t at = 0, size = kFirstBatch; at < candidates.size(); size = std::min(2 * size, kMaxAtOnce)) {
       const auto batch = std::span(candidates).subspan(at, std::min(size, candidates.size() - at));
       remove(batch, manifests);
       at += batch.size();

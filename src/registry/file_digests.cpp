@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr size_t kPiece = 1 << 20;
 constexpr double kFreshSeconds = 2;
-constexpr size_t kMostOthers = 500'000;  // maximum number of kept entries that this process did not use
+constexpr size_t kMaxUnusedEntries = 500'000;  // maximum number of kept entries that this process did not use
 
 int64_t nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -96,7 +96,7 @@ void FileDigests::save() {
       size_t others = 0;
       std::string text;
       for (const auto& [path, entry] : entries_) {
-        if (!entry.asked_for && ++others > kMostOthers) continue;
+        if (!entry.asked_for && ++others > kMaxUnusedEntries) continue;
         const FileStamp& facts = entry.facts;
         const json line = {path,        facts.bytes, facts.inode, facts.device, facts.modified_ns, facts.changed_ns,
                            entry.digest};

@@ -45,7 +45,7 @@ std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path
 
 // Returns the entries of the control log that change the numbers of a step, from the newest readable checkpoint.
 std::vector<std::string> read_steering(const std::string& run_directory) {
-  constexpr uint64_t kMostOfState = 64 << 20;
+  constexpr uint64_t kMaxStateBytes = 64 << 20;
   const std::string checkpoints = run_directory + "/checkpoints";
   std::set<std::string, std::greater<>> newest_first;
   if (!system_disk().exists(checkpoints)) return {};
@@ -54,7 +54,7 @@ std::vector<std::string> read_steering(const std::string& run_directory) {
   }
   for (const std::string& name : newest_first) {
     const std::string path = checkpoints + "/" + name + "/state.json";
-    if (!system_disk().exists(path) || system_disk().size(path) > kMostOfState) continue;
+    if (!system_disk().exists(path) || system_disk().size(path) > kMaxStateBytes) continue;
     const json state = json::parse(read_text(system_disk(), path), nullptr, false);
     if (!state.is_object() || !state.contains("control") || !state["control"].is_array()) continue;
     std::vector<std::string> manual_changes;
@@ -99,12 +99,11 @@ void compare_texts(const Texts& was, const Texts& is, const std::string& what, S
 void compare_data(const DataManifest& was, const DataManifest& is, std::vector<std::string>& facts) {
   if (was.digest == is.digest) return;
   if (was.digest.empty() || is.digest.empty()) return;
-  constexpr size_t kMostNamed = 3;
+  constexpr size_t kMaxNamed = 3;
   const auto changes = compare(was, is);
   std::string text;
-  for (size_t i = 0; i < std::min(changes.size(), kMostNamed); ++i)
-    text += (i == 0 ? "" : "; ") + to_string(changes[i]);
-  if (changes.size() > kMostNamed) text += "; and " + std::to_string(changes.size() - kMostNamed) + " more";
+  for (size_t i = 0; i < std::min(changes.size(), kMaxNamed); ++i) text += (i == 0 ? "" : "; ") + to_string(changes[i]);
+  if (changes.size() > kMaxNamed) text += "; and " + std::to_string(changes.size() - kMaxNamed) + " more";
   facts.push_back("the data differs: " + text);
 }
 

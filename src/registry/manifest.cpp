@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr size_t kMostListed = 20'000;  // a split with more files has only its count, size and digest in data.json
+constexpr size_t kMaxListed = 20'000;  // a split with more files has only its count, size and digest in data.json
 
 [[noreturn]] void fail_to_list(const std::string& path, const std::string& why) {
   throw Error("DATA_FILE_UNREADABLE", "cannot list " + path + ": " + why, kPathsHint);
@@ -41,7 +41,7 @@ class Listing {
     if (!S_ISDIR(facts.st_mode)) return;
     const std::pair<dev_t, ino_t> here{facts.st_dev, facts.st_ino};
     if (std::find(way_.begin(), way_.end(), here) != way_.end()) return;
-    if (way_.size() == kDeepest) fail_to_list(path, "more than " + std::to_string(kDeepest) + " nested folders");
+    if (way_.size() == kMaxDepth) fail_to_list(path, "more than " + std::to_string(kMaxDepth) + " nested folders");
     way_.push_back(here);
     std::error_code code;
     fs::directory_iterator it(path, code);
@@ -54,7 +54,7 @@ class Listing {
   }
 
  private:
-  static constexpr size_t kDeepest = 64;
+  static constexpr size_t kMaxDepth = 64;
   std::vector<std::pair<dev_t, ino_t>> way_;  // the folders from the top to the current one
 };
 
@@ -192,7 +192,7 @@ std::string to_json(const DataManifest& manifest) {
     if (!split.from_train.empty()) out["cut"] = split.from_train;
     if (!split.view.empty()) out["view"] = split.view;
     if (split.from_train.empty()) out["count"] = split.count, out["bytes"] = split.bytes;
-    if (split.from_train.empty() && split.files.size() <= kMostListed) {
+    if (split.from_train.empty() && split.files.size() <= kMaxListed) {
       json& files = out["files"] = json::array();
       for (const DataFile& file : split.files)
         files.push_back({clean_text(file.name, 4000), clean_text(file.path, 4000), file.bytes, file.digest});

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostOfKeys = 3 << 20;
+constexpr size_t kMaxKeysBytes = 3 << 20;
 
 json mark_json(const rundir::FilePosition& mark) {
   return {{"offset", mark.offset}, {"inside", mark.inside}, {"window", mark.window}};
@@ -57,7 +57,7 @@ std::string keys_to_note(const std::set<std::string>& keys) {
   size_t bytes = 0;
   for (const std::string& key : keys) {
     bytes += json(key).dump().size() + 1;
-    if (bytes > kMostOfKeys) break;
+    if (bytes > kMaxKeysBytes) break;
     list.push_back(key);
   }
   return list.dump();

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using store::Kind;
 
-constexpr int kMostAttempts = 50;  // an attempt fails only if another process made a version
+constexpr int kMaxAttempts = 50;  // an attempt fails only if another process made a version
 constexpr const char* kRecords[] = {"job.yaml", "resolved.yaml", "environment.json", "report.json", "data.json"};
 
 struct Frozen {
@@ -67,10 +67,10 @@ std::map<std::string, std::string> data_digests(const std::string& directory, co
       if (const std::string digest = text_of(facts, "digest"); !digest.empty()) digests[split] = digest;
     return digests;
   }
-  constexpr uint64_t kMostOfState = 64 << 20;
+  constexpr uint64_t kMaxStateBytes = 64 << 20;
   for (auto name = files.checkpoints.rbegin(); name != files.checkpoints.rend(); ++name) {
     const std::string path = directory + "/checkpoints/" + *name + "/state.json";
-    if (!system_disk().exists(path) || system_disk().size(path) > kMostOfState) continue;
+    if (!system_disk().exists(path) || system_disk().size(path) > kMaxStateBytes) continue;
     const std::string digest = text_of(json::parse(read_text(system_disk(), path), nullptr, false), "data_digest");
     if (!digest.empty()) digests["train"] = "xxh3:" + digest;
     break;
@@ -193,7 +193,7 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   const Frozen frozen = freeze(pin, directory, *files);
   VersionFacts facts = facts_of_run(*files, directory, frozen, options);
   const store::Query of_model{.kind = Kind::kVersion, .name = facts.model, .hidden = true, .metrics = false};
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const int64_t seen = store.newest_event({Kind::kVersion, facts.model});
     facts.version = 1;
     for (const store::Record& version : store.all(of_model)) {

@@ -18,11 +18,12 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kDeepest = 6;                  // the same depth as in `sinew runs`
-constexpr uint64_t kMostOfSmall = 64 << 20;  // data.json may list 20'000 files for each split
-constexpr size_t kMostOfParam = 6000;
-constexpr const char* kLooks[] = {"resolved.yaml",  "environment.json", "report.json", "metrics.jsonl", "log.jsonl",
-                                  "attempts.jsonl", "data.json",        "checkpoints", "model"};
+constexpr int kMaxDepth = 6;                       // the same depth as in `sinew runs`
+constexpr uint64_t kMaxSmallFileBytes = 64 << 20;  // data.json may list 20'000 files for each split
+constexpr size_t kMaxParamBytes = 6000;
+constexpr const char* kSignatureFiles[] = {"resolved.yaml", "environment.json", "report.json",
+                                           "metrics.jsonl", "log.jsonl",        "attempts.jsonl",
+                                           "data.json",     "checkpoints",      "model"};
 
 bool is_not_there(const std::error_code& code) {
   return code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
@@ -67,7 +68,7 @@ class Reader {
   std::optional<std::string> text(const char* name) {
     const std::string path = directory_ + "/" + name;
     try {
-      if (system_disk().size(path) <= kMostOfSmall) return read_text(system_disk(), path);
+      if (system_disk().size(path) <= kMaxSmallFileBytes) return read_text(system_disk(), path);
       problem(name, "too large");
     } catch (const DiskError& error) {
       if (error.system_code != ENOENT && error.system_code != ENOTDIR) problem(name, error.what());
@@ -100,7 +101,7 @@ class Reader {
 void read_options(Reader& reader, RunFiles& files, const std::string& yaml) {
   try {
     for (const auto& [key, value] : rundir::flat_options(yaml)) {
-      if (!key.empty()) files.params[clean_text(key, 500)] = clean_text(value, kMostOfParam);
+      if (!key.empty()) files.params[clean_text(key, 500)] = clean_text(value, kMaxParamBytes);
     }
   } catch (const std::exception& error) {
     reader.problem("resolved.yaml", error.what());
@@ -138,14 +139,14 @@ void read_folders(const std::string& directory, RunFiles& files) {
 
 RunDirectories run_directories(const std::string& root) {
   RunDirectories found;
-  collect(root, "", kDeepest, found);
+  collect(root, "", kMaxDepth, found);
   std::sort(found.runs.begin(), found.runs.end());
   return found;
 }
 
 std::string signature_of(const std::string& directory) {
   std::string text;
-  for (const char* name : kLooks) {
+  for (const char* name : kSignatureFiles) {
     struct stat facts {};
     if (::stat((directory + "/" + name).c_str(), &facts) != 0) facts = {};
     for (const auto number : {static_cast<int64_t>(facts.st_size), static_cast<int64_t>(facts.st_ino),

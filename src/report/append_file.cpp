@@ -9,7 +9,7 @@
 namespace sinew::report {
 namespace {
 
-constexpr size_t kMostWaiting = 8 << 20;
+constexpr size_t kMaxWaiting = 8 << 20;
 
 }  // namespace
 
@@ -18,8 +18,8 @@ AppendFile::~AppendFile() {
 }
 
 void AppendFile::append(std::string_view record) {
-  if (waiting_.size() + record.size() > kMostWaiting) flush();
-  if (waiting_.size() + record.size() > kMostWaiting) {
+  if (waiting_.size() + record.size() > kMaxWaiting) flush();
+  if (waiting_.size() + record.size() > kMaxWaiting) {
     ++dropped_;
     why_dropped_ = refused_ ? "another process writes the files of this run now" : std::strerror(code_);
     return;

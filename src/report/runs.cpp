@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostBroken = 100;
+constexpr size_t kMaxBroken = 100;
 
 // Returns the text of a small file. Returns "" if the file is missing; returns "" and adds to `problems` if it cannot
 // be read.
 std::string read_text(const std::string& directory, const char* name, std::vector<std::string>& problems) {
-  constexpr uint64_t kMost = 8 << 20;
+  constexpr uint64_t kMaxBytes = 8 << 20;
   const std::string path = rundir::file_in(directory, name);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return "";
@@ -34,7 +34,7 @@ std::string read_text(const std::string& directory, const char* name, std::vecto
   };
   try {
     if (!fs::is_regular_file(path)) return fail("not a file");
-    if (system_disk().size(path) > kMost) return fail("too large");
+    if (system_disk().size(path) > kMaxBytes) return fail("too large");
     return sinew::read_text(system_disk(), path);
   } catch (const std::exception& error) {
     return fail(error.what());
@@ -73,7 +73,7 @@ void for_each_record(const std::string& path, std::vector<std::string>* broken, 
     const auto record = line.too_long ? std::nullopt : parse_metrics_line(line.text, &why);
     if (record) return visit(*record);
     if (!line.whole || broken == nullptr) return;
-    if (broken->size() < kMostBroken) {
+    if (broken->size() < kMaxBroken) {
       broken->push_back(name + ":" + std::to_string(line.number) + ": " + why);
     } else {
       ++unnamed;

@@ -77,7 +77,7 @@ std::vector<std::string> event_files(const std::string& directory) {
 // Returns the offset at which to cut the file: before an incomplete record, and before the end of the session if that
 // is the last record.
 off_t end_without_session_end(int descriptor) {
-  constexpr uint64_t kMost = 64 << 20;  // far larger than any record that we write
+  constexpr uint64_t kMaxBytes = 64 << 20;  // far larger than any record that we write
   off_t end = 0, last = 0;
   std::string data;
   while (true) {
@@ -85,7 +85,7 @@ off_t end_without_session_end(int descriptor) {
     char header[12];
     if (::pread(descriptor, header, sizeof header, end) != static_cast<ssize_t>(sizeof header)) break;
     std::memcpy(&length, header, sizeof length);
-    if (length > kMost) break;
+    if (length > kMaxBytes) break;
     std::string body(length + 4, '\0');
     if (::pread(descriptor, body.data(), body.size(), end + 12) != static_cast<ssize_t>(body.size())) break;
     last = end;
