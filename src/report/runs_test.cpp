@@ -84,7 +84,7 @@ TEST(Runs, a_run_whose_lock_is_held_is_running) {
   const TemporaryDirectory root;
   const std::string directory = root / "mnist/20251121T040000Z-ab12";
   make_run(directory);
-  write_file(directory + "/report.json", rundir::outcome_json(example()));  // of an earlier attempt
+  write_file(directory + "/report.json", rundir::outcome_json(example()));  // written by an earlier attempt
   write_file(directory + "/.lock", "");
   EXPECT_EQ(read_run(directory)->status, "budget");
   const int lock = ::open((directory + "/.lock").c_str(), O_RDWR);
@@ -172,7 +172,7 @@ TEST(Runs, picked_by_path_end_of_id_or_last) {
   EXPECT_THROW(pick_run(root / "b/nowhere", "last"), Error);
 }
 
-// Of a thousand runs the metrics of one are read.
+// pick_run reads the metrics of the chosen run only.
 TEST(Runs, picking_one_reads_no_others_metrics) {
   const TemporaryDirectory root;
   const std::string line = "{\"step\":1,\"samples\":64,\"time\":1763697610,\"train/loss\":2.5}\n";
