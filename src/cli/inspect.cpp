@@ -28,14 +28,14 @@ void show_safetensors(const std::string& path) {
 }
 
 void show_script(const std::string& path) {
-  const program::ScriptFile file = program::read_script_file(path);
+  const program::TorchScriptFile file = program::read_torchscript_file(path);
   std::printf("%s: TorchScript, %zu files of code, %s tensors of %s bytes\n", path.c_str(), file.code_files.size(),
               grouped(file.tensors).c_str(), grouped(static_cast<int64_t>(file.tensor_bytes)).c_str());
 }
 
 void show_library(const std::string& path) {
   std::printf("%s: a shared object\n", path.c_str());
-  for (const auto& [name, value] : program::read_library_stamp(path)) line("built for", name, value);
+  for (const auto& [name, value] : program::read_library_info(path)) line("built for", name, value);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void show_inputs_and_outputs(const program::Program& program) {
     const auto bound = [](const std::optional<int64_t>& value, const char* none) {
       return value ? std::to_string(*value) : std::string(none);
     };
-    line("size", symbol, bound(range.least, "any") + " to " + bound(range.most, "any"));
+    line("size", symbol, bound(range.min, "any") + " to " + bound(range.max, "any"));
   }
 }
 
@@ -66,7 +66,7 @@ void show_weights(const program::Program& program) {
     if (input.kind == program::InputSpec::Kind::buffer) ++buffers;
     if (input.kind != program::InputSpec::Kind::parameter) continue;
     const auto& meta = program.graph.values.at(static_cast<size_t>(input.value)).meta;
-    const program::Stored& stored = program.weights.at(input.name);
+    const program::StoredTensor& stored = program.weights.at(input.name);
     if (!places.emplace(stored.member, stored.offset).second) continue;  // tied: one parameter under two names
     ++parameters;
     if (meta && !meta->requires_grad) ++frozen;

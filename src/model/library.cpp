@@ -29,7 +29,7 @@ std::map<std::string, std::string> own_stamp() {
 }
 
 void check_stamp(const std::string& path) {
-  const std::vector<std::string> reasons = why_not_open(program::read_library_stamp(path));
+  const std::vector<std::string> reasons = why_not_open(program::read_library_info(path));
   if (reasons.empty()) return;
   std::string text = path + " cannot be opened:";
   for (const std::string& reason : reasons) text += "\n  " + reason;

@@ -85,7 +85,7 @@ void save_library(const std::string& file, const std::string& to) {
 
 FileReport inspect_library(const std::string& file) {
   FileReport report;
-  report.problems = why_not_open(program::read_library_stamp(file));
+  report.problems = why_not_open(program::read_library_info(file));
   if (!report.problems.empty()) return report;
   const OpenLibrary& opened = open_library(file);
   const auto add = [&](const char* what, bool there) {

@@ -79,14 +79,14 @@ spec::Job job() {
 }
 
 TEST(Library, SaysWhatItWasBuiltFor) {
-  const auto stamp = program::read_library_stamp(example());
+  const auto stamp = program::read_library_info(example());
   EXPECT_EQ(stamp.at("interface"), std::to_string(SINEW_LIBRARY_INTERFACE));
   EXPECT_EQ(stamp.at("torch"), TORCH_VERSION);
   EXPECT_THAT(why_not_open(stamp), IsEmpty());
 }
 
 TEST(Library, EveryDifferenceIsSaidBeforeItIsOpened) {
-  auto stamp = program::read_library_stamp(example());
+  auto stamp = program::read_library_info(example());
   stamp["torch"] = "2.12.1";
   stamp["string_abi"] = "0";
   stamp["compiler"] = "another one";  // this entry may differ
@@ -124,7 +124,7 @@ TEST(Library, DamagedTablesAreRefusedOrReadAsTheyAre) {
       damaged[16 + random.below(48)] = static_cast<char>(random.bits32());
     std::ofstream(scratch.file("damaged.so"), std::ios::binary) << damaged;
     try {
-      program::read_library_stamp(scratch.file("damaged.so"));
+      program::read_library_info(scratch.file("damaged.so"));
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()), "");
     }

@@ -12,9 +12,9 @@ namespace sinew::model {
 namespace {
 
 using program::InputSpec;
-using program::Stored;
+using program::StoredTensor;
 
-torch::Tensor tensor_of(const program::Program& program, const Stored& stored) {
+torch::Tensor tensor_of(const program::Program& program, const StoredTensor& stored) {
   const Array array = program::read_tensor(program, stored);
   return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
                           torch::TensorOptions().dtype(scalar_type(stored.dtype)))
@@ -87,10 +87,10 @@ void ProgramModel::choose_copies() {
 }
 
 void ProgramModel::add_parameter(const InputSpec& spec, size_t index) {
-  const Stored& mine = stored_of(program_, spec);
+  const StoredTensor& mine = stored_of(program_, spec);
   const Slot slot = plan_.inputs[index];
   for (size_t p = 0; p < parameters_.size(); ++p) {
-    const Stored& other = program_.weights.at(parameters_[p].name);
+    const StoredTensor& other = program_.weights.at(parameters_[p].name);
     if (same_memory(mine, other)) {  // tied weights: one parameter under several names
       shadows_[p] = shadows_[p] && only_cast(plan_, slot);
       inputs_[index] = parameters_[p].tensor;

@@ -10,13 +10,13 @@ namespace {
 using program::InputSpec;
 using program::OutputSpec;
 using program::Program;
-using program::Stored;
+using program::StoredTensor;
 using Kind = InputSpec::Kind;
 
 // A parameter or a buffer of the program, and where it stands among the plan's inputs.
 struct Weight {
   const InputSpec* spec;
-  const Stored* stored;
+  const StoredTensor* stored;
   bool parameter, changes;  // may training give it other numbers?
 };
 
@@ -53,7 +53,7 @@ Error writes_to(const std::string& file, const std::string& name, bool parameter
                "make it a buffer (register_buffer)");
 }
 
-const Stored& stored_of(const Program& program, const InputSpec& spec) {
+const StoredTensor& stored_of(const Program& program, const InputSpec& spec) {
   const bool constant =
       spec.kind == Kind::constant || (spec.kind == Kind::buffer && !program.weights.contains(spec.name));
   const auto& from = constant ? program.constants : program.weights;
@@ -62,7 +62,7 @@ const Stored& stored_of(const Program& program, const InputSpec& spec) {
   return found->second;
 }
 
-bool same_memory(const Stored& a, const Stored& b) {
+bool same_memory(const StoredTensor& a, const StoredTensor& b) {
   return a.member == b.member && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
 }
 
@@ -84,7 +84,7 @@ std::vector<Error> refusals(const Program& program, const Plan& plan) {
                               program.path + ": input " + spec.name + " is a number, not a tensor",
                               "export the model with this number fixed"));
     if (spec.kind == Kind::user) continue;
-    const Stored& stored = stored_of(program, spec);
+    const StoredTensor& stored = stored_of(program, spec);
     const bool parameter = spec.kind == Kind::parameter;
     if (parameter && stored.dtype != program::ScalarType::f32)
       refused.push_back(Error("MODEL_PARAMETER_TYPE",

@@ -84,7 +84,7 @@ torch::jit::Module load_script(const std::string& path) {
 }
 
 ScriptModel::ScriptModel(const std::string& path)
-    : path_(path), identity_(to_hex(program::read_script_file(path).code)), module_(load_script(path)) {
+    : path_(path), identity_(to_hex(program::read_torchscript_file(path).code)), module_(load_script(path)) {
   if (!module_.find_method("forward"))
     throw Error("MODEL_NOT_TRAINABLE", path + ": the module has no forward",
                 "script the whole model, not a part of it");

@@ -9,14 +9,15 @@ namespace {
 
 constexpr uint32_t kLocal = 0x04034B50, kDescriptor = 0x08074B50;
 constexpr uint64_t kLocalSize = 30, kFull32 = 0xFFFFFFFF;
-constexpr uint16_t kSizesBehind = 1 << 3;  // the local header has none: a data descriptor follows the bytes
+constexpr uint16_t kSizesBehind = 1 << 3;  // the local header has no sizes; a data descriptor follows the bytes
 
-// A data descriptor: signature or not, checksum, the size twice, in 4 or 8 bytes. Returns where the checksum stands.
+// Reads a data descriptor: an optional signature, the checksum, and the size twice, in 4 or 8 bytes each. Returns the
+// offset of the checksum, and sets member.end.
 uint64_t read_descriptor(const FileRange& file, Member& member) {
   std::array<std::byte, 24> bytes{};
   const uint64_t at = member.begin + member.size, room = std::min<uint64_t>(bytes.size(), member.end - at);
   file.read(at, std::span(bytes).first(room));
-  const Record record{std::span(bytes).first(room), file.path()};
+  const ByteReader record{std::span(bytes).first(room), file.path()};
   for (const uint64_t skipped : {4, 0}) {
     for (const unsigned width : {4U, 8U}) {
       const uint64_t size = skipped + 4 + 2 * width;
@@ -28,103 +29,108 @@ uint64_t read_descriptor(const FileRange& file, Member& member) {
       return at + skipped;
     }
   }
-  record.fail("the record behind member " + shown(member.name) + " says other sizes than the directory");
+  record.fail("the data descriptor of member " + quoted(member.name) + " does not match the directory");
 }
 
-// The local header must say what the directory says, as far as it says anything. Sets begin, end and crc_places.
+// Checks the local header against the directory, and sets begin, end and crc_offsets. A header may leave out sizes and
+// checksum.
 void read_local(const FileRange& file, Member& member) {
   const uint64_t limit = member.end;
-  const Record none({}, file.path());
+  const ByteReader none({}, file.path());
   if (member.header > limit || limit - member.header < kLocalSize + member.name.size())
-    none.fail("member " + shown(member.name) + " lies outside of it");
+    none.fail("member " + quoted(member.name) + " lies outside of the file");
   std::vector<std::byte> bytes(kLocalSize + member.name.size());
   file.read(member.header, bytes);
-  const Record local(bytes, file.path());
+  const ByteReader local(bytes, file.path());
   const uint64_t name_size = local.u16(26), extra_size = local.u16(28);
   if (local.u32(0) != kLocal || name_size != member.name.size() || local.text(kLocalSize, name_size) != member.name)
-    local.fail("member " + shown(member.name) + " is not where the directory says");
-  if (local.u16(8) != 0) local.fail("member " + shown(member.name) + " is compressed, but its directory entry is not");
+    local.fail("member " + quoted(member.name) + " is not at the place that the directory gives");
+  if (local.u16(8) != 0) local.fail("member " + quoted(member.name) + " is compressed, but its directory entry is not");
   member.begin = member.header + kLocalSize + name_size + extra_size;
   if (member.begin > limit || member.size > limit - member.begin)
-    local.fail("member " + shown(member.name) + " reaches out of it");
+    local.fail("member " + quoted(member.name) + " reaches past the end of the file");
   const uint64_t packed = local.u32(18), size = local.u32(22);
   const bool behind = (local.u16(6) & kSizesBehind) != 0;
   for (const uint64_t said : {packed, size}) {
     if (said != member.size && said != kFull32 && !(behind && said == 0))
-      local.fail("the header of member " + shown(member.name) + " says another size than the directory");
+      local.fail("the header of member " + quoted(member.name) + " gives another size than the directory");
   }
   const uint32_t crc = local.u32(14);
   if (!behind || crc != 0) {
-    if (crc != member.crc) local.fail("the header of member " + shown(member.name) + " says another checksum");
-    member.crc_places.push_back(member.header + 14);
+    if (crc != member.crc) {
+      local.fail("the header of member " + quoted(member.name) + " gives another checksum than the directory");
+    }
+    member.crc_offsets.push_back(member.header + 14);
   }
   if (behind)
-    member.crc_places.push_back(read_descriptor(file, member));
+    member.crc_offsets.push_back(read_descriptor(file, member));
   else
     member.end = member.begin + member.size;
 }
 
 }  // namespace
 
-std::string shown(std::string_view name) {
+std::string quoted(std::string_view name) {
   std::string text = "'";
   for (const char c : name.substr(0, 120)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return text + (name.size() > 120 ? "...'" : "'");
 }
 
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t start) {
-  if (bytes.empty()) return start;  // zlib takes a null pointer for a wish to begin
+  if (bytes.empty()) return start;  // zlib resets the checksum when it gets a null pointer
   return static_cast<uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 void refuse_checksum(const std::string& path, const std::string& member) {
-  throw Error(path + ": the bytes of member " + shown(member) + " do not have its checksum",
+  throw Error("PROGRAM_DAMAGED_FILE", path + ": the checksum of member " + quoted(member) + " is wrong",
               "the file is damaged; copy it again, or export it again");
 }
 
-uint64_t Record::number(uint64_t at, unsigned width) const {
+uint64_t ByteReader::number(uint64_t at, unsigned width) const {
   if (at > bytes_.size() || width > bytes_.size() - at) fail("a record is cut off");
   uint64_t value = 0;
   for (unsigned i = width; i-- > 0;) value = value << 8 | static_cast<uint64_t>(bytes_[at + i]);
   return value;
 }
 
-std::string Record::text(uint64_t at, uint64_t size) const {
+std::string ByteReader::text(uint64_t at, uint64_t size) const {
   if (at > bytes_.size() || size > bytes_.size() - at) fail("a record is cut off");
   return {reinterpret_cast<const char*>(bytes_.data()) + at, size};
 }
 
-void Record::fail(const std::string& what) const {
-  throw Error(path_ + ": not a whole zip archive: " + what,
-              "a .pt2 is what torch.export.save writes; copy the file again if it was cut off or damaged");
+void ByteReader::fail(const std::string& what) const {
+  throw Error("PROGRAM_BAD_ARCHIVE", path_ + ": not a complete zip archive: " + what,
+              "a .pt2 is a file that torch.export.save wrote; copy the file again if it was cut off or damaged");
 }
 
 FileRange::FileRange(Disk& disk, std::string path) : disk_(&disk), path_(std::move(path)), size_(disk.size(path_)) {}
 
 void FileRange::read(uint64_t offset, std::span<std::byte> out) const {
-  if (disk_->read_at(path_, offset, out) != out.size())
-    throw Error(path_ + ": ends before byte " + std::to_string(offset + out.size()), "it was cut off, or is changing");
+  if (disk_->read_at(path_, offset, out) == out.size()) return;
+  throw Error("PROGRAM_DAMAGED_FILE", path_ + ": ends before byte " + std::to_string(offset + out.size()),
+              "the file is cut off, or another program is changing it; copy it again");
 }
 
 void FileRange::read(uint64_t offset, uint64_t size, const std::function<void(std::span<std::byte>)>& take) const {
   constexpr uint64_t kPiece = 1 << 20;
   std::vector<std::byte> piece(std::min(size, kPiece));
   for (uint64_t done = 0; done < size;) {
-    const auto part = std::span(piece).first(std::min(kPiece, size - done));
-    read(offset + done, part);
-    take(part);
-    done += part.size();
+    const auto filled = std::span(piece).first(std::min(kPiece, size - done));
+    read(offset + done, filled);
+    take(filled);
+    done += filled.size();
   }
 }
 
 Archive::Archive(Disk& disk, const std::string& path) : file_(disk, path), members_(read_directory(file_)) {
   for (Member& member : members_) read_local(file_, member);
   std::sort(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.header < b.header; });
-  const Record none({}, path);
+  const ByteReader none({}, path);
   for (size_t i = 0; i < members_.size(); ++i) {
     if (i > 0 && members_[i].header < members_[i - 1].end)
-      none.fail("members " + shown(members_[i - 1].name) + " and " + shown(members_[i].name) + " overlap");
-    if (!by_name_.emplace(members_[i].name, i).second) none.fail("member " + shown(members_[i].name) + " stands twice");
+      none.fail("members " + quoted(members_[i - 1].name) + " and " + quoted(members_[i].name) + " overlap");
+    if (!by_name_.emplace(members_[i].name, i).second)
+      none.fail("member " + quoted(members_[i].name) + " occurs twice");
   }
 }
 
@@ -133,11 +139,12 @@ const Member* Archive::find(const std::string& name) const {
   return found == by_name_.end() ? nullptr : &members_[found->second];
 }
 
-std::string Archive::text(const Member& member, uint64_t most) const {
-  if (member.size > most) {
-    throw Error(file_.path() + ": member " + shown(member.name) + " has " + std::to_string(member.size) +
-                    " bytes; at most " + std::to_string(most) + " are read",
-                "this is not what torch.export.save writes of a model");
+std::string Archive::text(const Member& member, uint64_t max_bytes) const {
+  if (member.size > max_bytes) {
+    throw Error("PROGRAM_TOO_LARGE",
+                file_.path() + ": member " + quoted(member.name) + " has " + std::to_string(member.size) +
+                    " bytes; Sinew reads at most " + std::to_string(max_bytes),
+                "torch.export.save does not write such a file; export the model again");
   }
   std::string text;
   text.reserve(member.size);

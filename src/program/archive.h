@@ -1,8 +1,8 @@
-// Inside the room: a zip archive whose members are stored, read piece by piece and believed in nothing.
+// Inside program/: a zip archive whose members are stored without compression. Nothing in the file is trusted.
 //
-// What is accepted can be changed in place: the members lie apart, every place that holds a checksum is known, and a
-// new value of the same size leaves all else where it is (torch wants tensors on 64-byte boundaries; so they stay
-// there).
+// A file that Archive accepts can be changed in place. Its members do not overlap, and every place that holds a
+// checksum is known. A new value of the same size moves nothing else, so tensors stay on the 64-byte boundaries that
+// torch needs.
 #pragma once
 
 #include <array>
@@ -14,26 +14,27 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/error.h"
 
 namespace sinew::program {
 
-inline constexpr uint64_t kMostDirectoryBytes = 64ULL << 20;  // a million members and more
-inline constexpr size_t kLongestMemberName = 1024;
+inline constexpr uint64_t kMaxDirectoryBytes = 64ULL << 20;  // enough for over a million members
+inline constexpr size_t kMaxMemberName = 1024;               // bytes
 
 struct Member {
   std::string name;
   uint64_t begin = 0, size = 0;  // of its bytes in the file
   uint32_t crc = 0;
-  uint64_t header = 0, end = 0;      // the local header before, and the end of the data descriptor behind
-  std::vector<uint64_t> crc_places;  // where the file repeats the checksum
+  uint64_t header = 0, end = 0;       // where its local header begins, and where its data descriptor ends
+  std::vector<uint64_t> crc_offsets;  // all places in the file that hold the checksum
 };
 
-// A range of a file that must be there: throws Error where the file ends early.
+// Reads ranges of a file. Throws Error where the file ends before the range does.
 class FileRange {
  public:
   FileRange(Disk& disk, std::string path);
   void read(uint64_t offset, std::span<std::byte> out) const;
-  // The range in pieces of at most a MiB, in order.
+  // Passes the range to `take` in pieces of at most one MiB, in order.
   void read(uint64_t offset, uint64_t size, const std::function<void(std::span<std::byte>)>& take) const;
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }
@@ -44,11 +45,11 @@ class FileRange {
   uint64_t size_;
 };
 
-// CRC-32 as zip has it, going on from `start`.
+// CRC-32 as zip defines it. `start`: the checksum of the bytes before these.
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t start = 0);
 
-// For messages: names come from a file nobody has checked yet.
-std::string shown(std::string_view name);
+// A name in quotes for messages. It is shortened and made printable, because names come from unchecked files.
+std::string quoted(std::string_view name);
 
 class Archive {
  public:
@@ -58,8 +59,8 @@ class Archive {
   const FileRange& file() const { return file_; }
   const std::vector<Member>& members() const { return members_; }  // in the order of the file
   const Member* find(const std::string& name) const;
-  // The bytes, their checksum proven. Throws Error, also when there are more than `most`.
-  std::string text(const Member& member, uint64_t most) const;
+  // The bytes of the member, after checking their checksum. Throws Error, also when there are more than `max_bytes`.
+  std::string text(const Member& member, uint64_t max_bytes) const;
 
  private:
   FileRange file_;
@@ -67,13 +68,14 @@ class Archive {
   std::unordered_map<std::string, size_t> by_name_;
 };
 
-// Throws the Error of a member whose bytes are not those its checksum was made of.
+// Throws the Error for a member whose bytes do not match its checksum.
 [[noreturn]] void refuse_checksum(const std::string& path, const std::string& member);
 
-// Inside the archive: little-endian numbers of a record that is in memory; outside of it, the file's fault.
-class Record {
+// Reads little-endian numbers from the bytes of a record. A read outside of the record throws the Error of a damaged
+// file.
+class ByteReader {
  public:
-  Record(std::span<const std::byte> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
+  ByteReader(std::span<const std::byte> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
   uint64_t number(uint64_t at, unsigned width) const;
   uint16_t u16(uint64_t at) const { return static_cast<uint16_t>(number(at, 2)); }
   uint32_t u32(uint64_t at) const { return static_cast<uint32_t>(number(at, 4)); }
@@ -87,9 +89,10 @@ class Record {
   const std::string& path_;
 };
 
-// The directory's entries, unsorted: name, size, crc and header are set; `end` is where the directory begins, the most
-// it can be. Throws Error.
-// `packed_too`: members may be compressed; their bytes are then not looked at, and `size` is that of what they hold.
-std::vector<Member> read_directory(const FileRange& file, bool packed_too = false);
+// The entries of the directory, unsorted. It sets name, size, crc and header, and sets `end` to its upper bound: the
+// place where the directory begins. Throws Error.
+// `allow_compressed`: members may be compressed. `size` is then the size of the uncompressed content, which is not
+// read.
+std::vector<Member> read_directory(const FileRange& file, bool allow_compressed = false);
 
 }  // namespace sinew::program

@@ -1,6 +1,6 @@
-// Any bytes as a .pt2: no crash, no hang, no memory beyond proportion. Members that are accepted lie in the file and
-// apart, and a program that is accepted is written back byte for byte. An input of odd first byte is a list of changes
-// to a good file, (place, byte) each: so the deep places are reached from an empty corpus.
+// Fuzzes .pt2 files: no crash, no hang, and memory in proportion to the input. Accepted members lie inside the file and
+// do not overlap, and an accepted program is written back byte for byte. If the first byte of the input is odd, the
+// rest is a list of changes (offset, byte) to a good file. So an empty corpus also reaches the code for deep places.
 #include <cstdint>
 
 #include "base/check.h"
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       SINEW_CHECK(member.header >= end && member.begin > member.header && member.end <= size);
       SINEW_CHECK(member.begin + member.size <= member.end);
       SINEW_CHECK(archive.find(member.name) == &member);
-      for (const uint64_t place : member.crc_places) SINEW_CHECK(place + 4 <= size);
+      for (const uint64_t offset : member.crc_offsets) SINEW_CHECK(offset + 4 <= size);
       end = member.end;
       try {
         SINEW_CHECK(archive.text(member, size).size() == member.size);

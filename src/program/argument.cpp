@@ -1,4 +1,4 @@
-// Arguments: the schema's union of everything an operator can be given.
+// Arguments of operators: a union of many kinds in the schema.
 #include "program/archive.h"
 #include "program/graph.h"
 
@@ -6,60 +6,60 @@ namespace sinew::program {
 namespace {
 
 template <typename Read>
-Argument list_of(ListOf of, const Spot& spot, Read read) {
+Argument list_of(ListOf of, const JsonView& view, Read read) {
   List list{of, {}};
-  list.items.reserve(spot.array().size());
-  for (const Json& item : spot.array()) list.items.push_back(read(spot.of(item)));
+  list.items.reserve(view.array().size());
+  for (const Json& item : view.array()) list.items.push_back(read(view.of(item)));
   return {std::move(list)};
 }
 
-Argument integer(const Spot& spot) {
-  return {spot.integer()};
+Argument integer(const JsonView& view) {
+  return {view.integer()};
 }
-Argument number(const Spot& spot) {
-  return {spot.number()};
+Argument number(const JsonView& view) {
+  return {view.number()};
 }
-Argument boolean(const Spot& spot) {
-  return {spot.boolean()};
+Argument boolean(const JsonView& view) {
+  return {view.boolean()};
 }
-Argument text(const Spot& spot) {
-  return {spot.text()};
+Argument text(const JsonView& view) {
+  return {view.text()};
 }
 
-// Plain values: those that name nothing in the graph.
-std::optional<Argument> plain_argument(std::string_view kind, const Spot& spot) {
+// Values that do not refer to the graph.
+std::optional<Argument> plain_argument(std::string_view kind, const JsonView& view) {
   if (kind == "as_none") {
-    spot.boolean();
+    view.boolean();
     return Argument{None{}};
   }
-  if (kind == "as_int") return integer(spot);
-  if (kind == "as_float") return number(spot);
-  if (kind == "as_bool") return boolean(spot);
-  if (kind == "as_string") return text(spot);
-  if (kind == "as_ints") return list_of(ListOf::ints, spot, integer);
-  if (kind == "as_floats") return list_of(ListOf::floats, spot, number);
-  if (kind == "as_bools") return list_of(ListOf::bools, spot, boolean);
-  if (kind == "as_strings") return list_of(ListOf::strings, spot, text);
+  if (kind == "as_int") return integer(view);
+  if (kind == "as_float") return number(view);
+  if (kind == "as_bool") return boolean(view);
+  if (kind == "as_string") return text(view);
+  if (kind == "as_ints") return list_of(ListOf::ints, view, integer);
+  if (kind == "as_floats") return list_of(ListOf::floats, view, number);
+  if (kind == "as_bools") return list_of(ListOf::bools, view, boolean);
+  if (kind == "as_strings") return list_of(ListOf::strings, view, text);
   if (kind == "as_int_lists")
-    return list_of(ListOf::lists, spot, [](const Spot& list) { return list_of(ListOf::ints, list, integer); });
+    return list_of(ListOf::lists, view, [](const JsonView& list) { return list_of(ListOf::ints, list, integer); });
   if (kind == "as_float_lists")
-    return list_of(ListOf::lists, spot, [](const Spot& list) { return list_of(ListOf::floats, list, number); });
-  if (kind == "as_scalar_type") return Argument{read_scalar_type(spot)};
-  if (kind == "as_memory_format") return Argument{read_memory_format(spot)};
-  if (kind == "as_layout") return Argument{read_layout(spot)};
-  if (kind == "as_device") return Argument{read_device(spot)};
-  if (kind == "as_operator") return Argument{OperatorName{spot.text()}};
+    return list_of(ListOf::lists, view, [](const JsonView& list) { return list_of(ListOf::floats, list, number); });
+  if (kind == "as_scalar_type") return Argument{read_scalar_type(view)};
+  if (kind == "as_memory_format") return Argument{read_memory_format(view)};
+  if (kind == "as_layout") return Argument{read_layout(view)};
+  if (kind == "as_device") return Argument{read_device(view)};
+  if (kind == "as_operator") return Argument{OperatorName{view.text()}};
   if (kind == "as_complex") {
-    spot.allow({"real", "imag"});
-    return Argument{Complex{spot.get("real").number(), spot.get("imag").number()}};
+    view.allow({"real", "imag"});
+    return Argument{Complex{view.get("real").number(), view.get("imag").number()}};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-Argument GraphReader::argument(const Spot& spot) {
-  const auto [kind, value] = spot.only();
+Argument GraphReader::argument(const JsonView& view) {
+  const auto [kind, value] = view.single_member();
   if (auto found = tensor_argument(kind, value)) return *std::move(found);
   if (auto found = symbolic_argument(kind, value)) return *std::move(found);
   if (auto found = plain_argument(kind, value)) return *std::move(found);
@@ -71,57 +71,59 @@ Argument GraphReader::argument(const Spot& spot) {
     return {std::move(dictionary)};
   }
   if (kind == "as_custom_obj") {
-    spot.refuse("is an object of a custom class",
-                "only tensors and numbers can be run; keep script objects out of the exported model");
+    view.refuse("PROGRAM_UNSUPPORTED", "is an object of a custom class", kCustomClassHint);
   }
-  spot.refuse("is " + shown(kind) + ", a kind of argument that schema 8 does not have");
+  view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(kind) + ", a kind of argument that schema 8 does not have");
 }
 
-std::optional<Argument> GraphReader::tensor_argument(std::string_view kind, const Spot& spot) {
-  // A list of "tensors" may hold symbolic integers: torch writes whatever a branch or a loop is given as one.
-  const auto any = [this](const Spot& item) { return tensor(item, Kinds::any); };
-  if (kind == "as_tensor") return tensor(spot, Kinds::tensor);
-  if (kind == "as_tensors") return list_of(ListOf::tensors, spot, any);
-  if (kind == "as_optional_tensor") return optional_tensor(spot);
+std::optional<Argument> GraphReader::tensor_argument(std::string_view kind, const JsonView& view) {
+  // A list of "tensors" may hold symbolic integers, because torch writes all operands of a branch or a loop as such a
+  // list.
+  const auto any = [this](const JsonView& item) { return tensor(item, Kinds::any); };
+  if (kind == "as_tensor") return tensor(view, Kinds::tensor);
+  if (kind == "as_tensors") return list_of(ListOf::tensors, view, any);
+  if (kind == "as_optional_tensor") return optional_tensor(view);
   if (kind == "as_optional_tensors")
-    return list_of(ListOf::optional_tensors, spot, [this](const Spot& item) { return optional_tensor(item); });
+    return list_of(ListOf::optional_tensors, view, [this](const JsonView& item) { return optional_tensor(item); });
   if (kind == "as_nested_tensors")
-    return list_of(ListOf::lists, spot, [&](const Spot& list) { return list_of(ListOf::tensors, list, any); });
+    return list_of(ListOf::lists, view, [&](const JsonView& list) { return list_of(ListOf::tensors, list, any); });
   return std::nullopt;
 }
 
-std::optional<Argument> GraphReader::symbolic_argument(std::string_view kind, const Spot& spot) {
-  const auto of = [this](ValueKind made) { return [this, made](const Spot& item) { return symbolic(item, made); }; };
-  if (kind == "as_sym_int") return symbolic(spot, ValueKind::sym_int);
-  if (kind == "as_sym_float") return symbolic(spot, ValueKind::sym_float);
-  if (kind == "as_sym_bool") return symbolic(spot, ValueKind::sym_bool);
-  if (kind == "as_sym_ints") return list_of(ListOf::ints, spot, of(ValueKind::sym_int));
-  if (kind == "as_sym_floats") return list_of(ListOf::floats, spot, of(ValueKind::sym_float));
-  if (kind == "as_sym_bools") return list_of(ListOf::bools, spot, of(ValueKind::sym_bool));
+std::optional<Argument> GraphReader::symbolic_argument(std::string_view kind, const JsonView& view) {
+  const auto of = [this](ValueKind made) {
+    return [this, made](const JsonView& item) { return symbolic(item, made); };
+  };
+  if (kind == "as_sym_int") return symbolic(view, ValueKind::sym_int);
+  if (kind == "as_sym_float") return symbolic(view, ValueKind::sym_float);
+  if (kind == "as_sym_bool") return symbolic(view, ValueKind::sym_bool);
+  if (kind == "as_sym_ints") return list_of(ListOf::ints, view, of(ValueKind::sym_int));
+  if (kind == "as_sym_floats") return list_of(ListOf::floats, view, of(ValueKind::sym_float));
+  if (kind == "as_sym_bools") return list_of(ListOf::bools, view, of(ValueKind::sym_bool));
   return std::nullopt;
 }
 
-Argument GraphReader::tensor(const Spot& spot, Kinds kinds) const {
-  spot.allow({"name"});
-  const Spot name = spot.get("name");
+Argument GraphReader::tensor(const JsonView& view, Kinds kinds) const {
+  view.allow({"name"});
+  const JsonView name = view.get("name");
   return kinds == Kinds::any ? reference(name, std::nullopt) : reference(name, ValueKind::tensor);
 }
 
-Argument GraphReader::optional_tensor(const Spot& spot) const {
-  const auto [kind, value] = spot.only();
+Argument GraphReader::optional_tensor(const JsonView& view) const {
+  const auto [kind, value] = view.single_member();
   if (kind == "as_tensor") return tensor(value, Kinds::tensor);
-  if (kind != "as_none") spot.refuse("is neither as_tensor nor as_none, but " + shown(kind));
+  if (kind != "as_none") view.refuse("PROGRAM_BAD_SCHEMA", "should be as_tensor or as_none, but is " + quoted(kind));
   value.boolean();
   return {None{}};
 }
 
-Argument GraphReader::symbolic(const Spot& spot, ValueKind kind) const {
-  const auto [member, value] = spot.only();
+Argument GraphReader::symbolic(const JsonView& view, ValueKind kind) const {
+  const auto [member, value] = view.single_member();
   if (member == "as_name") return reference(value, kind);
   if (kind == ValueKind::sym_int && member == "as_int") return {value.integer()};
   if (kind == ValueKind::sym_float && member == "as_float") return {value.number()};
   if (kind == ValueKind::sym_bool && member == "as_bool") return {value.boolean()};
-  spot.refuse("is " + shown(member) + ", which has no place here");
+  view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(member) + ", which is not allowed here");
 }
 
 }  // namespace sinew::program

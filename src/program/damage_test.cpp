@@ -1,4 +1,4 @@
-// Damage of any kind to a good file: an Error, or a program equal to the one before; never anything else.
+// A damaged file of any kind gives an Error or a program equal to the original, and never anything else.
 #include <cstdlib>
 
 #include "base/random.h"
@@ -9,7 +9,7 @@
 namespace sinew::program {
 namespace {
 
-// Everything a program says and holds, as text.
+// The whole content of a program with its tensors, as text.
 std::string all_of(MemoryDisk& disk) {
   const Program program = read_program(disk, "net.pt2");
   std::string all = Dump::of(program);
@@ -24,7 +24,7 @@ std::string all_of(MemoryDisk& disk) {
 
 class Damage : public testing::Test {
  protected:
-  // True if it was taken.
+  // Returns whether the file was accepted.
   bool judge(const std::string& bytes) {
     disk_.put("net.pt2", bytes);
     try {
@@ -60,10 +60,10 @@ TEST_F(Damage, FlippedBits) {
       bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
     taken += judge(bytes);
   }
-  EXPECT_LT(taken, kCases / 2);  // times, attributes and padding are nobody's; most bytes are not
+  EXPECT_LT(taken, kCases / 2);  // times, attributes and padding do not matter, but they are a minority of the bytes
 }
 
-// The records at the end are a small part of the file and the most dangerous one.
+// The records at the end are a small part of the file, and the most dangerous one.
 TEST_F(Damage, EveryByteOfTheRecords) {
   const size_t begin = bytes_.find("PK\1\2");
   for (size_t at = begin; at < bytes_.size(); ++at) {
@@ -87,43 +87,43 @@ TEST_F(Damage, PiecesMovedAbout) {
   }
 }
 
-// Below the checksums: JSON that is well formed, and wrong.
-void every_place(Made& json, std::vector<Made*>& places) {
-  places.push_back(&json);
+// Damage that no checksum can reveal: well-formed JSON with wrong values.
+void collect_values(TestJson& json, std::vector<TestJson*>& values) {
+  values.push_back(&json);
   if (json.is_structured()) {
-    for (Made& inner : json) every_place(inner, places);
+    for (TestJson& inner : json) collect_values(inner, values);
   }
 }
 
 TEST(DamagedJson, EndsInAnErrorOrAProgram) {
   RandomStream random(random_key({4}));
-  const Made replacements[] = {nullptr,
-                               true,
-                               0,
-                               -1,
-                               8,
-                               1e300,
-                               "x",
-                               "",
-                               Made::array(),
-                               Made::object(),
-                               int64_t{9223372036854775807},
-                               {{"as_int", 1}},
-                               {{"as_none", true}},
-                               {{"as_name", "x"}},
-                               {{"name", "x"}},
-                               {{"as_tensor", {{"name", "x"}}}}};
+  const TestJson replacements[] = {nullptr,
+                                   true,
+                                   0,
+                                   -1,
+                                   8,
+                                   1e300,
+                                   "x",
+                                   "",
+                                   TestJson::array(),
+                                   TestJson::object(),
+                                   int64_t{9223372036854775807},
+                                   {{"as_int", 1}},
+                                   {{"as_none", true}},
+                                   {{"as_name", "x"}},
+                                   {{"name", "x"}},
+                                   {{"as_tensor", {{"name", "x"}}}}};
   int taken = 0;
   constexpr int kCases = 1500;
   for (int i = 0; i < kCases; ++i) {
     Sample sample;
-    Made& document = i % 4 == 0 ? sample.weights : i % 4 == 1 ? sample.constants : sample.model;
+    TestJson& document = i % 4 == 0 ? sample.weights : i % 4 == 1 ? sample.constants : sample.model;
     for (uint64_t changes = 1 + random.below(2); changes > 0; --changes) {
-      std::vector<Made*> places;
-      every_place(document, places);
-      Made& place = *places[random.below(places.size())];
-      const Made& other = *places[random.below(places.size())];
-      place = random.below(3) == 0 ? Made(other) : Made(replacements[random.below(std::size(replacements))]);
+      std::vector<TestJson*> values;
+      collect_values(document, values);
+      TestJson& value = *values[random.below(values.size())];
+      const TestJson& other = *values[random.below(values.size())];
+      value = random.below(3) == 0 ? TestJson(other) : TestJson(replacements[random.below(std::size(replacements))]);
     }
     MemoryDisk disk;
     disk.put("net.pt2", sample.bytes());
@@ -135,7 +135,7 @@ TEST(DamagedJson, EndsInAnErrorOrAProgram) {
     }
   }
   EXPECT_LT(taken, kCases / 2);
-  EXPECT_GT(taken, 10);  // a number or a name in it may well be another
+  EXPECT_GT(taken, 10);  // some numbers and names may change
 }
 
 }  // namespace

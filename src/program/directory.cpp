@@ -1,4 +1,4 @@
-// The end of a zip archive: the end record, its zip64 companion, and the directory they point to.
+// The end of a zip archive: the end record, the zip64 end record, and the directory to which they point.
 #include <algorithm>
 
 #include "program/archive.h"
@@ -7,51 +7,51 @@ namespace sinew::program {
 namespace {
 
 constexpr uint32_t kEntry = 0x02014B50, kEnd = 0x06054B50, kEnd64 = 0x06064B50, kLocator64 = 0x07064B50;
-constexpr uint64_t kEntrySize = 46, kEndSize = 22, kEnd64Size = 56, kLocatorSize = 20, kLongestComment = 65535;
+constexpr uint64_t kEntrySize = 46, kEndSize = 22, kEnd64Size = 56, kLocatorSize = 20, kMaxComment = 65535;
 constexpr uint64_t kFull16 = 0xFFFF, kFull32 = 0xFFFFFFFF;
 
 struct Directory {
   uint64_t offset = 0, size = 0, entries = 0;
-  uint64_t limit = 0;  // it must end here or before: the end record's place
+  uint64_t limit = 0;  // where the end record begins; the directory must end at or before it
 };
 
-// A field that does not fit stands as all ones, and truly in the zip64 record; otherwise the two must agree.
+// A narrow field with all bits set says that the value stands only in the zip64 record. Otherwise the two must agree.
 bool agree(uint64_t narrow, uint64_t wide, uint64_t full) {
   return narrow == full || narrow == wide;
 }
 
-Directory wide_directory(const FileRange& file, const Record& end, const Record& locator, uint64_t locator_at) {
+Directory wide_directory(const FileRange& file, const ByteReader& end, const ByteReader& locator, uint64_t locator_at) {
   const uint64_t at = locator.u64(8);
-  if (locator.u32(4) != 0 || locator.u32(16) > 1) end.fail("it is one of several volumes");
-  if (at > locator_at || locator_at - at < kEnd64Size) end.fail("its zip64 end record is not where it should be");
+  if (locator.u32(4) != 0 || locator.u32(16) > 1) end.fail("it is split into several volumes");
+  if (at > locator_at || locator_at - at < kEnd64Size) end.fail("its zip64 end record is not at its declared place");
   std::array<std::byte, kEnd64Size> bytes{};
   file.read(at, bytes);
-  const Record wide(bytes, file.path());
-  if (wide.u32(0) != kEnd64) end.fail("its zip64 end record is not where it should be");
+  const ByteReader wide(bytes, file.path());
+  if (wide.u32(0) != kEnd64) end.fail("its zip64 end record is not at its declared place");
   const Directory directory{wide.u64(48), wide.u64(40), wide.u64(32), at};
   if (wide.u32(16) != 0 || wide.u32(20) != 0 || wide.u64(24) != directory.entries)
-    end.fail("it is one of several volumes");
+    end.fail("it is split into several volumes");
   if (!agree(end.u16(10), directory.entries, kFull16) || !agree(end.u32(12), directory.size, kFull32) ||
       !agree(end.u32(16), directory.offset, kFull32))
     end.fail("its two end records disagree");
   return directory;
 }
 
-// The last end record whose comment ends with the file.
+// Finds the last end record whose comment ends exactly at the end of the file.
 Directory find_directory(const FileRange& file) {
-  const uint64_t tail_size = std::min(file.size(), kEndSize + kLongestComment + kLocatorSize);
+  const uint64_t tail_size = std::min(file.size(), kEndSize + kMaxComment + kLocatorSize);
   const uint64_t tail_at = file.size() - tail_size;
   std::vector<std::byte> bytes(tail_size);
   file.read(tail_at, bytes);
-  const Record tail(bytes, file.path());
+  const ByteReader tail(bytes, file.path());
   if (tail_size < kEndSize) tail.fail("it has " + std::to_string(tail_size) + " bytes");
-  const uint64_t last = tail_size - kEndSize, first = last > kLongestComment ? last - kLongestComment : 0;
+  const uint64_t last = tail_size - kEndSize, first = last > kMaxComment ? last - kMaxComment : 0;
   for (uint64_t at = last + 1; at-- > first;) {
     if (tail.u32(at) != kEnd || tail.u16(at + 20) != last - at) continue;
-    const Record end{std::span(bytes).subspan(at, kEndSize), file.path()};
-    if (end.u16(4) != 0 || end.u16(6) != 0 || end.u16(8) != end.u16(10)) end.fail("it is one of several volumes");
+    const ByteReader end{std::span(bytes).subspan(at, kEndSize), file.path()};
+    if (end.u16(4) != 0 || end.u16(6) != 0 || end.u16(8) != end.u16(10)) end.fail("it is split into several volumes");
     if (at >= kLocatorSize && tail.u32(at - kLocatorSize) == kLocator64) {
-      const Record locator{std::span(bytes).subspan(at - kLocatorSize, kLocatorSize), file.path()};
+      const ByteReader locator{std::span(bytes).subspan(at - kLocatorSize, kLocatorSize), file.path()};
       return wide_directory(file, end, locator, tail_at + at - kLocatorSize);
     }
     return {end.u32(16), end.u32(12), end.u16(10), tail_at + at};
@@ -59,8 +59,9 @@ Directory find_directory(const FileRange& file) {
   tail.fail("it has no end record");
 }
 
-// Sizes and places that do not fit 32 bits stand in extra field 1, in this order, each only if its narrow one is full.
-void read_wide(const Record& entry, uint64_t extra, uint64_t extra_size, std::array<uint64_t*, 3> fields) {
+// Extra field 1 holds the sizes and the offset that do not fit into 32 bits, in this order. Each is there only if its
+// 32-bit field has all bits set.
+void read_wide(const ByteReader& entry, uint64_t extra, uint64_t extra_size, std::array<uint64_t*, 3> fields) {
   const uint64_t end = extra + extra_size;
   while (end - extra >= 4) {
     const uint64_t id = entry.u16(extra), size = entry.u16(extra + 2);
@@ -79,47 +80,50 @@ void read_wide(const Record& entry, uint64_t extra, uint64_t extra_size, std::ar
   }
 }
 
-void check_name(const Record& record, const std::string& name) {
-  const std::string place = "member " + shown(name);
+void check_name(const ByteReader& record, const std::string& name) {
+  const std::string member = "member " + quoted(name);
   if (name.empty()) record.fail("a member has no name");
-  if (name.size() > kLongestMemberName) record.fail(place + " has a name of " + std::to_string(name.size()) + " bytes");
-  if (name.front() == '/') record.fail(place + " has an absolute path");
+  if (name.size() > kMaxMemberName) record.fail(member + " has a name of " + std::to_string(name.size()) + " bytes");
+  if (name.front() == '/') record.fail(member + " has an absolute path");
   for (const char c : name) {
     if (static_cast<unsigned char>(c) < 0x20 || c == '\\' || c == 0x7F)
-      record.fail(place + " has a backslash or a control character in its name");
+      record.fail(member + " has a backslash or a control character in its name");
   }
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('/', begin), name.size());
-    const std::string_view part = std::string_view(name).substr(begin, end - begin);
-    if (part == ".." || part == ".") record.fail(place + " has '" + std::string(part) + "' in its path");
+    const std::string_view component = std::string_view(name).substr(begin, end - begin);
+    if (component == ".." || component == ".") {
+      record.fail(member + " has '" + std::string(component) + "' in its path");
+    }
     begin = end + 1;
   }
 }
 
-void check_method(const Record& record, const std::string& path, uint16_t flags, uint16_t method,
-                  const std::string& name, bool packed_too) {
+void check_method(const ByteReader& record, const std::string& path, uint16_t flags, uint16_t method,
+                  const std::string& name, bool allow_compressed) {
   constexpr uint16_t kDeflated = 8;
   constexpr uint16_t kEncrypted = 1 | 1 << 6 | 1 << 13, kPatch = 1 << 5;
-  if ((flags & kEncrypted) != 0) record.fail("member " + shown(name) + " is encrypted");
+  if ((flags & kEncrypted) != 0) record.fail("member " + quoted(name) + " is encrypted");
   if (method == 0 && (flags & kPatch) == 0) return;
-  if (packed_too && method == kDeflated && (flags & kPatch) == 0) return;
-  throw Error(path + ": member " + shown(name) + " is compressed (method " + std::to_string(method) +
-                  "); those of a .pt2 are stored",
-              "save it again with torch.export.save, or unpack it and pack it anew with zip -0 -r");
+  if (allow_compressed && method == kDeflated && (flags & kPatch) == 0) return;
+  throw Error("PROGRAM_COMPRESSED_MEMBER",
+              path + ": member " + quoted(name) + " is compressed (method " + std::to_string(method) +
+                  "), but the members of a .pt2 must be stored without compression",
+              "save it again with torch.export.save, or unpack it and pack it again with zip -0 -r");
 }
 
 }  // namespace
 
-std::vector<Member> read_directory(const FileRange& file, bool packed_too) {
+std::vector<Member> read_directory(const FileRange& file, bool allow_compressed) {
   const Directory directory = find_directory(file);
-  const Record none({}, file.path());
+  const ByteReader none({}, file.path());
   if (directory.offset > directory.limit || directory.size > directory.limit - directory.offset)
-    none.fail("its directory lies outside of it");
-  if (directory.size > kMostDirectoryBytes) none.fail("its directory has " + std::to_string(directory.size) + " bytes");
+    none.fail("its directory lies outside of the file");
+  if (directory.size > kMaxDirectoryBytes) none.fail("its directory has " + std::to_string(directory.size) + " bytes");
   if (directory.entries > directory.size / kEntrySize) none.fail("its directory is too short for its entries");
   std::vector<std::byte> bytes(directory.size);
   file.read(directory.offset, bytes);
-  const Record record(bytes, file.path());
+  const ByteReader record(bytes, file.path());
   std::vector<Member> members;
   members.reserve(directory.entries);
   uint64_t at = 0;
@@ -129,21 +133,21 @@ std::vector<Member> read_directory(const FileRange& file, bool packed_too) {
     Member member;
     member.name = record.text(at + kEntrySize, name_size);
     check_name(record, member.name);
-    check_method(record, file.path(), record.u16(at + 8), record.u16(at + 10), member.name, packed_too);
+    check_method(record, file.path(), record.u16(at + 8), record.u16(at + 10), member.name, allow_compressed);
     uint64_t packed = record.u32(at + 20);
     member.size = record.u32(at + 24);
     member.header = record.u32(at + 42);
     read_wide(record, at + kEntrySize + name_size, extra_size, {&member.size, &packed, &member.header});
-    if (packed != member.size && !(packed_too && record.u16(at + 10) != 0))
-      record.fail("member " + shown(member.name) + " has two different sizes");
-    if (record.u16(at + 34) != 0) record.fail("it is one of several volumes");
+    if (packed != member.size && !(allow_compressed && record.u16(at + 10) != 0))
+      record.fail("member " + quoted(member.name) + " has two different sizes");
+    if (record.u16(at + 34) != 0) record.fail("it is split into several volumes");
     member.crc = record.u32(at + 16);
-    member.crc_places = {directory.offset + at + 16};
+    member.crc_offsets = {directory.offset + at + 16};
     member.end = directory.offset;
     at += kEntrySize + name_size + extra_size + comment;
     members.push_back(std::move(member));
   }
-  if (at != directory.size) record.fail("its directory has bytes that belong to no entry");
+  if (at != directory.size) record.fail("its directory has bytes after its last entry");
   return members;
 }
 

@@ -1,4 +1,5 @@
-// For the tests of program/: all of a program as text, so that two can be compared and a difference be seen.
+// For the tests of program/: prints a whole program as text, so that tests can compare two programs and show the
+// difference.
 #pragma once
 
 #include <sstream>
@@ -35,15 +36,15 @@ class Dump {
     for (const auto& [name, stored] : program.weights) this->stored("weight", name, stored);
     for (const auto& [name, stored] : program.constants) this->stored("constant", name, stored);
     for (const auto& [name, range] : program.ranges) {
-      out_ << "range " << name << ' ' << (range.least ? std::to_string(*range.least) : "-") << ".."
-           << (range.most ? std::to_string(*range.most) : "-") << '\n';
+      out_ << "range " << name << ' ' << (range.min ? std::to_string(*range.min) : "-") << ".."
+           << (range.max ? std::to_string(*range.max) : "-") << '\n';
     }
     tree(program.input_tree);
     tree(program.output_tree);
     out_ << '\n';
   }
 
-  void stored(const char* what, const std::string& name, const Stored& stored) {
+  void stored(const char* what, const std::string& name, const StoredTensor& stored) {
     out_ << what << " '" << name << "' " << name_of(stored.dtype) << numbers(stored.sizes) << numbers(stored.strides)
          << '+' << stored.offset << ' ' << stored.member << '@' << stored.begin << ':' << stored.member_bytes << ' '
          << stored.checksum << ' ' << stored.is_parameter << '\n';

@@ -1,4 +1,4 @@
-// Inside the room: what program.h promises, on a disk that a test can fail.
+// Inside program/: the functions of program.h on a given Disk, so that tests can inject failures.
 #pragma once
 
 #include "base/disk.h"
@@ -7,7 +7,7 @@
 namespace sinew::program {
 
 Program read_program(Disk& disk, const std::string& path);
-Array read_tensor(Disk& disk, const Program& program, const Stored& stored);
+Array read_tensor(Disk& disk, const Program& program, const StoredTensor& stored);
 void write_program(Disk& disk, const Program& program, const std::vector<Replacement>& replacements,
                    const std::string& to);
 

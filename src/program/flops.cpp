@@ -1,4 +1,4 @@
-// Floating-point operations of a program's products, from the shapes the file says.
+// Counts the floating-point operations of a program's products, from the shapes in the file.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -9,8 +9,8 @@
 namespace sinew::program {
 namespace {
 
-// "Mul(Integer(16), Symbol('s77', positive=True, integer=True))", as sympy writes it, with 1 for every symbol; nothing
-// for what is not made of these few words.
+// Evaluates an expression of sympy, such as "Mul(Integer(16), Symbol('s77', positive=True, integer=True))", with 1 for
+// every symbol. Returns nullopt for expressions with other functions.
 class Expression {
  public:
   Expression(const std::string& text, std::set<std::string>& symbols) : text_(text), symbols_(symbols) {}
@@ -21,10 +21,10 @@ class Expression {
   }
 
  private:
-  static constexpr int kDeepest = 64;
+  static constexpr int kMaxDepth = 64;
 
   std::optional<double> term(int depth) {
-    if (depth > kDeepest) return std::nullopt;
+    if (depth > kMaxDepth) return std::nullopt;
     skip();
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '-'))
       return number();
@@ -100,7 +100,7 @@ double product(const std::vector<double>& sizes) {
   return product(sizes, 0, sizes.size());
 }
 
-class Counter {
+class FlopCounter {
  public:
   void count(const Graph& graph) {
     for (const Node& node : graph.nodes) {
@@ -117,30 +117,30 @@ class Counter {
   }
 
  private:
-  using Rule = std::optional<double> (Counter::*)(const Graph&, const Node&);
+  using Rule = std::optional<double> (FlopCounter::*)(const Graph&, const Node&);
 
   void count(const Graph& graph, const Node& node) {
     static const std::map<std::string, Rule> rules = {
-        {"linear", &Counter::linear},
-        {"mm", &Counter::matrices<0>},
-        {"bmm", &Counter::matrices<0>},
-        {"matmul", &Counter::matrices<0>},
-        {"mv", &Counter::matrices<0>},
-        {"addmm", &Counter::matrices<1>},
-        {"baddbmm", &Counter::matrices<1>},
-        {"conv1d", &Counter::convolution},
-        {"conv2d", &Counter::convolution},
-        {"conv3d", &Counter::convolution},
-        {"convolution", &Counter::convolution},
-        {"conv_transpose1d", &Counter::transposed},
-        {"conv_transpose2d", &Counter::transposed},
-        {"conv_transpose3d", &Counter::transposed},
-        {"scaled_dot_product_attention", &Counter::attention},
-        {"lstm", &Counter::recurrent},
-        {"gru", &Counter::recurrent},
-        {"rnn_tanh", &Counter::recurrent},
-        {"rnn_relu", &Counter::recurrent},
-        {"einsum", &Counter::einsum},
+        {"linear", &FlopCounter::linear},
+        {"mm", &FlopCounter::matrices<0>},
+        {"bmm", &FlopCounter::matrices<0>},
+        {"matmul", &FlopCounter::matrices<0>},
+        {"mv", &FlopCounter::matrices<0>},
+        {"addmm", &FlopCounter::matrices<1>},
+        {"baddbmm", &FlopCounter::matrices<1>},
+        {"conv1d", &FlopCounter::convolution},
+        {"conv2d", &FlopCounter::convolution},
+        {"conv3d", &FlopCounter::convolution},
+        {"convolution", &FlopCounter::convolution},
+        {"conv_transpose1d", &FlopCounter::transposed},
+        {"conv_transpose2d", &FlopCounter::transposed},
+        {"conv_transpose3d", &FlopCounter::transposed},
+        {"scaled_dot_product_attention", &FlopCounter::attention},
+        {"lstm", &FlopCounter::recurrent},
+        {"gru", &FlopCounter::recurrent},
+        {"rnn_tanh", &FlopCounter::recurrent},
+        {"rnn_relu", &FlopCounter::recurrent},
+        {"einsum", &FlopCounter::einsum},
     };
     constexpr std::string_view kPrefix = "torch.ops.aten.";
     if (!node.target.starts_with(kPrefix)) return;
@@ -170,8 +170,8 @@ class Counter {
     }
     return sizes;
   }
-  Sizes input(const Graph& graph, const Node& node, size_t place) {
-    return place < node.inputs.size() ? sizes_of(graph, node.inputs[place].value) : std::nullopt;
+  Sizes input(const Graph& graph, const Node& node, size_t index) {
+    return index < node.inputs.size() ? sizes_of(graph, node.inputs[index].value) : std::nullopt;
   }
   Sizes output(const Graph& graph, const Node& node) {
     return node.outputs.empty() ? std::nullopt : sizes_of(graph, node.outputs[0]);
@@ -212,7 +212,7 @@ class Counter {
     return 2 * rows * others * (query->back() + value->back());
   }
 
-  // Every weight matrix meets every token once.
+  // Every token is multiplied with every weight matrix once.
   std::optional<double> recurrent(const Graph& graph, const Node& node) {
     const Sizes in = input(graph, node, 0);
     if (!in || in->empty()) return std::nullopt;
@@ -229,7 +229,8 @@ class Counter {
     return 2 * product(*in, 0, in->size() - 1) * weights;
   }
 
-  // A product over all letters, as if nothing were added up early.
+  // The cost of one loop over all index letters. This is an upper bound, because an einsum may sum over some letters
+  // early.
   std::optional<double> einsum(const Graph& graph, const Node& node) {
     const auto* equation = node.inputs.size() < 2 ? nullptr : std::get_if<std::string>(&node.inputs[0].value.value);
     const auto* operands = equation == nullptr ? nullptr : std::get_if<List>(&node.inputs[1].value.value);
@@ -258,7 +259,7 @@ class Counter {
 }  // namespace
 
 Flops flops_of(const Program& program) {
-  Counter counter;
+  FlopCounter counter;
   counter.count(program.graph);
   return std::move(counter).result();
 }

@@ -1,4 +1,4 @@
-// Inside the room: a graph of the schema, with every name resolved.
+// Inside program/: reads a graph of the schema and resolves every name in it.
 #pragma once
 
 #include <string>
@@ -10,48 +10,51 @@
 
 namespace sinew::program {
 
-inline constexpr int kDeepestGraph = 16;
+inline constexpr int kMaxGraphDepth = 16;
+inline constexpr char kCustomClassHint[] =
+    "Sinew runs only tensors and numbers; keep script objects out of the exported model";
 
-// One graph and its scope. A subgraph sees only its own inputs: what it uses of outside comes in by them.
+// One graph and its scope. A subgraph sees only its own inputs; every value from outside enters through them.
 class GraphReader {
  public:
   explicit GraphReader(Symbols& symbols, int depth = 0) : symbols_(symbols), depth_(depth) {}
 
-  // Of the root, inputs that are constants (None, 3) stand in no value; they are the signature's affair. In a subgraph
-  // they keep their place with the id -1.
-  Graph read(const Spot& spot);
-  // For the signature, once the graph is read: an argument that names values of it.
-  Argument argument(const Spot& spot);
-  ValueId value_of(const Spot& name) const;  // refuses an unknown one
+  // Constant inputs (None, 3) have no value. For the root graph they are left out, because the signature holds them. In
+  // a subgraph they keep their position, with the id -1.
+  Graph read(const JsonView& view);
+  // For the signature, after the graph is read: an argument that names values of the graph.
+  Argument argument(const JsonView& view);
+  ValueId value_of(const JsonView& name) const;  // refuses an unknown name
 
  private:
   enum class Kinds { tensor, any };
-  void read_tables(const Spot& spot);
-  void define_input(const Spot& spot);
-  Node read_node(const Spot& spot);
-  Argument define_output(const Spot& spot);
-  Argument define(const Spot& name, ValueKind kind);
-  Argument define_symbolic(const Spot& spot, ValueKind kind);
-  std::optional<Argument> tensor_argument(std::string_view kind, const Spot& spot);
-  std::optional<Argument> symbolic_argument(std::string_view kind, const Spot& spot);
-  Argument reference(const Spot& name, std::optional<ValueKind> kind) const;
-  Argument tensor(const Spot& spot, Kinds kinds) const;
-  Argument optional_tensor(const Spot& spot) const;
-  Argument symbolic(const Spot& spot, ValueKind kind) const;
-  Argument subgraph(const Spot& spot);
+  void read_tables(const JsonView& view);
+  void define_input(const JsonView& view);
+  Node read_node(const JsonView& view);
+  Argument define_output(const JsonView& view);
+  Argument define(const JsonView& name, ValueKind kind);
+  Argument define_symbolic(const JsonView& view, ValueKind kind);
+  std::optional<Argument> tensor_argument(std::string_view kind, const JsonView& view);
+  std::optional<Argument> symbolic_argument(std::string_view kind, const JsonView& view);
+  Argument reference(const JsonView& name, std::optional<ValueKind> kind) const;
+  Argument tensor(const JsonView& view, Kinds kinds) const;
+  Argument optional_tensor(const JsonView& view) const;
+  Argument symbolic(const JsonView& view, ValueKind kind) const;
+  Argument subgraph(const JsonView& view);
 
   Symbols& symbols_;
   int depth_;
   Graph graph_;
-  std::unordered_map<std::string_view, Spot> tensors_, sym_ints_, sym_floats_, sym_bools_;
+  std::unordered_map<std::string_view, JsonView> tensors_, sym_ints_, sym_floats_, sym_bools_;
   struct Known {
     ValueId id;
     ValueKind kind;
   };
-  std::unordered_map<std::string, Known> names_;  // outlives the graph, which read() gives away
+  std::unordered_map<std::string, Known> names_;  // stays valid after read() has moved the graph out
 };
 
-// "model.py:17 in forward" and "encoder.layers.0 (TransformerEncoderLayer)" of a node's metadata; "" where it has none.
+// From the metadata of a node: "model.py:17 in forward" and "encoder.layers.0 (TransformerEncoderLayer)"; "" where
+// there is none.
 std::string innermost_line(std::string_view stack_trace);
 std::string innermost_module(std::string_view nn_module_stack);
 

@@ -12,7 +12,7 @@ namespace sinew::program {
 namespace {
 
 using Sax = nlohmann::json_sax<nlohmann::json>;
-constexpr char kHint[] = "the file is damaged, or not what torch.export.save writes; export it again";
+constexpr char kHint[] = "the file is damaged, or torch.export.save did not write it; export the model again";
 
 std::string_view kind_of(const Json& json) {
   constexpr std::string_view kKinds[] = {"null", "a boolean", "an integer", "a number", "text", "a list", "an object"};
@@ -21,21 +21,23 @@ std::string_view kind_of(const Json& json) {
 
 void add_name(std::string& path, std::string_view name) {
   path += path.empty() ? "" : ".";
-  path += shown(name).substr(1);
+  path += quoted(name).substr(1);
   path.pop_back();
 }
 
-// Builds the tree from the events, from the leaves up, so that no step of it recurses.
+// Builds the document from parse events, from the leaves up. It never recurses, so deep input cannot overflow the
+// stack.
 class Builder final : public Sax {
  public:
-  Builder(const std::string& place, size_t most_values) : place_(place), most_values_(most_values) {}
+  Builder(const std::string& place, size_t max_values) : place_(place), max_values_(max_values) {}
   Json result;
 
   bool null() override { return put({nullptr}); }
   bool boolean(bool value) override { return put({value}); }
   bool number_integer(int64_t value) override { return put({value}); }
   bool number_unsigned(uint64_t value) override {
-    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) refuse("is an integer over 2^63");
+    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+      refuse("PROGRAM_BAD_JSON", "is an integer of 2^63 or more");
     return put({static_cast<int64_t>(value)});
   }
   bool number_float(double value, const std::string&) override { return put({value}); }
@@ -54,7 +56,7 @@ class Builder final : public Sax {
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) {
       names_.back().clear();
-      refuse("has the name " + shown(*twice) + " twice");
+      refuse("PROGRAM_BAD_JSON", "has the name " + quoted(*twice) + " twice");
     }
     return end();
   }
@@ -64,14 +66,15 @@ class Builder final : public Sax {
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& error) override {
     const std::string_view what = error.what();
-    const size_t said = what.find("; last read");  // the rest repeats the input
-    throw Error(place_ + ": not JSON at byte " + std::to_string(position) + ": " +
-                    std::string(what.substr(0, std::min(said, size_t{120}))),
+    const size_t length = what.find("; last read");  // the rest repeats the input
+    throw Error("PROGRAM_BAD_JSON",
+                place_ + ": not JSON at byte " + std::to_string(position) + ": " +
+                    std::string(what.substr(0, std::min(length, size_t{120}))),
                 kHint);
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
+  [[noreturn]] void refuse(ErrorCode code, const std::string& what) const {
     std::string path;
     for (size_t i = 0; i < open_.size(); ++i) {
       if (const auto* array = std::get_if<JsonArray>(&open_[i].value))
@@ -79,10 +82,12 @@ class Builder final : public Sax {
       else if (!names_[i].empty())
         add_name(path, names_[i]);
     }
-    throw Error(place_ + (path.empty() ? "" : ": " + path.substr(0, 1000)) + ": " + what, kHint);
+    throw Error(code, place_ + (path.empty() ? "" : ": " + path.substr(0, 1000)) + ": " + what, kHint);
   }
   bool begin(Json container) {
-    if (open_.size() == kDeepestJson) refuse("is nested deeper than " + std::to_string(kDeepestJson) + " levels");
+    if (open_.size() == kMaxJsonDepth) {
+      refuse("PROGRAM_TOO_LARGE", "is nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
+    }
     open_.push_back(std::move(container));
     names_.emplace_back();
     return true;
@@ -94,7 +99,9 @@ class Builder final : public Sax {
     return put(std::move(done));
   }
   bool put(Json json) {
-    if (++values_ > most_values_) refuse("is one value more than the " + std::to_string(most_values_) + " read");
+    if (++values_ > max_values_) {
+      refuse("PROGRAM_TOO_LARGE", "is one value more than the " + std::to_string(max_values_) + " that Sinew reads");
+    }
     if (open_.empty())
       result = std::move(json);
     else if (auto* array = std::get_if<JsonArray>(&open_.back().value))
@@ -106,24 +113,24 @@ class Builder final : public Sax {
 
   const std::string& place_;
   std::vector<Json> open_;
-  std::vector<std::string> names_;  // beside open_: of an object, the name whose value is being read
-  size_t most_values_, values_ = 0;
+  std::vector<std::string> names_;  // parallel to open_: for an object, the name of the member being read
+  size_t max_values_, values_ = 0;
 };
 
-// The way from `from` to `to`, found again by searching: no value has to remember it.
-bool find_way(const Json& from, const Json& to, std::string& path) {
+// Finds the path from `from` to `to` by searching, so that values need not store their paths.
+bool find_path(const Json& from, const Json& to, std::string& path) {
   if (&from == &to) return true;
   const size_t length = path.size();
   if (const auto* array = std::get_if<JsonArray>(&from.value)) {
     for (size_t i = 0; i < array->size(); ++i) {
       path += '[' + std::to_string(i) + ']';
-      if (find_way((*array)[i], to, path)) return true;
+      if (find_path((*array)[i], to, path)) return true;
       path.resize(length);
     }
   } else if (const auto* object = std::get_if<JsonObject>(&from.value)) {
     for (const JsonMember& member : *object) {
       add_name(path, member.name);
-      if (find_way(member.value, to, path)) return true;
+      if (find_path(member.value, to, path)) return true;
       path.resize(length);
     }
   }
@@ -132,84 +139,90 @@ bool find_way(const Json& from, const Json& to, std::string& path) {
 
 }  // namespace
 
-Document parse_json(std::string_view text, std::string place, size_t most_values) {
-  if (text.size() > kMostJsonBytes) {
+Document parse_json(std::string_view text, std::string place, size_t max_values) {
+  if (text.size() > kMaxJsonBytes) {
     throw Error(
-        place + ": " + std::to_string(text.size()) + " bytes; at most " + std::to_string(kMostJsonBytes) + " are read",
-        "this is not what torch.export.save writes of a model");
+        "PROGRAM_TOO_LARGE",
+        place + ": has " + std::to_string(text.size()) + " bytes; Sinew reads at most " + std::to_string(kMaxJsonBytes),
+        "torch.export.save does not write such a file; export the model again");
   }
-  // The JSON reader takes a zero byte for the end of its input.
-  if (text.find('\0') != std::string_view::npos) throw Error(place + ": not JSON: it has a zero byte", kHint);
+  // The JSON parser treats a zero byte as the end of its input.
+  if (text.find('\0') != std::string_view::npos) {
+    throw Error("PROGRAM_BAD_JSON", place + ": not JSON: it has a zero byte", kHint);
+  }
   Document document{std::move(place), {}};
-  Builder builder(document.place, most_values);
+  Builder builder(document.place, max_values);
   nlohmann::json::sax_parse(text.begin(), text.end(), static_cast<Sax*>(&builder));
   document.json = std::move(builder.result);
   return document;
 }
 
-void Spot::refuse(const std::string& what, const std::string& hint) const {
+void JsonView::refuse(ErrorCode code, const std::string& what, const std::string& hint) const {
   std::string path;
-  find_way(document_->json, *json_, path);
+  find_path(document_->json, *json_, path);
   if (path.size() > 1000) path = "..." + path.substr(path.size() - 1000);
-  throw Error(document_->place + ": " + (path.empty() ? "" : path + ": ") + what, hint.empty() ? kHint : hint);
+  throw Error(code, document_->place + ": " + (path.empty() ? "" : path + ": ") + what, hint.empty() ? kHint : hint);
 }
 
-void Spot::expected(std::string_view what) const {
-  refuse("should be " + std::string(what) + ", but is " + std::string(kind_of(*json_)));
+void JsonView::expected(std::string_view what) const {
+  refuse("PROGRAM_BAD_SCHEMA", "should be " + std::string(what) + ", but is " + std::string(kind_of(*json_)));
 }
 
-const JsonObject& Spot::object() const {
+const JsonObject& JsonView::object() const {
   if (!is_object()) expected("an object");
   return std::get<JsonObject>(json_->value);
 }
 
-const JsonArray& Spot::array() const {
+const JsonArray& JsonView::array() const {
   if (!is_array()) expected("a list");
   return std::get<JsonArray>(json_->value);
 }
 
-Spot Spot::get(std::string_view name) const {
+JsonView JsonView::get(std::string_view name) const {
   for (const JsonMember& member : object()) {
     if (member.name == name) return of(member.value);
   }
-  refuse("lacks " + shown(name));
+  refuse("PROGRAM_BAD_SCHEMA", "lacks " + quoted(name));
 }
 
-std::optional<Spot> Spot::find(std::string_view name) const {
+std::optional<JsonView> JsonView::find(std::string_view name) const {
   for (const JsonMember& member : object()) {
     if (member.name == name && !of(member.value).is_null()) return of(member.value);
   }
   return std::nullopt;
 }
 
-std::pair<std::string_view, Spot> Spot::only() const {
-  if (object().size() != 1) refuse("should have one member, but has " + std::to_string(object().size()));
+std::pair<std::string_view, JsonView> JsonView::single_member() const {
+  if (object().size() != 1) {
+    refuse("PROGRAM_BAD_SCHEMA", "should have one member, but has " + std::to_string(object().size()));
+  }
   return {object().front().name, of(object().front().value)};
 }
 
-void Spot::allow(std::initializer_list<std::string_view> names) const {
+void JsonView::allow(std::initializer_list<std::string_view> names) const {
   for (const JsonMember& member : object()) {
-    if (!document_->younger && std::find(names.begin(), names.end(), member.name) == names.end())
-      refuse("has " + shown(member.name) + ", which the schema does not know");
+    if (!document_->newer_schema && std::find(names.begin(), names.end(), member.name) == names.end())
+      refuse("PROGRAM_BAD_SCHEMA", "has " + quoted(member.name) + ", which the schema does not know");
   }
 }
 
-int64_t Spot::integer() const {
+int64_t JsonView::integer() const {
   if (!std::holds_alternative<int64_t>(json_->value)) expected("an integer");
   return std::get<int64_t>(json_->value);
 }
 
-int64_t Spot::integer(int64_t least, int64_t most) const {
+int64_t JsonView::integer(int64_t min, int64_t max) const {
   const int64_t value = integer();
-  if (value < least || value > most) {
-    refuse("is " + std::to_string(value) + ", but must be " +
-           (most == std::numeric_limits<int64_t>::max() ? std::to_string(least) + " or more"
-                                                        : std::to_string(least) + " to " + std::to_string(most)));
+  if (value < min || value > max) {
+    refuse("PROGRAM_BAD_SCHEMA",
+           "is " + std::to_string(value) + ", but must be " +
+               (max == std::numeric_limits<int64_t>::max() ? std::to_string(min) + " or more"
+                                                           : std::to_string(min) + " to " + std::to_string(max)));
   }
   return value;
 }
 
-double Spot::number() const {
+double JsonView::number() const {
   if (const auto* whole = std::get_if<int64_t>(&json_->value)) return static_cast<double>(*whole);
   if (const auto* words = std::get_if<std::string>(&json_->value)) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -221,12 +234,12 @@ double Spot::number() const {
   return std::get<double>(json_->value);
 }
 
-bool Spot::boolean() const {
+bool JsonView::boolean() const {
   if (!std::holds_alternative<bool>(json_->value)) expected("true or false");
   return std::get<bool>(json_->value);
 }
 
-const std::string& Spot::text() const {
+const std::string& JsonView::text() const {
   if (!is_text()) expected("text");
   return std::get<std::string>(json_->value);
 }

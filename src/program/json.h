@@ -1,8 +1,9 @@
-// Inside the room: JSON that may be hostile, read with its place at hand.
+// Inside program/: JSON from untrusted files, read with the location of each value at hand.
 //
-// A document is bounded in depth, bytes and values before anything is built of it; a name that stands twice in one
-// object is refused. `Spot` is a value of it that can be asked what it should be; whoever asks for what is not there
-// gets an Error with the file and the way to the value: "net.pt2: models/model.json: graph_module.graph.nodes[17]".
+// parse_json checks depth, bytes and number of values before it builds anything, and refuses a name that occurs twice
+// in one object. A JsonView is one value of the document. Reading it as the wrong type, or asking for a missing member,
+// throws Error with the file and the path to the value:
+// "net.pt2: models/model.json: graph_module.graph.nodes[17]".
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
+
 namespace sinew::program {
 
-inline constexpr size_t kDeepestJson = 200;
-inline constexpr size_t kMostJsonBytes = 256ULL << 20;
-inline constexpr size_t kMostJsonValues = 16'777'216;
+inline constexpr size_t kMaxJsonDepth = 200;
+inline constexpr size_t kMaxJsonBytes = 256ULL << 20;
+inline constexpr size_t kMaxJsonValues = 16'777'216;
 
 struct Json;
 struct JsonMember;
@@ -36,41 +39,42 @@ struct JsonMember {
 struct Document {
   std::string place;  // for messages: the file, and the member of the archive
   Json json;
-  // Of a schema younger than this program: what it added to an object can not be known, so unknown names are passed
-  // over.
-  bool younger = false;
+  // The file has a newer minor version of the schema than this program. We cannot know which members it added to
+  // objects, so unknown names are ignored.
+  bool newer_schema = false;
 };
 
 // Throws Error naming `place`.
-Document parse_json(std::string_view text, std::string place, size_t most_values = kMostJsonValues);
+Document parse_json(std::string_view text, std::string place, size_t max_values = kMaxJsonValues);
 
-class Spot {
+class JsonView {
  public:
-  Spot(const Document& document, const Json& json) : document_(&document), json_(&json) {}
-  explicit Spot(const Document& document) : Spot(document, document.json) {}
+  JsonView(const Document& document, const Json& json) : document_(&document), json_(&json) {}
+  explicit JsonView(const Document& document) : JsonView(document, document.json) {}
 
-  // Of an object. An optional member that is null counts as missing, as the schema's own reader has it.
-  Spot get(std::string_view name) const;
-  std::optional<Spot> find(std::string_view name) const;
-  std::pair<std::string_view, Spot> only() const;  // a union: the one member it must have
+  // Members of an object. find() treats a member that is null as missing, as torch's own reader of the schema does.
+  JsonView get(std::string_view name) const;
+  std::optional<JsonView> find(std::string_view name) const;
+  std::pair<std::string_view, JsonView> single_member() const;  // of a union: an object with exactly one member
   const JsonObject& object() const;
-  // Refuses names beyond these, except in a younger document.
+  // Refuses members with other names, except in a document of a newer schema.
   void allow(std::initializer_list<std::string_view> names) const;
 
   const JsonArray& array() const;
-  Spot of(const Json& inside) const { return {*document_, inside}; }
+  JsonView of(const Json& inside) const { return {*document_, inside}; }
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(json_->value); }
   bool is_array() const { return std::holds_alternative<JsonArray>(json_->value); }
   bool is_object() const { return std::holds_alternative<JsonObject>(json_->value); }
   bool is_text() const { return std::holds_alternative<std::string>(json_->value); }
   int64_t integer() const;
-  int64_t integer(int64_t least, int64_t most) const;
-  double number() const;  // also "Infinity", "-Infinity" and "NaN", as torch writes them
+  int64_t integer(int64_t min, int64_t max) const;
+  double number() const;  // accepts "Infinity", "-Infinity" and "NaN" too, as torch writes them
   bool boolean() const;
   const std::string& text() const;
 
-  [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const;
+  // Throws Error: "file: path to this value: what". Without a hint it says that the file is damaged.
+  [[noreturn]] void refuse(ErrorCode code, const std::string& what, const std::string& hint = "") const;
 
  private:
   [[noreturn]] void expected(std::string_view what) const;

@@ -1,4 +1,4 @@
-// What the user calls the inputs and outputs: the leaves of what goes into forward and of what comes out.
+// The user's names of the inputs and outputs: the leaves of the arguments and of the result of forward().
 #include <set>
 
 #include "program/archive.h"
@@ -11,62 +11,62 @@ namespace {
 using Input = InputSpec::Kind;
 using Output = OutputSpec::Kind;
 
-FieldNames field_names(const Spot& module) {
+FieldNames field_names(const JsonView& module) {
   FieldNames names;
   if (const auto fields = module.find("treespec_namedtuple_fields")) {
     for (const JsonMember& member : fields->object()) {
-      const Spot entry = fields->of(member.value);
+      const JsonView entry = fields->of(member.value);
       entry.allow({"field_names"});
-      const Spot list = entry.get("field_names");
+      const JsonView list = entry.get("field_names");
       for (const Json& name : list.array()) names[member.name].push_back(list.of(name).text());
     }
   }
   return names;
 }
 
-// The call of the whole module, which is the entry without a name.
-Spot root_call(const Spot& module) {
-  const Spot calls = module.get("module_call_graph");
+// The signature of the root module, which is the entry without a name.
+JsonView root_call(const JsonView& module) {
+  const JsonView calls = module.get("module_call_graph");
   for (const Json& json : calls.array()) {
-    const Spot call = calls.of(json);
+    const JsonView call = calls.of(json);
     call.allow({"fqn", "signature"});
     if (!call.get("fqn").text().empty()) continue;
     if (const auto signature = call.find("signature")) return *signature;
   }
-  calls.refuse("has no signature of the module itself, so its inputs have no names");
+  calls.refuse("PROGRAM_BAD_SCHEMA", "has no signature of the root module, so its inputs have no names");
 }
 
-void give(const std::vector<std::string*>& wanted, std::vector<std::string> names) {
+void assign(const std::vector<std::string*>& wanted, std::vector<std::string> names) {
   for (size_t i = 0; i < names.size(); ++i) *wanted[i] = std::move(names[i]);
 }
 
 }  // namespace
 
-void name_leaves(const Spot& graph_module, Program& program) {
+void name_leaves(const JsonView& graph_module, Program& program) {
   const FieldNames fields = field_names(graph_module);
-  const Spot call = root_call(graph_module);
+  const JsonView call = root_call(graph_module);
   call.allow({"inputs", "outputs", "in_spec", "out_spec", "forward_arg_names"});
   std::vector<std::string> arguments;
   if (const auto names = call.find("forward_arg_names")) {
     for (const Json& name : names->array()) arguments.push_back(names->of(name).text());
   }
-  const Spot in = call.get("in_spec"), out = call.get("out_spec");
+  const JsonView in = call.get("in_spec"), out = call.get("out_spec");
   program.input_tree = read_tree(in, fields);
   program.output_tree = read_tree(out, fields);
   std::vector<std::string*> wanted;
   for (InputSpec& input : program.inputs) {
     if (input.kind == Input::user || input.kind == Input::user_constant) wanted.push_back(&input.name);
   }
-  give(wanted, input_names(in, program.input_tree, arguments, wanted.size()));
+  assign(wanted, input_names(in, program.input_tree, arguments, wanted.size()));
   std::set<std::string_view> seen;
   for (const std::string* name : wanted) {
-    if (!seen.insert(*name).second) in.refuse("gives two inputs one name, " + shown(*name));
+    if (!seen.insert(*name).second) in.refuse("PROGRAM_BAD_GRAPH", "gives two inputs the name " + quoted(*name));
   }
   wanted.clear();
   for (OutputSpec& output : program.outputs) {
     if (output.kind == Output::user || output.kind == Output::loss) wanted.push_back(&output.name);
   }
-  give(wanted, output_names(out, program.output_tree, wanted.size()));
+  assign(wanted, output_names(out, program.output_tree, wanted.size()));
 }
 
 }  // namespace sinew::program

@@ -1,4 +1,4 @@
-// Inside the room: types and shapes as the schema writes them.
+// Inside program/: types and shapes of tensors in the schema's JSON.
 #pragma once
 
 #include <map>
@@ -10,28 +10,29 @@
 
 namespace sinew::program {
 
-// What a program says of its symbols must be one story: a symbol has one number in the example.
+// Checks that a symbol has the same value (hint) in all places of a program.
 class Symbols {
  public:
-  void saw(const Spot& spot, const std::string& symbol, int64_t hint);
+  void record_hint(const JsonView& view, const std::string& symbol, int64_t hint);
 
  private:
   std::map<std::string, int64_t, std::less<>> hints_;
 };
 
-ScalarType read_scalar_type(const Spot& spot);
-Layout read_layout(const Spot& spot);
-MemoryFormat read_memory_format(const Spot& spot);
-Device read_device(const Spot& spot);
-// SymInt: a number or an expression. `least`: what a number may be at least.
-Dim read_sym_int(const Spot& spot, int64_t least, Symbols& symbols);
+ScalarType read_scalar_type(const JsonView& view);
+Layout read_layout(const JsonView& view);
+MemoryFormat read_memory_format(const JsonView& view);
+Device read_device(const JsonView& view);
+// SymInt: a number or an expression. `min`: the smallest allowed number.
+Dim read_sym_int(const JsonView& view, int64_t min, Symbols& symbols);
 
-// All the schema says of a tensor; strides and offset are of the example, and of a stored tensor the truth.
+// All that the schema says about a tensor. Strides and offset of a value in the graph are those of the example; for a
+// stored tensor they are exact.
 struct FullMeta {
   TensorMeta meta;
   std::vector<Dim> strides;
   Dim offset;
 };
-FullMeta read_tensor_meta(const Spot& spot, Symbols& symbols);
+FullMeta read_tensor_meta(const JsonView& view, Symbols& symbols);
 
 }  // namespace sinew::program

@@ -1,4 +1,4 @@
-// FLOPs of a program, and the files that are looked at from outside: TorchScript archives and shared objects.
+// The FLOPs of a program, and files that are inspected without loading them: TorchScript archives and shared objects.
 #include <unistd.h>
 
 #include <fstream>
@@ -11,7 +11,6 @@ namespace sinew::program {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 Dim fixed(int64_t size) {
   Dim dim;
@@ -103,14 +102,15 @@ TEST(FlopsOf, TheSampleHasSome) {
   EXPECT_GT(flops_of(Sample().read()).total, 0);
 }
 
-std::string said(const std::function<void(const std::string&)>& read, const std::string& bytes) {
+// Reads a file with these bytes. Returns the Error as the programs print it, or "".
+std::string error_of(const std::function<void(const std::string&)>& read, const std::string& bytes) {
   const std::string path = testing::TempDir() + "sinew-other-files-" + std::to_string(::getpid());
   std::ofstream(path, std::ios::binary) << bytes;
   std::string text;
   try {
     read(path);
   } catch (const Error& error) {
-    text = error.what();
+    text = to_string(error);
   }
   std::remove(path.c_str());
   return text;
@@ -121,42 +121,42 @@ TEST(ScriptFiles, AreReadAsFarAsTheDirectoryGoes) {
   for (const char* name : {"net/data.pkl", "net/constants.pkl", "net/code/__torch__.py", "net/version"})
     zip[name] = name;
   zip["net/data/0"] = std::string(12, 'x');
-  ScriptFile file;
-  EXPECT_EQ(said([&](const std::string& path) { file = read_script_file(path); }, zip.bytes()), "");
+  TorchScriptFile file;
+  EXPECT_EQ(error_of([&](const std::string& path) { file = read_torchscript_file(path); }, zip.bytes()), "");
   EXPECT_EQ(file.tensors, 1);
   EXPECT_EQ(file.tensor_bytes, 12U);
   EXPECT_THAT(file.code_files, ElementsAre("__torch__.py"));
-  // Other weights are the same model, other code is another.
-  ScriptFile other;
-  const auto read = [&](const std::string& path) { other = read_script_file(path); };
+  // With other weights it is the same model; with other code it is another one.
+  TorchScriptFile other;
+  const auto read = [&](const std::string& path) { other = read_torchscript_file(path); };
   zip["net/data/0"] = std::string(12, 'y');
-  said(read, zip.bytes());
+  error_of(read, zip.bytes());
   EXPECT_EQ(other.code, file.code);
   zip["net/code/__torch__.py"] = "another";
-  said(read, zip.bytes());
+  error_of(read, zip.bytes());
   EXPECT_NE(other.code, file.code);
 }
 
 TEST(ScriptFiles, OtherArchivesAreNamed) {
-  const auto read = [](const std::string& path) { read_script_file(path); };
-  EXPECT_THAT(said(read, Sample().bytes()), HasSubstr("is a .pt2"));
+  const auto read = [](const std::string& path) { read_torchscript_file(path); };
+  EXPECT_ERROR(error_of(read, Sample().bytes()), "TORCHSCRIPT_BAD_FILE", "is a .pt2");
   Zip zip;
   zip["net/data.pkl"] = "x";
-  EXPECT_THAT(said(read, zip.bytes()), HasSubstr("torch.save wrote it"));
-  EXPECT_NE(said(read, "no zip at all, though long enough for a directory's end"), "");
+  EXPECT_ERROR(error_of(read, zip.bytes()), "TORCHSCRIPT_BAD_FILE", "torch.save wrote it");
+  EXPECT_ERROR(error_of(read, "not a zip file, though long enough for an end record"), "PROGRAM_BAD_ARCHIVE", "");
 }
 
-TEST(LibraryStamps, AreAskedOfSharedObjectsOnly) {
-  const auto read = [](const std::string& path) { read_library_stamp(path); };
-  EXPECT_THAT(said(read, "short"), HasSubstr("is no shared object"));
-  EXPECT_THAT(said(read, std::string(100, 'x')), HasSubstr("is no shared object"));
+TEST(LibraryInfo, IsReadFromSharedObjectsOnly) {
+  const auto read = [](const std::string& path) { read_library_info(path); };
+  EXPECT_ERROR(error_of(read, "short"), "LIBRARY_BAD_FILE", "not a shared object");
+  EXPECT_ERROR(error_of(read, std::string(100, 'x')), "LIBRARY_BAD_FILE", "not a shared object");
   std::string elf =
       "\x7f"
       "ELF\x02\x01" +
       std::string(200, '\0');
-  EXPECT_THAT(said(read, elf), HasSubstr("another kind of ELF file"));
+  EXPECT_ERROR(error_of(read, elf), "LIBRARY_BAD_FILE", "another kind of ELF file");
   elf[16] = 3;
-  EXPECT_THAT(said(read, elf), HasSubstr("no table of sections"));
+  EXPECT_ERROR(error_of(read, elf), "LIBRARY_BAD_FILE", "no table of sections");
 }
 
 }  // namespace

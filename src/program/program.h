@@ -1,21 +1,22 @@
-// Programs: what a `.pt2` file of torch.export says, as plain data.
+// Programs: the content of a `.pt2` file of torch.export, as plain data.
 //
-// For model/ (which runs a program), cli/ (`sinew inspect`) and worker/. No tensor library: a hostile file meets this
-// room first, so every reader here can be fuzzed. Reading gives a program whose every name is resolved: an argument
-// names a value that an input or an earlier node of the same graph made, every weight lies inside its file. It says
-// nothing of what the operators do: whether one exists and takes such arguments is for model/.
+// model/ runs programs, cli/ shows them (`sinew inspect`), and worker/ opens them. A hostile file meets this room
+// first, so it uses no tensor library, and every reader can be fuzzed. read_program resolves every name: an argument
+// refers to a value that an input or an earlier node of the same graph makes, and every weight lies inside its file.
+// What operators do is not checked here. model/ checks that an operator exists and takes such arguments.
 //
-// The format: a zip archive, its members stored and not compressed,
+// The format is a zip archive whose members are stored without compression:
 //   <name>/archive_format "pt2", archive_version, byteorder "little"
 //   <name>/models/model.json                             the graph (schema 8.x of torch/_export/serde/schema.py)
 //   <name>/data/weights/model_weights_config.json        name -> file, dtype, sizes, strides, offset; weight_<n>
-//   <name>/data/constants/model_constants_config.json    the same of constants
+//   <name>/data/constants/model_constants_config.json    the same for constants
 //
-// A younger minor version of the schema may have added names to objects: those are passed over. Unknown names of a
-// version we know, and unknown kinds of arguments, dtypes or specs of any, are refused (docs/formats/pt2.md).
+// A newer minor version of the schema may have added members to objects; the reader ignores them. In a version that it
+// knows it refuses unknown members. In any version it refuses unknown kinds of arguments, dtypes and specs
+// (docs/formats/pt2.md).
 //
-// Errors: whatever is wrong throws Error naming the file and the place in it (member, and path inside its JSON).
-// Threads: everything is a value; functions may be called from any thread.
+// Errors: every problem throws Error, which names the file and the place in it (member, and path inside its JSON).
+// Threads: all types are values; any thread may call any function.
 #pragma once
 
 #include <array>
@@ -36,7 +37,8 @@ namespace sinew::program {
 
 // ---- the graph -----------------------------------------------------------------------------------------------------
 
-// Numbers of torch.export's schema, not of c10: model/ maps them. Unknown numbers are refused by read_program.
+// The numbers of torch.export's schema. They are not those of c10; model/ maps them. read_program refuses unknown
+// numbers.
 enum class ScalarType : int {
   u8 = 1,
   i8 = 2,
@@ -55,21 +57,22 @@ enum class ScalarType : int {
   u32 = 34,
   u64 = 35,
 };
-std::string_view name_of(ScalarType type);       // "float32", as Python says it
+std::string_view name_of(ScalarType type);       // the name in Python: "float32"
 size_t size_of(ScalarType type);                 // bytes of an element
-std::optional<DType> dtype_of(ScalarType type);  // none: this program has no such arrays (complex, u16 ...)
-enum class Layout : int { strided = 7 };         // others are refused
+std::optional<DType> dtype_of(ScalarType type);  // nullopt: Sinew has no arrays of this type (complex, u16 ...)
+enum class Layout : int { strided = 7 };         // the reader refuses other layouts
 enum class MemoryFormat : int { contiguous = 1, channels_last = 2, channels_last_3d = 3, preserve = 4 };
 struct Device {
-  std::string type;  // "cpu", "cuda"; exported from there, run where the job says
+  std::string type;  // "cpu", "cuda": where the model was exported; the job decides where it runs
   bool operator==(const Device&) const = default;
 };
 
-// One place of a tensor's shape: a number, or a symbol of the program ("s77") with the number it had in the example.
+// One dimension of a tensor's shape: a number, or an expression of the program's symbols ("s77") with the value that it
+// had in the example.
 struct Dim {
   std::optional<int64_t> fixed;
-  std::string expression;  // when not fixed: as the file has it, e.g. "Symbol('s77', positive=True, integer=True)"
-  std::string symbol;      // when the expression is one symbol alone: "s77"; else ""
+  std::string expression;  // when not fixed: as in the file, such as "Symbol('s77', positive=True, integer=True)"
+  std::string symbol;      // "s77" when the expression is a single symbol; else ""
   std::optional<int64_t> hint;
 };
 
@@ -84,7 +87,7 @@ enum class ValueKind : uint8_t { tensor, tensors /* a list made by one node */, 
 struct Value {
   std::string name;  // "linear_1"; unique in its graph
   ValueKind kind = ValueKind::tensor;
-  std::optional<TensorMeta> meta;  // tensors that the file describes
+  std::optional<TensorMeta> meta;  // for tensors that the file describes
 };
 using ValueId = int32_t;  // index into Graph::values
 
@@ -106,7 +109,8 @@ struct OperatorName {  // as_operator
   bool operator==(const OperatorName&) const = default;
 };
 
-// Lists say what their elements are even when empty: a list of tensors and a list of numbers are different things.
+// The kind of the elements of a list. An empty list has one too, because operators treat a list of tensors and a list
+// of numbers differently.
 enum class ListOf : uint8_t {
   tensors,
   optional_tensors,
@@ -132,28 +136,28 @@ struct Argument {
 };
 
 struct NamedArgument {
-  std::string name;  // of the operator's schema, may be ""; in a dictionary the key
+  std::string name;  // in the operator's schema; may be "". In a dictionary: the key
   Argument value;
 };
 
 struct Node {
-  std::string name;    // "linear_1"; the first output's when the file gives none
+  std::string name;    // "linear_1"; the name of the first output when the file gives none
   std::string target;  // "torch.ops.aten.linear.default", "_operator.mul"
   std::vector<NamedArgument> inputs;
-  // What it makes. None where an output is dropped; one List of ValueRefs where the operator returns a list.
+  // The values that the node makes. None for an unused output; one List of ValueRefs where the operator returns a list.
   std::vector<Argument> outputs;
-  bool returns_list_of_one = false;  // is_hop_single_tensor_return says: higher-order operators only
-  std::string where;                 // the innermost line of the user's own code, "model.py:17 in forward"; may be ""
+  bool returns_list_of_one = false;  // of is_hop_single_tensor_return; only for higher-order operators
+  std::string where;                 // the innermost line of the user's own code: "model.py:17 in forward"; may be ""
   std::string module;                // "encoder.layers.0 (TransformerEncoderLayer)"; may be ""
 };
 
-// Nodes in the order they run.
+// The nodes are in execution order.
 struct Graph {
   std::vector<Value> values;
-  std::vector<ValueId> inputs;    // in a subgraph -1 where it is given a constant, which the body has built in
+  std::vector<ValueId> inputs;    // in a subgraph: -1 for a constant argument, which the body has built in
   std::vector<Argument> outputs;  // ValueRef, None, or a number
   std::vector<Node> nodes;
-  bool single_output = false;  // is_single_tensor_return: a body that gives one tensor, not a list of one
+  bool single_output = false;  // is_single_tensor_return: the body returns one tensor instead of a list of one
 };
 
 // ---- the program ---------------------------------------------------------------------------------------------------
@@ -162,40 +166,41 @@ struct Graph {
 struct Tree {
   enum class Kind : uint8_t { leaf, none, tuple, list, dict, named_tuple, other };
   Kind kind = Kind::leaf;
-  std::vector<std::string> keys;  // of the children: always of a dict, of the others where the file says them
+  std::vector<std::string> keys;  // of the children: a dict always has them, other kinds where the file gives them
   std::vector<Tree> children;
 };
 
 struct InputSpec {
   enum class Kind : uint8_t { parameter, buffer, constant, user, user_constant /* None, 3, "mean" */ };
   Kind kind = Kind::user;
-  ValueId value = -1;  // of graph.values; -1 for a user_constant
-  std::string name;    // parameter, buffer, constant: its name in the module, "layers.0.weight"; user: "x", "batch.ids"
+  ValueId value = -1;  // index into graph.values; -1 for a user_constant
+  std::string name;    // parameter, buffer, constant: the name in the module, "layers.0.weight"; user: "x", "batch.ids"
   bool persistent = true;  // buffers: part of the state dict
-  Argument constant;       // user_constant: what it was; the graph has it built in
+  Argument constant;       // user_constant: its value, which the graph has built in
 };
 
 struct OutputSpec {
   enum class Kind : uint8_t { user, loss, buffer_mutation, parameter_mutation, input_mutation };
   Kind kind = Kind::user;
   Argument value;    // ValueRef, None or a number
-  std::string name;  // mutations: of the parameter, buffer or input; user: "", "logits", "0.hidden" when nested
+  std::string name;  // mutations: the parameter, buffer or input; user: "", "logits", or "0.hidden" when nested
 };
 
-// A tensor in the archive: a view into one file, which others may share (tied weights).
-struct Stored {
+// A tensor in the archive: a view into one member. Several tensors may share a member (tied weights).
+struct StoredTensor {
   std::string member;  // of the archive, in full: "net/data/weights/weight_3"
   ScalarType dtype = ScalarType::f32;
   Shape sizes, strides;
   int64_t offset = 0;  // in elements
   bool is_parameter = false;
-  // Where the member's bytes are, and their CRC-32: read_tensor proves that they are still the ones read_program saw.
+  // Where the bytes of the member are, and their CRC-32. read_tensor uses it to check that they are still the bytes
+  // that read_program saw.
   uint64_t begin = 0, member_bytes = 0;
   uint32_t checksum = 0;
 };
 
-struct Range {  // of a symbol: what the exporter proved
-  std::optional<int64_t> least, most;
+struct SymbolRange {  // the values of a symbol, as the exporter proved them
+  std::optional<int64_t> min, max;
 };
 
 struct Program {
@@ -203,53 +208,55 @@ struct Program {
   std::string root;  // of the archive: "net"
   std::string torch_version;
   std::array<int64_t, 2> schema_version{};
-  Digest digest;  // of models/model.json: what is computed, whatever the weights
+  Digest digest;  // of models/model.json: the computation without the weights
   Graph graph;
-  std::vector<InputSpec> inputs;  // one for each of graph.inputs and of the user's constants, in order
+  std::vector<InputSpec> inputs;  // one for each of graph.inputs and for each constant of the user, in order
   std::vector<OutputSpec> outputs;
-  std::map<std::string, Stored> weights;    // parameters and buffers, by name
-  std::map<std::string, Stored> constants;  // and buffers that are not persistent
-  std::map<std::string, Range> ranges;      // by symbol
-  Tree input_tree, output_tree;             // input_tree: (args, kwargs)
+  std::map<std::string, StoredTensor> weights;    // parameters and buffers, by name
+  std::map<std::string, StoredTensor> constants;  // also buffers that are not persistent
+  std::map<std::string, SymbolRange> ranges;      // by symbol
+  Tree input_tree, output_tree;                   // input_tree: (args, kwargs)
 };
 
-// Throws Error. Memory: the JSON (at most 256 MiB of it) and what is made of it; weights stay in the file.
+// Throws Error. Holds the JSON (at most 256 MiB) and the program in memory; the weights stay in the file.
 Program read_program(const std::string& path);
 
-// The tensor, dense and in C order whatever its strides. Throws Error (file changed meanwhile, checksum).
-Array read_tensor(const Program& program, const Stored& stored);
+// The tensor as a dense array in C order, whatever its strides are. Throws Error when the file has changed or a
+// checksum is wrong.
+Array read_tensor(const Program& program, const StoredTensor& stored);
 
-// Has one byte of the archive a part in both? Exact: of two views side by side none has.
-bool share_bytes(const Stored& a, const Stored& b);
+// Whether the two tensors have a byte of the archive in common. The answer is exact: two interleaved views share none.
+bool share_bytes(const StoredTensor& a, const StoredTensor& b);
 
-// ---- what it costs -------------------------------------------------------------------------------------------------
+// ---- cost ----------------------------------------------------------------------------------------------------------
 
-// Floating-point operations of the products in one forward pass, a multiplication and an addition counted as two:
-// linear layers, matrix products, convolutions, attention, recurrent layers. All else is small beside them. Symbols
-// count as 1, so with the batch as the only one it is a sample's.
+// Floating-point operations of the products in one forward pass: linear layers, matrix products, convolutions,
+// attention, recurrent layers. A multiplication and an addition count as two. Other operators are cheap beside these
+// and do not count. Every symbol counts as 1; where the batch is the only symbol, the result is the cost of one sample.
 struct Flops {
   double total = 0;
   std::map<std::string, double> by_operator;   // "aten.linear"
-  std::map<std::string, int64_t> not_counted;  // products whose shapes the file does not say: operator -> nodes
-  std::vector<std::string> symbols;            // that were counted as 1
+  std::map<std::string, int64_t> not_counted;  // products whose shapes the file does not give: operator -> nodes
+  std::vector<std::string> symbols;            // those that count as 1
 };
 Flops flops_of(const Program& program);
 
-// ---- files that are not read further here --------------------------------------------------------------------------
+// ---- files of other formats ----------------------------------------------------------------------------------------
 
-// A TorchScript archive, as far as it can be known without libtorch.
-struct ScriptFile {
+// What can be known about a TorchScript archive without libtorch.
+struct TorchScriptFile {
   std::string root;                     // of the archive
-  Digest code;                          // of the code and the structure, whatever the weights
+  Digest code;                          // of the code and the structure, without the weights
   std::vector<std::string> code_files;  // "__torch__.py"
   int64_t tensors = 0;
   uint64_t tensor_bytes = 0;
 };
-ScriptFile read_script_file(const std::string& path);  // throws Error
+TorchScriptFile read_torchscript_file(const std::string& path);  // throws Error
 
-// What a shared object says it was built for, from the section ".sinew_library" of its file: nothing of it runs. Names
-// and values by line ("torch" -> "2.13.0"); empty: it says nothing. Throws Error for what is no ELF file.
-std::map<std::string, std::string> read_library_stamp(const std::string& path);
+// The versions that a shared object was built for, by name ("torch" -> "2.13.0"). They stand in the section
+// ".sinew_library" of its file, so no code of the object runs. Empty where there is no such section. Throws Error when
+// the file is not an ELF file.
+std::map<std::string, std::string> read_library_info(const std::string& path);
 
 // ---- writing back --------------------------------------------------------------------------------------------------
 
@@ -259,9 +266,9 @@ struct Replacement {
   const Array* array = nullptr;
 };
 
-// Writes `program`'s file anew at `to`, appearing whole or not at all, with these tensors in place of its own; the rest
-// byte for byte. Tensors that share a file are written into it by their strides and offset; replacements that disagree
-// where they overlap, or whose dtype or shape is another, throw Error.
+// Writes a copy of the program's file to `to`, with these tensors replaced and every other byte the same. The file
+// appears whole or not at all. Tensors that share a member are written into it by their strides and offset. Throws
+// Error for replacements that disagree where they overlap, and for a replacement of another dtype or shape.
 void write_program(const Program& program, const std::vector<Replacement>& replacements, const std::string& to);
 
 }  // namespace sinew::program

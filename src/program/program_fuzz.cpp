@@ -1,7 +1,7 @@
-// Any bytes as models/model.json: no crash, no hang, no memory beyond proportion; in a program that is accepted every
-// argument names a value that an input or an earlier node made. An input that does not begin with '{' is a list of
-// changes to a good model, (place, bytes to take away, letter to put there) each: so the deep places are reached from
-// nothing.
+// Fuzzes models/model.json: no crash, no hang, and memory in proportion to the input. In an accepted program every
+// argument names a value that an input or an earlier node makes. An input that does not begin with '{' is a list of
+// changes (offset, number of bytes to remove, byte to insert) to a good model. So an empty corpus also reaches the code
+// for deep places.
 #include <cstdint>
 #include <vector>
 
@@ -60,8 +60,8 @@ std::string model_of(const uint8_t* data, size_t size) {
   if (size == 0 || data[0] == '{') return {reinterpret_cast<const char*>(data), size};
   std::string text = good;
   for (size_t at = 0; at + 4 <= size; at += 4) {
-    const size_t place = static_cast<size_t>(data[at] | data[at + 1] << 8) % text.size();
-    text.replace(place, data[at + 2] % 8, 1, static_cast<char>(data[at + 3]));
+    const size_t offset = static_cast<size_t>(data[at] | data[at + 1] << 8) % text.size();
+    text.replace(offset, data[at + 2] % 8, 1, static_cast<char>(data[at + 3]));
   }
   return text;
 }

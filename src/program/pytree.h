@@ -1,4 +1,4 @@
-// Inside the room: how nested inputs and outputs are packed, and what their leaves are called.
+// Inside program/: how nested inputs and outputs are packed, and the names of their leaves.
 #pragma once
 
 #include <map>
@@ -10,18 +10,19 @@
 
 namespace sinew::program {
 
-inline constexpr size_t kLongestLeafName = 1024;
+inline constexpr size_t kMaxLeafName = 1024;  // bytes
 
 using FieldNames = std::map<std::string, std::vector<std::string>, std::less<>>;  // of named tuples, by type
 
-// Of `spot`'s text, a treespec: "[1, {"type": ..., "context": ..., "children_spec": [...]}]".
-Tree read_tree(const Spot& spot, const FieldNames& fields);
+// Parses the text of `view`, a treespec: "[1, {"type": ..., "context": ..., "children_spec": [...]}]".
+Tree read_tree(const JsonView& view, const FieldNames& fields);
 
-// Names of the leaves, in order; refused unless there are `wanted`. Outputs: "" for a tree that is one leaf, else the
-// way to it, "0.hidden".
-std::vector<std::string> output_names(const Spot& spot, const Tree& tree, size_t wanted);
-// Inputs: an argument's own name first, from `arguments` by place, or "args.0"; keyword arguments by their key.
-std::vector<std::string> input_names(const Spot& spot, const Tree& tree, const std::vector<std::string>& arguments,
+// The names of the leaves, in order. Throws Error unless there are `wanted` leaves.
+// Outputs: the path to the leaf, such as "0.hidden"; "" where the tree is one leaf.
+std::vector<std::string> output_names(const JsonView& view, const Tree& tree, size_t wanted);
+// Inputs: the name of the argument, followed by the path inside it. `arguments` has the names of the positional
+// arguments; without a name it is "args.0". Keyword arguments have their key.
+std::vector<std::string> input_names(const JsonView& view, const Tree& tree, const std::vector<std::string>& arguments,
                                      size_t wanted);
 
 }  // namespace sinew::program

@@ -1,4 +1,4 @@
-// A .pt2 file as a whole: which members it must have, and what each says.
+// Reads a whole .pt2 file: which members it must have, and the content of each.
 #include "program/archive.h"
 #include "program/files.h"
 #include "program/signature.h"
@@ -22,9 +22,9 @@ class Reader {
     program.digest = digest_of(graph);
     const Document model = parse_model(graph, place(kModel));
     read_model(model, program);
-    program.weights = stored("data/weights/", "model_weights_config.json", model.younger);
-    program.constants = stored("data/constants/", "model_constants_config.json", model.younger);
-    check_stored(program);
+    program.weights = stored("data/weights/", "model_weights_config.json", model.newer_schema);
+    program.constants = stored("data/constants/", "model_constants_config.json", model.newer_schema);
+    check_stored_tensors(program);
     return program;
   }
 
@@ -33,16 +33,18 @@ class Reader {
 
   std::string place(const std::string& name) const { return path_ + ": " + name; }
 
-  // The folder all members are in; torch names it after the file it first wrote.
+  // The folder that holds all members. torch names it after the file to which it first wrote the program.
   std::string find_root() const {
-    if (archive_.members().empty()) throw Error(path_ + ": an archive without members", kExport);
+    if (archive_.members().empty()) throw Error("PROGRAM_NOT_PT2", path_ + ": an archive without members", kExport);
     const std::string& first = archive_.members().front().name;
     const std::string root = first.substr(0, first.find('/'));
     for (const Member& member : archive_.members()) {
-      if (!member.name.starts_with(root + '/'))
-        throw Error(
-            path_ + ": member " + shown(member.name) + " is not in the folder " + shown(root) + " of the others",
-            kExport);
+      if (!member.name.starts_with(root + '/')) {
+        throw Error("PROGRAM_NOT_PT2",
+                    path_ + ": member " + quoted(member.name) + " is not in the folder " + quoted(root) +
+                        " of the other members",
+                    kExport);
+      }
     }
     return root;
   }
@@ -50,17 +52,23 @@ class Reader {
   void check_format() {
     if (archive_.find(root_ + "/archive_format") == nullptr) {
       const bool old = archive_.find(root_ + "/serialized_exported_program.json") != nullptr;
-      throw Error(path_ + ": a zip archive, but not a .pt2: it has no archive_format" +
-                      (old ? " (torch before 2.8 wrote such ones)" : ""),
-                  kExport);
+      if (old) {
+        throw Error("PROGRAM_UNSUPPORTED_VERSION",
+                    path_ + ": has no archive_format; torch before version 2.8 wrote such files", kExport);
+      }
+      throw Error("PROGRAM_NOT_PT2", path_ + ": a zip archive, but not a .pt2: it has no archive_format", kExport);
     }
-    if (const std::string format = text("archive_format"); format != "pt2")
-      throw Error(place("archive_format") + ": is " + shown(format) + ", not 'pt2'", kExport);
-    if (const std::string version = text("archive_version"); version != "0")
-      throw Error(place("archive_version") + ": is " + shown(version) + "; Sinew reads '0'", kExport);
+    if (const std::string format = text("archive_format"); format != "pt2") {
+      throw Error("PROGRAM_NOT_PT2", place("archive_format") + ": is " + quoted(format) + ", not 'pt2'", kExport);
+    }
+    if (const std::string version = text("archive_version"); version != "0") {
+      throw Error("PROGRAM_UNSUPPORTED_VERSION",
+                  place("archive_version") + ": is " + quoted(version) + "; Sinew reads '0'", kExport);
+    }
     if (archive_.find(root_ + "/byteorder") == nullptr) return;
     if (const std::string order = text("byteorder"); order != "little") {
-      throw Error(place("byteorder") + ": is " + shown(order) + "; Sinew reads 'little'",
+      throw Error("PROGRAM_UNSUPPORTED_VERSION",
+                  place("byteorder") + ": is " + quoted(order) + "; Sinew reads 'little'",
                   "save the program on a machine with little-endian numbers (x86, ARM)");
     }
   }
@@ -77,25 +85,28 @@ class Reader {
     std::string models;
     for (const Member& member : archive_.members()) {
       if (member.name.starts_with(root_ + "/models/") && models.size() < 200)
-        models += (models.empty() ? "" : ", ") + shown(member.name.substr(root_.size() + 1));
+        models += (models.empty() ? "" : ", ") + quoted(member.name.substr(root_.size() + 1));
       if (member.name == root_ + "/data/weights/model.pt" || member.name == root_ + "/data/constants/model.pt")
-        throw Error(path_ + ": its tensors are a pickle (" + member.name + "), as torch before 2.9 wrote them",
-                    kExport);
+        throw Error(
+            "PROGRAM_UNSUPPORTED_VERSION",
+            path_ + ": its tensors are a pickle (" + member.name + "); torch before version 2.9 wrote such files",
+            kExport);
     }
-    throw Error(path_ + ": has no " + name + (name == kModel && !models.empty() ? ", only " + models : ""),
-                name == kModel && !models.empty() ? "save one program, with torch.export.save" : kExport);
+    const bool other_models = name == kModel && !models.empty();
+    throw Error("PROGRAM_NOT_PT2", path_ + ": has no " + name + (other_models ? ", but it has " + models : ""),
+                other_models ? "save a single program, with torch.export.save" : kExport);
   }
 
-  std::map<std::string, Stored> stored(const std::string& folder, const std::string& config, bool younger) {
+  std::map<std::string, StoredTensor> stored(const std::string& folder, const std::string& config, bool newer_schema) {
     Document document = parse_json(text(folder + config), place(folder + config));
-    document.younger = younger;
-    return read_stored(document, archive_, root_ + '/' + folder);
+    document.newer_schema = newer_schema;
+    return read_stored_tensors(document, archive_, root_ + '/' + folder);
   }
 
   const std::string& path_;
   const Archive archive_;
   std::string root_;
-  uint64_t left_ = kMostJsonBytes;  // of JSON, in all members together
+  uint64_t left_ = kMaxJsonBytes;  // bytes of JSON that may still be read, over all members
 };
 
 }  // namespace

@@ -1,16 +1,18 @@
-// For the tests of program/: what a refusal says.
+// For the tests of program/: the Error that a call throws, and what a test compares of it.
 #pragma once
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 
 namespace sinew::program {
 
-// The message of the Error that `act` must end in, its hint behind it; what may not be empty is not.
+// The Error that `act` must throw, as the programs print it ("what [CODE]"), followed by " | " and its hint. Neither
+// may be empty.
 template <typename Act>
 std::string refusal(Act act) {
   try {
@@ -19,10 +21,18 @@ std::string refusal(Act act) {
     EXPECT_FALSE(std::string(error.what()).empty());
     EXPECT_FALSE(error.hint.empty()) << error.what();
     EXPECT_LT(std::string(error.what()).size(), 2000U);
-    return std::string(error.what()) + " | " + error.hint;
+    return to_string(error) + " | " + error.hint;
   }
   ADD_FAILURE() << "not refused";
   return "";
 }
+
+// Whether a refusal() has this code and mentions this place or value.
+inline bool is_error(const std::string& text, ErrorCode code, std::string_view mention) {
+  return text.find("[" + std::string(code.text()) + "]") != std::string::npos &&
+         text.find(mention) != std::string::npos;
+}
+
+#define EXPECT_ERROR(text, code, mention) EXPECT_TRUE(::sinew::program::is_error(text, code, mention)) << (text)
 
 }  // namespace sinew::program

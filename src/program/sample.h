@@ -1,4 +1,5 @@
-// For the tests of program/: .pt2 files made here, so that every part of one can be made wrong, and a disk in memory.
+// For the tests of program/: builds .pt2 files byte by byte, so that tests can break every part of one. Also a disk in
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace sinew::program {
 
-using Made = nlohmann::ordered_json;  // JSON a test can change
+using TestJson = nlohmann::ordered_json;  // JSON a test can change
 
 inline std::string bytes_of(uint64_t number, unsigned width) {
   std::string bytes;
@@ -23,14 +24,14 @@ inline std::string bytes_of(uint64_t number, unsigned width) {
   return bytes;
 }
 
-// A zip archive as torch writes it: sizes behind the bytes, data on 64-byte boundaries, zip64 end records.
+// A zip archive as torch writes it: sizes in data descriptors, data on 64-byte boundaries, zip64 end records.
 struct Zip {
   struct Entry {
     std::string name, bytes;
     uint16_t method = 0, flags = 0x0808;
   };
   std::vector<Entry> entries;
-  bool plain = false;  // as other tools write it: sizes in the header, no zip64
+  bool plain = false;  // as other tools write it: sizes in the local header, no zip64
   std::string comment;
 
   void add(std::string name, std::string bytes) { entries.push_back({std::move(name), std::move(bytes)}); }
@@ -73,10 +74,11 @@ struct Zip {
   }
 };
 
-// The process stops here. Not an Error: nobody may survive it by catching what can go wrong.
+// Simulates the end of the process. It is not an Error, so no handler of errors can catch it.
 struct Stopped : std::exception {};
 
-// Files in memory, in one folder. What is durable is kept apart: bytes after their sync, names after the folder's.
+// Files of one folder in memory. It keeps the durable state separately: bytes become durable with the sync of the file,
+// names with the sync of the folder.
 class MemoryDisk final : public Disk {
  public:
   int64_t calls = 0, fail_at = -1, stop_at = -1;
@@ -91,7 +93,7 @@ class MemoryDisk final : public Disk {
     for (const auto& [name, node] : names_) all.push_back(name);
     return all;
   }
-  // The machine comes up again: unsynced bytes are gone; changed names are all there, or none of them.
+  // Simulates a restart of the machine. Unsynced bytes are lost. Unsynced names are all kept or all lost.
   void crash(bool names_survive) {
     if (!names_survive) names_ = durable_names_;
     for (const auto& [name, node] : names_) node->bytes = node->durable;

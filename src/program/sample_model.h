@@ -1,4 +1,5 @@
-// For the tests of program/: a small program with one of everything, as JSON a test can change before it is packed.
+// For the tests of program/: a small program with one of everything, as JSON that a test can change before it is
+// packed.
 #pragma once
 
 #include <cstring>
@@ -10,31 +11,31 @@
 
 namespace sinew::program {
 
-inline Made made(const char* text) {
-  return Made::parse(text);
+inline TestJson json_of(const char* text) {
+  return TestJson::parse(text);
 }
 
-inline Made named(const std::string& name) {
+inline TestJson named(const std::string& name) {
   return {{"name", name}};
 }
-inline Made tensor(const std::string& name) {
+inline TestJson tensor(const std::string& name) {
   return {{"as_tensor", named(name)}};
 }
 
-inline Made symbol() {
-  return made(
+inline TestJson symbol() {
+  return json_of(
       R"json({"as_expr": {"expr_str": "Symbol('s77', positive=True, integer=True)", "hint": {"as_int": 4}}})json");
 }
 
-// -1 in the sizes: the symbol s77, which was 4 in the example.
-inline Made tensor_meta(int dtype, const std::vector<int64_t>& sizes, std::vector<int64_t> strides = {},
-                        int64_t offset = 0) {
+// A size of -1 stands for the symbol s77, which was 4 in the example.
+inline TestJson tensor_meta(int dtype, const std::vector<int64_t>& sizes, std::vector<int64_t> strides = {},
+                            int64_t offset = 0) {
   if (strides.empty()) {
     strides.resize(sizes.size(), 1);
     for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<int64_t>(sizes[d], 1);
   }
-  Made size_list = Made::array(), stride_list = Made::array();
-  for (const int64_t size : sizes) size_list.push_back(size < 0 ? symbol() : Made{{"as_int", size}});
+  TestJson size_list = TestJson::array(), stride_list = TestJson::array();
+  for (const int64_t size : sizes) size_list.push_back(size < 0 ? symbol() : TestJson{{"as_int", size}});
   for (const int64_t stride : strides) stride_list.push_back({{"as_int", stride}});
   return {{"dtype", dtype},
           {"sizes", size_list},
@@ -45,7 +46,7 @@ inline Made tensor_meta(int dtype, const std::vector<int64_t>& sizes, std::vecto
           {"layout", 7}};
 }
 
-inline Made payload(const std::string& path, bool parameter, Made meta) {
+inline TestJson payload(const std::string& path, bool parameter, TestJson meta) {
   return {{"path_name", path}, {"is_param", parameter}, {"use_pickle", false}, {"tensor_meta", std::move(meta)}};
 }
 
@@ -56,17 +57,18 @@ std::string packed(std::initializer_list<T> numbers) {
   return bytes;
 }
 
-// forward(self, batch, k, flag): w and its transpose t share weight_0, v is the inner 2x2 of weight_2's 3x3.
+// forward(self, batch, k, flag). The weight w and its transpose t share weight_0; v is the lower right 2x2 of the 3x3
+// weight_2.
 struct Sample {
-  Made model, weights, constants;
+  TestJson model, weights, constants;
   Zip zip;
   std::string root = "net";
 
   Sample();
-  Made& graph() { return model["graph_module"]["graph"]; }
-  Made& node(size_t i) { return graph()["nodes"][i]; }
-  Made& signature() { return model["graph_module"]["signature"]; }
-  Made& call() { return model["graph_module"]["module_call_graph"][0]["signature"]; }
+  TestJson& graph() { return model["graph_module"]["graph"]; }
+  TestJson& node(size_t i) { return graph()["nodes"][i]; }
+  TestJson& signature() { return model["graph_module"]["signature"]; }
+  TestJson& call() { return model["graph_module"]["module_call_graph"][0]["signature"]; }
 
   std::string bytes() const {
     Zip all = zip;
@@ -82,8 +84,8 @@ struct Sample {
   }
 };
 
-inline Made sample_graph() {
-  Made graph = made(R"json({
+inline TestJson sample_graph() {
+  TestJson graph = json_of(R"json({
     "inputs": [], "is_single_tensor_return": false, "custom_obj_values": {}, "sym_float_values": {},
     "outputs": [{"as_tensor": {"name": "add"}}, {"as_tensor": {"name": "getitem"}}, {"as_none": true},
      {"as_tensor": {"name": "cond"}}],
@@ -91,8 +93,8 @@ inline Made sample_graph() {
     "sym_bool_values": {"ge": {"as_expr": {"expr_str": "Ge(Symbol('s1'), 1)"}}}})json");
   graph["sym_int_values"]["size"] = symbol();
   for (const char* name : {"p_w", "p_t", "p_v", "b_n", "b_u", "c_c", "x", "y"}) graph["inputs"].push_back(tensor(name));
-  graph["inputs"].push_back(made(R"json({"as_sym_int": {"as_name": "k"}})json"));
-  graph["inputs"].push_back(made(R"json({"as_none": true})json"));
+  graph["inputs"].push_back(json_of(R"json({"as_sym_int": {"as_name": "k"}})json"));
+  graph["inputs"].push_back(json_of(R"json({"as_none": true})json"));
   graph["tensor_values"] = {{"p_w", tensor_meta(7, {2, 3})},         {"p_t", tensor_meta(7, {3, 2}, {1, 3})},
                             {"p_v", tensor_meta(7, {2, 2}, {3, 1})}, {"b_n", tensor_meta(5, {})},
                             {"b_u", tensor_meta(7, {4}, {0})},       {"c_c", tensor_meta(12, {2})},
@@ -100,7 +102,7 @@ inline Made sample_graph() {
                             {"linear", tensor_meta(7, {-1, 2})},     {"add", tensor_meta(5, {})},
                             {"getitem", tensor_meta(7, {-1, 1})},    {"getitem_1", tensor_meta(7, {-1, 1})},
                             {"cond", tensor_meta(7, {-1, 3})}};
-  graph["nodes"] = made(R"json([
+  graph["nodes"] = json_of(R"json([
     {"target": "torch.ops.aten.sym_size.int", "name": "size", "is_hop_single_tensor_return": null, "metadata": {},
      "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "x"}}, "kind": 1}, {"name": "dim", "arg": {"as_int": 0}, "kind": 1}],
      "outputs": [{"as_sym_int": {"as_name": "size"}}]},
@@ -119,13 +121,13 @@ inline Made sample_graph() {
     {"target": "_operator.ge", "name": "ge", "metadata": {},
      "inputs": [{"name": "a", "arg": {"as_sym_int": {"as_name": "k"}}, "kind": 1}, {"name": "b", "arg": {"as_int": 1}, "kind": 1}],
      "outputs": [{"as_sym_bool": {"as_name": "ge"}}]}])json");
-  Made body =
-      made(R"json({"inputs": [{"as_tensor": {"name": "x"}}, {"as_int": 3}], "outputs": [{"as_tensor": {"name": "sin"}}],
+  TestJson body = json_of(
+      R"json({"inputs": [{"as_tensor": {"name": "x"}}, {"as_int": 3}], "outputs": [{"as_tensor": {"name": "sin"}}],
     "nodes": [{"target": "torch.ops.aten.sin.default", "name": "sin", "metadata": {}, "outputs": [{"as_tensor": {"name": "sin"}}],
       "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "x"}}, "kind": 1}]}],
     "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": true})json");
   body["tensor_values"] = {{"x", tensor_meta(7, {-1, 3})}, {"sin", tensor_meta(7, {-1, 3})}};
-  Made cond = made(
+  TestJson cond = json_of(
       R"json({"target": "torch.ops.higher_order.cond", "name": "cond", "metadata": {}, "is_hop_single_tensor_return": false,
     "inputs": [{"name": "", "arg": {"as_sym_bool": {"as_name": "ge"}}, "kind": 1}, {"name": "", "arg": {"as_graph": {"name": "body"}}, "kind": 1},
      {"name": "", "arg": {"as_tensors": [{"name": "x"}, {"name": "k"}]}, "kind": 1}],
@@ -136,7 +138,7 @@ inline Made sample_graph() {
 }
 
 inline Sample::Sample() {
-  model = made(
+  model = json_of(
       R"json({"graph_module": {"metadata": {}, "treespec_namedtuple_fields": {"Pair": {"field_names": ["left", "right"]}},
     "module_call_graph": [{"fqn": "", "signature": {"inputs": [], "outputs": [], "forward_arg_names": ["batch", "k", "flag"]}}, {"fqn": "fc", "signature": null}],
     "signature": {"input_specs": [

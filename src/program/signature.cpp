@@ -12,11 +12,11 @@ using Output = OutputSpec::Kind;
 
 class SignatureReader {
  public:
-  SignatureReader(const Spot& module, GraphReader& reader, Program& program)
+  SignatureReader(const JsonView& module, GraphReader& reader, Program& program)
       : module_(module), reader_(reader), program_(program) {}
 
   void read() {
-    const Spot signature = module_.get("signature");
+    const JsonView signature = module_.get("signature");
     signature.allow({"input_specs", "output_specs"});
     read_inputs(signature.get("input_specs"));
     read_outputs(signature.get("output_specs"));
@@ -25,32 +25,34 @@ class SignatureReader {
   }
 
  private:
-  // Spec and graph say the inputs twice; they must say the same.
-  void read_inputs(const Spot& specs) {
+  // Both the specs and the graph list the inputs. The two lists must agree.
+  void read_inputs(const JsonView& specs) {
     const auto& inputs = program_.graph.inputs;
     size_t next = 0;
     for (const Json& json : specs.array()) {
-      const Spot spec = specs.of(json);
+      const JsonView spec = specs.of(json);
       InputSpec input = read_input(spec);
       if (input.kind != Input::user_constant) {
-        if (next == inputs.size() || inputs[next] != input.value) spec.refuse("is not the graph's input of that place");
+        if (next == inputs.size() || inputs[next] != input.value) {
+          spec.refuse("PROGRAM_BAD_GRAPH", "is not the graph's input at this position");
+        }
         ++next;
       }
       if (input.kind == Input::user) {
         users_.emplace(input.value, program_.inputs.size());
       } else if (input.kind != Input::user_constant && !names_.emplace(input.name, input.kind).second) {
-        spec.refuse("names " + shown(input.name) + " a second time");
+        spec.refuse("PROGRAM_BAD_GRAPH", "names " + quoted(input.name) + " a second time");
       }
       program_.inputs.push_back(std::move(input));
     }
     if (next != inputs.size()) {
-      specs.refuse("has " + std::to_string(next) + " values for the graph's " + std::to_string(inputs.size()) +
-                   " inputs");
+      specs.refuse("PROGRAM_BAD_GRAPH", "has " + std::to_string(next) + " values for the graph's " +
+                                            std::to_string(inputs.size()) + " inputs");
     }
   }
 
-  InputSpec read_input(const Spot& spec) {
-    const auto [kind, value] = spec.only();
+  InputSpec read_input(const JsonView& spec) {
+    const auto [kind, value] = spec.single_member();
     InputSpec input;
     if (kind == "parameter") {
       value.allow({"arg", "parameter_name"});
@@ -71,7 +73,7 @@ class SignatureReader {
       if (const auto* ref = std::get_if<ValueRef>(&argument.value))
         input.value = ref->id;
       else
-        value.refuse("is no tensor and no symbolic integer");
+        value.refuse("PROGRAM_BAD_GRAPH", "is neither a tensor nor a symbolic integer");
       return input;
     } else if (kind == "constant_input") {
       value.allow({"name", "value"});
@@ -86,57 +88,60 @@ class SignatureReader {
     return input;
   }
 
-  Argument read_constant(const Spot& spot) {
-    const auto [kind, value] = spot.only();
+  Argument read_constant(const JsonView& view) {
+    const auto [kind, value] = view.single_member();
     if (kind != "as_none" && kind != "as_int" && kind != "as_float" && kind != "as_string" && kind != "as_bool")
-      spot.refuse("is " + shown(kind) + ", which no constant can be");
-    return reader_.argument(spot);
+      view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(kind) + ", which cannot be a constant");
+    return reader_.argument(view);
   }
 
-  // Of a spec whose arg is {"name": a tensor}.
-  ValueId value_of(const Spot& spec) {
-    const Spot arg = spec.get("arg");
+  // For a spec whose arg is {"name": a tensor}.
+  ValueId value_of(const JsonView& spec) {
+    const JsonView arg = spec.get("arg");
     arg.allow({"name"});
     const ValueId id = reader_.value_of(arg.get("name"));
-    if (program_.graph.values[static_cast<size_t>(id)].kind != ValueKind::tensor) arg.refuse("is not a tensor");
+    if (program_.graph.values[static_cast<size_t>(id)].kind != ValueKind::tensor) {
+      arg.refuse("PROGRAM_BAD_GRAPH", "is not a tensor");
+    }
     return id;
   }
 
-  [[noreturn]] static void refuse_kind(const Spot& spec, std::string_view kind, const std::string& what) {
-    if (kind == "custom_obj")
-      spec.refuse("is an object of a custom class",
-                  "only tensors and numbers can be run; keep script objects out of the exported model");
-    if (kind == "token")
-      spec.refuse("is an effect token", "keep operators with side effects, such as printing, out of the model");
-    if (kind == "gradient_to_parameter" || kind == "gradient_to_user_input")
-      spec.refuse("is a gradient: the graph has its backward pass in it",
-                  "export the model alone, with torch.export.export; Sinew makes the gradients");
-    spec.refuse("is " + shown(kind) + ", a kind of " + what + " that schema 8 does not have");
+  [[noreturn]] static void refuse_kind(const JsonView& spec, std::string_view kind, const std::string& what) {
+    if (kind == "custom_obj") spec.refuse("PROGRAM_UNSUPPORTED", "is an object of a custom class", kCustomClassHint);
+    if (kind == "token") {
+      spec.refuse("PROGRAM_UNSUPPORTED", "is an effect token",
+                  "keep operators with side effects, such as printing, out of the model");
+    }
+    if (kind == "gradient_to_parameter" || kind == "gradient_to_user_input") {
+      spec.refuse("PROGRAM_UNSUPPORTED", "is a gradient: the graph includes the backward pass",
+                  "export the model alone, with torch.export.export; Sinew computes the gradients");
+    }
+    spec.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(kind) + ", a kind of " + what + " that schema 8 does not have");
   }
 
-  void read_outputs(const Spot& specs) {
+  void read_outputs(const JsonView& specs) {
     const auto& outputs = program_.graph.outputs;
     if (specs.array().size() != outputs.size()) {
-      specs.refuse("has " + std::to_string(specs.array().size()) + " entries for the graph's " +
-                   std::to_string(outputs.size()) + " outputs");
+      specs.refuse("PROGRAM_BAD_GRAPH", "has " + std::to_string(specs.array().size()) + " entries for the graph's " +
+                                            std::to_string(outputs.size()) + " outputs");
     }
     for (const Json& json : specs.array()) {
-      const Spot spec = specs.of(json);
+      const JsonView spec = specs.of(json);
       OutputSpec output = read_output(spec);
       const Argument& made = outputs[program_.outputs.size()];
       const auto* here = std::get_if<ValueRef>(&output.value.value);
       const auto* there = std::get_if<ValueRef>(&made.value);
       if (output.value.value.index() != made.value.index() || (here != nullptr && here->id != there->id))
-        spec.refuse("is not the graph's output of that place");
+        spec.refuse("PROGRAM_BAD_GRAPH", "is not the graph's output at this position");
       if (std::holds_alternative<List>(made.value) || std::holds_alternative<Dictionary>(made.value) ||
           std::holds_alternative<std::shared_ptr<const Graph>>(made.value))
-        spec.refuse("is a list or a graph; an output is one value");
+        spec.refuse("PROGRAM_BAD_GRAPH", "is a list or a graph, but an output must be one value");
       program_.outputs.push_back(std::move(output));
     }
   }
 
-  OutputSpec read_output(const Spot& spec) {
-    const auto [kind, value] = spec.only();
+  OutputSpec read_output(const JsonView& spec) {
+    const auto [kind, value] = spec.single_member();
     OutputSpec output;
     if (kind == "user_output") {
       value.allow({"arg"});
@@ -165,34 +170,36 @@ class SignatureReader {
     return output;
   }
 
-  std::string known(const Spot& name, Input kind) const {
+  std::string known(const JsonView& name, Input kind) const {
     const auto found = names_.find(name.text());
     if (found != names_.end() && found->second == kind) return found->first;
-    name.refuse("names " + shown(name.text()) + ", which is no " + (kind == Input::buffer ? "buffer" : "parameter") +
-                " among the inputs");
+    name.refuse("PROGRAM_BAD_GRAPH", "names " + quoted(name.text()) + ", which is not a " +
+                                         (kind == Input::buffer ? "buffer" : "parameter") + " among the inputs");
   }
 
-  // The file says the graph's own name of the input; the user knows it by another.
+  // The file gives the name of the input in the graph. This replaces it by the name that the user knows.
   void resolve_input_mutations() {
-    for (const auto& [place, name] : mutated_inputs_) {
+    for (const auto& [output, name] : mutated_inputs_) {
       const ValueId id = reader_.value_of(name);
       const auto found = users_.find(id);
-      if (found == users_.end()) name.refuse("names " + shown(name.text()) + ", which is no input of the user's");
-      program_.outputs[place].name = program_.inputs[found->second].name;
+      if (found == users_.end()) {
+        name.refuse("PROGRAM_BAD_GRAPH", "names " + quoted(name.text()) + ", which is not an input of the user");
+      }
+      program_.outputs[output].name = program_.inputs[found->second].name;
     }
   }
 
-  const Spot module_;
+  const JsonView module_;
   GraphReader& reader_;
   Program& program_;
   std::map<std::string, Input> names_;  // of parameters, buffers and constants
-  std::map<ValueId, size_t> users_;     // which input is the user's, by its value
-  std::vector<std::pair<size_t, Spot>> mutated_inputs_;
+  std::map<ValueId, size_t> users_;     // index of each input of the user, by its value
+  std::vector<std::pair<size_t, JsonView>> mutated_inputs_;
 };
 
 }  // namespace
 
-void read_signature(const Spot& graph_module, GraphReader& reader, Program& program) {
+void read_signature(const JsonView& graph_module, GraphReader& reader, Program& program) {
   SignatureReader(graph_module, reader, program).read();
 }
 

@@ -1,4 +1,4 @@
-// Inside the room: which of a graph's inputs and outputs are weights, and what the user calls the others.
+// Inside program/: which inputs and outputs of a graph are weights, and the names of the others.
 #pragma once
 
 #include "program/graph.h"
@@ -7,13 +7,15 @@
 
 namespace sinew::program {
 
-// `graph_module`'s signature against the graph that was read of it: fills inputs, outputs and trees of the program.
-void read_signature(const Spot& graph_module, GraphReader& reader, Program& program);
+// Reads the signature of `graph_module` and checks it against the graph that `reader` has read. Fills the inputs, the
+// outputs and the trees of the program.
+void read_signature(const JsonView& graph_module, GraphReader& reader, Program& program);
 
-// Names of the user's inputs and outputs, and the trees they are packed in. The program has its specs.
-void name_leaves(const Spot& graph_module, Program& program);
+// Fills the names of the user's inputs and outputs, and the trees in which they are packed. The program already has its
+// specs.
+void name_leaves(const JsonView& graph_module, Program& program);
 
-// The whole of models/model.json: everything of the program but its path, root, weights and constants. Throws Error.
+// Reads models/model.json: everything in a program except path, root, weights and constants. Throws Error.
 Document parse_model(std::string_view text, const std::string& place);
 void read_model(const Document& document, Program& program);
 

@@ -1,4 +1,4 @@
-// A tensor out of the archive: its member is read once, in pieces, and its checksum proven on the way.
+// Reads a tensor from the archive. It reads the member once, in pieces, and computes the checksum at the same time.
 #include <algorithm>
 #include <cstring>
 
@@ -9,20 +9,21 @@ namespace sinew::program {
 namespace {
 
 template <size_t width>
-void gather(const Stored& stored, const std::byte* from, std::byte* to) {
+void gather(const StoredTensor& stored, const std::byte* from, std::byte* to) {
   const int64_t first = stored.offset;
-  for_each_element(stored, [&](int64_t dense, int64_t place) {
-    std::memcpy(to + static_cast<size_t>(dense) * width, from + static_cast<size_t>(place - first) * width, width);
+  for_each_element(stored, [&](int64_t dense, int64_t at) {
+    std::memcpy(to + static_cast<size_t>(dense) * width, from + static_cast<size_t>(at - first) * width, width);
   });
 }
 
 }  // namespace
 
-Array read_tensor(Disk& disk, const Program& program, const Stored& stored) {
+Array read_tensor(Disk& disk, const Program& program, const StoredTensor& stored) {
   const auto dtype = dtype_of(stored.dtype);
   if (!dtype) {
-    throw Error(program.path + ": member " + shown(stored.member) + " holds " + std::string(name_of(stored.dtype)) +
-                    ", which Sinew has no arrays of",
+    throw Error("PROGRAM_UNSUPPORTED",
+                program.path + ": member " + quoted(stored.member) + " holds " + std::string(name_of(stored.dtype)) +
+                    ", a dtype that Sinew does not support",
                 "export the model in another dtype");
   }
   const auto [begin, end] = extent(stored);
@@ -31,7 +32,7 @@ Array read_tensor(Disk& disk, const Program& program, const Stored& stored) {
   std::vector<std::byte> view(dense ? 0 : end - begin);
   std::byte* const to = dense ? array.bytes.data() : view.data();
   uint32_t crc = 0;
-  uint64_t at = 0;  // of the member
+  uint64_t at = 0;  // offset within the member
   FileRange(disk, program.path).read(stored.begin, stored.member_bytes, [&, begin = begin, end = end](auto piece) {
     crc = crc32_of(piece, crc);
     const uint64_t from = std::max(at, begin), until = std::min(at + piece.size(), end);
@@ -49,7 +50,7 @@ Array read_tensor(Disk& disk, const Program& program, const Stored& stored) {
   return array;
 }
 
-Array read_tensor(const Program& program, const Stored& stored) {
+Array read_tensor(const Program& program, const StoredTensor& stored) {
   return read_tensor(system_disk(), program, stored);
 }
 

@@ -1,4 +1,4 @@
-// Inside the room: where tensors lie in the archive, and that they do lie there.
+// Inside program/: finds the tensors in the archive, and checks that they lie inside their members.
 #pragma once
 
 #include <map>
@@ -11,33 +11,35 @@
 
 namespace sinew::program {
 
-// A config of weights or constants: `folder` is where its files are, "net/data/weights/".
-std::map<std::string, Stored> read_stored(const Document& document, const Archive& archive, const std::string& folder);
+// Reads a config of weights or constants. `folder` holds their files: "net/data/weights/".
+std::map<std::string, StoredTensor> read_stored_tensors(const Document& document, const Archive& archive,
+                                                        const std::string& folder);
 
-// Every weight and constant that the signature names is there, and is what the graph says. Throws Error.
-void check_stored(const Program& program);
+// Checks that every weight and constant of the signature exists, with the dtype and the shape that the graph expects.
+// Throws Error.
+void check_stored_tensors(const Program& program);
 
-// Bytes of the tensor in C order. Only of a Stored that read_stored made: nothing overflows.
-uint64_t dense_bytes(const Stored& stored);
-// The first byte of its member that the tensor reads, and the end of the last; 0, 0 for an empty one.
-std::pair<uint64_t, uint64_t> extent(const Stored& stored);
-bool is_dense(const Stored& stored);  // in C order, nothing between
+// Bytes of the tensor in C order. Only for a StoredTensor from read_stored_tensors, whose sizes cannot overflow.
+uint64_t dense_bytes(const StoredTensor& stored);
+// The bytes [first, last) of its member that the tensor covers; {0, 0} for an empty tensor.
+std::pair<uint64_t, uint64_t> extent(const StoredTensor& stored);
+bool is_dense(const StoredTensor& stored);  // in C order without gaps
 
-// Calls visit(place in the dense array, place in the member), both in elements, for every element in C order.
+// Calls visit(index in the dense array, index in the member) for every element in C order. Both count elements.
 template <typename Visit>
-void for_each_element(const Stored& stored, Visit visit) {
+void for_each_element(const StoredTensor& stored, Visit visit) {
   const size_t rank = stored.sizes.size();
   const int64_t count = element_count(stored.sizes);
   Shape index(rank, 0);
-  int64_t place = stored.offset;
+  int64_t at = stored.offset;
   for (int64_t i = 0; i < count; ++i) {
-    visit(i, place);
+    visit(i, at);
     for (size_t d = rank; d-- > 0;) {
       if (++index[d] < stored.sizes[d]) {
-        place += stored.strides[d];
+        at += stored.strides[d];
         break;
       }
-      place -= stored.strides[d] * (stored.sizes[d] - 1);  // as read_stored has reckoned it
+      at -= stored.strides[d] * (stored.sizes[d] - 1);  // read_stored_tensors has checked this product
       index[d] = 0;
     }
   }

@@ -1,7 +1,8 @@
-// A program's file anew, with other numbers in some of its tensors.
+// Writes a copy of a program's file with new values in some of its tensors.
 //
-// A replaced member has the size it had, so the file keeps its form to the byte: it is copied, with the members' new
-// bytes and, in each place that repeats it, their new checksum. What is copied is proven by its checksum on the way.
+// A replaced member keeps its size, so nothing in the file moves. The copy differs only in the bytes of the replaced
+// members and in every place that holds one of their checksums. Members that are copied unchanged are checked against
+// their checksums.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +15,7 @@ namespace {
 
 struct Change {
   std::string name;
-  const Stored* stored;
+  const StoredTensor* stored;
   const Array* array;
 };
 using Changes = std::map<std::string, std::vector<Change>>;  // by member
@@ -24,29 +25,38 @@ Changes changes_of(const Program& program, const std::vector<Replacement>& repla
   std::map<std::string_view, int> seen;
   for (const Replacement& replacement : replacements) {
     SINEW_CHECK(replacement.array != nullptr, replacement.name);
-    const std::string what = program.path + ": the tensor " + shown(replacement.name);
+    const std::string what = program.path + ": the tensor " + quoted(replacement.name);
     const auto found = program.weights.find(replacement.name);
-    if (found == program.weights.end())
-      throw Error(what + " can not be replaced: the program has no weight of that name", "compare the two models");
-    if (++seen[replacement.name] > 1) throw Error(what + " is replaced twice", "give each tensor once");
-    const Stored& stored = found->second;
-    if (dtype_of(stored.dtype) != replacement.array->dtype) {
-      throw Error(what + " has the dtype " + std::string(name_of(stored.dtype)) + ", its replacement has " +
-                      std::string(name_of(replacement.array->dtype)),
-                  "convert it first");
+    if (found == program.weights.end()) {
+      throw Error("PROGRAM_BAD_REPLACEMENT", what + " cannot be replaced: the program has no weight of that name",
+                  "compare the two models");
     }
-    if (stored.sizes != replacement.array->shape)
-      throw Error(what + " has another shape than its replacement", "compare the two models");
+    if (++seen[replacement.name] > 1) {
+      throw Error("PROGRAM_BAD_REPLACEMENT", what + " is replaced twice", "give each tensor once");
+    }
+    const StoredTensor& stored = found->second;
+    if (dtype_of(stored.dtype) != replacement.array->dtype) {
+      throw Error("PROGRAM_BAD_REPLACEMENT",
+                  what + " has the dtype " + std::string(name_of(stored.dtype)) + ", but its replacement has " +
+                      std::string(name_of(replacement.array->dtype)),
+                  "convert the replacement first");
+    }
+    if (stored.sizes != replacement.array->shape) {
+      throw Error("PROGRAM_BAD_REPLACEMENT", what + " has another shape than its replacement",
+                  "compare the two models");
+    }
     changes[stored.member].push_back({replacement.name, &stored, replacement.array});
   }
   return changes;
 }
 
-// Which elements of a member have been given new bytes: only needed where tensors or their elements share some.
-class Written {
+// Which elements of a member already have new bytes. It is needed only where tensors share bytes, or where a tensor
+// repeats its elements.
+class WrittenElements {
  public:
-  explicit Written(size_t elements) : written_(elements) {}
-  bool first(size_t element) {
+  explicit WrittenElements(size_t elements) : written_(elements) {}
+  // Marks the element. Returns true the first time.
+  bool mark(size_t element) {
     const bool before = written_[element];
     written_[element] = true;
     return !before;
@@ -56,8 +66,9 @@ class Written {
   std::vector<bool> written_;
 };
 
-void put(const std::string& path, const Change& change, Written* written, std::vector<std::byte>& member) {
-  const Stored& stored = *change.stored;
+void write_tensor(const std::string& path, const Change& change, WrittenElements* written,
+                  std::vector<std::byte>& member) {
+  const StoredTensor& stored = *change.stored;
   const size_t width = size_of(stored.dtype);
   const std::byte* const from = change.array->bytes.data();
   if (written == nullptr && is_dense(stored)) {
@@ -65,21 +76,23 @@ void put(const std::string& path, const Change& change, Written* written, std::v
       std::memcpy(member.data() + static_cast<size_t>(stored.offset) * width, from, bytes);
     return;
   }
-  for_each_element(stored, [&](int64_t dense, int64_t place) {
-    std::byte* const to = member.data() + static_cast<size_t>(place) * width;
+  for_each_element(stored, [&](int64_t dense, int64_t element) {
+    std::byte* const to = member.data() + static_cast<size_t>(element) * width;
     const std::byte* const value = from + static_cast<size_t>(dense) * width;
-    if (written == nullptr || written->first(static_cast<size_t>(place))) {
+    if (written == nullptr || written->mark(static_cast<size_t>(element))) {
       std::memcpy(to, value, width);
     } else if (std::memcmp(to, value, width) != 0) {
-      throw Error(path + ": the new values of " + shown(change.name) +
-                      " disagree with others that stand in the same bytes of " + shown(stored.member),
-                  "tensors that share memory must be given the same numbers");
+      throw Error("PROGRAM_BAD_REPLACEMENT",
+                  path + ": the new values of " + quoted(change.name) + " differ from others in the same bytes of " +
+                      quoted(stored.member),
+                  "give tensors that share memory the same values");
     }
   });
 }
 
-// Does the tensor name one of its elements more than once? Exact for what torch makes; a doubt counts as yes.
-bool repeats(const Stored& stored) {
+// Whether the tensor refers to one of its elements more than once. The answer is exact for all tensors that torch
+// makes; for others it may be true although no element repeats.
+bool repeats(const StoredTensor& stored) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
   for (size_t d = 0; d < stored.sizes.size(); ++d) {
     if (stored.sizes[d] == 0) return false;
@@ -100,11 +113,12 @@ void apply(const std::string& path, const std::vector<Change>& changes, std::vec
   for (const Change& change : changes) narrowest = std::min(narrowest, size_of(change.stored->dtype));
   for (const Change& change : changes) {
     if (size_of(change.stored->dtype) != narrowest)
-      throw Error(path + ": tensors of different dtypes share member " + shown(change.stored->member),
+      throw Error("PROGRAM_BAD_REPLACEMENT",
+                  path + ": tensors of different dtypes share member " + quoted(change.stored->member),
                   "replace one of them at a time");
   }
-  Written written(alone ? 0 : member.size() / narrowest);
-  for (const Change& change : changes) put(path, change, alone ? nullptr : &written, member);
+  WrittenElements written(alone ? 0 : member.size() / narrowest);
+  for (const Change& change : changes) write_tensor(path, change, alone ? nullptr : &written, member);
 }
 
 class Rewriter {
@@ -113,10 +127,12 @@ class Rewriter {
       : program_(program), changes_(changes), archive_(disk, program.path) {
     for (const auto& [name, change] : changes_) {
       const Member* member = archive_.find(name);
-      const Stored& stored = *change.front().stored;
+      const StoredTensor& stored = *change.front().stored;
       if (member == nullptr || member->begin != stored.begin || member->size != stored.member_bytes ||
-          member->crc != stored.checksum)
-        throw Error(program_.path + ": changed since it was read", "read it again");
+          member->crc != stored.checksum) {
+        throw Error("PROGRAM_FILE_CHANGED", program_.path + ": the file has changed since it was read",
+                    "read it again");
+      }
     }
   }
 
@@ -132,7 +148,7 @@ class Rewriter {
   }
 
  private:
-  // Copies up to `end`, with the new checksums that fall into it.
+  // Copies the file up to `end`, and writes the new checksums that lie in this range.
   void copy(uint64_t end, Disk::File& out) {
     const FileRange& file = archive_.file();
     file.read(at_, end - at_, [&](std::span<std::byte> piece) {
@@ -140,8 +156,8 @@ class Rewriter {
       auto crc = crcs_.lower_bound(at_ < kCrcBytes ? 0 : at_ - kCrcBytes + 1);
       for (; crc != crcs_.end() && crc->first < at_ + piece.size(); ++crc) {
         for (uint64_t i = 0; i < kCrcBytes; ++i) {
-          const uint64_t place = crc->first + i;
-          if (place >= at_ && place - at_ < piece.size()) piece[place - at_] = std::byte(crc->second >> (8 * i));
+          const uint64_t offset = crc->first + i;
+          if (offset >= at_ && offset - at_ < piece.size()) piece[offset - at_] = std::byte(crc->second >> (8 * i));
         }
       }
       out.write(piece);
@@ -166,7 +182,7 @@ class Rewriter {
     if (crc32_of(bytes) != member.crc) refuse_checksum(program_.path, member.name);
     apply(program_.path, changes, bytes);
     const uint32_t crc = crc32_of(bytes);
-    for (const uint64_t place : member.crc_places) crcs_[place] = crc;
+    for (const uint64_t offset : member.crc_offsets) crcs_[offset] = crc;
     copy(member.begin, out);
     out.write(bytes);
     at_ = member.begin + member.size;
@@ -175,8 +191,8 @@ class Rewriter {
   const Program& program_;
   const Changes& changes_;
   const Archive archive_;
-  uint64_t at_ = 0;                    // of the file: what is before has been written
-  std::map<uint64_t, uint32_t> crcs_;  // place -> new checksum
+  uint64_t at_ = 0;                    // offset in the file up to which the copy is written
+  std::map<uint64_t, uint32_t> crcs_;  // offset -> new checksum
 };
 
 }  // namespace

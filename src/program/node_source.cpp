@@ -1,4 +1,4 @@
-// Where a node came from, out of the texts the exporter left.
+// Where a node comes from: parses the texts that the exporter leaves in its metadata.
 #include <algorithm>
 #include <vector>
 
@@ -7,19 +7,20 @@
 namespace sinew::program {
 namespace {
 
-// PyTorch's own files, and code it made up on the way ("<eval_with_key>.47"), tell the user nothing.
-bool is_torchs(std::string_view path) {
+// PyTorch's own files, and code that it generates ("<eval_with_key>.47"). Neither helps the user.
+bool is_inside_torch(std::string_view path) {
   return path.starts_with('<') || path.starts_with("torch/") || path.find("-packages/torch/") != std::string_view::npos;
 }
 
-std::string_view behind_last(std::string_view text, char c) {
+std::string_view after_last(std::string_view text, char c) {
   const size_t at = text.rfind(c);
   return at == std::string_view::npos ? text : text.substr(at + 1);
 }
 
 }  // namespace
 
-// Lines are `  File "/home/me/model.py", line 17, in forward`, outermost first, each followed by a line of code.
+// A stack trace has lines `  File "/home/me/model.py", line 17, in forward`, outermost first. A line of code follows
+// each.
 std::string innermost_line(std::string_view stack_trace) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
   std::string found;
@@ -31,8 +32,8 @@ std::string innermost_line(std::string_view stack_trace) {
     const size_t number = line.find(kLine), in = line.find(kIn, number == std::string_view::npos ? 0 : number);
     if (!line.starts_with(kFile) || number == std::string_view::npos || in == std::string_view::npos) continue;
     const std::string_view path = line.substr(kFile.size(), number - kFile.size());
-    if (is_torchs(path)) continue;
-    found = behind_last(path, '/');
+    if (is_inside_torch(path)) continue;
+    found = after_last(path, '/');
     found += ':';
     found += line.substr(number + kLine.size(), in - number - kLine.size());
     found += " in ";
@@ -41,13 +42,13 @@ std::string innermost_line(std::string_view stack_trace) {
   return found;
 }
 
-// Entries are `key,path,type`, outermost first, with ';' between them.
+// A module stack has entries `key,path,type`, outermost first, separated by ';'.
 std::string innermost_module(std::string_view nn_module_stack) {
-  const std::string_view entry = behind_last(nn_module_stack, ';');
+  const std::string_view entry = after_last(nn_module_stack, ';');
   const size_t first = entry.find(','), last = entry.rfind(',');
   if (first == std::string_view::npos || first == last) return "";
   const std::string_view path = entry.substr(first + 1, last - first - 1);
-  const std::string type(behind_last(entry.substr(last + 1), '.'));
+  const std::string type(after_last(entry.substr(last + 1), '.'));
   if (path.starts_with("_empty_nn_module_stack")) return "";
   return path.empty() ? type : std::string(path) + " (" + type + ")";
 }
