@@ -6,23 +6,22 @@ namespace sinew::study {
 
 using tune::Study;
 using tune::Trial;
-using tune::TrialState;
 
-bool ToldInOrder::ready(const Study& study) const {
+bool DeterministicView::ready(const Study& study) const {
   return study.open().empty() || study.open().front() > study.next_id() - lag_;
 }
 
-void ToldInOrder::copy_start(Study& to, const Trial& trial) const {
+void DeterministicView::copy_start(Study& to, const Trial& trial) const {
   to.start({trial.point, trial.by, trial.why, trial.sampler_state, trial.gain, trial.from});
 }
 
-void ToldInOrder::copy_end(Study& to, const Trial& trial) const {
+void DeterministicView::copy_end(Study& to, const Trial& trial) const {
   for (const tune::Report& report : trial.reports) to.report(trial.id, report.step, report.value);
   to.tell(trial.id, trial.state, trial.values, trial.constraints);
 }
 
-// In the order it would have happened with every trial as long as any other.
-const Study& ToldInOrder::view(const Study& study) {
+// Starts and ends trials in the order in which they would start and end if all took equally long.
+const Study& DeterministicView::view(const Study& study) {
   SINEW_CHECK(ready(study), study.next_id());
   view_.extend(study.options().budget);
   while (true) {
@@ -33,7 +32,7 @@ const Study& ToldInOrder::view(const Study& study) {
   }
 }
 
-Study ToldInOrder::view_of(const Study& study, int64_t trial) const {
+Study DeterministicView::view_of(const Study& study, int64_t trial) const {
   Study view(study.options());
   for (int64_t id = 0; id <= trial; ++id) {
     copy_start(view, study.trial(id));

@@ -1,25 +1,25 @@
-// What a deterministic study's sampler and pruner may know: the trials in the order they began, never in the order
+// What the sampler and the pruner of a deterministic study see: trials in the order they started, never in the order
 // they happened to end.
 //
-// With a lag of L, trial i is suggested from the results of the trials 0 … i-L and from the points of those between.
-// So it waits until those have ended, and looks past what has ended since: suggestion i is the same with 1, 2 or L
-// trials side by side, however long each takes. A trial is judged by its own reports and by what was known when it was
-// suggested.
+// With a lag of L, trial i is suggested from the results of the trials 0 ... i-L and the points of the trials between.
+// So the study waits until trials 0 ... i-L have ended, and hides what has ended since. Suggestion i is then the same
+// with 1, 2 or L trials side by side, however long each takes. The pruner judges a trial by the trial's own reports and
+// by what the sampler saw when it suggested the trial.
 #pragma once
 
 #include "tune/tune.h"
 
 namespace sinew::study {
 
-class ToldInOrder {
+class DeterministicView {
  public:
-  ToldInOrder(tune::StudyOptions options, int64_t lag) : view_(std::move(options)), lag_(lag) {}
+  DeterministicView(tune::StudyOptions options, int64_t lag) : view_(std::move(options)), lag_(lag) {}
 
-  // Whether the next trial can be suggested: nothing it waits for is still open.
+  // Whether the next trial can be suggested: no trial whose result it needs is open.
   bool ready(const tune::Study& study) const;
-  // What the next trial is suggested from. `study` must be ready.
+  // What the sampler sees when it suggests the next trial. `study` must be ready.
   const tune::Study& view(const tune::Study& study);
-  // What `trial` was suggested from: with its own reports, what the pruner may see.
+  // What the sampler saw when it suggested `trial`.
   tune::Study view_of(const tune::Study& study, int64_t trial) const;
 
  private:
@@ -27,7 +27,7 @@ class ToldInOrder {
   void copy_end(tune::Study& to, const tune::Trial& trial) const;
   tune::Study view_;
   int64_t lag_;
-  int64_t ended_ = 0;  // trials that have ended in the view: these first ones
+  int64_t ended_ = 0;  // the first `ended_` trials have ended in the view
 };
 
 }  // namespace sinew::study

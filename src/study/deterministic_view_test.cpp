@@ -39,28 +39,28 @@ struct World {
 std::string lived(const World& world, tune::StudyOptions study) {
   std::vector<StudyEvent> events;
   RandomStream random(random_key({world.timing}));
-  TuningOptions options{std::move(study)};
+  SchedulerOptions options{std::move(study)};
   options.sampler = world.sampler;
   options.max_resource = kEvaluations;
   options.trials = kTrials;
-  options.parallel = world.places;
+  options.slots = world.places;
   options.lag = kLag;
-  options.most_deaths = 1000;
+  options.max_deaths = 1000;
   options.record = [&](const StudyEvent& event) { events.push_back(event); };
-  auto tuning = std::make_unique<Tuning>(options);
+  auto scheduler = std::make_unique<TrialScheduler>(options);
   for (int turn = 0; turn < 100'000; ++turn) {
-    while (tuning->next()) {
+    while (scheduler->next()) {
     }
-    if (tuning->over()) break;
+    if (scheduler->over()) break;
     if (random.uniform() < world.restarts) {
-      tuning = std::make_unique<Tuning>(options, events);
+      scheduler = std::make_unique<TrialScheduler>(options, events);
       continue;
     }
-    const auto running = tuning->running();
+    const auto running = scheduler->running();
     const int64_t id = running[random.below(running.size())];
-    const tune::Trial& trial = tuning->study().trial(id);
+    const tune::Trial& trial = scheduler->study().trial(id);
     if (random.uniform() < world.deaths) {
-      tuning->ended(id, {0, SIGKILL}, {});
+      scheduler->end(id, {0, SIGKILL}, {});
       continue;
     }
     // Some go on for a while after they were asked to end.
@@ -69,16 +69,16 @@ std::string lived(const World& world, tune::StudyOptions study) {
     auto evaluation = static_cast<int64_t>(trial.reports.size());
     do {
       ++evaluation;
-      asked |= tuning->reported(id, static_cast<double>(evaluation), loss(trial.point, evaluation), why);
+      asked |= scheduler->report(id, static_cast<double>(evaluation), loss(trial.point, evaluation), why);
     } while (evaluation < kEvaluations && random.uniform() < 0.6);
     if (evaluation == kEvaluations)
-      tuning->ended(id, {kDone, 0}, Outcome{{loss(trial.point, evaluation)}});
+      scheduler->end(id, {kDone, 0}, Outcome{{loss(trial.point, evaluation)}});
     else if (asked)
-      tuning->ended(id, {kResumable, 0}, {});
+      scheduler->end(id, {kResumable, 0}, {});
   }
   std::string text;
-  for (const tune::Trial& trial : tuning->study().trials()) {
-    text += tune::write_point(tuning->study().space(), trial.point) + " " +
+  for (const tune::Trial& trial : scheduler->study().trials()) {
+    text += tune::write_point(scheduler->study().space(), trial.point) + " " +
             std::to_string(static_cast<int>(trial.state)) + " " + trial.why;
     for (const double value : trial.values) text += " " + std::to_string(value);
     text += "\n";
@@ -116,13 +116,13 @@ TEST(InOrderStudy, StopsWhatIsWorseThanTheMedian) {
   EXPECT_NE(text.find(stopped), std::string::npos);
 }
 
-TEST(InOrderStudy, RefusesPrunersThatWaitForOthers) {
+TEST(InOrderStudy, RefusesStoppersThatWaitForOthers) {
   for (const char* name : {"asha", "hyperband", "curve"}) {
-    TuningOptions options{study_of_seed(1)};
+    SchedulerOptions options{study_of_seed(1)};
     options.lag = 2;
     options.pruner = name;
     options.max_resource = 9;
-    EXPECT_THROW(Tuning{options}, Error) << name;
+    EXPECT_THROW(TrialScheduler{options}, Error) << name;
   }
 }
 

@@ -1,15 +1,18 @@
 #include "study/directory.h"
 
+#include <cstdio>
 #include <sstream>
 
 #include "study/page.h"
+#include "study/record_file.h"
+#include "study/search_space.h"
 #include "study/text.h"
 
 namespace sinew::study {
 namespace {
 
-std::string copy_path(const std::string& directory, size_t place) {
-  return directory + "/earlier/" + std::to_string(place) + ".jsonl";
+std::string copy_path(const std::string& directory, size_t number) {
+  return directory + "/earlier/" + std::to_string(number) + ".jsonl";
 }
 
 }  // namespace
@@ -18,22 +21,29 @@ std::string study_path(const std::string& directory) {
   return directory + "/study.jsonl";
 }
 
+std::string trial_directory(const std::string& directory, int64_t id) {
+  char name[32];
+  std::snprintf(name, sizeof name, "/trials/%05lld", static_cast<long long>(id));
+  return directory + name;
+}
+
 spec::Job study_job(const StudyHead& head, const std::string& where, const spec::Environment& environment) {
   const spec::Reading reading = spec::read_job(head.job, where, head.overrides, environment);
   if (reading.problems.empty()) return reading.job;
-  throw Error("the study's job file is not good any more: " + to_string(reading.problems[0]),
-              "set the environment as it was when the study began");
+  throw Error("STUDY_JOB_INVALID", "the study's job is no longer valid: " + to_string(reading.problems[0]),
+              "set the environment variables as they were when the study began");
 }
 
-void keep_earlier(Disk& disk, const std::string& directory, const spec::Job& job, const StudyHead& head) {
+void copy_earlier_studies(Disk& disk, const std::string& directory, const spec::Job& job, const StudyHead& head) {
   const auto& studies = job.tune.warm_start;
   if (studies.empty()) return;
   for (const std::string& study : studies) {
-    const StudyHead theirs = read_study_head(disk, study_path(study));
-    if (theirs.aim.objectives == head.aim.objectives) continue;
-    throw Error("tune.warm_start: " + study + " searched for the " + aim_text({theirs.aim.objectives, {}}) +
-                    ", this study for the " + aim_text({head.aim.objectives, {}}),
-                "leave it out, or set tune.monitor");
+    const StudyHead earlier = read_study_head(disk, study_path(study));
+    if (earlier.aim.objectives == head.aim.objectives) continue;
+    throw Error("STUDY_OTHER_OBJECTIVES",
+                "tune.warm_start: " + study + " has other objectives (" + aim_text({earlier.aim.objectives, {}}) +
+                    ") than this study (" + aim_text({head.aim.objectives, {}}) + ")",
+                "remove it from tune.warm_start, or set tune.monitor");
   }
   disk.make_directories(directory + "/earlier");
   for (size_t k = 0; k < studies.size(); ++k)
@@ -46,27 +56,29 @@ std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& d
   for (size_t k = 0; k < job.tune.warm_start.size(); ++k) {
     const std::string path = copy_path(directory, k);
     const StudyHead head = read_study_head(disk, path);
-    const spec::Job their_job = study_job(head, path, environment);
-    const tune::Space their_space = space_of(their_job.tune);
-    tune::Study then(study_options(head, their_space, their_job.tune.seed));
-    for (StudyEvent& event : read_study(disk, path, their_space).events) {
-      if (head.aim.constraints != job.tune.constraints)
-        event.outcome.constraints.clear();  // they wanted something else
-      apply(then, event);
+    const spec::Job earlier_job = study_job(head, path, environment);
+    const tune::Space earlier_space = space_of(earlier_job.tune);
+    tune::Study earlier(study_options(head, earlier_space, earlier_job.tune.seed));
+    // Violations of other constraints say nothing about this study's constraints.
+    const bool same_constraints = head.aim.constraints == job.tune.constraints;
+    for (StudyEvent& event : read_study(disk, path, earlier_space).events) {
+      if (!same_constraints) event.outcome.constraints.clear();
+      apply(earlier, event);
     }
-    all.push_back(tune::make_earlier_study(space, then, job.tune.warm_start[k]));
+    all.push_back(tune::make_earlier_study(space, earlier, job.tune.warm_start[k]));
   }
   return all;
 }
 
 void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head) {
+  const auto output = [&](const std::string& line) {
+    if (options.output) options.output(line);
+  };
+  std::istringstream summary(study_summary(directory, study, head));
+  for (std::string line; std::getline(summary, line);) output(line);
   const std::string page = directory + "/report.html";
-  if (options.output) {
-    std::istringstream lines(study_summary(directory, study, head));
-    for (std::string line; std::getline(lines, line);) options.output(line);
-  }
   write_durably(options.disk, page, study_page(directory, study, head));
-  if (options.output) options.output("as a page: " + page);
+  output("the study as a page: " + page);
 }
 
 }  // namespace sinew::study

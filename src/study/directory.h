@@ -1,4 +1,4 @@
-// A study's directory (docs/formats/study.md): what stands in it, and what it takes from other studies'.
+// A study's directory (docs/formats/study.md): where its files are, and what it copies from earlier studies.
 #pragma once
 
 #include <string>
@@ -6,25 +6,26 @@
 
 #include "base/disk.h"
 #include "spec/spec.h"
-#include "study/record_file.h"
+#include "study/event.h"
 #include "study/study.h"
 #include "tune/tune.h"
 
 namespace sinew::study {
 
-std::string study_path(const std::string& directory);  // of the events
+std::string study_path(const std::string& directory);                   // DIR/study.jsonl
+std::string trial_directory(const std::string& directory, int64_t id);  // DIR/trials/00007
 
-// The job a study was begun with. Throws Error when it can not be read any more.
+// The job that a study began with. `where` names the head's file in errors. Throws Error if the job is no longer valid.
 spec::Job study_job(const StudyHead& head, const std::string& where, const spec::Environment& environment);
 
-// Copies the events of tune.warm_start's studies, so that this study is whole without them. Throws Error when one of
-// them is not there or was a search for something else.
-void keep_earlier(Disk& disk, const std::string& directory, const spec::Job& job, const StudyHead& head);
-// What they know, from the copies.
+// Copies the records of the studies in tune.warm_start, so that this study is complete without their directories.
+// Throws Error if one of them is missing or searched for other objectives.
+void copy_earlier_studies(Disk& disk, const std::string& directory, const spec::Job& job, const StudyHead& head);
+// The trials in those copies, translated to this study's space.
 std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& directory, const spec::Job& job,
                                                 const tune::Space& space, const spec::Environment& environment);
 
-// Prints the best trials and writes the page.
+// Outputs a summary of the study, and writes its page to DIR/report.html.
 void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head);
 
 }  // namespace sinew::study

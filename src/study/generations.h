@@ -1,5 +1,9 @@
-// The trials of a population (tune.sampler: pbt): each is a part of a training, and goes on from the state that a trial
-// of the part before ended with.
+// Population-based training (tune.sampler: pbt): each trial is one generation of a member's training, and starts from
+// the final state of a trial of the generation before.
+//
+// The trials 0 ... population-1 are the first generation, the next `population` trials the second, and so on. A trial
+// of a built-in training ends its generation by budget.training. A command does not know its generations, so the study
+// asks it to save and end after its last evaluation.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +11,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/spec.h"
@@ -15,51 +20,58 @@
 
 namespace sinew::study {
 
-// When the part of a command is over: it is to save then, and to end.
-class PartEnd {
- public:
-  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // it ends by itself
-  // `after` so many evaluations. `found`: those of lives before this one. Where they are as many already, that life
-  // ended before it had saved: this one is over at its first evaluation.
-  explicit PartEnd(int64_t after = kNever, int64_t found = 0) : after_(after), found_(found) {}
+inline bool trains_in_generations(std::string_view sampler) {
+  return sampler == "pbt";
+}
 
-  // In their order, as TrialMetrics counts them; numbers that come again are of a life that began behind them. True,
-  // once: by this one it is over.
-  bool is_over_by(int64_t evaluation);
-  bool over() const { return over_; }
-  int64_t after() const { return after_; }
+// Decides when a command has reached the end of its trial's generation.
+class GenerationEnd {
+ public:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // the training ends by itself
+  // `evaluations`: of the whole trial. `found`: evaluations of earlier processes of the trial. If those reached the end
+  // already, their process was killed before it saved; the trial then ends at the first evaluation of its new process.
+  explicit GenerationEnd(int64_t evaluations = kNever, int64_t found = 0) : evaluations_(evaluations), found_(found) {}
+
+  // Call it for each evaluation, with the numbers of TrialMetrics. Numbers that begin again belong to a process that
+  // started from an earlier state. Returns true once: at the evaluation that ends the generation.
+  bool ends_at(int64_t evaluation);
+  bool reached() const { return reached_; }
+  int64_t evaluations() const { return evaluations_; }
 
  private:
-  int64_t after_, found_, seen_ = 0;
-  bool over_ = false;
+  int64_t evaluations_, found_, newest_ = 0;
+  bool reached_ = false;
 };
 
-class StudyParts {
+class Generations {
  public:
-  // `evaluations`: of a whole training; then a trial's directory, and what it measured.
-  StudyParts(const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
-             std::function<TrialMetrics(int64_t)> metrics_of);
+  // `evaluations`: of a whole training. `directory_of` and `metrics_of` give the run directory and the metrics of a
+  // trial.
+  Generations(const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
+              std::function<TrialMetrics(int64_t)> metrics_of);
 
-  // Puts the state that a trial goes on from into its directory, unless it has one of its own already. Throws Error
-  // when it is gone.
-  void begin(int64_t id, std::optional<int64_t> from) const;
-  // What makes a training end where its part does; of a command, and of the last part, nothing.
+  // Copies the newest checkpoint of trial `from` into the directory of trial `id`, unless that has one of its own.
+  // Throws Error if there is no checkpoint to start from.
+  void copy_state(int64_t id, std::optional<int64_t> from) const;
+  // Overrides that end a built-in training with its generation; none for a command or in the last generation.
   std::vector<std::string> overrides(int64_t id) const;
-  // Of a trial that is about to begin or to go on. What those before it trained beyond their ends, until they had
-  // saved, counts for this one.
-  PartEnd end_of(const tune::Study& study, int64_t id) const;
-  // Whether the next part finds the state that this one ended with. A training's budget ends with a checkpoint.
+  // For a process of the trial that is about to start. If a command trained beyond the end of its generation before it
+  // saved, the surplus counts for the trial that starts from its state.
+  GenerationEnd end_of(const tune::Study& study, int64_t id) const;
+  // Whether the next generation can start from the final state of this trial. A built-in training always saves when its
+  // budget ends.
   bool saved(int64_t id) const;
-  // What was measured last of the state that a trial goes on from.
-  std::vector<double> carried(const tune::Study& study, int64_t id) const;
+  // The newest values that were measured of the state that a trial starts from; empty: none.
+  std::vector<double> inherited_values(const tune::Study& study, int64_t id) const;
 
  private:
-  bool last(int64_t id) const { return id / population_ + 1 >= parts_; }
+  bool is_last(int64_t id) const { return id / population_ + 1 >= generations_; }
   TrialMetrics measured(int64_t id) const;
-  std::string states_of(int64_t id) const { return directory_of_(id) + "/checkpoints"; }
+  std::string checkpoints_of(int64_t id) const;
+
   bool command_;
-  int64_t population_, parts_;
-  double evaluations_;  // of a part
+  int64_t population_, generations_;
+  double evaluations_;  // of one generation
   spec::Duration interval_;
   std::function<std::string(int64_t)> directory_of_;
   std::function<TrialMetrics(int64_t)> metrics_of_;

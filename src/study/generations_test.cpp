@@ -1,4 +1,4 @@
-// When the part of a command is over, whichever life of it that sees.
+// A generation of a command ends at the right evaluation, whichever process of the trial measures it.
 #include "study/generations.h"
 
 #include <gtest/gtest.h>
@@ -8,32 +8,33 @@
 namespace sinew::study {
 namespace {
 
-// The evaluation by which it is over; 0: by none of them.
-int64_t over_by(PartEnd part, const std::vector<int64_t>& evaluations) {
-  int64_t by = 0;
+// The evaluation that ends the generation; 0: none of them.
+int64_t evaluation_that_ends(GenerationEnd end, const std::vector<int64_t>& evaluations) {
+  int64_t ended_at = 0;
   for (const int64_t evaluation : evaluations) {
-    if (!part.is_over_by(evaluation)) continue;
-    EXPECT_EQ(by, 0) << "once";
-    by = evaluation;
+    if (!end.ends_at(evaluation)) continue;
+    EXPECT_EQ(ended_at, 0) << "ends_at() returns true once";
+    ended_at = evaluation;
   }
-  EXPECT_EQ(part.over(), by > 0);
-  return by;
+  EXPECT_EQ(end.reached(), ended_at > 0);
+  return ended_at;
 }
 
-TEST(PartEnd, IsAtItsLastEvaluation) {
-  EXPECT_EQ(over_by(PartEnd(3), {1, 2}), 0);
-  EXPECT_EQ(over_by(PartEnd(3), {1, 2, 3, 4}), 3);
-  EXPECT_EQ(over_by(PartEnd(), {1, 2, 3, 1000000}), 0);
+TEST(GenerationEnd, IsAtItsLastEvaluation) {
+  EXPECT_EQ(evaluation_that_ends(GenerationEnd(3), {1, 2}), 0);
+  EXPECT_EQ(evaluation_that_ends(GenerationEnd(3), {1, 2, 3, 4}), 3);
+  EXPECT_EQ(evaluation_that_ends(GenerationEnd(), {1, 2, 3, 1000000}), 0);
 }
 
-TEST(PartEnd, OfALifeBeforeCountsWhatItMeasured) {
-  EXPECT_EQ(over_by(PartEnd(3, 2), {1, 2, 3}), 3);
+TEST(GenerationEnd, CountsEvaluationsOfEarlierProcesses) {
+  EXPECT_EQ(evaluation_that_ends(GenerationEnd(3, 2), {1, 2, 3}), 3);
 }
 
-TEST(PartEnd, WhereTheLifeBeforeHadNotSavedThisOneTrainsFirst) {
-  EXPECT_EQ(over_by(PartEnd(3, 3), {1, 2, 3}), 0) << "all of them are of the life before";
-  EXPECT_EQ(over_by(PartEnd(3, 4), {1, 2, 3, 4, 5}), 5);
-  EXPECT_EQ(over_by(PartEnd(3, 4), {1, 2, 3, 4, 1, 2, 3, 4}), 3) << "it began behind them, and they come again";
+TEST(GenerationEnd, TrainsOnceMoreIfTheEarlierProcessDidNotSave) {
+  EXPECT_EQ(evaluation_that_ends(GenerationEnd(3, 3), {1, 2, 3}), 0) << "the earlier process measured all of them";
+  EXPECT_EQ(evaluation_that_ends(GenerationEnd(3, 4), {1, 2, 3, 4, 5}), 5);
+  EXPECT_EQ(evaluation_that_ends(GenerationEnd(3, 4), {1, 2, 3, 4, 1, 2, 3, 4}), 3)
+      << "the new process started from an earlier state, so its evaluations count from 1 again";
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "study/record_file.h"
+#include "study/event.h"
 #include "tune/tune.h"
 
 namespace sinew::study {

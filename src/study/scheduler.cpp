@@ -4,7 +4,9 @@
 #include <cmath>
 #include <csignal>
 
+#include "base/error.h"
 #include "base/exit_code.h"
+#include "study/generations.h"
 
 namespace sinew::study {
 
@@ -14,209 +16,216 @@ using Kind = StudyEvent::Kind;
 
 namespace {
 
-tune::PrunerOptions pruner_options(const TuningOptions& options) {
+tune::PrunerOptions pruner_options(const SchedulerOptions& options) {
   tune::PrunerOptions pruner;
   pruner.name = options.pruner;
   pruner.max_resource = options.max_resource;
   if (options.lag) {
     if (options.pruner == "auto") pruner.name = "median";
     if (options.pruner != "auto" && options.pruner != "median" && options.pruner != "none")
-      throw UsageError("tune.pruner: " + options.pruner +
-                           " lets trials wait for one another, and tune.deterministic "
-                           "can not have that",
-                       "choose median or none, or leave tune.deterministic out");
+      throw UsageError("TUNE_PRUNER_NOT_DETERMINISTIC",
+                       "tune.pruner: " + options.pruner +
+                           " makes trials wait for each other, which tune.deterministic does not allow",
+                       "choose median or none, or remove tune.deterministic");
     return pruner;
   }
   const bool counts = options.pruner != "auto" && options.pruner != "none" && options.pruner != "median";
   if (counts && options.max_resource < 2)
     throw UsageError(
+        "TUNE_EVALUATIONS_UNKNOWN",
         "tune.pruner: " + options.pruner + " needs to know how many evaluations a training has, two at least",
         "give tune.evaluations, or trainer.max_duration and trainer.eval_interval in one unit; or choose median");
   return pruner;
 }
 
-// Every part of a population's trainings ends with an evaluation.
-void check_population(const TuningOptions& options) {
-  if (!trains_in_parts(options.sampler)) return;
-  const auto parts = options.trials / options.study.population;
+// Every generation of a population ends with an evaluation.
+void check_population(const SchedulerOptions& options) {
+  if (!trains_in_generations(options.sampler)) return;
+  const auto generations = options.trials / options.study.population;
   const auto evaluations = static_cast<int64_t>(options.max_resource);
-  if (evaluations > 0 && evaluations % parts == 0) return;
-  throw UsageError("tune.sampler: " + options.sampler + " trains in " + std::to_string(parts) + " parts, and " +
-                       (evaluations > 0 ? "a whole training has " + std::to_string(evaluations) + " evaluations"
-                                        : "how many evaluations a whole training has is not known"),
-                   "tune.trials by tune.population parts have as many evaluations each: give trainer.max_duration and "
-                   "trainer.eval_interval in one unit; or tune.evaluations, of a command");
+  if (evaluations > 0 && evaluations % generations == 0) return;
+  throw UsageError("TUNE_UNEVEN_GENERATIONS",
+                   "tune.sampler: " + options.sampler + " divides a training into " + std::to_string(generations) +
+                       " generations of equal length, and " +
+                       (evaluations > 0 ? "the training has " + std::to_string(evaluations) + " evaluations"
+                                        : "the number of evaluations of a training is unknown"),
+                   "make the evaluations a multiple of tune.trials / tune.population: give trainer.max_duration and "
+                   "trainer.eval_interval in one unit, or tune.evaluations for a command");
 }
 
 }  // namespace
 
-TuningOptions tuning_options(const StudyHead& head, const spec::TuneOptions& tune, const tune::Space& space) {
-  TuningOptions options{study_options(head, space, tune.seed)};
+SchedulerOptions scheduler_options(const StudyHead& head, const spec::TuneOptions& tune, const tune::Space& space) {
+  SchedulerOptions options{study_options(head, space, tune.seed)};
   options.study.population = tune.population;
   options.sampler = head.sampler;
   options.pruner = head.pruner;
   options.max_resource = head.max_resource;
-  options.trials = head.trials;  // events tell of more
+  options.trials = head.trials;
   options.end_early = tune.end_early;
-  if (tune.deterministic && !trains_in_parts(head.sampler)) options.lag = tune.parallel.value_or(kLag);
+  if (tune.deterministic && !trains_in_generations(head.sampler)) options.lag = tune.parallel.value_or(kDefaultLag);
   return options;
 }
 
-Tuning::Tuning(TuningOptions options, const std::vector<StudyEvent>& events)
+TrialScheduler::TrialScheduler(SchedulerOptions options, const std::vector<StudyEvent>& events)
     : options_(std::move(options)),
       study_(options_.study),
       sampler_(tune::make_sampler(options_.sampler, options_.study.directions.size())),
       pruner_(tune::make_pruner(pruner_options(options_))) {
   check_population(options_);
-  if (options_.lag) in_order_.emplace(options_.study, *options_.lag);
-  for (const StudyEvent& event : events) told(event);
+  if (options_.lag) deterministic_.emplace(options_.study, *options_.lag);
+  for (const StudyEvent& event : events) observe(event);
 }
 
-void Tuning::told(const StudyEvent& event) {
+void TrialScheduler::observe(const StudyEvent& event) {
   apply(study_, event);
-  if (begins_life(event)) process_[event.id] = event.process;
-  if (event.kind == Kind::pause || event.kind == Kind::end) process_.erase(event.id);
-  in_vain_.reset();
+  if (starts_process(event)) leader_of_[event.id] = event.leader;
+  if (event.kind == Kind::pause || event.kind == Kind::end) leader_of_.erase(event.id);
+  idle_in_.reset();
   if (event.kind != Kind::extend) return;
-  if (event.trials > options_.trials) options_.end_early = false;  // they were asked for by name
+  if (event.trials > options_.trials) options_.end_early = false;  // the user asked for more trials
   options_.trials = event.trials;
 }
 
-void Tuning::record(StudyEvent event) {
-  if (begins_life(event)) event.process = options_.process;
+void TrialScheduler::record(StudyEvent event) {
+  if (starts_process(event)) event.leader = options_.leader;
   if (options_.record) options_.record(event);
-  told(event);
+  observe(event);
 }
 
-bool Tuning::over(Hurry hurry) const {
-  return process_.empty() && in_vain_ == hurry;
+bool TrialScheduler::over(DrainMode drain) const {
+  return leader_of_.empty() && idle_in_ == drain;
 }
 
-TrialStart Tuning::begin(int64_t id, bool again, std::string why) {
+TrialStart TrialScheduler::start(int64_t id, bool continues, std::string why) {
   running_[id] = {};
-  return {id, again, std::move(why)};
+  return {id, continues, std::move(why)};
 }
 
-// A trial that is running in the record and in no process, of this life or of one that is gone.
-std::optional<TrialStart> Tuning::one_left_alone() {
-  const auto all = process_;
-  for (const auto& [id, process] : all) {
+// A trial that runs by the record, but whose process (of this leader or of a dead one) is gone.
+std::optional<TrialStart> TrialScheduler::take_over_abandoned() {
+  const auto all = leader_of_;
+  for (const auto& [id, leader] : all) {
     if (running_.contains(id)) continue;
-    const bool own = process == options_.process;
-    if (!own && options_.abandoned && !options_.abandoned(process, id)) continue;
-    if (settled(id)) continue;
+    const bool own = leader == options_.leader;
+    if (!own && options_.abandoned && !options_.abandoned(leader, id)) continue;
+    if (prune_if_decided(id)) continue;
     if (!own) record({.kind = Kind::take, .id = id});
-    return begin(id, true, "it goes on from its checkpoint");
+    return start(id, true, "it continues from its checkpoint");
   }
   return std::nullopt;
 }
 
-// A point that was tried would be the same training once more.
-std::optional<std::string> Tuning::why_end_early() {
-  if (trains_in_parts(options_.sampler)) return std::nullopt;  // its members train to their end
+std::optional<std::string> TrialScheduler::why_end_early() {
+  if (trains_in_generations(options_.sampler)) return std::nullopt;  // all members train to their end
   const auto count = study_.space().count();
-  if (count && study_.different_points() >= *count) return "every point of the search was tried";
+  if (count && study_.different_points() >= *count) return "every point of the search space was tried";
   if (!options_.end_early) return std::nullopt;
-  return tune::little_to_gain(in_order_ ? in_order_->view(study_) : study_);
+  return tune::little_to_gain(deterministic_ ? deterministic_->view(study_) : study_);
 }
 
-std::optional<TrialStart> Tuning::next(Hurry hurry) {
-  if (static_cast<int64_t>(running_.size()) >= options_.parallel) return std::nullopt;
-  if (auto left = one_left_alone()) return left;
-  if (in_vain_ == hurry) return std::nullopt;
-  if (hurry == Hurry::over) return in_vain_ = hurry, std::nullopt;
-  if (in_order_ && !in_order_->ready(study_) && study_.next_id() < options_.trials) return std::nullopt;
+std::optional<TrialStart> TrialScheduler::next(DrainMode drain) {
+  if (static_cast<int64_t>(running_.size()) >= options_.slots) return std::nullopt;
+  if (auto abandoned = take_over_abandoned()) return abandoned;
+  if (idle_in_ == drain) return std::nullopt;
+  if (drain == DrainMode::finish_started) return idle_in_ = drain, std::nullopt;
+  if (deterministic_ && !deterministic_->ready(study_) && study_.next_id() < options_.trials) return std::nullopt;
   if (study_.next_id() < options_.trials) ended_early_ = why_end_early();
-  const bool no_more = hurry == Hurry::no_new || ended_early_ || study_.next_id() >= options_.trials;
-  if (const auto promotion = pruner_->promote(study_, no_more)) {
+  const bool no_new = drain == DrainMode::no_new_trials || ended_early_ || study_.next_id() >= options_.trials;
+  if (const auto promotion = pruner_->promote(study_, no_new)) {
     record({.kind = Kind::resume, .id = promotion->id});
-    return begin(promotion->id, true, promotion->why);
+    return start(promotion->id, true, promotion->why);
   }
-  if (no_more) return in_vain_ = hurry, std::nullopt;
-  const tune::Study& known = in_order_ ? in_order_->view(study_) : study_;
-  if (!sampler_->ready(known)) return std::nullopt;
-  const tune::Suggestion suggestion = tune::suggest_next(known, *sampler_);
+  if (no_new) return idle_in_ = drain, std::nullopt;
+  const tune::Study& visible = deterministic_ ? deterministic_->view(study_) : study_;
+  if (!sampler_->ready(visible)) return std::nullopt;
+  const tune::Suggestion suggestion = tune::suggest_next(visible, *sampler_);
   const int64_t id = study_.next_id();
   record({.kind = Kind::start, .id = id, .suggestion = suggestion});
-  return begin(id, false, suggestion.why);
+  return start(id, false, suggestion.why);
 }
 
-tune::Verdict Tuning::judged(const tune::Trial& trial, std::optional<tune::Study>& view) {
-  if (!in_order_) return pruner_->judge(study_, trial);
-  if (!view) view = in_order_->view_of(study_, trial.id);
+tune::Verdict TrialScheduler::judge(const tune::Trial& trial, std::optional<tune::Study>& view) {
+  if (!deterministic_) return pruner_->judge(study_, trial);
+  if (!view) view = deterministic_->view_of(study_, trial.id);
   for (size_t k = view->trial(trial.id).reports.size(); k < trial.reports.size(); ++k)
     view->report(trial.id, trial.reports[k].step, trial.reports[k].value);
   return tune::make_pruner(pruner_options(options_))->judge(*view, view->trial(trial.id));
 }
 
-// In a deterministic study a verdict stands: a trial that died between it and its end is not begun again.
-bool Tuning::settled(int64_t id) {
+// In a deterministic study a decision of the pruner is final: a trial whose process died between the decision and its
+// end does not start again.
+bool TrialScheduler::prune_if_decided(int64_t id) {
   const tune::Trial& trial = study_.trial(id);
-  if (!in_order_ || trial.reports.empty()) return false;
+  if (!deterministic_ || trial.reports.empty()) return false;
   const bool last = options_.max_resource > 0 && trial.reports.back().step >= options_.max_resource;
   std::optional<tune::Study> view;
-  if (last || judged(trial, view).decision == PruneDecision::keep_running) return false;
+  if (last || judge(trial, view).decision == PruneDecision::keep_running) return false;
   end_trial(id, TrialState::pruned, {{trial.reports.back().value}}, "");
   return true;
 }
 
-bool Tuning::reported(int64_t id, double step, double value, std::string& why) {
-  const auto life = running_.find(id);
-  if (life == running_.end()) return false;
+bool TrialScheduler::report(int64_t id, double step, double value, std::string& why) {
+  const auto run = running_.find(id);
+  if (run == running_.end()) return false;
   const tune::Trial& trial = study_.trial(id);
   if (!trial.reports.empty() && step <= trial.reports.back().step) return false;
-  if (in_order_ && life->second.asked) return false;  // how far it came until it ended is a matter of timing
+  // How far a trial trains between the decision and its end depends on timing.
+  if (deterministic_ && run->second.asked) return false;
   record({.kind = Kind::report, .id = id, .step = step, .value = value});
   deaths_.erase(id);
-  const bool last = options_.max_resource > 0 && step >= options_.max_resource;  // it ends by itself
-  if (life->second.asked || last) return false;
-  const tune::Verdict verdict = judged(trial, life->second.view);
+  const bool last = options_.max_resource > 0 && step >= options_.max_resource;  // the trial ends by itself
+  if (run->second.asked || last) return false;
+  const tune::Verdict verdict = judge(trial, run->second.view);
   if (verdict.decision == PruneDecision::keep_running) return false;
-  life->second.asked = verdict.decision;
-  life->second.estimate = verdict.estimate;
+  run->second.asked = verdict.decision;
+  run->second.estimate = verdict.estimate;
   why = verdict.why;
   return true;
 }
 
-TrialOver Tuning::end_trial(int64_t id, TrialState state, Outcome outcome, std::string why) {
+TrialEnd TrialScheduler::end_trial(int64_t id, TrialState state, Outcome outcome, std::string why) {
   record({.kind = Kind::end, .id = id, .state = state, .outcome = std::move(outcome)});
   return {std::move(why), std::ranges::count(best(), id) > 0, false};
 }
 
-bool left_as_asked(const ProcessEnd& end) {
+bool ended_as_asked(const ProcessEnd& end) {
   return end == ProcessEnd{kResumable, 0} || end == ProcessEnd{128 + SIGTERM, 0};
 }
 
-TrialOver Tuning::ended(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way) {
-  const Life life = running_.at(id);
+TrialEnd TrialScheduler::end(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way) {
+  const Run run = running_.at(id);
   running_.erase(id);
-  const bool saved = left_as_asked(end);
-  if (outcome && !(in_order_ && life.asked)) return end_trial(id, TrialState::complete, *std::move(outcome), "done");
-  if (saved && life.asked == PruneDecision::pause) {
-    record({.kind = Kind::pause, .id = id, .estimate = life.estimate});
+  const bool saved = ended_as_asked(end);
+  if (outcome && !(deterministic_ && run.asked))
+    return end_trial(id, TrialState::complete, *std::move(outcome), "done");
+  if (saved && run.asked == PruneDecision::pause) {
+    record({.kind = Kind::pause, .id = id, .estimate = run.estimate});
     return {"paused", false, true};
   }
-  if (life.asked == PruneDecision::prune) {
+  if (run.asked == PruneDecision::prune) {
     const auto& reports = study_.trial(id).reports;
-    return end_trial(id, TrialState::pruned, reports.empty() ? Outcome{} : Outcome{{reports.back().value}}, "stopped");
+    return end_trial(id, TrialState::pruned, reports.empty() ? Outcome{} : Outcome{{reports.back().value}}, "pruned");
   }
   const bool by_itself = end.signal == 0 && !saved;
-  if (by_itself) return end_trial(id, TrialState::failed, {}, "failed: " + to_string(end));
-  if (!saved && !gave_way && ++deaths_[id] >= options_.most_deaths)
+  if (by_itself) return end_trial(id, TrialState::failed, {}, "failed: its process " + to_string(end));
+  if (!saved && !gave_way && ++deaths_[id] >= options_.max_deaths)
     return end_trial(id, TrialState::failed, {},
-                     "failed: it died " + std::to_string(deaths_[id]) + " times without an evaluation, the last time " +
-                         to_string(end));
-  return {(saved || gave_way ? "told to end" : to_string(end)) + "; it goes on from its checkpoint", false, true};
+                     "failed: its process died " + std::to_string(deaths_[id]) +
+                         " times without an evaluation in between, the last time " + to_string(end));
+  return {(saved || gave_way ? "its process ended as asked" : "its process was " + to_string(end)) +
+              "; it continues from its checkpoint",
+          false, true};
 }
 
-TrialOver Tuning::failed(int64_t id, const std::string& why) {
+TrialEnd TrialScheduler::fail(int64_t id, const std::string& why) {
   running_.erase(id);
   return end_trial(id, TrialState::failed, {}, "failed: " + why);
 }
 
-std::vector<int64_t> Tuning::running() const {
+std::vector<int64_t> TrialScheduler::running() const {
   std::vector<int64_t> ids;
-  for (const auto& [id, life] : running_) ids.push_back(id);
+  for (const auto& [id, run] : running_) ids.push_back(id);
   return ids;
 }
 

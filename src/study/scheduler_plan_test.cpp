@@ -7,8 +7,8 @@
 namespace sinew::study {
 namespace {
 
-TuningOptions options(const char* space, int64_t trials, std::vector<StudyEvent>& record) {
-  TuningOptions options{{tune::read_space(space), {tune::Direction::minimize}, 7, trials}};
+SchedulerOptions options(const char* space, int64_t trials, std::vector<StudyEvent>& record) {
+  SchedulerOptions options{{tune::read_space(space), {tune::Direction::minimize}, 7, trials}};
   options.sampler = "grid";
   options.pruner = "none";
   options.trials = trials;
@@ -16,26 +16,26 @@ TuningOptions options(const char* space, int64_t trials, std::vector<StudyEvent>
   return options;
 }
 
-// A grid has its levels, and a pruner its patience, by the number that is planned.
+// A grid has its levels, and a stopper its patience, by the number that is planned.
 TEST(Plan, AnExtendedStudyIsTheSameToWhoComesLater) {
   constexpr const char* kSquare =
       R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])";
   std::vector<StudyEvent> record, more;
-  Tuning here(options(kSquare, 4, record));
+  TrialScheduler here(options(kSquare, 4, record));
   for (int trial = 0; trial < 3; ++trial) {
     ASSERT_TRUE(here.next());
-    here.ended(trial, {kDone, 0}, Outcome{{1}});
+    here.end(trial, {kDone, 0}, Outcome{{1}});
   }
   record.push_back({.kind = StudyEvent::Kind::extend, .trials = 25});
-  here.told(StudyEvent(record.back()));
-  Tuning later(options(kSquare, 4, more), record);
+  here.observe(StudyEvent(record.back()));
+  TrialScheduler later(options(kSquare, 4, more), record);
   EXPECT_EQ(later.study().options().budget, 25);
   for (int trial = 3; trial < 25; ++trial) {
     ASSERT_TRUE(here.next());
     ASSERT_TRUE(later.next());
     EXPECT_TRUE(tune::same_point(here.study().trial(trial).point, later.study().trial(trial).point)) << trial;
-    here.ended(trial, {kDone, 0}, Outcome{{1}});
-    later.ended(trial, {kDone, 0}, Outcome{{1}});
+    here.end(trial, {kDone, 0}, Outcome{{1}});
+    later.end(trial, {kDone, 0}, Outcome{{1}});
   }
   EXPECT_FALSE(here.next());
   EXPECT_FALSE(later.next());
@@ -43,16 +43,16 @@ TEST(Plan, AnExtendedStudyIsTheSameToWhoComesLater) {
 
 TEST(Plan, ASearchOfFewPointsTriesEachOnce) {
   std::vector<StudyEvent> record;
-  Tuning tuning(
+  TrialScheduler scheduler(
       options(R"([{"name":"a","type":"cat","choices":[1,2]},{"name":"b","type":"int","low":1,"high":3}])", 50, record));
-  for (int turn = 0; turn < 100 && !tuning.over(); ++turn) {
-    while (tuning.next()) {
+  for (int turn = 0; turn < 100 && !scheduler.over(); ++turn) {
+    while (scheduler.next()) {
     }
-    if (!tuning.running().empty()) tuning.ended(tuning.running()[0], {kDone, 0}, Outcome{{1}});
+    if (!scheduler.running().empty()) scheduler.end(scheduler.running()[0], {kDone, 0}, Outcome{{1}});
   }
-  EXPECT_TRUE(tuning.over());
-  EXPECT_EQ(tuning.study().next_id(), 6);
-  EXPECT_EQ(tuning.ended_early(), "every point of the search was tried");
+  EXPECT_TRUE(scheduler.over());
+  EXPECT_EQ(scheduler.study().next_id(), 6);
+  EXPECT_EQ(scheduler.ended_early(), "every point of the search was tried");
 }
 
 // They were asked for by name.
@@ -60,23 +60,23 @@ TEST(Plan, AnExtendedStudyDoesNotEndEarly) {
   std::vector<StudyEvent> record;
   auto of = options(R"([{"name":"x","type":"float","low":0,"high":1}])", 40, record);
   of.end_early = true;
-  const auto run = [&](Tuning& tuning) {
-    for (int turn = 0; turn < 200 && !tuning.over(); ++turn) {
-      while (tuning.next()) {
+  const auto run = [&](TrialScheduler& scheduler) {
+    for (int turn = 0; turn < 200 && !scheduler.over(); ++turn) {
+      while (scheduler.next()) {
       }
-      if (tuning.running().empty()) continue;
-      const int64_t id = tuning.running()[0];
-      const double x = tuning.study().trial(id).point[0];
-      tuning.ended(id, {kDone, 0}, Outcome{{(x - 0.3) * (x - 0.3)}});
+      if (scheduler.running().empty()) continue;
+      const int64_t id = scheduler.running()[0];
+      const double x = scheduler.study().trial(id).point[0];
+      scheduler.end(id, {kDone, 0}, Outcome{{(x - 0.3) * (x - 0.3)}});
     }
   };
   of.sampler = "gp";
-  Tuning tuning(of);
-  run(tuning);
-  ASSERT_TRUE(tuning.ended_early());
-  ASSERT_LT(tuning.study().next_id(), 40);
+  TrialScheduler scheduler(of);
+  run(scheduler);
+  ASSERT_TRUE(scheduler.ended_early());
+  ASSERT_LT(scheduler.study().next_id(), 40);
   record.push_back({.kind = StudyEvent::Kind::extend, .trials = 41});
-  Tuning later(of, record);
+  TrialScheduler later(of, record);
   run(later);
   EXPECT_EQ(later.study().next_id(), 41);
 }

@@ -1,5 +1,4 @@
-// Shows a study that runs: lines that say what happened, and below them, on a terminal, a table of what runs and what
-// was best so far.
+// Shows a running study: lines about what happens and, on a terminal, a table of its trials below them.
 #pragma once
 
 #include <functional>
@@ -10,17 +9,18 @@
 namespace sinew::study {
 
 struct TerminalSize {
-  int columns = 0, rows = 0;  // 0: no terminal, or none that can move its cursor
+  int columns = 0, rows = 0;  // 0: no terminal, or one that cannot move its cursor
 };
 
 class StudyScreen {
  public:
-  // `write` gets the bytes that go out; `size` says how large the terminal is now.
+  // `write` receives the bytes to output; `size` gives the current size of the terminal.
   StudyScreen(std::function<void(std::string_view)> write, std::function<TerminalSize()> size);
+  bool terminal() const { return terminal_; }
   TerminalSize size() const { return size_(); }
 
   void say(const std::string& text);          // adds a line above the table
-  void show(std::vector<std::string> table);  // replaces the table; does nothing where there is no terminal
+  void show(std::vector<std::string> table);  // replaces the table; without a terminal it does nothing
   void end();                                 // removes the table
 
  private:

@@ -1,4 +1,4 @@
-// What a person sees of a study: the words, and what a terminal makes of them.
+// The table of a study, and what a terminal shows of it.
 #include "study/screen.h"
 
 #include <gmock/gmock.h>
@@ -19,9 +19,16 @@ StudyHead head() {
   return head;
 }
 
-// Trial 0 ended with 0.5, 1 with 0.25, 2 failed, 3 waits, 4 and 5 run.
+// Of 30 planned trials with one parameter.
+tune::StudyOptions planned_study(const std::string& parameter) {
+  tune::StudyOptions options{tune::read_space(R"([{"name":")" + parameter + R"(","type":"float","low":0,"high":1}])")};
+  options.budget = 30;
+  return options;
+}
+
+// Trial 0 ended with 0.5, 1 with 0.25, 2 failed, 3 is paused, 4 and 5 run.
 tune::Study some_study() {
-  tune::Study study({tune::read_space(R"([{"name":"optimizer.lr","type":"float","low":0,"high":1}])")});
+  tune::Study study(planned_study("optimizer.lr"));
   for (int i = 0; i < 6; ++i) study.start({{(i + 1) / 8.0}, "tpe", "", {}});
   study.tell(0, tune::TrialState::complete, {0.5});
   study.tell(1, tune::TrialState::complete, {0.25});
@@ -34,8 +41,8 @@ tune::Study some_study() {
 }
 
 TEST(StudyTable, SaysWhatRunsAndWhatWasBest) {
-  EXPECT_THAT(study_table(some_study(), head(), 30, 3723, 120, 20),
-              ElementsAre("6 of 30 trials begun, 3 ended, 2 running, 1 waiting; 1:02:03",
+  EXPECT_THAT(study_table(some_study(), head(), 3723, 120, 20),
+              ElementsAre("6 of 30 trials started, 3 ended, 2 running, 1 paused; 1:02:03",
                           "  best          0.25       0/9  trial 1     optimizer.lr=0.25",
                           "                 0.5       0/9  trial 0     optimizer.lr=0.125",
                           "  running        1.5       2/9  trial 4     optimizer.lr=0.625",
@@ -45,21 +52,21 @@ TEST(StudyTable, SaysWhatRunsAndWhatWasBest) {
 TEST(StudyTable, FitsTheTerminal) {
   for (const int columns : {1, 20, 40, 80}) {
     for (const int rows : {0, 1, 2, 3, 5, 9}) {
-      const auto table = study_table(some_study(), head(), 30, 5, columns, rows);
+      const auto table = study_table(some_study(), head(), 5, columns, rows);
       EXPECT_LE(table.size(), static_cast<size_t>(std::max(rows, 1)));
       for (const std::string& line : table) EXPECT_LT(line.size(), static_cast<size_t>(std::max(columns, 5)));
     }
   }
-  EXPECT_THAT(study_table(some_study(), head(), 30, 5, 120, 3).back(), "  ... 3 more");
+  EXPECT_THAT(study_table(some_study(), head(), 5, 120, 3).back(), "  ... 3 more");
 }
 
 TEST(StudyTable, OfNothingYet) {
-  const tune::Study study({tune::read_space(R"([{"name":"x","type":"float","low":0,"high":1}])")});
-  EXPECT_THAT(study_table(study, head(), 30, 0, 80, 10),
-              ElementsAre("0 of 30 trials begun, 0 ended, 0 running; 0:00:00"));
+  const tune::Study study(planned_study("x"));
+  EXPECT_THAT(study_table(study, head(), 0, 80, 10),
+              ElementsAre("0 of 30 trials started, 0 ended, 0 running; 0:00:00"));
 }
 
-// A terminal of unlimited width that knows what StudyScreen uses: up, to the beginning of the line, erase below.
+// A terminal of unlimited width. It understands what StudyScreen sends: up, begin of line, erase below.
 struct Terminal {
   std::vector<std::string> lines = {""};
   size_t row = 0;

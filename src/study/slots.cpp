@@ -7,32 +7,31 @@
 
 namespace sinew::study {
 
-bool StudyPlaces::due(double seconds) const {
-  return options_.follows && (!looked_ || seconds - *looked_ >= options_.every);
+bool TrialSlots::due(double seconds) const {
+  return options_.adaptive && (!observed_at_ || seconds - *observed_at_ >= options_.every);
 }
 
-std::optional<std::string> StudyPlaces::look(double seconds, const CpuTimes& used) {
-  const double passed = looked_ ? seconds - *looked_ : 0;
+std::optional<std::string> TrialSlots::observe(double seconds, const CpuTimes& used) {
+  const double passed = observed_at_ ? seconds - *observed_at_ : 0;
   const CpuTimes before = before_;
-  looked_ = seconds;
+  observed_at_ = seconds;
   before_ = used;
   if (!(passed > 0)) return std::nullopt;
   const double others = std::max(0.0, (used.busy - before.busy) - (used.own - before.own)) / passed;
   const double free = std::min(options_.allowed, options_.cores - others);
-  // Rounded: a core that is nearly free is one.
-  const auto wish = std::clamp<int64_t>(std::llround(free / options_.each), 1, options_.most);
-  wishes_.push_back(wish);
-  if (wishes_.size() > options_.looks) wishes_.pop_front();
-  if (wishes_.size() < options_.looks) return std::nullopt;
-  const auto [fewest, largest] = std::ranges::minmax(wishes_);
-  // The least change that all the looks agree on.
-  const int64_t places = std::clamp(places_, fewest, largest);
-  if (places == places_) return std::nullopt;
-  const bool fewer = places < places_;
-  places_ = places;
-  const std::string side_by_side = std::to_string(places) + (places == 1 ? " training at a time" : " side by side");
-  if (!fewer) return side_by_side + " from now on: there are cores free again";
-  return side_by_side + " from now on: other programs use " + short_number(std::round(10 * others) / 10) + " of " +
+  // Rounding counts a core that is nearly free as free.
+  fitting_.push_back(std::clamp<int64_t>(std::llround(free / options_.each), 1, options_.most));
+  if (fitting_.size() > options_.agreeing) fitting_.pop_front();
+  if (fitting_.size() < options_.agreeing) return std::nullopt;
+  const auto [fewest, most] = std::ranges::minmax(fitting_);
+  const int64_t slots = std::clamp(slots_, fewest, most);
+  if (slots == slots_) return std::nullopt;
+  const bool fewer = slots < slots_;
+  slots_ = slots;
+  const std::string now =
+      "from now on " + std::to_string(slots) + (slots == 1 ? " trial runs" : " trials run") + " at a time: ";
+  if (!fewer) return now + "cores are free again";
+  return now + "other programs use " + short_number(std::round(10 * others) / 10) + " of " +
          short_number(options_.cores) + " cores";
 }
 

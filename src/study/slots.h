@@ -1,8 +1,8 @@
-// How many trainings of a study run side by side: as many as the machine has cores free for, at any time.
+// Decides how many trials run side by side: as many as the machine has free cores for.
 //
-// What others use is what the cores were busy with, less what this study's own processes used. A short burst changes
-// nothing: several looks in a row have to agree. Then as many places are given up, or taken, as all of them would have.
-// Decides by what it is told; the machine is read by the caller (base/proc.h).
+// The cores that other programs use are all busy cores less those of this study's own processes. The number of slots
+// changes only if several observations in a row agree, so a short burst of other work changes nothing. It then changes
+// by the least amount on which all of them agree. The caller reads the machine (base/proc.h).
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@
 
 namespace sinew::study {
 
-struct PlacesOptions {
-  int64_t most = 1;      // trainings side by side; of a study that is given a number always so many
-  bool follows = false;  // what is free
-  double cores = 1;      // that this process may run on
-  double allowed = 1;    // cores that it may use at a time
-  double each = 1;       // cores of one training
-  double every = 10;     // seconds between two looks
-  size_t looks = 3;      // in a row that must agree
+struct SlotOptions {
+  int64_t most = 1;       // slots at most; always so many if `adaptive` is false
+  bool adaptive = false;  // follow the free cores
+  double cores = 1;       // cores that this process may run on
+  double allowed = 1;     // cores that it may use at a time
+  double each = 1;        // cores of one trial
+  double every = 10;      // seconds between two observations
+  size_t agreeing = 3;    // observations in a row that must agree
 };
 
-class StudyPlaces {
+class TrialSlots {
  public:
-  explicit StudyPlaces(const PlacesOptions& options) : options_(options), places_(options.most) {}
+  explicit TrialSlots(const SlotOptions& options) : options_(options), slots_(options.most) {}
 
-  int64_t now() const { return places_; }
+  int64_t now() const { return slots_; }
   int64_t most() const { return options_.most; }
-  bool follows() const { return options_.follows; }
-  // Whether the machine should be looked at.
+  bool adaptive() const { return options_.adaptive; }
+  // Whether it is time for the next observation.
   bool due(double seconds) const;
-  // What was used until now. A sentence where the number of places changes.
-  std::optional<std::string> look(double seconds, const CpuTimes& used);
+  // `used`: the CPU time used until now. Returns a sentence if the number of slots changes.
+  std::optional<std::string> observe(double seconds, const CpuTimes& used);
 
  private:
-  PlacesOptions options_;
-  int64_t places_;
-  std::optional<double> looked_;
+  SlotOptions options_;
+  int64_t slots_;
+  std::optional<double> observed_at_;
   CpuTimes before_;
-  std::deque<int64_t> wishes_;  // by the newest looks
+  std::deque<int64_t> fitting_;  // how many trials fit the free cores, by each of the newest observations
 };
 
 }  // namespace sinew::study

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/printable.h"
+#include "study/search_space.h"
 #include "study/text.h"
 
 namespace sinew::study {
@@ -18,14 +19,15 @@ std::string duration_text(double seconds) {
   return text;
 }
 
-std::string head_line(const tune::Study& study, int64_t planned, double seconds) {
+std::string head_line(const tune::Study& study, double seconds) {
   const auto count = [&](tune::TrialState state) {
     return std::ranges::count(study.trials(), state, &tune::Trial::state);
   };
-  const auto running = count(tune::TrialState::running), waiting = count(tune::TrialState::paused);
-  std::string text = std::to_string(study.next_id()) + " of " + std::to_string(planned) + " trials begun, " +
-                     std::to_string(study.observed().size()) + " ended, " + std::to_string(running) + " running";
-  if (waiting > 0) text += ", " + std::to_string(waiting) + " waiting";
+  const auto running = count(tune::TrialState::running), paused = count(tune::TrialState::paused);
+  std::string text = std::to_string(study.next_id()) + " of " + std::to_string(study.options().budget) +
+                     " trials started, " + std::to_string(study.observed().size()) + " ended, " +
+                     std::to_string(running) + " running";
+  if (paused > 0) text += ", " + std::to_string(paused) + " paused";
   return text + "; " + duration_text(seconds);
 }
 
@@ -39,16 +41,16 @@ std::string row(const std::string& what, const std::string& value, const std::st
   return line;
 }
 
-std::string evaluations_text(const tune::Trial& trial, double of) {
+std::string evaluations_text(const tune::Trial& trial, double all) {
   const std::string count = std::to_string(trial.reports.size());
-  return of > 0 ? count + "/" + short_number(of) : count;
+  return all > 0 ? count + "/" + short_number(all) : count;
 }
 
 }  // namespace
 
-std::vector<std::string> study_table(const tune::Study& study, const StudyHead& head, int64_t planned, double seconds,
-                                     int columns, int rows) {
-  std::vector<std::string> lines = {head_line(study, planned, seconds)};
+std::vector<std::string> study_table(const tune::Study& study, const StudyHead& head, double seconds, int columns,
+                                     int rows) {
+  std::vector<std::string> lines = {head_line(study, seconds)};
   const auto best = best_first(study);
   for (size_t k = 0; k < std::min(best.size(), kBest); ++k)
     lines.push_back(row(k == 0 ? "best" : "", short_number(best[k]->values[0]),

@@ -1,16 +1,16 @@
-// The trials of a study that runs, as a table for a terminal.
+// The trials of a running study as a table for a terminal.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "study/record_file.h"
+#include "study/event.h"
 
 namespace sinew::study {
 
-// A line on the whole, the best trials, those that run with their last value; no more than `rows` lines of less than
-// `columns` characters. Pure.
-std::vector<std::string> study_table(const tune::Study& study, const StudyHead& head, int64_t planned, double seconds,
-                                     int columns, int rows);
+// A line about the whole study, the best trials, and the running trials with their last values: at most `rows` lines of
+// less than `columns` characters. `seconds`: since this leader joined the study.
+std::vector<std::string> study_table(const tune::Study& study, const StudyHead& head, double seconds, int columns,
+                                     int rows);
 
 }  // namespace sinew::study

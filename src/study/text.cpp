@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <map>
 
+#include "study/directory.h"
+#include "study/search_space.h"
+
 namespace sinew::study {
 namespace {
 
@@ -17,16 +20,16 @@ std::string counts(const tune::Study& study) {
     ++by_state[trial.state];
     evaluations += static_cast<double>(trial.reports.size());
   }
-  const std::vector<std::pair<tune::TrialState, std::string>> words = {{tune::TrialState::complete, " complete"},
-                                                                       {tune::TrialState::pruned, " stopped early"},
+  const std::vector<std::pair<tune::TrialState, std::string>> names = {{tune::TrialState::complete, " complete"},
+                                                                       {tune::TrialState::pruned, " pruned"},
                                                                        {tune::TrialState::paused, " paused"},
                                                                        {tune::TrialState::running, " running"},
                                                                        {tune::TrialState::failed, " failed"}};
   std::string text = std::to_string(study.trials().size()) + " trials:";
   std::string between = " ";
-  for (const auto& [state, word] : words) {
+  for (const auto& [state, name] : names) {
     if (by_state[state] == 0) continue;
-    text += between + std::to_string(by_state[state]) + word;
+    text += between + std::to_string(by_state[state]) + name;
     between = ", ";
   }
   return text + "; " + short_number(evaluations) + " evaluations\n";
@@ -42,12 +45,12 @@ std::string changes(const tune::Study& study, const tune::Trial& trial) {
   return text;
 }
 
-// Of a population: what the trial went through, which no one training repeats.
-std::string parts_text(const tune::Study& study, const tune::Trial& last) {
+// The trials whose states the last trial of a population continued. No single training repeats them.
+std::string generations_text(const tune::Study& study, const tune::Trial& last) {
   std::string text;
   for (const tune::Trial* trial = &last; trial != nullptr; trial = trial->from ? &study.trial(*trial->from) : nullptr)
     text = "  trial " + std::to_string(trial->id) + " " + changes(study, *trial) + "\n" + text;
-  return "its training in parts, each from where the one before ended:\n" + text;
+  return "its generations, each trained from the final state of the one before:\n" + text;
 }
 
 }  // namespace
@@ -72,12 +75,6 @@ std::string short_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.5g", value);
   return text;
-}
-
-std::string trial_directory(const std::string& study, int64_t id) {
-  char name[32];
-  std::snprintf(name, sizeof name, "/trials/%05lld", static_cast<long long>(id));
-  return study + name;
 }
 
 std::string aim_text(const StudyAim& aim) {
@@ -111,23 +108,23 @@ std::string study_summary(const std::string& directory, const tune::Study& study
   const auto trials = best_first(study);
   if (trials.empty()) {
     const bool ended = std::ranges::count(study.trials(), tune::TrialState::complete, &tune::Trial::state) > 0;
-    return text + (ended ? "no trial measured all that is searched for\n" : "no trial came to its end yet\n");
+    return text + (ended ? "no trial measured every metric of the search\n" : "no trial is complete yet\n");
   }
   const bool several = study.objectives() > 1;
-  if (tune::Study::violation(*trials[0]) > 0) text += "no trial meets the constraints; these are the nearest to it:\n";
-  const std::string first = several ? "beaten by none: " : "best ", rest(first.size(), ' ');
+  if (tune::Study::violation(*trials[0]) > 0) text += "no trial meets the constraints; these come nearest:\n";
+  const std::string first = several ? "Pareto front: " : "best ", rest(first.size(), ' ');
   for (size_t i = 0; i < std::min(trials.size(), kShown); ++i) {
     const tune::Trial& trial = *trials[i];
     text += (i == 0 ? first : rest) + result_text(head.aim, trial) + "  trial " + std::to_string(trial.id) + " " +
             changes(study, trial) + "\n";
   }
   if (trials.size() > kShown && several) text += rest + std::to_string(trials.size() - kShown) + " more\n";
-  text += several ? "the first one's run: " : "its run: ";
+  text += several ? "run of the first: " : "its run: ";
   text += trial_directory(directory, trials[0]->id) + "\n";
-  if (trials[0]->from) return text + parts_text(study, *trials[0]);
+  if (trials[0]->from) return text + generations_text(study, *trials[0]);
   std::string given;
   for (const std::string& word : head.overrides) given += " " + quoted(word);
-  return text + "train it again: sinew train " + directory + "/job.yaml" + given + changes(study, *trials[0]) + "\n";
+  return text + "to train it again: sinew train " + directory + "/job.yaml" + given + changes(study, *trials[0]) + "\n";
 }
 
 }  // namespace sinew::study

@@ -1,23 +1,23 @@
-// How long the trainings of a study have taken, all of them together, by its record and by what runs now.
+// How long the trials of a study have trained, from its record and from what runs now.
 #pragma once
 
 #include <map>
 
-#include "study/record_file.h"
+#include "study/event.h"
 
 namespace sinew::study {
 
-class StudyTime {
+class TrainingTime {
  public:
-  void told(const StudyEvent& event);
-  // A trial has trained for so long, in all its processes.
-  void trained(int64_t id, double seconds);
+  void observe(const StudyEvent& event);
+  // A trial has trained for `seconds`, in all its processes. A smaller value than before changes nothing: a process
+  // that starts from a checkpoint repeats work that was paid for.
+  void add(int64_t id, double seconds);
   double of(int64_t id) const;
-  // Of a process that was killed, up to its last word.
-  double seconds() const;
+  double seconds() const;  // of all trials
 
  private:
-  std::map<int64_t, double> seconds_;  // of each trial; never less than before
+  std::map<int64_t, double> seconds_;
 };
 
 }  // namespace sinew::study

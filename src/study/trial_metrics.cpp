@@ -4,29 +4,35 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_text.h"
+
 namespace sinew::study {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-// A loss that is no number stands there as null.
-std::optional<double> value_in(const json& record, const std::string& metric) {
+// An infinite value counts as NaN: a training that overflows must never be the best one of a search that maximises.
+std::optional<double> value_in(const Json& record, const std::string& metric) {
   const auto found = record.find(metric);
   if (found == record.end()) return std::nullopt;
-  return found->is_number() ? found->get<double>() : std::nan("");
+  const auto value = number_in_json(*found);
+  return value && std::isfinite(*value) ? *value : std::nan("");
 }
 
 }  // namespace
 
-void TrialMetrics::begin_anew() {
-  read_ = 0;
-  rest_.clear();
+TrialMetrics::TrialMetrics(const std::string& run_directory, std::vector<std::string> metrics)
+    : file_(rundir::file_in(run_directory, rundir::kMetricsFile)), metrics_(std::move(metrics)) {
+  clear();
+}
+
+void TrialMetrics::clear() {
   rows_.clear();
   last_.assign(metrics_.size(), std::nan(""));
 }
 
-void TrialMetrics::take(const std::string& line, std::vector<Value>& values) {
-  const json record = json::parse(line, nullptr, false);
+void TrialMetrics::read_line(const std::string& line, std::vector<Evaluation>& evaluations) {
+  const Json record = Json::parse(line, nullptr, false);
   if (!record.is_object()) return;
   std::optional<double> first;
   for (size_t k = metrics_.size(); k-- > 0;) {
@@ -35,36 +41,27 @@ void TrialMetrics::take(const std::string& line, std::vector<Value>& values) {
   }
   if (!first) return;
   rows_.push_back(last_);
-  values.push_back({count(), *first});
+  evaluations.push_back({count(), *first});
 }
 
-std::vector<double> TrialMetrics::at_best(bool least) const {
+std::vector<double> TrialMetrics::at_best(bool lower_is_better) const {
   if (rows_.empty()) return last_;
   size_t best = 0;
   for (size_t k = 1; k < rows_.size(); ++k) {
     const double value = rows_[k].back(), before = rows_[best].back();
-    if (std::isnan(before) || (least ? value < before : value > before)) best = k;
+    if (std::isnan(before) || (lower_is_better ? value < before : value > before)) best = k;
   }
   std::vector<double> values = rows_[best];
   for (size_t k = 0; k < values.size(); ++k) values[k] = std::isnan(values[k]) ? last_[k] : values[k];
   return values;
 }
 
-std::vector<TrialMetrics::Value> TrialMetrics::next() {
-  if (!disk_.exists(path_)) return {};
-  const uint64_t size = disk_.size(path_);
-  if (size < read_) begin_anew();
-  std::string fresh(size - read_, '\0');
-  fresh.resize(disk_.read_at(path_, read_, std::as_writable_bytes(std::span(fresh))));
-  read_ += fresh.size();
-  rest_ += fresh;
-  std::vector<Value> values;
-  size_t begin = 0;
-  for (size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    take(rest_.substr(begin, end - begin), values);
-  }
-  rest_.erase(0, begin);
-  return values;
+std::vector<TrialMetrics::Evaluation> TrialMetrics::next() {
+  const auto news = file_.next();
+  if (news.cut_back) clear();
+  std::vector<Evaluation> evaluations;
+  for (const std::string& line : news.lines) read_line(line, evaluations);
+  return evaluations;
 }
 
 }  // namespace sinew::study

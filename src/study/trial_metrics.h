@@ -1,44 +1,42 @@
-// Some metrics of a running trial, read as its metrics.jsonl grows.
+// Reads some metrics of a trial while its training appends to metrics.jsonl.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "base/disk.h"
+#include "rundir/rundir.h"
 
 namespace sinew::study {
 
+// A line of metrics.jsonl that holds the first metric is an evaluation. Evaluations count from 1.
 class TrialMetrics {
  public:
-  TrialMetrics(Disk& disk, std::string path, std::vector<std::string> metrics)
-      : disk_(disk), path_(std::move(path)), metrics_(std::move(metrics)) {
-    begin_anew();
-  }
+  TrialMetrics(const std::string& run_directory, std::vector<std::string> metrics);
 
-  // The values of the first metric since the last call, in their order; an evaluation's number counts from 1. A file
-  // that was cut back (a resumed training) is read from its beginning: numbers then come again.
-  struct Value {
+  struct Evaluation {
     int64_t number = 0;
-    double value = 0;
+    double value = 0;  // of the first metric; NaN if it was not finite
   };
-  std::vector<Value> next();
-  // What each metric had measured last when the first one came for the number-th time; NaN: nothing yet.
+  // The evaluations since the last call, in their order. If a resumed training cut the file back, the numbers begin
+  // with 1 again.
+  std::vector<Evaluation> next();
+  // The newest value of each metric when evaluation `number` came; NaN: none yet.
   const std::vector<double>& at(int64_t number) const { return rows_[static_cast<size_t>(number - 1)]; }
-  // And by now.
+  // The newest value of each metric.
   const std::vector<double>& last() const { return last_; }
-  // What was measured when the last of the metrics was best; what was measured only after that, as it was last.
-  std::vector<double> at_best(bool least) const;
+  // The values of the evaluation at which the last of the metrics was best. A metric that was measured only after that
+  // has its newest value.
+  std::vector<double> at_best(bool lower_is_better) const;
   int64_t count() const { return static_cast<int64_t>(rows_.size()); }
 
  private:
-  void begin_anew();
-  void take(const std::string& line, std::vector<Value>& values);
-  Disk& disk_;
-  std::string path_, rest_;
+  void clear();
+  void read_line(const std::string& line, std::vector<Evaluation>& evaluations);
+
+  rundir::GrowingFile file_;
   std::vector<std::string> metrics_;
-  uint64_t read_ = 0;
-  std::vector<std::vector<double>> rows_;
+  std::vector<std::vector<double>> rows_;  // one for each evaluation
   std::vector<double> last_;
 };
 

@@ -1,0 +1,54 @@
+// One of the leaders of a study: a session that starts trials. Several processes may lead one study at the same time.
+//
+// Each leader holds a lock of its own below DIR/.sinew/processes as long as it lives. It holds the study's lock
+// (DIR/.lock) only while it reads what others recorded, decides, and records. The kernel releases both locks when a
+// process dies, so nothing waits for a dead leader, and another leader takes over the trials that it ran. On several
+// machines the directory must be on a file system whose locks hold across machines; NFS does.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "rundir/rundir.h"
+
+namespace sinew::study {
+
+class StudyLeader {
+ public:
+  // A leader holds the study's lock for an instant. One that holds it this long is stopped or hangs.
+  static constexpr double kLockSeconds = 60;
+
+  // Makes this leader visible to the others. Throws Error if another leader does not release the study's lock.
+  StudyLeader(Disk& disk, std::string directory, Clock& clock);
+  ~StudyLeader();
+  StudyLeader(const StudyLeader&) = delete;
+  StudyLeader& operator=(const StudyLeader&) = delete;
+
+  const std::string& name() const { return name_; }  // no leader ever had it before
+  // The study's lock. None: another leader holds it.
+  std::optional<rundir::RunLock> try_lock() const;
+  // Waits for the study's lock. Throws Error after kLockSeconds.
+  rundir::RunLock lock() const;
+  // Whether the leader of this name is gone, and every process of it that held the trial's run directory. The answer
+  // for a leader is up to a second old.
+  bool abandoned(const std::string& leader, const std::string& run_directory);
+
+ private:
+  struct Seen {
+    double at = 0;
+    bool alive = false;
+  };
+  void remove_dead_leaders() const;
+
+  Disk& disk_;
+  std::string directory_;
+  Clock& clock_;
+  std::string name_;
+  std::optional<rundir::RunLock> alive_;
+  std::map<std::string, Seen> seen_;
+};
+
+}  // namespace sinew::study

@@ -1,0 +1,28 @@
+// Removes checkpoints and models of ended trials that nothing needs any more.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "base/disk.h"
+#include "study/scheduler.h"
+
+namespace sinew::study {
+
+class ModelCleanup {
+ public:
+  ModelCleanup(Disk& disk, std::string directory, const tune::Study& study);
+
+  void add(int64_t id) { candidates_.insert(id); }  // a trial that has ended, whichever leader ran it
+  // Removes the files of all candidates but the best trials and those whose state the sampler may still need. Metrics
+  // and job files stay.
+  void clean(const TrialScheduler& scheduler);
+
+ private:
+  Disk& disk_;
+  std::string directory_;
+  std::set<int64_t> candidates_;
+};
+
+}  // namespace sinew::study

@@ -1,0 +1,48 @@
+// The processes of the trials that this leader runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "study/generations.h"
+#include "study/trial_metrics.h"
+
+namespace sinew::study {
+
+struct TrialProcess {
+  Process process;
+  TrialMetrics metrics;
+  GenerationEnd generation;
+  std::optional<double> asked_at = {};  // when the trial was asked to save and end
+  bool gave_way = false;                // it was asked because other programs need its cores
+};
+
+class TrialProcesses {
+ public:
+  // `patience`: seconds that a trial may take to save and end before it is killed.
+  TrialProcesses(double patience, Clock& clock) : patience_(patience), clock_(clock) {}
+
+  // Starts the process. Throws Error if that fails.
+  void start(int64_t id, const ProcessOptions& options, TrialMetrics metrics, GenerationEnd generation);
+  std::map<int64_t, TrialProcess>& all() { return all_; }  // by the trials' ids
+  bool empty() const { return all_.empty(); }
+  std::vector<int> descriptors() const;
+
+  // Asks the trial to save a checkpoint and end. Kills it if it was asked long ago.
+  void ask_to_end(TrialProcess& trial) const;
+  // Asks the newest trials to end until at most `most` are left that were not asked.
+  void give_way(int64_t most);
+  // Asks all trials to end, or kills them at once. Forgets those that have ended and returns their ids.
+  std::vector<int64_t> end_all(bool at_once);
+
+ private:
+  double patience_;
+  Clock& clock_;
+  std::map<int64_t, TrialProcess> all_;
+};
+
+}  // namespace sinew::study

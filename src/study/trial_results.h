@@ -1,0 +1,29 @@
+// What a trial's training measured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "study/open_study.h"
+#include "study/trial_metrics.h"
+
+namespace sinew::study {
+
+class TrialResults {
+ public:
+  explicit TrialResults(const OpenStudy& study);
+
+  // A reader of the metrics that the search needs, at the beginning of the trial's file.
+  TrialMetrics metrics_of(int64_t id) const;
+  // The values of metrics_of(aim) for the weights that a training ended with: the last ones, or the best ones if the
+  // job restores those (early_stopping.restore_best).
+  std::vector<double> final_values(const TrialMetrics& metrics) const;
+
+ private:
+  std::string directory_;
+  std::vector<std::string> metrics_;
+  bool restores_best_ = false, lower_is_better_ = true;
+};
+
+}  // namespace sinew::study
