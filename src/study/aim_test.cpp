@@ -45,7 +45,7 @@ TEST(StudyAim, StandsInTheStudysFirstLine) {
   EXPECT_EQ(aim_text(read.aim), "minimise val/loss, maximise val/accuracy with val/accuracy >= 0.5, cost/size <= 3");
 }
 
-// Whatever the outcomes are, the scheduler says of each trial that ends whether it is on the Pareto front.
+// For random outcomes, the scheduler reports for each ended trial whether it is on the Pareto front.
 TEST(StudyAim, TheBestTrialsAreTheParetoFront) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     RandomStream random(random_key({seed}));

@@ -1,4 +1,4 @@
-// What a study may use: time (tune.time) and money for training (tune.cost).
+// The budget of a study: time (tune.time) and money for training (tune.cost).
 #pragma once
 
 #include <cstdint>

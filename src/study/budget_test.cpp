@@ -1,4 +1,4 @@
-// What a study has used of its time and money, and which trials may still start.
+// How much of its time and money a study has used, and which trials may still start.
 #include "study/budget.h"
 
 #include <gmock/gmock.h>

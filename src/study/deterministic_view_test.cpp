@@ -1,5 +1,5 @@
-// A deterministic study is the same whatever the timing: with any number of trials side by side, however long each
-// takes, killed and resumed.
+// A deterministic study does not depend on timing: neither on the number of slots, nor on how long trials take, nor on
+// deaths of trials and leaders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,23 +27,23 @@ double loss(const tune::Point& point, int64_t evaluation) {
   return rate * rate + momentum * momentum + 2.0 / static_cast<double>(evaluation);
 }
 
-struct World {
+struct Timing {
   std::string sampler;
-  int64_t places;
-  uint64_t timing;      // seed of who is fast and who dies
-  double deaths = 0;    // chance of a process dying at an evaluation
-  double restarts = 0;  // of the whole study dying
+  int64_t slots;
+  uint64_t seed;        // draws which trial evaluates next and which process dies
+  double deaths = 0;    // probability that a trial dies at an evaluation
+  double restarts = 0;  // probability that the leader dies
 };
 
-// The study of one world, as text: all that was suggested and what came of it.
-std::string lived(const World& world, tune::StudyOptions study) {
+// Runs a study with one timing. Returns its trials and their outcomes as text.
+std::string run_with(const Timing& timing, tune::StudyOptions study) {
   std::vector<StudyEvent> events;
-  RandomStream random(random_key({world.timing}));
+  RandomStream random(random_key({timing.seed}));
   SchedulerOptions options{std::move(study)};
-  options.sampler = world.sampler;
+  options.sampler = timing.sampler;
   options.max_resource = kEvaluations;
   options.trials = kTrials;
-  options.slots = world.places;
+  options.slots = timing.slots;
   options.lag = kLag;
   options.max_deaths = 1000;
   options.record = [&](const StudyEvent& event) { events.push_back(event); };
@@ -52,18 +52,18 @@ std::string lived(const World& world, tune::StudyOptions study) {
     while (scheduler->next()) {
     }
     if (scheduler->over()) break;
-    if (random.uniform() < world.restarts) {
+    if (random.uniform() < timing.restarts) {
       scheduler = std::make_unique<TrialScheduler>(options, events);
       continue;
     }
     const auto running = scheduler->running();
     const int64_t id = running[random.below(running.size())];
     const tune::Trial& trial = scheduler->study().trial(id);
-    if (random.uniform() < world.deaths) {
+    if (random.uniform() < timing.deaths) {
       scheduler->end(id, {0, SIGKILL}, {});
       continue;
     }
-    // Some go on for a while after they were asked to end.
+    // Some trials train on for a while after the study asked them to end.
     std::string why;
     bool asked = false;
     auto evaluation = static_cast<int64_t>(trial.reports.size());
@@ -90,39 +90,44 @@ tune::StudyOptions study_of_seed(uint64_t seed) {
   return {space(), {tune::Direction::minimize}, seed, kTrials, {}};
 }
 
-class InOrder : public testing::TestWithParam<const char*> {};
+class DeterministicStudy : public testing::TestWithParam<const char*> {};
 
-TEST_P(InOrder, TheStudyIsTheSameWhateverTheTiming) {
+TEST_P(DeterministicStudy, TheStudyDoesNotDependOnTiming) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
-    const std::string calm = lived({GetParam(), 1, 1}, study_of_seed(seed));
+    const std::string calm = run_with({GetParam(), 1, 1}, study_of_seed(seed));
     EXPECT_EQ(std::ranges::count(calm, '\n'), kTrials);
-    EXPECT_EQ(lived({GetParam(), 2, 2 + seed}, study_of_seed(seed)), calm);
-    EXPECT_EQ(lived({GetParam(), 8, 3 + seed}, study_of_seed(seed)), calm);
-    EXPECT_EQ(lived({GetParam(), 64, 4 + seed}, study_of_seed(seed)), calm) << "more places than the lag";
-    EXPECT_EQ(lived({GetParam(), 8, 5 + seed, 0.1}, study_of_seed(seed)), calm) << "trials die";
-    EXPECT_EQ(lived({GetParam(), 3, 6 + seed, 0.05, 0.05}, study_of_seed(seed)), calm) << "and the study";
+    EXPECT_EQ(run_with({GetParam(), 2, 2 + seed}, study_of_seed(seed)), calm);
+    EXPECT_EQ(run_with({GetParam(), 8, 3 + seed}, study_of_seed(seed)), calm);
+    EXPECT_EQ(run_with({GetParam(), 64, 4 + seed}, study_of_seed(seed)), calm) << "more slots than the lag";
+    EXPECT_EQ(run_with({GetParam(), 8, 5 + seed, 0.1}, study_of_seed(seed)), calm) << "trials die";
+    EXPECT_EQ(run_with({GetParam(), 3, 6 + seed, 0.05, 0.05}, study_of_seed(seed)), calm) << "trials and leaders die";
   }
 }
 
-TEST_P(InOrder, AnotherSeedIsAnotherStudy) {
-  EXPECT_NE(lived({GetParam(), 2, 1}, study_of_seed(1)), lived({GetParam(), 2, 1}, study_of_seed(2)));
+TEST_P(DeterministicStudy, AnotherSeedIsAnotherStudy) {
+  EXPECT_NE(run_with({GetParam(), 2, 1}, study_of_seed(1)), run_with({GetParam(), 2, 1}, study_of_seed(2)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Samplers, InOrder, testing::Values("auto", "tpe"));
+INSTANTIATE_TEST_SUITE_P(Samplers, DeterministicStudy, testing::Values("auto", "tpe"));
 
-TEST(InOrderStudy, StopsWhatIsWorseThanTheMedian) {
-  const std::string text = lived({"tpe", 4, 9}, study_of_seed(4));
-  const std::string stopped = " " + std::to_string(static_cast<int>(tune::TrialState::pruned)) + " ";
-  EXPECT_NE(text.find(stopped), std::string::npos);
+TEST(DeterministicStudies, PrunesTrialsWorseThanTheMedian) {
+  const std::string text = run_with({"tpe", 4, 9}, study_of_seed(4));
+  const std::string pruned = " " + std::to_string(static_cast<int>(tune::TrialState::pruned)) + " ";
+  EXPECT_NE(text.find(pruned), std::string::npos);
 }
 
-TEST(InOrderStudy, RefusesStoppersThatWaitForOthers) {
+TEST(DeterministicStudies, RefusesPrunersThatMakeTrialsWait) {
   for (const char* name : {"asha", "hyperband", "curve"}) {
     SchedulerOptions options{study_of_seed(1)};
     options.lag = 2;
     options.pruner = name;
     options.max_resource = 9;
-    EXPECT_THROW(TrialScheduler{options}, Error) << name;
+    try {
+      TrialScheduler scheduler(options);
+      FAIL() << name;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(error.code, ErrorCode("TUNE_PRUNER_NOT_DETERMINISTIC"));
+    }
   }
 }
 

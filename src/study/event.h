@@ -22,7 +22,7 @@ struct StudyHead {
 };
 
 struct StudyEvent {
-  // start, resume and take: a leader has started a process of the trial; take: because the trial's leader is gone.
+  // start, resume, take: a leader has started a process of the trial. take: it replaces a leader that died.
   // leave: the trial's process saved and ended because its leader stops. extend: the plan has changed.
   enum class Kind { start, report, pause, resume, end, extend, take, leave };
   Kind kind = Kind::start;

@@ -32,8 +32,8 @@ class StudyLeader {
   std::optional<rundir::RunLock> try_lock() const;
   // Waits for the study's lock. Throws Error after kLockSeconds.
   rundir::RunLock lock() const;
-  // Whether the leader of this name is gone, and every process of it that held the trial's run directory. The answer
-  // for a leader is up to a second old.
+  // Whether the leader of this name has died and no process of it locks the trial's run directory any more. The answer
+  // about the leader may be a second old.
   bool abandoned(const std::string& leader, const std::string& run_directory);
 
  private:

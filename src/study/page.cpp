@@ -82,7 +82,7 @@ std::string without_markup(std::string json_text) {
   return json_text;
 }
 
-// The template with each placeholder replaced. What was inserted is not searched for placeholders.
+// The template with each placeholder replaced. Placeholders inside inserted values stay as they are.
 std::string fill_template(std::string_view page,
                           const std::vector<std::pair<std::string_view, std::string_view>>& values) {
   std::string filled;

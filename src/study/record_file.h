@@ -1,8 +1,8 @@
 // study.jsonl: the record of a study on disk, one line for each event (docs/formats/study.md).
 //
-// Whoever reads the lines in their order has the study as it was, and the next suggestion follows from it. A line is
-// durable before anything acts on it, so a torn last line is an event on which nothing acted; the next leader cuts it
-// off. Leaders append only while they hold the study's lock (leader.h).
+// A leader that reads the lines in their order has the study as it was, and the next suggestion follows from it. A line
+// is durable before anything acts on it, so a torn last line is an event on which nothing acted; the next leader cuts
+// it off. Leaders append only while they hold the study's lock (leader.h).
 #pragma once
 
 #include <memory>

@@ -102,7 +102,7 @@ TrialStart TrialScheduler::start(int64_t id, bool continues, std::string why) {
   return {id, continues, std::move(why)};
 }
 
-// A trial that runs by the record, but whose process (of this leader or of a dead one) is gone.
+// Finds a trial that runs by the record, but has no process: its process or its leader died.
 std::optional<TrialStart> TrialScheduler::take_over_abandoned() {
   const auto all = leader_of_;
   for (const auto& [id, leader] : all) {

@@ -32,7 +32,7 @@ struct SchedulerOptions {
   int64_t max_deaths = 3;
   std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
   std::string leader = {};                                  // the name of this leader; no leader ever had it before
-  // Whether another leader is gone and no longer runs this trial; null: there are no other leaders.
+  // Whether another leader has died and no longer runs this trial; null: there are no other leaders.
   std::function<bool(const std::string& leader, int64_t id)> abandoned = nullptr;
 };
 
@@ -60,8 +60,8 @@ struct TrialEnd {
   bool resumable = false;  // the trial's checkpoints are still needed
 };
 
-// Whether a process ended because it was asked to. A command that saved nothing ends with the signal's code and starts
-// again from the beginning.
+// Whether a process ended because the study asked it to end. A command that saved nothing ends with the signal's code,
+// and its next process starts from the beginning.
 bool ended_as_asked(const ProcessEnd& end);
 
 class TrialScheduler {

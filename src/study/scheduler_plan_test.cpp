@@ -1,4 +1,4 @@
-// How many trials a study has: as many as are planned by now, and no more than there are points.
+// How many trials a study starts: as many as are planned, and no more than its space has points.
 #include <gtest/gtest.h>
 
 #include "base/exit_code.h"
@@ -7,7 +7,7 @@
 namespace sinew::study {
 namespace {
 
-SchedulerOptions options(const char* space, int64_t trials, std::vector<StudyEvent>& record) {
+SchedulerOptions grid_options(const char* space, int64_t trials, std::vector<StudyEvent>& record) {
   SchedulerOptions options{{tune::read_space(space), {tune::Direction::minimize}, 7, trials}};
   options.sampler = "grid";
   options.pruner = "none";
@@ -16,19 +16,19 @@ SchedulerOptions options(const char* space, int64_t trials, std::vector<StudyEve
   return options;
 }
 
-// A grid has its levels, and a stopper its patience, by the number that is planned.
-TEST(Plan, AnExtendedStudyIsTheSameToWhoComesLater) {
+// The levels of a grid and the budget of some pruners depend on the number of planned trials.
+TEST(Plan, ALeaderThatJoinsAnExtendedStudyDecidesTheSame) {
   constexpr const char* kSquare =
       R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])";
   std::vector<StudyEvent> record, more;
-  TrialScheduler here(options(kSquare, 4, record));
+  TrialScheduler here(grid_options(kSquare, 4, record));
   for (int trial = 0; trial < 3; ++trial) {
     ASSERT_TRUE(here.next());
     here.end(trial, {kDone, 0}, Outcome{{1}});
   }
   record.push_back({.kind = StudyEvent::Kind::extend, .trials = 25});
   here.observe(StudyEvent(record.back()));
-  TrialScheduler later(options(kSquare, 4, more), record);
+  TrialScheduler later(grid_options(kSquare, 4, more), record);
   EXPECT_EQ(later.study().options().budget, 25);
   for (int trial = 3; trial < 25; ++trial) {
     ASSERT_TRUE(here.next());
@@ -43,8 +43,8 @@ TEST(Plan, AnExtendedStudyIsTheSameToWhoComesLater) {
 
 TEST(Plan, ASearchOfFewPointsTriesEachOnce) {
   std::vector<StudyEvent> record;
-  TrialScheduler scheduler(
-      options(R"([{"name":"a","type":"cat","choices":[1,2]},{"name":"b","type":"int","low":1,"high":3}])", 50, record));
+  TrialScheduler scheduler(grid_options(
+      R"([{"name":"a","type":"cat","choices":[1,2]},{"name":"b","type":"int","low":1,"high":3}])", 50, record));
   for (int turn = 0; turn < 100 && !scheduler.over(); ++turn) {
     while (scheduler.next()) {
     }
@@ -52,14 +52,14 @@ TEST(Plan, ASearchOfFewPointsTriesEachOnce) {
   }
   EXPECT_TRUE(scheduler.over());
   EXPECT_EQ(scheduler.study().next_id(), 6);
-  EXPECT_EQ(scheduler.ended_early(), "every point of the search was tried");
+  EXPECT_EQ(scheduler.ended_early(), "every point of the search space was tried");
 }
 
-// They were asked for by name.
+// The user asked for more trials, so the study runs them though they may gain little.
 TEST(Plan, AnExtendedStudyDoesNotEndEarly) {
   std::vector<StudyEvent> record;
-  auto of = options(R"([{"name":"x","type":"float","low":0,"high":1}])", 40, record);
-  of.end_early = true;
+  auto options = grid_options(R"([{"name":"x","type":"float","low":0,"high":1}])", 40, record);
+  options.end_early = true;
   const auto run = [&](TrialScheduler& scheduler) {
     for (int turn = 0; turn < 200 && !scheduler.over(); ++turn) {
       while (scheduler.next()) {
@@ -70,13 +70,13 @@ TEST(Plan, AnExtendedStudyDoesNotEndEarly) {
       scheduler.end(id, {kDone, 0}, Outcome{{(x - 0.3) * (x - 0.3)}});
     }
   };
-  of.sampler = "gp";
-  TrialScheduler scheduler(of);
+  options.sampler = "gp";
+  TrialScheduler scheduler(options);
   run(scheduler);
   ASSERT_TRUE(scheduler.ended_early());
   ASSERT_LT(scheduler.study().next_id(), 40);
   record.push_back({.kind = StudyEvent::Kind::extend, .trials = 41});
-  TrialScheduler later(of, record);
+  TrialScheduler later(options, record);
   run(later);
   EXPECT_EQ(later.study().next_id(), 41);
 }

@@ -1,4 +1,4 @@
-// A study decides the same whoever leads it: the record holds all that the decisions need.
+// Any leader decides the same from the same record, which holds all that the decisions need.
 #include "study/scheduler.h"
 
 #include <gmock/gmock.h>

@@ -19,7 +19,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-// Takes the place of `sinew`: evaluates ten times, continues where it was stopped, and ends when it is asked to.
+// Takes the place of `sinew`: evaluates ten times, continues where it stopped, and ends early on SIGTERM.
 constexpr const char* kProgram = R"sh(#!/bin/sh
 dir=$4
 [ "$1" = resume ] && dir=$2
@@ -31,7 +31,7 @@ step=$(cat "$dir/step" 2>/dev/null || echo 0)
 trap 'asked=yes' TERM
 while [ "$step" -lt 10 ]; do
   step=$((step + 1))
-  echo "{\"step\": $step, \"loss\": $(cat "$dir/x")}" >> "$dir/metrics.jsonl"
+  echo "{\"step\": $step, \"val/loss\": $(cat "$dir/x")}" >> "$dir/metrics.jsonl"
   echo $step > "$dir/step"
   [ -n "$asked" ] && exit 75
   sleep 0.02
@@ -46,7 +46,7 @@ tune:
   parallel: 2
   sampler: random
   pruner: none
-  monitor: loss
+  monitor: val/loss
   search: {params.x: {low: 0.0, high: 1.0}}
 )";
 
@@ -66,7 +66,9 @@ struct Led {
     study.directory = directory + "/study";
     study.job_path = "job.yaml";
     study.job_text = kJob;
-    study.job = spec::read_job(kJob, "job.yaml", {}, {}).job;
+    const spec::Reading reading = spec::read_job(kJob, "job.yaml", {}, {});
+    EXPECT_TRUE(reading.problems.empty());
+    study.job = reading.job;
   }
   size_t count() {
     const std::lock_guard lock(mutex);
@@ -95,7 +97,7 @@ TEST(StudySession, LeadsAStudyToItsEndAndPrintsNothing) {
   EXPECT_EQ(begin(led.options, led.study)->run(signals), kDone);
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(led.completed(), 6);
-  EXPECT_THAT(led.lines, Contains(HasSubstr("best loss")));
+  EXPECT_THAT(led.lines, Contains(HasSubstr("best val/loss")));
   EXPECT_TRUE(system_disk().exists(led.study.directory + "/report.html"));
   try {
     begin(led.options, led.study);
@@ -105,7 +107,7 @@ TEST(StudySession, LeadsAStudyToItsEndAndPrintsNothing) {
   }
   led.lines.clear();
   report(led.options, led.study.directory);
-  EXPECT_THAT(led.lines, Contains(HasSubstr("best loss")));
+  EXPECT_THAT(led.lines, Contains(HasSubstr("best val/loss")));
 }
 
 TEST(StudySession, TwoStudiesInOneProcessAreStoppedAndContinuedOnTheirOwn) {
@@ -155,28 +157,34 @@ TEST(StudySession, TwoSessionsShareAStudy) {
 }
 
 TEST(StudySession, RefusesWhatCannotBeSearchedBeforeThereIsADirectory) {
-  const auto code_of = [](Led& led, const std::string& from, const std::string& to,
-                          std::vector<std::string> overrides) {
-    led.study.job_text.replace(led.study.job_text.find(from), from.size(), to);
-    led.study.overrides = std::move(overrides);
-    const spec::Reading reading = spec::read_job(led.study.job_text, "job.yaml", led.study.overrides, {});
-    EXPECT_TRUE(reading.problems.empty());
+  const std::string search = "search: {params.x: {low: 0.0, high: 1.0}}", monitored = search + ", monitor: val/loss";
+  struct Case {
+    std::string tune, code;
+    std::vector<std::string> overrides = {};
+  };
+  const std::vector<Case> cases = {
+      {"", "TUNE_NO_SEARCH"},
+      {"tune: {" + search + "}", "TUNE_NO_METRIC"},
+      {"tune: {" + monitored + "}", "TUNE_SEARCHED_AND_GIVEN", {"params.x=1"}},
+      {"tune: {" + monitored + ", pruner: asha}", "TUNE_EVALUATIONS_UNKNOWN"},
+      {"tune: {" + monitored + ", pruner: curve, deterministic: true}", "TUNE_PRUNER_NOT_DETERMINISTIC"},
+      {"tune: {" + monitored + ", sampler: pbt, trials: 6, population: 3, evaluations: 9}", "TUNE_UNEVEN_GENERATIONS"},
+  };
+  Led led("refused");
+  for (const auto& [tune, code, overrides] : cases) {
+    led.study.job_text = "command: [unused]\nparams: {x: 0}\n" + tune + "\n";
+    led.study.overrides = overrides;
+    const spec::Reading reading = spec::read_job(led.study.job_text, "job.yaml", overrides, {});
+    ASSERT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
     led.study.job = reading.job;
     try {
       begin(led.options, led.study);
+      FAIL() << code;
     } catch (const UsageError& error) {
-      EXPECT_FALSE(system_disk().exists(led.study.directory));
-      return std::string(error.code.text());
+      EXPECT_EQ(error.code.text(), code);
     }
-    return std::string("no error");
-  };
-  Led led("refused");
-  EXPECT_EQ(code_of(led, "monitor: loss", "", {}), "TUNE_NO_METRIC");
-  EXPECT_EQ(code_of(led, "sampler:", "monitor: loss\n  sampler:", {"params.x=1"}), "TUNE_SEARCHED_AND_GIVEN");
-  EXPECT_EQ(code_of(led, "pruner: none", "pruner: asha", {}), "TUNE_EVALUATIONS_UNKNOWN");
-  EXPECT_EQ(code_of(led, "pruner: asha", "pruner: curve\n  deterministic: true", {}), "TUNE_PRUNER_NOT_DETERMINISTIC");
-  EXPECT_EQ(code_of(led, "random", "pbt\n  evaluations: 9\n  population: 3", {}), "TUNE_UNEVEN_GENERATIONS");
-  EXPECT_EQ(code_of(led, "  search: {params.x: {low: 0.0, high: 1.0}}\n", "", {}), "TUNE_NO_SEARCH");
+    EXPECT_FALSE(system_disk().exists(led.study.directory));
+  }
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class TrialProcesses {
   bool empty() const { return all_.empty(); }
   std::vector<int> descriptors() const;
 
-  // Asks the trial to save a checkpoint and end. Kills it if it was asked long ago.
+  // Asks the trial to save a checkpoint and end. Kills it if its time to do so is over.
   void ask_to_end(TrialProcess& trial) const;
   // Asks the newest trials to end until at most `most` are left that were not asked.
   void give_way(int64_t most);

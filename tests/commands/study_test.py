@@ -241,14 +241,14 @@ class Study(Commands):
         self.file("job.yaml").write_text(self.file("job.yaml").read_text().replace("  monitor: train/loss\n", ""))
         done = self.sinew("tune", path, "--study", str(self.study))
         self.assertEqual(done.returncode, 2)
-        self.assertIn("monitor", done.stderr)
+        self.assertIn("[TUNE_NO_METRIC]", done.stderr)
         self.assertFalse(self.study.exists())
 
     def test_parts_that_are_not_alike_are_refused_before_there_is_a_study(self):
         path, words = self.population()
         done = self.sinew("tune", path, *words, "tune.evaluations=10", "--study", str(self.study))
         self.assertEqual(done.returncode, 2)
-        self.assertIn("in 3 parts, and a whole training has 10 evaluations", done.stderr)
+        self.assertIn("[TUNE_UNEVEN_GENERATIONS]", done.stderr)
         self.assertFalse(self.study.exists())
 
 

@@ -106,7 +106,7 @@ class Tune(Study):
         self.assert_is_the_training_it_says(best)
         again = sp.run("tune", self.job, "--study", self.study)
         self.assertNotEqual(again.returncode, 0)
-        self.assertIn("is there already", again.stderr)
+        self.assertIn("[STUDY_EXISTS]", again.stderr)
         more = sp.run("tune", "resume", self.study, "--trials", 10, check=0)
         self.assertIn("10 trials", more.stdout)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 10)
@@ -173,7 +173,7 @@ class Tune(Study):
         spent = float(re.search(r"it took \S+ hours of training and cost (\S+)", done.stdout)[1])
         self.assertGreaterEqual(spent, 6)
         self.assertLess(sum(e["seconds"] for e in events(self.study) if e["event"] == "end"), 6 + 2 * 20, "what ran then ended")
-        self.assertIn(f"tune.cost is spent; go on with more: sinew tune resume {self.study} cost=12", done.stdout)
+        self.assertIn(f"tune.cost is spent; to continue with more: sinew tune resume {self.study} --cost 12", done.stdout)
         begun, again = len(self.ended()), sp.run("tune", "resume", self.study, "--trials", 200000, check=0)
         self.assertEqual(len(self.ended()), begun, "nothing begins any more")
         self.assertIn(f"cost {spent:.2f}", again.stdout)
@@ -183,7 +183,7 @@ class Tune(Study):
         self.assertEqual(more.wait(60), 75)
         more.stderr.close()
         self.assertTrue(any(e["event"] == "leave" and e["seconds"] > 0 for e in events(self.study)))
-        self.assertIn("has no tune.cost", sp.run("tune", "resume", self.left_alone(), "cost=3").stderr)
+        self.assertIn("[STUDY_NO_COST_LIMIT]", sp.run("tune", "resume", self.left_alone(), "cost=3").stderr)
 
     def test_what_was_begun_before_the_cost_was_spent_comes_to_its_end(self):
         process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=4", "tune.pruner=none", "--study", self.study)
