@@ -183,7 +183,7 @@ class Tune(Study):
         self.assertEqual(more.wait(60), 75)
         more.stderr.close()
         self.assertTrue(any(e["event"] == "leave" and e["seconds"] > 0 for e in events(self.study)))
-        self.assertIn("[STUDY_NO_COST_LIMIT]", sp.run("tune", "resume", self.left_alone(), "cost=3").stderr)
+        self.assertIn("[STUDY_NO_COST_LIMIT]", sp.run("tune", "resume", self.left_alone(), "--cost", 3).stderr)
 
     def test_what_was_begun_before_the_cost_was_spent_comes_to_its_end(self):
         process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=4", "tune.pruner=none", "--study", self.study)
