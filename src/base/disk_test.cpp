@@ -255,7 +255,7 @@ TEST(WriteDurably, ReplacesWholeFilesUnderReadersAndWriters) {
 TEST(WriteDurably, LeavesNothingBehindWhenItFails) {
   const Folder folder;
   Disk& disk = system_disk();
-  disk.make_directories(folder / "target/inside");  // a directory that can not be replaced by a file
+  disk.make_directories(folder / "target/inside");  // a directory, which a file cannot replace
   EXPECT_NE(code_of([&] { write_durably(disk, folder / "target", bytes_of("x")); }), 0);
   EXPECT_EQ(disk.list(folder.path()).size(), 1U);
 }

@@ -85,7 +85,7 @@ TEST_F(ProcessTest, WaitIsBoundedAndAnEndWakesIt) {
   pollfd one{process.descriptor(), POLLIN, 0};
   EXPECT_EQ(::poll(&one, 1, static_cast<int>(kLong * 1000)), 1);
   EXPECT_EQ(process.wait(), (ProcessEnd{0, SIGKILL}));
-  process.send(SIGKILL);  // nobody is hit
+  process.send(SIGKILL);  // no process gets it
   process.send_group(SIGKILL);
 }
 

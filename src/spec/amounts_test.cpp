@@ -92,7 +92,7 @@ TEST(Duration, IsWrittenAsAPersonWould) {
   EXPECT_EQ(to_string(Duration{0.1, Unit::fraction}), "0.1dur");
 }
 
-// The schema's pattern and the parser are written apart; random texts near the grammar must find them equal.
+// The pattern of the schema and the parser are separate code, so random texts near the grammar check that they agree.
 TEST(Duration, PatternAcceptsWhatTheParserAccepts) {
   const std::string units = "ep st sp tok s m h d dur";
   const std::regex any(duration_pattern(units, true)), positive(duration_pattern(units, false));

@@ -1,4 +1,4 @@
-// What tables compare trainings by.
+// The options by which tables compare trainings.
 #include <gtest/gtest.h>
 
 #include "spec/spec.h"

@@ -39,7 +39,7 @@ TEST(DidYouMean, StaysSilentWhenNothingIsClose) {
   EXPECT_EQ(did_you_mean("seed", {}), "");
 }
 
-// Any one slip in any key of four letters or more is undone, unless it makes a key that is as close to another.
+// Any single slip in a key of four letters or more is recognised, unless the result is as close to another key.
 TEST(DidYouMean, UndoesEverySingleSlip) {
   const std::vector<std::string> known = all_leaves();
   RandomStream random(random_key({4}));

@@ -1,4 +1,5 @@
-// Any bytes as a job file and as an override: never a crash, and what is accepted survives writing and reading again.
+// Fuzzes read_job with any bytes as a job file and as an override. It must not crash, and to_yaml must give accepted
+// jobs back.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sinew::spec;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Environment environment = {{"HOME", "/home/$me: {\"x\""}, {"EMPTY", ""}, {"BAD", "a\nb"}};
-  // The first line is also tried as an override of the rest.
+  // The first line also serves as an override of the rest.
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string first(text.substr(0, end));
   for (const Reading& reading :

@@ -55,7 +55,7 @@ TEST(Limits, HoldEveryListThatIsAllowed) {
       for (size_t i = 0; i < items; ++i) text += (i == 0 ? "" : ", ") + std::string(number ? "0.5" : "'a*=1'");
       text = option.leaf() + ": [" + text + "]";
       std::string section = option.section();
-      while (!section.empty()) {  // outwards
+      while (!section.empty()) {  // from the inner to the outer section
         const size_t dot = section.rfind('.');
         text = section.substr(dot + 1) + ": {" + text + "}";
         section = dot == std::string::npos ? "" : section.substr(0, dot);

@@ -1,4 +1,4 @@
-// Good files with one thing broken: refused, with a problem at the broken line.
+// Valid files with one mutation: read_job must refuse them with a problem at the broken line.
 #include <fstream>
 #include <functional>
 #include <regex>
@@ -40,7 +40,7 @@ std::string with_value(const std::string& line, const std::string& value) {
   return line.substr(0, line.find(':')) + ": " + value;
 }
 
-// Breaks the line and returns the 1-based line a problem must be at; 0: this line can not be broken so.
+// Breaks the line and returns the 1-based line that must have a problem; 0 if this mutation does not apply to the line.
 struct Mutation {
   const char* name;
   std::function<int(Lines& lines, size_t at, RandomStream& random)> apply;
@@ -182,7 +182,7 @@ TEST(Mutations, AreRefusedAtTheirLine) {
   EXPECT_GE(right_line * 100, cases * 99);
 }
 
-// Changes that may leave a good file: read without a crash, and what is accepted survives writing.
+// Changes that may leave a file valid: read_job must not crash, and to_yaml must give accepted jobs back.
 TEST(Mutations, AtRandomNeverCrash) {
   RandomStream random(random_key({6}));
   int accepted = 0;

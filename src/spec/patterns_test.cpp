@@ -14,7 +14,7 @@ TEST(Patterns, StarsStandForAnyCharacters) {
   EXPECT_FALSE(fits_pattern("head.weight", "head.weights"));
   EXPECT_FALSE(fits_pattern("encoder.*", "decoder.0.weight"));
   EXPECT_FALSE(fits_pattern("", "x"));
-  EXPECT_FALSE(fits_pattern("a.c", "abc"));  // a point is a point
+  EXPECT_FALSE(fits_pattern("a.c", "abc"));  // '.' matches only itself
   EXPECT_FALSE(fits_pattern("*.bias", "a.bias.x"));
 }
 

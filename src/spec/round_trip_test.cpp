@@ -1,4 +1,4 @@
-// read_job(to_yaml(job)) == job, over random valid jobs made from the table.
+// read_job(to_yaml(job)) returns the same job, for random valid jobs made from the option table.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class JobMaker {
 
   Job make() {
     Job job;
-    // What decides about other options first.
+    // First the options that decide whether other options have an effect.
     for (const Option& option : option_table()) {
       if (!option.effect.key.empty()) continue;
       if (option.key.starts_with("data.") && option.type.kind == Kind::path) continue;
@@ -104,7 +104,7 @@ class JobMaker {
     value = {"val/" + word("abc_", 5), random_.below(2) == 0, random_.normal() * std::pow(10, random_.normal() * 5)};
   }
   void draw(std::optional<Objective>& value) { draw(value.emplace()); }
-  // Each sensible by itself; the rules between options are asked about what it tries as well, so none that they name.
+  // Parameters that no rule between options names, because read_job checks the rules for the values of a search, too.
   void draw(std::vector<SearchParameter>& search) {
     SearchParameter rate, clip, metric;
     rate.key = "optimizer.lr";
@@ -158,7 +158,7 @@ class JobMaker {
     if (pairs) source.labels = text();
   }
 
-  // A command and nothing of a training, or a training and nothing of a command.
+  // Either a command without options of a training, or a training without options of a command.
   void decide(Job& job) {
     if (!job.command.given()) return;
     const Job usual;
@@ -172,7 +172,7 @@ class JobMaker {
     job.workers = usual.workers;
     job.logging.interval = usual.logging.interval;
     job.early_stopping.restore_best = usual.early_stopping.restore_best;
-    job.tune = usual.tune;  // what it tries is of a training here
+    job.tune = usual.tune;  // the searches of this test vary options of a training
     job.budget.training = usual.budget.training;
   }
 
@@ -203,7 +203,7 @@ class JobMaker {
     if (!job.tune.constraints.empty()) job.tune.pruner = "none", job.tune.end_early = false;
     obey_the_rules_of_constraints(job.tune);
     if (job.tune.cost > 0 && job.tune.price == 0) job.tune.price = 0.5;
-    if (job.tune.sampler == "pbt") job.tune.sampler = "auto";  // it can not vary what is varied here
+    if (job.tune.sampler == "pbt") job.tune.sampler = "auto";  // pbt cannot vary the options of this test
     job.tune.population = TuneOptions().population;
     job.workers.min = std::min(job.workers.min, job.workers.max);
   }
@@ -243,7 +243,7 @@ TEST(RoundTrip, KeepsEveryRandomJob) {
   }
 }
 
-// Every option of the table that has an effect stands in the text: as a value, or as a comment that it is not given.
+// The text holds every option that has an effect, either with its value or as a comment that says "not given".
 TEST(RoundTrip, WritesEveryOptionThatHasAnEffect) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Job job = JobMaker(seed).make();
@@ -263,7 +263,7 @@ TEST(RoundTrip, WritesReasonsAsComments) {
   EXPECT_NE(yaml.find("  shards: 8  # batch 64 in shards of 8\n"), std::string::npos) << yaml;
 }
 
-// Names of files and what stands in them may be any bytes.
+// The names and contents of files, which reasons quote, may be any bytes.
 TEST(RoundTrip, ReasonsOfAnyBytesLeaveAJobFile) {
   Job job;
   job.data.train.path = "x";

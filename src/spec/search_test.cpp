@@ -207,7 +207,7 @@ TEST(Search, ACostNeedsAPrice) {
   EXPECT_THAT(said(search + ", cost: 0, price: 1}\n"), HasSubstr("tune.cost is 0, but must be"));
 }
 
-// As a trial does.
+// A trial gives every varied option a value.
 TEST(Search, AnOverrideOfWhatIsVariedMakesItOneTraining) {
   const std::string yaml = kJob +
                            "tune: {search: {optimizer.name: [sgd, adamw], optimizer.momentum: {low: 0, high: 0.9, if: "

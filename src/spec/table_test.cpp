@@ -1,4 +1,5 @@
-// The table is whole: every row leads somewhere, every default is allowed, and what is made from it agrees.
+// The option table is consistent: every row has its own member of Job, every default is valid, and the schema and the
+// reference agree with it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ TEST(Table, HasUniqueKeysAndOnlyKnownSections) {
   for (const Section& section : section_table()) EXPECT_TRUE(sections.contains(section.key)) << section.key;
 }
 
-// Two rows with the same place in Job would be two names for one thing, or a slip of the table.
+// Two rows with the same member of Job would be two names of one option, or a mistake in the table.
 TEST(Table, GivesEveryOptionAPlaceOfItsOwn) {
   Job job;
   std::set<const void*> places;
