@@ -58,8 +58,8 @@ class ResponseReader {
 Response error_response(int status, ErrorCode code, std::string_view what, std::string_view hint = "");
 
 // The bytes of a response. A response that HTTP cannot express (a line break in a header, an invalid status) becomes a
-// 500. Of a response with a source the text is only the header, for a chunked body if `chunked`; then `wants_source`
-// tells whether the body follows.
+// 500. For a response with a source, the text is only the header, which announces a chunked body if `chunked`; then
+// `wants_source` tells whether the body follows.
 std::string response_text(const Response& response, bool keep_alive, bool head_only, bool chunked = false);
 bool wants_source(const Response& response, bool head_only);
 

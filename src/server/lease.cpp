@@ -40,7 +40,7 @@ std::string holder_text(const std::string& address) {
       .dump();
 }
 
-// Whether the holder's process has ended. Of a process on another machine or in another container this is unknown.
+// Whether the holder's process has certainly ended. False for a process on another machine or in another container.
 bool has_ended(const Json& holder) {
   if (!holder.is_object() || holder.value("host", "") != host_name() ||
       holder.value("numbers", "") != pid_namespace()) {

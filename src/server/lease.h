@@ -1,5 +1,5 @@
-// Inside server/: the lease that makes a server the only one of its store. The server holds it from start to end and
-// names it in every write, so that a server that was believed dead cannot write beside its successor.
+// Inside server/: the lease that makes a server the only one of its store. The server holds the lease from start to end
+// and names it in every write. So a server that has lost its lease cannot write beside its successor.
 #pragma once
 
 #include <condition_variable>

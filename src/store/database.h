@@ -52,8 +52,8 @@ class Database {
   virtual void begin_write() = 0;
   // Starts a read transaction: all its reads see one snapshot.
   virtual void begin_read() = 0;
-  // kDurable: when `commit` returns, the transaction's writes are on the disk, and so is everything the transaction has
-  // read. kNone: `commit` does not wait for the disk; for a transaction that only read or only refused.
+  // kDurable: `commit` returns when the transaction's writes, and the writes that it has read, are on the disk. kNone:
+  // `commit` does not wait for the disk; for a transaction that only read or only refused.
   enum class Durability { kNone, kDurable };
   virtual void commit(Durability durability) = 0;
   virtual void roll_back() noexcept = 0;

@@ -1,5 +1,5 @@
-// Named leases with one holder each. Time, on the store's clock, decides who may acquire a lease. The fence, which
-// grows with each holder, decides whose writes are accepted.
+// Named leases with one holder each. A process can acquire a lease when the previous one has expired by the store's
+// clock. The store accepts the writes of the holder with the newest fence; the fence grows with each holder.
 #include <cmath>
 
 #include "store/transaction.h"

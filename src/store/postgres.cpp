@@ -24,6 +24,12 @@ namespace {
 // wrote.
 constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
+OutcomeUnknown outcome_unknown(const Error& why) {
+  return OutcomeUnknown("STORE_OUTCOME_UNKNOWN",
+                        std::string(why.what()) + "; it is unknown whether the last batch was written",
+                        "write the batch again under the same key");
+}
+
 class Postgres final : public Database {
  public:
   Postgres(const std::string& url, const Options& options, Access access)
@@ -213,11 +219,6 @@ class Postgres final : public Database {
         throw outcome_unknown(error);
       }
     }
-  }
-  static OutcomeUnknown outcome_unknown(const Error& why) {
-    return OutcomeUnknown("STORE_OUTCOME_UNKNOWN",
-                          std::string(why.what()) + "; it is unknown whether the last batch was written",
-                          "write the batch again under the same key");
   }
 
   const std::string url_;

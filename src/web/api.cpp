@@ -32,8 +32,8 @@ bool is_small(const http::Request& header) {
   return error == std::errc() && end == text.data() + text.size() && bytes <= kMaxUnauthenticatedBody;
 }
 
-// Refuses callers without the route's role. Runs before the route is looked at, so that a caller without a token does
-// not learn which paths exist.
+// Refuses callers without the route's role. handle() checks the role before it checks that the route exists, so that a
+// caller without a token does not learn which paths exist.
 void check_role(const Route* route, const Caller& caller) {
   const Role needed = route == nullptr ? Role::kRead : route->role;
   if (caller.role >= needed) return;

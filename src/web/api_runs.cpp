@@ -231,7 +231,7 @@ http::Response api_overlay(Context& context, const Call& call) {
 
 namespace {
 
-// An action that a run can be asked for, and the range of its value.
+// An action that callers can request of a run, and the range of its value.
 struct ActionKind {
   const char* name;
   double min, max;  // both 0: the action takes no value
