@@ -143,7 +143,7 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
 }
 
 std::unique_ptr<StudySession> resume(const Options& options, const std::string& directory, const Extension& extension) {
-  read_study_head(options.disk, study_path(directory));  // throws before this session joins as a leader
+  read_study_head(options.disk, study_path(directory));  // throws before a session joins as a leader
   auto session = std::make_unique<Session>(options, directory);
   session->resume(extension);
   return session;

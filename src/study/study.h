@@ -27,7 +27,7 @@ struct Options {
   spec::Environment environment;  // for ${NAME} in job files
   std::function<void(const std::string& line)> output = nullptr;  // receives what happens, line by line; null: nothing
   StudyScreen* screen = nullptr;  // shows a table of the trials below those lines; null: no table
-  std::optional<int64_t> slots;   // trials that this session runs side by side; none: as the job says
+  std::optional<int64_t> slots;   // trials that a session runs side by side; none: as the job says
   // Writes data.json for a run directory before its training starts. `digest_cache` is a directory that remembers
   // digests of data. null: the directories get no data.json.
   std::function<void(const spec::Job&, const std::string& run_directory, const std::string& digest_cache)> record_data =
