@@ -108,8 +108,8 @@ TEST(Library, WhatIsNoLibraryIsRefused) {
   std::ofstream(scratch.file("text.so")) << std::string(200, 'x');
   std::ofstream(scratch.file("short.so")) << "\x7f"
                                              "ELF";
-  EXPECT_THAT(refusal(scratch.file("text.so")), HasSubstr("is no shared object"));
-  EXPECT_THAT(refusal(scratch.file("short.so")), HasSubstr("is no shared object"));
+  EXPECT_THAT(refusal(scratch.file("text.so")), HasSubstr("[LIBRARY_BAD_FILE]"));
+  EXPECT_THAT(refusal(scratch.file("short.so")), HasSubstr("[LIBRARY_BAD_FILE]"));
   EXPECT_THAT(refusal(scratch.file("none.so")), HasSubstr("[MODEL_FILE_MISSING]"));
 }
 
