@@ -90,23 +90,23 @@ FileTail::FileTail(std::string path) : path_(std::move(path)) {
 void FileTail::read(const RankStream::Visit& visit, bool last) {
   LineSplitter splitter;
   try {
-    const uint64_t end = rundir::end_of_file(path_).offset;
+    const uint64_t end = last ? rundir::end_of_file(path_).offset : 0;  // the command may write on while we read
     for (bool more = true; more;) {
       rundir::FilePiece piece = rundir::read_piece(path_, position_, kMostPieces * kPiece);
       position_ = std::move(piece.after);
       splitter.add(piece.text, visit);
       more = last && piece.more && position_.offset < end;
     }
-    if (last) read_unfinished_line(visit);
+    if (last) read_unfinished_line(visit, end);
   } catch (const DiskError&) {  // the command may create the file later, or replace it at this moment
   }
 }
 
-void FileTail::read_unfinished_line(const RankStream::Visit& visit) {
-  std::string text(kMostPieces * kPiece, '\0');
+void FileTail::read_unfinished_line(const RankStream::Visit& visit, uint64_t end) {
+  if (position_.inside || end <= position_.offset) return;
+  std::string text(std::min<uint64_t>(end - position_.offset, kMostPieces * kPiece), '\0');
   text.resize(system_disk().read_at(path_, position_.offset, std::as_writable_bytes(std::span(text))));
-  text.resize(std::min(text.find('\n'), text.size()));  // the command may have written on
-  if (!text.empty() && !position_.inside) visit(Line{text});
+  if (!text.empty()) visit(Line{text});
 }
 
 }  // namespace sinew::jobs

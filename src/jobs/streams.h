@@ -1,6 +1,7 @@
 // The outputs of a command: the pipes of its ranks, and the file that it may write its metrics to.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -50,7 +51,7 @@ class FileTail {
   void read(const RankStream::Visit& visit, bool last = false);
 
  private:
-  void read_unfinished_line(const RankStream::Visit& visit);
+  void read_unfinished_line(const RankStream::Visit& visit, uint64_t end);
 
   std::string path_;
   rundir::FilePosition position_;
