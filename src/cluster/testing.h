@@ -171,14 +171,16 @@ inline std::vector<MemberId> ids_of(const Workers& workers) {
   return ids;
 }
 
-// Waits until exactly these workers compute by one view.
+// Waits until exactly these workers compute by one view, and lets each report that view.
 inline bool settle(const Workers& workers) {
-  return wait_for([&] {
+  const bool settled = wait_for([&] {
     for (const auto& worker : workers) worker->act();
     const auto first = workers.front()->view();
     if (!first || first->computing() != ids_of(workers) || first->members.size() != workers.size()) return false;
     return std::all_of(workers.begin(), workers.end(), [&](const auto& worker) { return worker->view() == first; });
   });
+  for (const auto& worker : workers) worker->act();  // a view may have come after the last act()
+  return settled;
 }
 
 inline Workers start(Address& address, int64_t count) {
