@@ -1,0 +1,105 @@
+// The help of a command, and its section of docs/reference/commands.md.
+#include <sstream>
+
+#include "cli/options.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr size_t kColumns = 118;      // of the help
+constexpr size_t kWidestOption = 28;  // a longer name has its description on the next line
+
+std::string joined(const std::vector<std::string>& parts, const char* between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
+  return text;
+}
+
+// Breaks a paragraph into lines that begin in column `indent`.
+std::string wrapped(const std::string& text, size_t indent) {
+  std::string out;
+  size_t column = indent;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (column > indent && column + 1 + word.size() > kColumns) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += " ";
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
+// Keeps the line breaks of a text and wraps its longer lines.
+std::string paragraphs(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out += (line.starts_with(' ') ? line : wrapped(line, 0)) + "\n";
+  return out;
+}
+
+std::string row(const std::string& name, const std::string& help) {
+  std::string text = "  " + name;
+  if (name.size() > kWidestOption - 4) {
+    text += "\n" + std::string(kWidestOption, ' ');
+  } else {
+    text += std::string(kWidestOption - text.size(), ' ');
+  }
+  return text + wrapped(help, kWidestOption) + "\n";
+}
+
+// "|" would end a cell of a table.
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  return text;
+}
+
+}  // namespace
+
+std::string Options::usage() const {
+  std::string text = "sinew " + command_;
+  for (const Positional& positional : positionals_) {
+    const bool required = positional.kind == Positional::Kind::required;
+    const std::string name = positional.name + (positional.kind == Positional::Kind::rest ? " ..." : "");
+    text += required ? " " + name : " [" + name + "]";
+  }
+  return text + (options_.empty() ? "" : " [options]");
+}
+
+std::string Options::help() const {
+  std::string text = "usage: " + usage() + "\n\n" + paragraphs(summary_ + ".");
+  if (!about_.empty()) text += "\n" + paragraphs(about_);
+  if (!positionals_.empty()) text += "\narguments:\n";
+  for (const Positional& positional : positionals_) text += row(positional.name, positional.help);
+  if (!options_.empty()) text += "\noptions:\n";
+  for (const Option& option : options_) {
+    const std::string name = joined(option.names, ", ") + (option.placeholder.empty() ? "" : " " + option.placeholder);
+    text += row(name, option.help + (option.preset.empty() ? "" : " (default: " + option.preset + ")"));
+  }
+  if (!notes_.empty()) text += "\n" + paragraphs(notes_);
+  if (!examples_.empty()) text += "\nexamples:\n";
+  for (const std::string& example : examples_) text += "  " + example + "\n";
+  return text;
+}
+
+std::string Options::markdown() const {
+  std::string text = "## sinew " + command_ + "\n\n```\n" + usage() + "\n```\n\n" + summary_ + ".\n";
+  if (!about_.empty()) text += "\n" + about_ + "\n";
+  if (!positionals_.empty() || !options_.empty()) text += "\n| | | default |\n|---|---|---|\n";
+  for (const Positional& positional : positionals_)
+    text += "| `" + positional.name + "` | " + cell(positional.help) + " | |\n";
+  for (const Option& option : options_) {
+    const std::string name = joined(option.names, ", ") + (option.placeholder.empty() ? "" : " " + option.placeholder);
+    text += "| `" + cell(name) + "` | " + cell(option.help) + " | " +
+            (option.preset.empty() ? "" : "`" + option.preset + "` ") + "|\n";
+  }
+  if (!notes_.empty()) text += "\n" + notes_ + "\n";
+  if (!examples_.empty()) text += "\n```sh\n" + joined(examples_, "\n") + "\n```\n";
+  return text + "\n";
+}
+
+}  // namespace sinew::cli
