@@ -2,7 +2,7 @@
 import re
 import unittest
 
-from house import ROOT, project_files, text_of
+from house import ROOT, project_files, source_files, text_of
 from layers_test import MAY_INCLUDE
 
 PAGES = [path for path in project_files() if path.suffix == ".md"]
@@ -64,8 +64,18 @@ class Docs(unittest.TestCase):
         array = re.search(r"kCommands\[\] = \{(.*?)\n\};", text_of("src/cli/main.cpp"), re.DOTALL).group(1)
         commands = set(re.findall(r'^\s*\{"([\w-]+)",', array, re.MULTILINE))
         self.assertTrue(commands)
-        page = set(re.findall(r"^## `sinew ([\w-]+)", text_of("docs/reference/commands.md"), re.MULTILINE))
+        page = set(re.findall(r"^## sinew ([\w-]+)", text_of("docs/reference/commands.md"), re.MULTILINE))
         self.assertEqual(page, commands)
+
+    def test_every_error_code_is_listed(self):
+        made = re.compile(r'\b(?:Error|UsageError|ShardFailed|Diverged|LostConnection|Unsettled|ErrorCode)\s*\w*\(\s*"([A-Z0-9]+(?:_[A-Z0-9]+)+)"')
+        used = set()
+        for path in source_files():
+            if str(path).startswith("src/") and not re.search(r"_test\.cpp$|/testing\.h$", str(path)):
+                used |= set(made.findall(text_of(path)))
+        self.assertGreater(len(used), 150)
+        page = set(re.findall(r"^\| `([A-Z0-9_]+)` \|", text_of("docs/reference/errors.md"), re.MULTILINE))
+        self.assertEqual(sorted(used - page - {"NOT_CODED", "TEST_BROKEN", "TEST_FAILED"}), [])
 
     def test_exit_codes_are_those_of_the_code(self):
         body = re.search(r"enum ExitCode \{(.*?)\};", text_of("src/base/exit_code.h"), re.DOTALL).group(1)
