@@ -1,5 +1,5 @@
-"""Fits a line with PyTorch, as a run of sinew: reads its parameters from the environment, prints metrics as JSON lines,
-saves by the convention, and goes on from the newest checkpoint. Without sinew it runs, too."""
+"""Fits a line with PyTorch, as a run of sinew. It reads its parameters from the environment, prints metrics as lines of
+JSON, saves checkpoints where sinew expects them, and resumes from the newest one. It also runs without sinew."""
 import json
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes a number small, saves what it has every 10 steps, and goes on from there when it is started again.
+# Makes a number small. It saves its state every 10 steps and resumes from it when it is started again.
 set -u
 rate=$1
 step=0

@@ -1,4 +1,4 @@
-"""A random forest grown tree by tree with joblib's workers; the model is an artifact of the run."""
+"""Grows a random forest, ten trees at a time, with joblib's workers. The model becomes an artifact of the run."""
 import argparse
 import json
 import os

@@ -52,7 +52,7 @@ struct Net : torch::nn::Module {
   torch::nn::Linear head{nullptr};
 };
 
-// Focal loss (Lin et al. 2017): what is already right counts less. A sum, and what it is divided by.
+// Focal loss (Lin et al. 2017): samples that the model already predicts well count less. Returns a sum and its divisor.
 sinew::library::LossOfBatch focal(const sinew::library::Options& options) {
   const auto found = options.find("gamma");
   const double gamma = found == options.end() ? 2.0 : std::stod(found->second);
@@ -62,7 +62,7 @@ sinew::library::LossOfBatch focal(const sinew::library::Options& options) {
   };
 }
 
-// A file of lines "x y class". Training samples move a little, by torch's own random numbers.
+// A file of lines "x y class". Training samples are moved a little, with random numbers of torch.
 class Points : public sinew::library::DataSet {
  public:
   explicit Points(const std::string& path) : path_(path) {

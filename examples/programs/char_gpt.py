@@ -1,6 +1,6 @@
 """Writes char_gpt.pt2: a small GPT over characters, for char-gpt.yaml. `python char_gpt.py [VOCABULARY]`, with PyTorch 2.13.
 
-VOCABULARY is the number of different characters of the text (65 in Tiny Shakespeare); sinew says so when it does not fit.
+VOCABULARY is the number of different characters in the text (65 in Tiny Shakespeare). sinew reports a wrong number.
 """
 import sys
 
