@@ -14,7 +14,7 @@ namespace {
 
 class Servers : public testing::Test {
  protected:
-  Servers() : folder_("/tmp/sinew-server-XXXXXX") { ::mkdtemp(folder_.data()); }
+  Servers() : folder_("/tmp/sinew-server-XXXXXX") { EXPECT_NE(::mkdtemp(folder_.data()), nullptr); }
   ~Servers() override { std::filesystem::remove_all(folder_); }
   // Without tokens, so that local clients may do everything.
   Options options(const std::string& name) const {

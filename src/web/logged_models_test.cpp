@@ -12,10 +12,10 @@ using Json = nlohmann::json;
 
 class LoggedModels : public testing::Test {
  protected:
-  LoggedModels() { run_ = new_run(town_); }
+  LoggedModels() { run_ = new_run(server_); }
   std::string make(const std::string& name) {
     const Json body{{"experiment_id", "0"}, {"name", name}};
-    return town_.call("POST", kMlflow + "/logged-models", body.dump()).json["model"]["info"]["model_id"];
+    return server_.call("POST", kMlflow + "/logged-models", body.dump()).json["model"]["info"]["model_id"];
   }
   void log(const std::string& model, const std::string& dataset, const std::string& digest, double value,
            int64_t step = 0) {
@@ -23,11 +23,11 @@ class LoggedModels : public testing::Test {
     metric["timestamp"] = 1000 + step;
     if (!dataset.empty()) metric["dataset_name"] = dataset;
     if (!digest.empty()) metric["dataset_digest"] = digest;
-    EXPECT_EQ(town_.call("POST", kMlflow + "/runs/log-metric", metric.dump()).status, 200);
+    EXPECT_EQ(server_.call("POST", kMlflow + "/runs/log-metric", metric.dump()).status, 200);
   }
   std::string search(Json body) {
     body["experiment_ids"] = Json::array({"0"});
-    const Reply reply = town_.call("POST", kMlflow + "/logged-models/search", body.dump());
+    const Reply reply = server_.call("POST", kMlflow + "/logged-models/search", body.dump());
     EXPECT_EQ(reply.status, 200) << reply.json;
     std::string names;
     for (const Json& model : reply.json["models"]) names += model["info"]["name"].get<std::string>() + " ";
@@ -38,7 +38,7 @@ class LoggedModels : public testing::Test {
     return search(Json{{"filter", filter}, {"datasets", datasets}, {"order_by", by_name}});
   }
 
-  TestServer town_;
+  TestServer server_;
   std::string run_;
 };
 
@@ -60,7 +60,7 @@ TEST_F(LoggedModels, AreFoundByAMetricOnTheDataSetThatIsMeant) {
   EXPECT_EQ(filtered("", Json::array({test})), "a b ");  // models with any metric on that data set
   EXPECT_EQ(filtered(""), "a b none ");
   const Json nameless{{"experiment_ids", "0"}, {"datasets", Json::array({Json{{"dataset_digest", "1"}}})}};
-  EXPECT_EQ(town_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);
+  EXPECT_EQ(server_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);
 }
 
 TEST_F(LoggedModels, AreOrderedByAMetricOnTheDataSetThatIsMeant) {
@@ -87,7 +87,7 @@ TEST_F(LoggedModels, KeepTheNewestOfEachDataSetInWhateverOrderItComes) {
   log(a, "test", "1", 0.9, 1);  // older than the value that is there
   log(a, "test", "2", 0.6, 1);
   log(a, "", "", 0.7, 5);
-  const Json model = town_.call("GET", kMlflow + "/logged-models/" + a).json["model"];
+  const Json model = server_.call("GET", kMlflow + "/logged-models/" + a).json["model"];
   Json values = Json::array();
   for (const Json& metric : model["data"]["metrics"]) values.push_back(metric["value"]);
   std::sort(values.begin(), values.end());
