@@ -29,7 +29,7 @@ uint64_t read_descriptor(const FileRange& file, Member& member) {
       return at + skipped;
     }
   }
-  record.fail("the data descriptor of member " + quoted(member.name) + " does not match the directory");
+  record.fail("the data descriptor of member " + in_quotes(member.name) + " does not match the directory");
 }
 
 // Checks the local header against the directory, and sets begin, end and crc_offsets. A header may leave out sizes and
@@ -38,27 +38,28 @@ void read_local(const FileRange& file, Member& member) {
   const uint64_t limit = member.end;
   const ByteReader none({}, file.path());
   if (member.header > limit || limit - member.header < kLocalSize + member.name.size())
-    none.fail("member " + quoted(member.name) + " lies outside of the file");
+    none.fail("member " + in_quotes(member.name) + " lies outside of the file");
   std::vector<std::byte> bytes(kLocalSize + member.name.size());
   file.read(member.header, bytes);
   const ByteReader local(bytes, file.path());
   const uint64_t name_size = local.u16(26), extra_size = local.u16(28);
   if (local.u32(0) != kLocal || name_size != member.name.size() || local.text(kLocalSize, name_size) != member.name)
-    local.fail("member " + quoted(member.name) + " is not at the place that the directory gives");
-  if (local.u16(8) != 0) local.fail("member " + quoted(member.name) + " is compressed, but its directory entry is not");
+    local.fail("member " + in_quotes(member.name) + " is not at the place that the directory gives");
+  if (local.u16(8) != 0)
+    local.fail("member " + in_quotes(member.name) + " is compressed, but its directory entry is not");
   member.begin = member.header + kLocalSize + name_size + extra_size;
   if (member.begin > limit || member.size > limit - member.begin)
-    local.fail("member " + quoted(member.name) + " reaches past the end of the file");
+    local.fail("member " + in_quotes(member.name) + " reaches past the end of the file");
   const uint64_t packed = local.u32(18), size = local.u32(22);
   const bool behind = (local.u16(6) & kSizesBehind) != 0;
   for (const uint64_t said : {packed, size}) {
     if (said != member.size && said != kFull32 && !(behind && said == 0))
-      local.fail("the header of member " + quoted(member.name) + " gives another size than the directory");
+      local.fail("the header of member " + in_quotes(member.name) + " gives another size than the directory");
   }
   const uint32_t crc = local.u32(14);
   if (!behind || crc != 0) {
     if (crc != member.crc) {
-      local.fail("the header of member " + quoted(member.name) + " gives another checksum than the directory");
+      local.fail("the header of member " + in_quotes(member.name) + " gives another checksum than the directory");
     }
     member.crc_offsets.push_back(member.header + 14);
   }
@@ -70,7 +71,7 @@ void read_local(const FileRange& file, Member& member) {
 
 }  // namespace
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string text = "'";
   for (const char c : name.substr(0, 120)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return text + (name.size() > 120 ? "...'" : "'");
@@ -82,7 +83,7 @@ uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t start) {
 }
 
 void refuse_checksum(const std::string& path, const std::string& member) {
-  throw Error("PROGRAM_DAMAGED_FILE", path + ": the checksum of member " + quoted(member) + " is wrong",
+  throw Error("PROGRAM_DAMAGED_FILE", path + ": the checksum of member " + in_quotes(member) + " is wrong",
               "the file is damaged; copy it again, or export it again");
 }
 
@@ -128,9 +129,9 @@ Archive::Archive(Disk& disk, const std::string& path) : file_(disk, path), membe
   const ByteReader none({}, path);
   for (size_t i = 0; i < members_.size(); ++i) {
     if (i > 0 && members_[i].header < members_[i - 1].end)
-      none.fail("members " + quoted(members_[i - 1].name) + " and " + quoted(members_[i].name) + " overlap");
+      none.fail("members " + in_quotes(members_[i - 1].name) + " and " + in_quotes(members_[i].name) + " overlap");
     if (!by_name_.emplace(members_[i].name, i).second)
-      none.fail("member " + quoted(members_[i].name) + " occurs twice");
+      none.fail("member " + in_quotes(members_[i].name) + " occurs twice");
   }
 }
 
@@ -142,7 +143,7 @@ const Member* Archive::find(const std::string& name) const {
 std::string Archive::text(const Member& member, uint64_t max_bytes) const {
   if (member.size > max_bytes) {
     throw Error("PROGRAM_TOO_LARGE",
-                file_.path() + ": member " + quoted(member.name) + " has " + std::to_string(member.size) +
+                file_.path() + ": member " + in_quotes(member.name) + " has " + std::to_string(member.size) +
                     " bytes; Sinew reads at most " + std::to_string(max_bytes),
                 "torch.export.save does not write such a file; export the model again");
   }

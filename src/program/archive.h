@@ -49,7 +49,7 @@ class FileRange {
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t start = 0);
 
 // A name in quotes for messages. It is shortened and made printable, because names come from unchecked files.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 class Archive {
  public:

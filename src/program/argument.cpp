@@ -73,7 +73,7 @@ Argument GraphReader::argument(const JsonView& view) {
   if (kind == "as_custom_obj") {
     view.refuse("PROGRAM_UNSUPPORTED", "is an object of a custom class", kCustomClassHint);
   }
-  view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(kind) + ", a kind of argument that schema 8 does not have");
+  view.refuse("PROGRAM_BAD_SCHEMA", "is " + in_quotes(kind) + ", a kind of argument that schema 8 does not have");
 }
 
 std::optional<Argument> GraphReader::tensor_argument(std::string_view kind, const JsonView& view) {
@@ -112,7 +112,7 @@ Argument GraphReader::tensor(const JsonView& view, Kinds kinds) const {
 Argument GraphReader::optional_tensor(const JsonView& view) const {
   const auto [kind, value] = view.single_member();
   if (kind == "as_tensor") return tensor(value, Kinds::tensor);
-  if (kind != "as_none") view.refuse("PROGRAM_BAD_SCHEMA", "should be as_tensor or as_none, but is " + quoted(kind));
+  if (kind != "as_none") view.refuse("PROGRAM_BAD_SCHEMA", "should be as_tensor or as_none, but is " + in_quotes(kind));
   value.boolean();
   return {None{}};
 }
@@ -123,7 +123,7 @@ Argument GraphReader::symbolic(const JsonView& view, ValueKind kind) const {
   if (kind == ValueKind::sym_int && member == "as_int") return {value.integer()};
   if (kind == ValueKind::sym_float && member == "as_float") return {value.number()};
   if (kind == ValueKind::sym_bool && member == "as_bool") return {value.boolean()};
-  view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(member) + ", which is not allowed here");
+  view.refuse("PROGRAM_BAD_SCHEMA", "is " + in_quotes(member) + ", which is not allowed here");
 }
 
 }  // namespace sinew::program

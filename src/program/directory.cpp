@@ -81,7 +81,7 @@ void read_wide(const ByteReader& entry, uint64_t extra, uint64_t extra_size, std
 }
 
 void check_name(const ByteReader& record, const std::string& name) {
-  const std::string member = "member " + quoted(name);
+  const std::string member = "member " + in_quotes(name);
   if (name.empty()) record.fail("a member has no name");
   if (name.size() > kMaxMemberName) record.fail(member + " has a name of " + std::to_string(name.size()) + " bytes");
   if (name.front() == '/') record.fail(member + " has an absolute path");
@@ -103,11 +103,11 @@ void check_method(const ByteReader& record, const std::string& path, uint16_t fl
                   const std::string& name, bool allow_compressed) {
   constexpr uint16_t kDeflated = 8;
   constexpr uint16_t kEncrypted = 1 | 1 << 6 | 1 << 13, kPatch = 1 << 5;
-  if ((flags & kEncrypted) != 0) record.fail("member " + quoted(name) + " is encrypted");
+  if ((flags & kEncrypted) != 0) record.fail("member " + in_quotes(name) + " is encrypted");
   if (method == 0 && (flags & kPatch) == 0) return;
   if (allow_compressed && method == kDeflated && (flags & kPatch) == 0) return;
   throw Error("PROGRAM_COMPRESSED_MEMBER",
-              path + ": member " + quoted(name) + " is compressed (method " + std::to_string(method) +
+              path + ": member " + in_quotes(name) + " is compressed (method " + std::to_string(method) +
                   "), but the members of a .pt2 must be stored without compression",
               "save it again with torch.export.save, or unpack it and pack it again with zip -0 -r");
 }
@@ -139,7 +139,7 @@ std::vector<Member> read_directory(const FileRange& file, bool allow_compressed)
     member.header = record.u32(at + 42);
     read_wide(record, at + kEntrySize + name_size, extra_size, {&member.size, &packed, &member.header});
     if (packed != member.size && !(allow_compressed && record.u16(at + 10) != 0))
-      record.fail("member " + quoted(member.name) + " has two different sizes");
+      record.fail("member " + in_quotes(member.name) + " has two different sizes");
     if (record.u16(at + 34) != 0) record.fail("it is split into several volumes");
     member.crc = record.u32(at + 16);
     member.crc_offsets = {directory.offset + at + 16};

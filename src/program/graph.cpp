@@ -43,7 +43,8 @@ void check_symbolic(const JsonView& view, ValueKind kind, Symbols& symbols) {
   } else if (kind == ValueKind::sym_bool && member == "as_bool") {
     value.boolean();
   } else {
-    view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(member) + ", which is not " + std::string(description_of(kind)));
+    view.refuse("PROGRAM_BAD_SCHEMA",
+                "is " + in_quotes(member) + ", which is not " + std::string(description_of(kind)));
   }
 }
 
@@ -75,7 +76,7 @@ void GraphReader::read_tables(const JsonView& view) {
   if (const auto floats = view.find("sym_float_values")) sym_floats_ = table_of(*floats);
   if (const auto objects = view.find("custom_obj_values"); objects && !objects->object().empty()) {
     objects->refuse("PROGRAM_UNSUPPORTED",
-                    "holds " + quoted(objects->object().front().name) + ", an object of a custom class",
+                    "holds " + in_quotes(objects->object().front().name) + ", an object of a custom class",
                     kCustomClassHint);
   }
 }
@@ -89,7 +90,7 @@ void GraphReader::define_input(const JsonView& view) {
     graph_.inputs.push_back(std::get<ValueRef>(define(value.get("as_name"), ValueKind::sym_int).value).id);
   } else if (const Argument constant = argument(view);
              std::holds_alternative<ValueRef>(constant.value) || std::holds_alternative<List>(constant.value)) {
-    view.refuse("PROGRAM_BAD_GRAPH", "is " + quoted(kind) + ", which cannot be an input");
+    view.refuse("PROGRAM_BAD_GRAPH", "is " + in_quotes(kind) + ", which cannot be an input");
   } else if (depth_ > 0) {
     graph_.inputs.push_back(-1);
   }
@@ -148,13 +149,13 @@ Argument GraphReader::define_output(const JsonView& view) {
   if (kind == "as_sym_int") return define_symbolic(value, ValueKind::sym_int);
   if (kind == "as_sym_float") return define_symbolic(value, ValueKind::sym_float);
   if (kind == "as_sym_bool") return define_symbolic(value, ValueKind::sym_bool);
-  view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(kind) + ", which cannot be an output of a node");
+  view.refuse("PROGRAM_BAD_SCHEMA", "is " + in_quotes(kind) + ", which cannot be an output of a node");
 }
 
 Argument GraphReader::define_symbolic(const JsonView& view, ValueKind kind) {
   const auto [member, name] = view.single_member();
   if (member != "as_name") {
-    view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(member) + ", but the output of a node must have a name");
+    view.refuse("PROGRAM_BAD_SCHEMA", "is " + in_quotes(member) + ", but the output of a node must have a name");
   }
   return define(name, kind);
 }
@@ -164,7 +165,7 @@ Argument GraphReader::define(const JsonView& view, ValueKind kind) {
   if (name.empty()) view.refuse("PROGRAM_BAD_GRAPH", "is a value without a name");
   const auto id = static_cast<ValueId>(graph_.values.size());
   if (!names_.emplace(name, Known{id, kind}).second) {
-    view.refuse("PROGRAM_BAD_GRAPH", "defines " + quoted(name) + " a second time");
+    view.refuse("PROGRAM_BAD_GRAPH", "defines " + in_quotes(name) + " a second time");
   }
   Value value{name, kind, {}};
   const Table& table = kind == ValueKind::tensor      ? tensors_
@@ -173,7 +174,7 @@ Argument GraphReader::define(const JsonView& view, ValueKind kind) {
                                                       : sym_bools_;
   const auto entry = table.find(name);
   if (entry == table.end())
-    view.refuse("PROGRAM_BAD_GRAPH", "defines " + quoted(name) + ", " + std::string(description_of(kind)) +
+    view.refuse("PROGRAM_BAD_GRAPH", "defines " + in_quotes(name) + ", " + std::string(description_of(kind)) +
                                          " that is not in the graph's table");
   if (kind == ValueKind::tensor)
     value.meta = read_tensor_meta(entry->second, symbols_).meta;
@@ -190,11 +191,11 @@ ValueId GraphReader::value_of(const JsonView& view) const {
 Argument GraphReader::reference(const JsonView& view, std::optional<ValueKind> kind) const {
   const auto found = names_.find(view.text());
   if (found == names_.end()) {
-    view.refuse("PROGRAM_BAD_GRAPH", "names " + quoted(view.text()) + ", which is not defined before it");
+    view.refuse("PROGRAM_BAD_GRAPH", "names " + in_quotes(view.text()) + ", which is not defined before it");
   }
   if (kind && found->second.kind != *kind) {
     view.refuse("PROGRAM_BAD_GRAPH", "should be " + std::string(description_of(*kind)) + ", but " +
-                                         quoted(view.text()) + " is " +
+                                         in_quotes(view.text()) + " is " +
                                          std::string(description_of(found->second.kind)));
   }
   return {ValueRef{found->second.id}};

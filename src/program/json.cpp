@@ -21,7 +21,7 @@ std::string_view kind_of(const Json& json) {
 
 void add_name(std::string& path, std::string_view name) {
   path += path.empty() ? "" : ".";
-  path += quoted(name).substr(1);
+  path += in_quotes(name).substr(1);
   path.pop_back();
 }
 
@@ -56,7 +56,7 @@ class Builder final : public Sax {
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) {
       names_.back().clear();
-      refuse("PROGRAM_BAD_JSON", "has the name " + quoted(*twice) + " twice");
+      refuse("PROGRAM_BAD_JSON", "has the name " + in_quotes(*twice) + " twice");
     }
     return end();
   }
@@ -182,7 +182,7 @@ JsonView JsonView::get(std::string_view name) const {
   for (const JsonMember& member : object()) {
     if (member.name == name) return of(member.value);
   }
-  refuse("PROGRAM_BAD_SCHEMA", "lacks " + quoted(name));
+  refuse("PROGRAM_BAD_SCHEMA", "lacks " + in_quotes(name));
 }
 
 std::optional<JsonView> JsonView::find(std::string_view name) const {
@@ -202,7 +202,7 @@ std::pair<std::string_view, JsonView> JsonView::single_member() const {
 void JsonView::allow(std::initializer_list<std::string_view> names) const {
   for (const JsonMember& member : object()) {
     if (!document_->newer_schema && std::find(names.begin(), names.end(), member.name) == names.end())
-      refuse("PROGRAM_BAD_SCHEMA", "has " + quoted(member.name) + ", which the schema does not know");
+      refuse("PROGRAM_BAD_SCHEMA", "has " + in_quotes(member.name) + ", which the schema does not know");
   }
 }
 

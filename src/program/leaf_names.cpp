@@ -60,7 +60,7 @@ void name_leaves(const JsonView& graph_module, Program& program) {
   assign(wanted, input_names(in, program.input_tree, arguments, wanted.size()));
   std::set<std::string_view> seen;
   for (const std::string* name : wanted) {
-    if (!seen.insert(*name).second) in.refuse("PROGRAM_BAD_GRAPH", "gives two inputs the name " + quoted(*name));
+    if (!seen.insert(*name).second) in.refuse("PROGRAM_BAD_GRAPH", "gives two inputs the name " + in_quotes(*name));
   }
   wanted.clear();
   for (OutputSpec& output : program.outputs) {

@@ -67,7 +67,7 @@ std::optional<DType> dtype_of(ScalarType type) {
 void Symbols::record_hint(const JsonView& view, const std::string& symbol, int64_t hint) {
   const auto [known, first] = hints_.emplace(symbol, hint);
   if (!first && known->second != hint) {
-    view.refuse("PROGRAM_BAD_GRAPH", "gives " + quoted(symbol) + " the value " + std::to_string(hint) +
+    view.refuse("PROGRAM_BAD_GRAPH", "gives " + in_quotes(symbol) + " the value " + std::to_string(hint) +
                                          ", but elsewhere its value is " + std::to_string(known->second));
   }
 }
@@ -111,13 +111,13 @@ Dim read_sym_int(const JsonView& view, int64_t min, Symbols& symbols) {
     dim.fixed = value.integer(min, kMaxInt64);
     return dim;
   }
-  if (kind != "as_expr") view.refuse("PROGRAM_BAD_SCHEMA", "should be as_int or as_expr, but is " + quoted(kind));
+  if (kind != "as_expr") view.refuse("PROGRAM_BAD_SCHEMA", "should be as_int or as_expr, but is " + in_quotes(kind));
   value.allow({"expr_str", "hint"});
   dim.expression = value.get("expr_str").text();
   dim.symbol = single_symbol(dim.expression);
   if (const auto hint = value.find("hint")) {
     const auto [hint_kind, number] = hint->single_member();
-    if (hint_kind != "as_int") hint->refuse("PROGRAM_BAD_SCHEMA", "should be as_int, but is " + quoted(hint_kind));
+    if (hint_kind != "as_int") hint->refuse("PROGRAM_BAD_SCHEMA", "should be as_int, but is " + in_quotes(hint_kind));
     dim.hint = number.integer(min, kMaxInt64);
     if (!dim.symbol.empty()) symbols.record_hint(number, dim.symbol, *dim.hint);
   }

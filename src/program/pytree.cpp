@@ -112,7 +112,7 @@ struct Leaves {
 
   void collect(const Tree& tree, const std::string& name) {
     if (name.size() > kMaxLeafName) {
-      view.refuse("PROGRAM_TOO_LARGE", "has a leaf with a name of over 1024 bytes: " + quoted(name));
+      view.refuse("PROGRAM_TOO_LARGE", "has a leaf with a name of over 1024 bytes: " + in_quotes(name));
     }
     if (tree.kind == Tree::Kind::leaf && ++count <= wanted) names.push_back(name);
     for (size_t i = 0; i < tree.children.size(); ++i) {

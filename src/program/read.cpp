@@ -41,7 +41,7 @@ class Reader {
     for (const Member& member : archive_.members()) {
       if (!member.name.starts_with(root + '/')) {
         throw Error("PROGRAM_NOT_PT2",
-                    path_ + ": member " + quoted(member.name) + " is not in the folder " + quoted(root) +
+                    path_ + ": member " + in_quotes(member.name) + " is not in the folder " + in_quotes(root) +
                         " of the other members",
                     kExport);
       }
@@ -59,16 +59,16 @@ class Reader {
       throw Error("PROGRAM_NOT_PT2", path_ + ": a zip archive, but not a .pt2: it has no archive_format", kExport);
     }
     if (const std::string format = text("archive_format"); format != "pt2") {
-      throw Error("PROGRAM_NOT_PT2", place("archive_format") + ": is " + quoted(format) + ", not 'pt2'", kExport);
+      throw Error("PROGRAM_NOT_PT2", place("archive_format") + ": is " + in_quotes(format) + ", not 'pt2'", kExport);
     }
     if (const std::string version = text("archive_version"); version != "0") {
       throw Error("PROGRAM_UNSUPPORTED_VERSION",
-                  place("archive_version") + ": is " + quoted(version) + "; Sinew reads '0'", kExport);
+                  place("archive_version") + ": is " + in_quotes(version) + "; Sinew reads '0'", kExport);
     }
     if (archive_.find(root_ + "/byteorder") == nullptr) return;
     if (const std::string order = text("byteorder"); order != "little") {
       throw Error("PROGRAM_UNSUPPORTED_VERSION",
-                  place("byteorder") + ": is " + quoted(order) + "; Sinew reads 'little'",
+                  place("byteorder") + ": is " + in_quotes(order) + "; Sinew reads 'little'",
                   "save the program on a machine with little-endian numbers (x86, ARM)");
     }
   }
@@ -85,7 +85,7 @@ class Reader {
     std::string models;
     for (const Member& member : archive_.members()) {
       if (member.name.starts_with(root_ + "/models/") && models.size() < 200)
-        models += (models.empty() ? "" : ", ") + quoted(member.name.substr(root_.size() + 1));
+        models += (models.empty() ? "" : ", ") + in_quotes(member.name.substr(root_.size() + 1));
       if (member.name == root_ + "/data/weights/model.pt" || member.name == root_ + "/data/constants/model.pt")
         throw Error(
             "PROGRAM_UNSUPPORTED_VERSION",

@@ -41,7 +41,7 @@ class SignatureReader {
       if (input.kind == Input::user) {
         users_.emplace(input.value, program_.inputs.size());
       } else if (input.kind != Input::user_constant && !names_.emplace(input.name, input.kind).second) {
-        spec.refuse("PROGRAM_BAD_GRAPH", "names " + quoted(input.name) + " a second time");
+        spec.refuse("PROGRAM_BAD_GRAPH", "names " + in_quotes(input.name) + " a second time");
       }
       program_.inputs.push_back(std::move(input));
     }
@@ -91,7 +91,7 @@ class SignatureReader {
   Argument read_constant(const JsonView& view) {
     const auto [kind, value] = view.single_member();
     if (kind != "as_none" && kind != "as_int" && kind != "as_float" && kind != "as_string" && kind != "as_bool")
-      view.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(kind) + ", which cannot be a constant");
+      view.refuse("PROGRAM_BAD_SCHEMA", "is " + in_quotes(kind) + ", which cannot be a constant");
     return reader_.argument(view);
   }
 
@@ -116,7 +116,7 @@ class SignatureReader {
       spec.refuse("PROGRAM_UNSUPPORTED", "is a gradient: the graph includes the backward pass",
                   "export the model alone, with torch.export.export; Sinew computes the gradients");
     }
-    spec.refuse("PROGRAM_BAD_SCHEMA", "is " + quoted(kind) + ", a kind of " + what + " that schema 8 does not have");
+    spec.refuse("PROGRAM_BAD_SCHEMA", "is " + in_quotes(kind) + ", a kind of " + what + " that schema 8 does not have");
   }
 
   void read_outputs(const JsonView& specs) {
@@ -173,7 +173,7 @@ class SignatureReader {
   std::string known(const JsonView& name, Input kind) const {
     const auto found = names_.find(name.text());
     if (found != names_.end() && found->second == kind) return found->first;
-    name.refuse("PROGRAM_BAD_GRAPH", "names " + quoted(name.text()) + ", which is not a " +
+    name.refuse("PROGRAM_BAD_GRAPH", "names " + in_quotes(name.text()) + ", which is not a " +
                                          (kind == Input::buffer ? "buffer" : "parameter") + " among the inputs");
   }
 
@@ -183,7 +183,7 @@ class SignatureReader {
       const ValueId id = reader_.value_of(name);
       const auto found = users_.find(id);
       if (found == users_.end()) {
-        name.refuse("PROGRAM_BAD_GRAPH", "names " + quoted(name.text()) + ", which is not an input of the user");
+        name.refuse("PROGRAM_BAD_GRAPH", "names " + in_quotes(name.text()) + ", which is not an input of the user");
       }
       program_.outputs[output].name = program_.inputs[found->second].name;
     }

@@ -22,7 +22,7 @@ Array read_tensor(Disk& disk, const Program& program, const StoredTensor& stored
   const auto dtype = dtype_of(stored.dtype);
   if (!dtype) {
     throw Error("PROGRAM_UNSUPPORTED",
-                program.path + ": member " + quoted(stored.member) + " holds " + std::string(name_of(stored.dtype)) +
+                program.path + ": member " + in_quotes(stored.member) + " holds " + std::string(name_of(stored.dtype)) +
                     ", a dtype that Sinew does not support",
                 "export the model in another dtype");
   }

@@ -30,7 +30,7 @@ TorchScriptFile read_torchscript_file(const std::string& path) {
   for (const Member& member : members) {
     if (!member.name.starts_with(file.root + "/")) {
       throw Error("TORCHSCRIPT_BAD_FILE",
-                  path + ": member " + quoted(member.name) + " is not in the folder of the other members", kSave);
+                  path + ": member " + in_quotes(member.name) + " is not in the folder of the other members", kSave);
     }
     by_name.emplace(member.name.substr(file.root.size() + 1), &member);
   }

@@ -45,8 +45,8 @@ void check_bounds(const JsonView& view, const StoredTensor& stored, uint64_t mem
   if (empty) return;
   if (static_cast<uint64_t>(last) >= member_bytes / size_of(stored.dtype)) {
     view.refuse("PROGRAM_BAD_TENSOR",
-                "reaches to element " + std::to_string(last) + " of member " + quoted(stored.member) + ", which has " +
-                    std::to_string(member_bytes / size_of(stored.dtype)),
+                "reaches to element " + std::to_string(last) + " of member " + in_quotes(stored.member) +
+                    ", which has " + std::to_string(member_bytes / size_of(stored.dtype)),
                 member_bytes == 0 ? "the model was exported without its weights (under FakeTensorMode?); export it "
                                     "with them"
                                   : "the file is damaged; export the model again");
@@ -69,7 +69,7 @@ StoredTensor read_entry(const JsonView& view, const Archive& archive, const std:
   const FullMeta full = read_tensor_meta(view.get("tensor_meta"), symbols);
   const Member* member = archive.find(folder + path.text());
   if (member == nullptr) {
-    path.refuse("PROGRAM_BAD_TENSOR", "names " + quoted(folder + path.text()) + ", which the archive does not have");
+    path.refuse("PROGRAM_BAD_TENSOR", "names " + in_quotes(folder + path.text()) + ", which the archive does not have");
   }
   StoredTensor stored;
   stored.member = member->name;
@@ -108,7 +108,7 @@ void check_stored_tensors(const Program& program) {
     const std::string what = std::string(input.kind == Kind::parameter ? "parameter "
                                          : input.kind == Kind::buffer  ? "buffer "
                                                                        : "constant ") +
-                             quoted(input.name);
+                             in_quotes(input.name);
     const auto found = all.find(input.name);
     if (found == all.end()) {
       throw Error("PROGRAM_BAD_TENSOR",

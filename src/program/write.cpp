@@ -25,7 +25,7 @@ Changes changes_of(const Program& program, const std::vector<Replacement>& repla
   std::map<std::string_view, int> seen;
   for (const Replacement& replacement : replacements) {
     SINEW_CHECK(replacement.array != nullptr, replacement.name);
-    const std::string what = program.path + ": the tensor " + quoted(replacement.name);
+    const std::string what = program.path + ": the tensor " + in_quotes(replacement.name);
     const auto found = program.weights.find(replacement.name);
     if (found == program.weights.end()) {
       throw Error("PROGRAM_BAD_REPLACEMENT", what + " cannot be replaced: the program has no weight of that name",
@@ -83,8 +83,8 @@ void write_tensor(const std::string& path, const Change& change, WrittenElements
       std::memcpy(to, value, width);
     } else if (std::memcmp(to, value, width) != 0) {
       throw Error("PROGRAM_BAD_REPLACEMENT",
-                  path + ": the new values of " + quoted(change.name) + " differ from others in the same bytes of " +
-                      quoted(stored.member),
+                  path + ": the new values of " + in_quotes(change.name) + " differ from others in the same bytes of " +
+                      in_quotes(stored.member),
                   "give tensors that share memory the same values");
     }
   });
@@ -114,7 +114,7 @@ void apply(const std::string& path, const std::vector<Change>& changes, std::vec
   for (const Change& change : changes) {
     if (size_of(change.stored->dtype) != narrowest)
       throw Error("PROGRAM_BAD_REPLACEMENT",
-                  path + ": tensors of different dtypes share member " + quoted(change.stored->member),
+                  path + ": tensors of different dtypes share member " + in_quotes(change.stored->member),
                   "replace one of them at a time");
   }
   WrittenElements written(alone ? 0 : member.size() / narrowest);

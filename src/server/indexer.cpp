@@ -19,7 +19,7 @@ Indexer::~Indexer() {
 void Indexer::run(store::Store& store, const std::string& root) {
   constexpr double kPauseSeconds = 1, kStepSeconds = 0.1;
   constexpr size_t kMaxRemembered = 1000;
-  registry::Index index(store, {.root = root, .is_ending = [this] { return stopping_.load(); }});
+  registry::Index index(store, {.root = root, .should_stop = [this] { return stopping_.load(); }});
   std::set<std::string> logged;
   const auto log = [&](const std::string& problem) {
     if (log_ && logged.size() < kMaxRemembered && logged.insert(problem).second) log_("index: " + problem);
