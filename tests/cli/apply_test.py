@@ -271,14 +271,14 @@ class Apply(unittest.TestCase):
         self.assertIn("test.path=", error)
 
     def test_usage(self):
-        self.fails(2, "needs a run", "eval")
-        self.fails(2, "no option '--frob'", "eval", "last", "--frob")
+        self.fails(2, "[ARGUMENT_MISSING]", "eval")
+        self.fails(2, "[OPTION_UNKNOWN]", "eval", "last", "--frob")
         self.fails(2, "--split is", "eval", "last", "--split", "dev")
         self.fails(2, "is not about the data", "eval", "last", "optimizer.lr=1")
         self.fails(2, "did you mean", "eval", self.run_dir, "test.pth=new.csv")
-        self.fails(2, "needs a model and its data", "predict", "last")
+        self.fails(2, "[ARGUMENT_MISSING]", "predict", "last")
         self.fails(2, "there is no nowhere.csv", "predict", "last", "nowhere.csv")
-        self.fails(2, "--format is", "predict", "last", "new.csv", "--format", "xml")
+        self.fails(2, "[OPTION_INVALID]", "predict", "last", "new.csv", "--format", "xml")
         for command in ("eval", "predict"):
             done = self.sinew(command, "--help")
             self.assertEqual(done.returncode, 0)

@@ -233,14 +233,14 @@ class Registry(unittest.TestCase):
         state = recorded / "checkpoints/step-00000002/state.json"
         state.parent.mkdir(parents=True)
         state.write_text(json.dumps({"control": [{"step": 1, "kind": "learning_rate", "value": 0.5, "reason": ""}]}))
-        self.assertIn("was steered while it trained", self.sinew("repro", "a1", code=1, **environment))
+        self.assertIn("[RUN_STEERED]", self.sinew("repro", "a1", code=1, **environment))
         recorded_report = json.loads((recorded / "report.json").read_text())
         (recorded / "report.json").write_text(json.dumps({**recorded_report, "status": "stopped"}))
-        self.assertIn("ended before its end (stopped)", self.sinew("repro", "a1", code=1, **environment))
+        self.assertIn("[RUN_INCOMPLETE]", self.sinew("repro", "a1", code=1, **environment))
         (recorded / "report.json").write_text(json.dumps({**recorded_report, "steps": 9}))
-        self.assertIn("say nothing of each other", self.sinew("repro", "a1", "--against", "runs/new/x2", code=1))
+        self.assertIn("[RUNS_NOT_COMPARABLE]", self.sinew("repro", "a1", "--against", "runs/new/x2", code=1))
         (recorded / "report.json").unlink()
-        self.assertIn("no digest", self.sinew("repro", "a1", code=1, **environment))
+        self.assertIn("[RUN_INCOMPLETE]", self.sinew("repro", "a1", code=1, **environment))
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Validate(unittest.TestCase):
                 done = sinew("validate", path)
                 self.assertEqual((done.returncode, done.stdout), (2, b""), path)
                 self.assertTrue(done.stderr, path)
-                self.assertNotIn(b"fault of sinew", done.stderr)
+                self.assertNotIn(b"bug in sinew", done.stderr)
 
     def test_wrong_use(self):
         for arguments in ((), ("--strict",), ("-x", "job.yaml")):

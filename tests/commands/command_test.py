@@ -323,8 +323,8 @@ exit $?""")
             self.assertIn(f"pid {process.pid} of another user", done.stderr)
             self.assertEqual(done.returncode, 1)
         self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # and nobody else is signalled
-        done = self.sinew("stop", self.run_directory, "--wait", "0")
-        self.assertIn("who holds it was not found", done.stderr)
+        done = self.sinew("stop", self.run_directory, "--wait", "1ms")
+        self.assertIn("the process that holds it was not found", done.stderr)
         self.end(process)
 
     def test_a_run_in_use_is_refused(self):
@@ -442,7 +442,7 @@ urllib.request.urlopen(urllib.request.Request(
         self.addCleanup(server.kill)
         told = self.told(before=("--server", server.url), env={"MLFLOW_TRACKING_TOKEN": "none"})
         self.assertNotIn("MLFLOW_RUN_ID", told)
-        self.assertIn("wants another token", "".join(line["text"] for line in lines_of(self.file("log.jsonl"))))
+        self.assertIn("refuses the token", "".join(line["text"] for line in lines_of(self.file("log.jsonl"))))
 
     def test_ranks(self):
         done = self.run_script('echo "$RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT" > $SINEW_RUN_DIR/rank-$RANK',

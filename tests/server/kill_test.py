@@ -315,8 +315,8 @@ class Places(unittest.TestCase):
 
     def test_an_unwritable_place_to_listen_or_a_wrong_option_is_said(self):
         for options, said in ((["--address", "0.0.0.0"], "TLS"), (["--address", "0.0.0.0", "--no-auth"], "no-auth"),
-                              (["--port", "99999"], "port"), (["--what"], "no option"), (["what"], "takes no"),
-                              (["token", "add", "x"], "--role"), (["token"], "token takes")):
+                              (["--port", "99999"], "port"), (["--what"], "[OPTION_UNKNOWN]"), (["what"], "[OPTION_INVALID]"),
+                              (["token", "add", "x"], "--role"), (["token"], "add NAME")):
             out = subprocess.run([SINEW, "server", *options], capture_output=True, text=True, timeout=60)
             self.assertEqual(out.returncode, 2, out)
             self.assertIn(said, out.stderr)
