@@ -32,7 +32,7 @@ torch::Tensor as_tensor(const Array& array) {
 
 Tensors read(const std::string& path) {
   const auto file = checkpoint::read_safetensors(system_disk(), path);
-  if (!file) throw Error(file.error());
+  if (!file) throw Error("ZOO_CHECK_FAILED", file.error(), "");
   Tensors tensors;
   for (const auto& [name, array] : file->tensors) tensors[name] = as_tensor(array);
   return tensors;
@@ -54,7 +54,7 @@ torch::Tensor loss_of(const std::string& kind, const torch::Tensor& output, cons
 
 // The largest difference in units of the larger of the two scales.
 double difference(const torch::Tensor& got, const torch::Tensor& wanted, double scale) {
-  if (got.sizes() != wanted.sizes()) throw Error("a shape differs");
+  if (got.sizes() != wanted.sizes()) throw Error("ZOO_CHECK_FAILED", "a shape differs", "");
   if (got.numel() == 0) return 0;
   const torch::Tensor apart = (got.detach().to(at::kDouble) - wanted.to(at::kDouble)).abs();
   const double own = wanted.to(at::kDouble).abs().max().item<double>();
@@ -63,7 +63,8 @@ double difference(const torch::Tensor& got, const torch::Tensor& wanted, double 
 }
 
 void expect(double found, double limit, const std::string& what) {
-  if (!(found <= limit)) throw Error(what + " differs by " + std::to_string(found * 1e6) + "e-6");
+  if (!(found <= limit))
+    throw Error("ZOO_CHECK_FAILED", what + " differs by " + std::to_string(found * 1e6) + "e-6", "");
 }
 
 struct Program {
@@ -128,13 +129,14 @@ double check_gradients(Program& program) {
   std::set<std::string> seen;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto wanted = reference.find("grad." + names[i]);
-    if (gradients[i].defined() != (wanted != reference.end())) throw Error("only one has a gradient of " + names[i]);
+    if (gradients[i].defined() != (wanted != reference.end()))
+      throw Error("ZOO_CHECK_FAILED", "only one has a gradient of " + names[i], "");
     if (!gradients[i].defined()) continue;
     worst = std::max(worst, difference(gradients[i], wanted->second, 1e-3 * largest));
     seen.insert(names[i]);
   }
   for (const auto& [name, tensor] : reference) {
-    if (name.starts_with("grad.") && !seen.contains(name.substr(5))) throw Error("no " + name);
+    if (name.starts_with("grad.") && !seen.contains(name.substr(5))) throw Error("ZOO_CHECK_FAILED", "no " + name, "");
   }
   expect(worst, 1e-5, "a gradient");
   for (const auto& buffer : program.model.buffers()) {
@@ -184,9 +186,9 @@ void check_dropout(Program& program) {
     return program.first_output(inputs_of(program.reference, "input.")).detach().clone();
   };
   const torch::Tensor first = outputs(1);
-  if (!torch::equal(first, outputs(1))) throw Error("the same key gave other numbers");
-  if (torch::equal(first, outputs(2))) throw Error("another key gave the same numbers");
-  if (first.sizes() != program.reference.at("output.0").sizes()) throw Error("a shape differs");
+  if (!torch::equal(first, outputs(1))) throw Error("ZOO_CHECK_FAILED", "the same key gave other numbers", "");
+  if (torch::equal(first, outputs(2))) throw Error("ZOO_CHECK_FAILED", "another key gave the same numbers", "");
+  if (first.sizes() != program.reference.at("output.0").sizes()) throw Error("ZOO_CHECK_FAILED", "a shape differs", "");
 }
 
 std::string check(const std::string& zoo, const json& entry) {
