@@ -23,7 +23,10 @@ std::string joined(const std::vector<std::string>& words) {
     text += (text.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
   }
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
+  if (text.size() <= kMost) return text;
+  text.resize(kMost);
+  text += " ...";
+  return text;
 }
 
 }  // namespace
