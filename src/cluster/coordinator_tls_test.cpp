@@ -37,7 +37,7 @@ TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
 TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
   Running coordinator(with_tls(1));
   EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v2/status", "", kBound); }),
-              AllOf(HasSubstr("not made from the secret"), HasSubstr("[COORDINATOR_UNREACHABLE]")));
+              AllOf(HasSubstr("not made from this client's secret"), HasSubstr("[COORDINATOR_UNREACHABLE]")));
   Address address;
   address.set(coordinator.url());
   EXPECT_THAT(error_of([&] {
@@ -46,7 +46,7 @@ TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
                   options.patience_seconds = 0.3;
                 });
               }),
-              HasSubstr("not made from the secret"));
+              HasSubstr("not made from this client's secret"));
   EXPECT_TRUE(coordinator.status()["members"].empty());
 }
 

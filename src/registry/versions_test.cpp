@@ -257,7 +257,7 @@ TEST_F(Registry, PromotesByItsRulesAndRollsBack) {
   EXPECT_EQ(alias(kChampion), 1);
   const Promotion forced = promote(store, "m", 2, {}, kChampion, true);
   EXPECT_TRUE(forced.done);
-  EXPECT_EQ(store.find({Kind::kVersion, "m", 2})->tags.at("sinew.decision.champion").substr(0, 14), "forced, though");
+  EXPECT_EQ(store.find({Kind::kVersion, "m", 2})->tags.at("sinew.decision.champion").substr(0, 16), "forced, although");
   EXPECT_EQ(code_of([&] { promote(store, "m", 9, {}); }), "MODEL_VERSION_NOT_FOUND");
   EXPECT_EQ(code_of([&] { promote(store, "nobody", 1, {}); }), "MODEL_NOT_FOUND");
   EXPECT_FALSE(rollback(store, "m", "nowhere").done);

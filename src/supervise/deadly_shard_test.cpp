@@ -151,7 +151,7 @@ TEST(Poison, WhoHangsIsAbortedThenKilledAndItsShardAccused) {
     world.pass(1, 7);
     ASSERT_EQ(world.sent.size(), 1u);
     EXPECT_EQ(world.sent[0].signal, SIGABRT);
-    EXPECT_NE(world.sent[0].why.find("is ended: it has been at shard 1 for 90 s"), std::string::npos);
+    EXPECT_NE(world.sent[0].why.find("is stopped: it has been at shard 1 for 90 s"), std::string::npos);
     world.pass(world.options.kill_seconds, 7);
     ASSERT_EQ(world.sent.size(), 2u);
     EXPECT_EQ(world.sent[1].signal, SIGKILL);

@@ -81,7 +81,7 @@ TEST(SupervisionEnd, ACoordinatorThatIsDeafIsKilled) {
   world.settle();
   ASSERT_EQ(world.sent.size(), 1u);
   EXPECT_EQ(world.sent[0], (Action{Action::Kind::send, world.state.coordinator.pid, SIGKILL, 0,
-                                   "the coordinator does not answer: it is replaced"}));
+                                   "the coordinator does not answer: sinew replaces it"}));
 }
 
 TEST(SupervisionEnd, ACoordinatorThatNeverStartsEndsTheRun) {
