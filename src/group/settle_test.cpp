@@ -103,7 +103,7 @@ TEST(Settle, MembersOfDifferentStatesOrRoundsAreNamed) {
   ASSERT_TRUE(origins.conflict);
   EXPECT_EQ(origins.conflict->code, ErrorCode("GROUP_STATES_DIFFER"));
   EXPECT_NE(std::string(origins.conflict->what()).find("member 3 and member 9"), std::string::npos);
-  EXPECT_FALSE(origins.hint.empty());
+  EXPECT_FALSE(origins.conflict->hint.empty());
   const auto shards = settle(view_of({3, 9}), {{MemberId(3), at(4, {true})}, {MemberId(9), at(4, {true, false})}});
   ASSERT_TRUE(shards.conflict);
   EXPECT_EQ(shards.conflict->code, ErrorCode("GROUP_COLLECTIVES_DIFFER"));

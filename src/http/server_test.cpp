@@ -49,7 +49,7 @@ TEST(Server, AHandlerThatFailsOrForgets) {
   client.send(get("/throw") + get("/throw-int") + get("/drop") + get("/fine"));
   std::string answer = client.message();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 500 ")) << answer;
-  EXPECT_EQ(body_of(answer), "{\"error\":\"it is broken\",\"hint\":\"mend it\"}\n");
+  EXPECT_EQ(body_of(answer), "{\"error\":\"it is broken\",\"code\":\"TEST_BROKEN\",\"hint\":\"mend it\"}\n");
   EXPECT_TRUE(client.message().starts_with("HTTP/1.1 500 "));
   answer = client.message();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 500 ")) << answer;

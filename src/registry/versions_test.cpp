@@ -236,7 +236,7 @@ TEST_F(Registry, WeightsThatAreNoNumbersAreFound) {
   checkpoint::write_safetensors(system_disk(), runs[0]->directory() + "/model/model.safetensors",
                                 {{"w", DType::f32, {2}, std::as_bytes(std::span(bad))}}, {});
   const VersionFacts made = register_run(store, artifacts, run, root(), {.model = "m"});
-  EXPECT_EQ(made.checks.at("finite"), "a value of w is infinite or no number");
+  EXPECT_EQ(made.checks.at("finite"), "a value of w is infinite or NaN");
   EXPECT_FALSE(promote(store, "m", 1, {}).done);
 }
 

@@ -8,10 +8,14 @@
 namespace sinew::spec {
 namespace {
 
-// A comment at the end of a line. Reasons quote the names and contents of files, which may hold any bytes, and invalid
-// bytes would make resolved.yaml unreadable.
+// A comment at the end of a line. Reasons quote the names and contents of files, which may hold any bytes. A line break
+// would end the comment, and invalid bytes would make resolved.yaml unreadable.
 std::string comment(std::string_view text) {
-  return "  # " + printable(text);
+  std::string line(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return "  # " + printable(line);
 }
 
 // If a study varies the option that this one depends on, this one has no effect in some trials, and read_job would

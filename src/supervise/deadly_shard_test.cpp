@@ -30,7 +30,7 @@ TEST(Poison, TheShardThatKilledThreeIsNamedWithItsSamples) {
   EXPECT_EQ(world.finished->code, 1);
   EXPECT_EQ(world.finished->why,
             "step 412, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers in turn (SIGSEGV, SIGSEGV, "
-            "SIGKILL: perhaps out of memory): the run is stopped, its newest checkpoint stands\n"
+            "SIGKILL: perhaps out of memory): sinew stops the run; its newest checkpoint stands\n"
             "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1; then sinew resume");
 }
 

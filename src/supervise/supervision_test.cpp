@@ -63,8 +63,8 @@ TEST(Supervision, AStepThatCrashesWhoeverComputesItIsNamed) {
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->code, 1);
   EXPECT_EQ(world.finished->why,
-            "3 workers in a row died at step 120, the last killed by SIGABRT: that step brings down whoever computes "
-            "it; the run is stopped");
+            "3 workers in a row died at step 120, the last killed by SIGABRT: that step ends every worker that "
+            "computes it; the run is stopped");
 }
 
 TEST(Supervision, DeathsWithStepsInBetweenAreLivedThrough) {

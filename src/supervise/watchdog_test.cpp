@@ -156,8 +156,8 @@ TEST(Watchdog, WhereNobodyHereIsAtWorkNobodyIsEnded) {
   run.make_steps(9, 1);
   run.note(1, {});
   run.pass(500);
-  EXPECT_EQ(run.said, std::vector<std::string>{"nothing has moved for 60 s after step 9: no worker of this machine is "
-                                               "at any work; sinew ps shows all members"});
+  EXPECT_EQ(run.said, std::vector<std::string>{"nothing has moved for 60 s after step 9: no worker of this machine has "
+                                               "work; sinew ps shows all members"});
   EXPECT_TRUE(run.ended.empty());
 }
 
