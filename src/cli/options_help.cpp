@@ -52,9 +52,10 @@ std::string row(const std::string& name, const std::string& help) {
   return text + wrapped(help, kWidestOption) + "\n";
 }
 
-// "|" would end a cell of a table.
+// "|" would end a cell of a table, and "<" begin a tag.
 std::string cell(std::string text) {
   for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; ++at) text.insert(at++, 1, '\\');
   return text;
 }
 
@@ -86,9 +87,28 @@ std::string Options::help() const {
   return text;
 }
 
+namespace {
+
+// Keeps lines that begin with blanks as they are, in a block of their own.
+std::string markdown_text(const std::string& text) {
+  std::string out;
+  bool fenced = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  ") != fenced) {
+      fenced = !fenced;
+      out += "```\n";
+    }
+    out += line + "\n";
+  }
+  return out + (fenced ? "```\n" : "");
+}
+
+}  // namespace
+
 std::string Options::markdown() const {
   std::string text = "## sinew " + command_ + "\n\n```\n" + usage() + "\n```\n\n" + summary_ + ".\n";
-  if (!about_.empty()) text += "\n" + about_ + "\n";
+  if (!about_.empty()) text += "\n" + markdown_text(about_);
   if (!positionals_.empty() || !options_.empty()) text += "\n| | | default |\n|---|---|---|\n";
   for (const Positional& positional : positionals_)
     text += "| `" + positional.name + "` | " + cell(positional.help) + " | |\n";
@@ -97,7 +117,7 @@ std::string Options::markdown() const {
     text += "| `" + cell(name) + "` | " + cell(option.help) + " | " +
             (option.preset.empty() ? "" : "`" + option.preset + "` ") + "|\n";
   }
-  if (!notes_.empty()) text += "\n" + notes_ + "\n";
+  if (!notes_.empty()) text += "\n" + markdown_text(notes_);
   if (!examples_.empty()) text += "\n```sh\n" + joined(examples_, "\n") + "\n```\n";
   return text + "\n";
 }

@@ -92,7 +92,8 @@ std::vector<Token> read_tokens(const std::string& path) {
   std::vector<Token> tokens;
   const std::string text = read_text(system_disk(), path);
   try {
-    for (const Json& entry : Json::parse(text).at("tokens")) {
+    const Json file = Json::parse(text);
+    for (const Json& entry : file.at("tokens")) {
       const auto role = role_of(entry.at("role").get<std::string>());
       if (!role) throw malformed("a role is none of read, submit and admin");
       tokens.push_back({entry.at("name"), *role, entry.at("salt"), entry.at("sha256"), entry.at("made_ms")});

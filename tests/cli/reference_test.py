@@ -1,0 +1,34 @@
+"""docs/reference/commands.md is what the program prints of its commands; every command explains itself."""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+SINEW = os.environ.get("SINEW")
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/commands.md"
+
+
+class Reference(unittest.TestCase):
+    def test_the_page_is_the_generated_one(self):
+        made = subprocess.run([SINEW, "help", "--markdown"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(made.stdout, PAGE.read_text(), "make it anew: sinew help --markdown > docs/reference/commands.md")
+
+    def test_every_command_explains_itself_and_names_what_it_does_not_know(self):
+        commands = re.findall(r"^## sinew (\w+)", PAGE.read_text(), re.MULTILINE)
+        self.assertGreater(len(commands), 20)
+        for command in commands:
+            done = subprocess.run([SINEW, command, "--help"], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+            self.assertTrue(done.stdout.startswith(f"usage: sinew {command}"), command)
+            for line in done.stdout.splitlines():
+                self.assertLessEqual(len(line), 120, line)
+            wrong = subprocess.run([SINEW, command, "--frobnicate=1"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(wrong.returncode, 2, command)
+            self.assertIn("[OPTION_UNKNOWN]", wrong.stderr)
+            self.assertIn("  try: ", wrong.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
