@@ -56,10 +56,10 @@ int print_help() {
 int print_reference() {
   std::puts(
       "# Commands\n\n"
-      "Made by `sinew help --markdown`. Results go to stdout, problems to stderr; [exit codes](exit-codes.md) are the "
-      "same "
-      "for all\ncommands. Every option can be written `--name value` or `--name=value`; durations are `30s`, `10m`, "
-      "`2h`.\n");
+      "Made by `sinew help --markdown`. Results go to stdout, problems to stderr; [exit codes](exit-codes.md) are the\n"
+      "same for all commands. Every option can be written `--name value` or `--name=value`; durations are `30s`, "
+      "`10m`,\n"
+      "`2h`.");
   for (const Command& command : kCommands) command.run({"--help=markdown"});
   return kDone;
 }

@@ -107,7 +107,7 @@ std::string markdown_text(const std::string& text) {
 }  // namespace
 
 std::string Options::markdown() const {
-  std::string text = "## sinew " + command_ + "\n\n```\n" + usage() + "\n```\n\n" + summary_ + ".\n";
+  std::string text = "\n## sinew " + command_ + "\n\n```\n" + usage() + "\n```\n\n" + summary_ + ".\n";
   if (!about_.empty()) text += "\n" + markdown_text(about_);
   if (!positionals_.empty() || !options_.empty()) text += "\n| | | default |\n|---|---|---|\n";
   for (const Positional& positional : positionals_)
@@ -119,7 +119,7 @@ std::string Options::markdown() const {
   }
   if (!notes_.empty()) text += "\n" + markdown_text(notes_);
   if (!examples_.empty()) text += "\n```sh\n" + joined(examples_, "\n") + "\n```\n";
-  return text + "\n";
+  return text;
 }
 
 }  // namespace sinew::cli

@@ -1,5 +1,4 @@
 // `sinew tune`: searches the options of a job. study/ leads the search; tune/ answers the ask/tell conversation.
-#include "base/process.h"
 #include "tune/tune.h"
 
 #include <sys/ioctl.h>
@@ -10,6 +9,7 @@
 #include <functional>
 #include <iostream>
 
+#include "base/process.h"
 #include "base/signals.h"
 #include "cli/data_manifest.h"
 #include "cli/options.h"

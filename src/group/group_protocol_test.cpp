@@ -127,7 +127,8 @@ TEST(GroupProtocol, DifferentOriginsAreAnErrorThatNamesTheMembers) {
     two.start_at(0, {0, 6});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "member 1 and member 2 begin with different states");
+    EXPECT_EQ(error.code, ErrorCode("GROUP_STATES_DIFFER"));
+    EXPECT_NE(std::string(error.what()).find("member 1 and member 2"), std::string::npos);
     EXPECT_FALSE(error.hint.empty());
   }
 }

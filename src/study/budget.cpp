@@ -25,6 +25,7 @@ void StudyBudget::observe(const StudyEvent& event) {
 }
 
 void StudyBudget::start(int64_t id) {
+  started_.insert(id);
   running_[id] = clock_.monotonic_seconds() - time_.of(id);
 }
 

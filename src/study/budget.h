@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,10 @@ class StudyBudget {
   // The time limit counts from here.
   StudyBudget(const spec::TuneOptions& tune, Clock& clock);
 
-  void observe(const StudyEvent& event);  // of any leader
-  void start(int64_t id);                 // this leader has started a process of the trial
-  void stop(int64_t id);                  // that process has ended
-  bool running(int64_t id) const { return running_.contains(id); }
+  void observe(const StudyEvent& event);                            // of any leader
+  void start(int64_t id);                                           // this leader has started a process of the trial
+  void stop(int64_t id);                                            // that process has ended
+  bool started(int64_t id) const { return started_.contains(id); }  // by this leader, now or before
   // How long a trial has trained, in all its processes.
   double seconds_of(int64_t id) const;
 
@@ -41,6 +42,7 @@ class StudyBudget {
   double began_, time_limit_, price_;  // price: of an hour of training
   double cost_limit_;                  // 0: none
   TrainingTime time_;
+  std::set<int64_t> started_;
   std::map<int64_t, double> running_;  // when each would have started if it had trained without interruption
 };
 

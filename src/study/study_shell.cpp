@@ -55,7 +55,7 @@ SchedulerOptions StudyShell::scheduler_options() {
   options.study.earlier = earlier_studies(options_.disk, study_.directory, study_.job, space_, options_.environment);
   options.slots = slots_.now();
   options.record = [this](StudyEvent event) {
-    if (!starts_process(event) && budget_.running(event.id)) event.seconds = budget_.seconds_of(event.id);
+    if (!starts_process(event) && budget_.started(event.id)) event.seconds = budget_.seconds_of(event.id);
     record_.append(space_, event);
     budget_.observe(event);
   };
@@ -168,6 +168,7 @@ std::vector<double> StudyShell::final_values(int64_t id, const TrialProcess& tri
 }
 
 void StudyShell::take_end(int64_t id, const TrialProcess& trial, const ProcessEnd& end) {
+  budget_.stop(id);  // first, so that the record and this process count the same seconds
   const bool finished = end == ProcessEnd{kDone, 0} || end == ProcessEnd{kBudget, 0};
   const bool ended_generation = trial.generation.reached() && ended_as_asked(end);
   const bool saved = !generations_ || trial.metrics.count() == 0 || generations_->saved(id);
@@ -181,7 +182,6 @@ void StudyShell::take_end(int64_t id, const TrialProcess& trial, const ProcessEn
       outcome = outcome_of(study_.head.aim, final_values(id, trial));
     result = scheduler_.end(id, end, outcome, trial.gave_way);
   }
-  budget_.stop(id);
   say_end(id, result);
   if (!result.resumable) cleanup_.add(id);
   cleanup_.clean(scheduler_);

@@ -58,7 +58,7 @@ class Poison(unittest.TestCase):
         self.assertEqual(sp.digests(directory), self.calm)
 
     def assert_named(self, said, ways):
-        self.assertRegex(said, NAMED + rf" killed {MOST_DEATHS} workers in turn \({ways}\): the run is stopped")
+        self.assertRegex(said, NAMED + rf" killed {MOST_DEATHS} workers in turn \({ways}\): sinew stops the run")
         self.assertIn("  try: look at those samples", said)
 
     def started(self, directory):
@@ -97,7 +97,7 @@ class Poison(unittest.TestCase):
     def test_a_shard_that_never_ends(self):
         directory, said = self.poisoned("hang", 3, "--hang-after", "3s")
         self.assertRegex(said, r"nothing has moved for \d+ s after step \d+: worker \d+ \(pid \d+\) is at " + NAMED)
-        self.assertEqual(len(re.findall("is ended: it has been at " + NAMED, said)), MOST_DEATHS, said)
+        self.assertEqual(len(re.findall("is stopped: it has been at " + NAMED, said)), MOST_DEATHS, said)
         self.assert_named(said, "no end, no end, no end")
         self.assert_goes_on_without_it(directory)
 
