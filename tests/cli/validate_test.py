@@ -85,7 +85,7 @@ class Help(unittest.TestCase):
     def test_an_unknown_command_is_met_with_the_closest(self):
         done = sinew("valdate")
         self.assertEqual((done.returncode, done.stdout), (2, b""))
-        self.assertEqual(done.stderr, b"sinew: no command 'valdate'\n  try: sinew validate\n")
+        self.assertEqual(done.stderr, b"sinew: there is no command 'valdate' [COMMAND_UNKNOWN]\n  try: sinew validate\n")
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class Group:
         host = f"127.0.{number + 1}.1"
         gate = self.network.gate(("127.0.0.1", 0), self.where, False, host)
         file = self.directory / f"line-{number}.json"
-        file.write_text(json.dumps({"url": f"http://127.0.0.1:{gate.address[1]}", "secret": self.line["secret"]}))
+        file.write_text(json.dumps({**self.line, "url": f"http://127.0.0.1:{gate.address[1]}"}))
         member = Member(number, gate, file)
         member.log = self.directory / f"worker-{number}.log"
         self.members.append(member)
