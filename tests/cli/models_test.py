@@ -148,7 +148,7 @@ class Registry(unittest.TestCase):
         self.assertTrue(self.json("models", "promote", "prices/1")["done"])
         self.assertIn("different test data", self.json("models", "promote", "prices/2", code=4)["why"])
         self.assertTrue(self.json("models", "promote", "prices/2", "--allow", "other-data")["done"])
-        self.assertIn("no number", self.json("models", "promote", "prices/3", code=4)["why"])
+        self.assertIn("infinite or NaN", self.json("models", "promote", "prices/3", code=4)["why"])
 
     def test_the_metric_shown_is_the_one_compared(self):
         run = self.run_dir("a1", 0.8, {"w": [1.0]})
