@@ -26,7 +26,7 @@ supervise::Programs programs() {
   const char* other = std::getenv("SINEW_WORKER");
   const bool given = other != nullptr && *other != '\0';
   const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "sinew-worker";
-  return {this_program(), given ? other : beside.string()};
+  return {this_program, given ? other : beside.string()};
 }
 
 int become_worker(const task::Task& task, const std::string& label) {

@@ -56,7 +56,7 @@ void write_out(std::string_view text) {
 
 study::Options study_options(study::StudyScreen& screen) {
   study::Options options;
-  options.program = this_program();
+  options.program = this_program;
   options.environment = own_environment();
   options.output = [&screen](const std::string& line) { screen.say(line); };
   options.screen = &screen;

@@ -58,7 +58,7 @@ struct Led {
     const std::string program = directory + "/program.sh";
     write_durably(system_disk(), program, std::string_view(kProgram));
     ::chmod(program.c_str(), 0755);
-    options.program = program;
+    options.program = [program] { return program; };
     options.output = [this](const std::string& line) {
       const std::lock_guard lock(mutex);
       lines.push_back(line);

@@ -23,8 +23,10 @@ namespace sinew::study {
 inline constexpr int64_t kMostTrials = 1'000'000, kMostSlots = 4096;
 
 struct Options {
-  std::string program;            // path of the `sinew` program; each trial is a process of it
-  spec::Environment environment;  // for ${NAME} in job files
+  // Returns the path of the `sinew` program; each trial is a process of it. Asked at each start, because an upgrade may
+  // replace the file while the study goes on.
+  std::function<std::string()> program = nullptr;
+  spec::Environment environment;                                  // for ${NAME} in job files
   std::function<void(const std::string& line)> output = nullptr;  // receives what happens, line by line; null: nothing
   StudyScreen* screen = nullptr;  // shows a table of the trials below those lines; null: no table
   std::optional<int64_t> slots;   // trials that a session runs side by side; none: as the job says

@@ -19,7 +19,7 @@ ProcessOptions TrialLauncher::prepare(const tune::Trial& trial, const std::vecto
   options_.disk.make_directories(own);
   ProcessOptions process;
   if (options_.disk.exists(rundir::file_in(own, rundir::kResolvedFile)))
-    process.command = {options_.program, "resume", own};
+    process.command = {options_.program(), "resume", own};
   else
     process.command = first_command(trial, changes);
   process.death_signal = SIGKILL;  // checkpoints survive it, and the next leader continues from them
@@ -44,7 +44,7 @@ std::vector<std::string> TrialLauncher::first_command(const tune::Trial& trial,
     generations_->copy_state(trial.id, trial.from);
     for (std::string& word : generations_->overrides(trial.id)) head.overrides.push_back(std::move(word));
   }
-  std::vector<std::string> command = {options_.program, "train", rundir::file_in(study_.directory, rundir::kJobFile),
+  std::vector<std::string> command = {options_.program(), "train", rundir::file_in(study_.directory, rundir::kJobFile),
                                       "--run-dir",      own,     "--resume"};
   command.insert(command.end(), head.overrides.begin(), head.overrides.end());
   return command;

@@ -218,7 +218,7 @@ class Supervisor final : public Shell {
   void start_coordinator() {
     const int64_t workers = state_.wanted + options_.elsewhere;
     ProcessOptions process;
-    process.command = {options_.launch.programs.sinew,
+    process.command = {options_.launch.programs.sinew(),
                        "coordinator",
                        directory_,
                        "--workers",

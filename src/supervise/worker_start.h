@@ -14,9 +14,12 @@
 
 namespace sinew::supervise {
 
-// Paths of the two programs.
+// Where the two programs are.
 struct Programs {
-  std::string sinew, worker;
+  // Returns the path of the program that runs as the coordinator. Asked at each start, because an upgrade may replace
+  // the file while the run goes on.
+  std::function<std::string()> sinew = nullptr;
+  std::string worker;
 };
 
 // What the workers of one run train, and with which addresses they are reached.

@@ -150,7 +150,7 @@ class Poison(unittest.TestCase):
         os.kill(victim, signal.SIGCONT)
         self.assert_makes_steps(process, directory)
         self.assert_stops(process, directory)
-        self.assertNotIn("is ended", self.said(directory))
+        self.assertNotIn("is stopped", self.said(directory))
 
     def test_what_is_no_poison_is_refused(self):
         for wrong in ("5", "5:1", "5:1:love", "a:b:segv"):

@@ -56,7 +56,7 @@ class Embed : public testing::Test {
 
   int train(const std::string& job_path, const std::string& run, SignalSource& signals, bool resume = false) {
     supervise::SupervisorOptions options;
-    options.launch.programs = {programs_directory() + "/sinew", programs_directory() + "/sinew-worker"};
+    options.launch.programs = {[] { return programs_directory() + "/sinew"; }, programs_directory() + "/sinew-worker"};
     options.launch.run_directory = folder_ / run;
     options.launch.job = job_path;
     options.launch.resume = resume;
@@ -91,7 +91,7 @@ class Embed : public testing::Test {
 
   int search(const std::string& job_path, SignalSource& signals, bool resume) {
     study::Options options;
-    options.program = programs_directory() + "/sinew";
+    options.program = [] { return programs_directory() + "/sinew"; };
     options.output = [](const std::string&) {};
     const std::string directory = folder_ / "study";
     std::unique_ptr<study::StudySession> session;

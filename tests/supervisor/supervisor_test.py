@@ -121,7 +121,7 @@ class Supervisor(unittest.TestCase):
             self.assertEqual(len(run.started()), 3, "nobody is started anew at the end")
             ps = run.sinew("ps", str(run.directory))
             self.assertEqual(ps.returncode, 1)
-            self.assertIn("is not running: it ended with exit code 0", ps.stderr)
+            self.assertIn("[RUN_NOT_RUNNING]", ps.stderr)
 
     def test_a_killed_worker_is_replaced_and_the_others_stay(self):
         with Run(self, 3) as run:
@@ -267,7 +267,7 @@ class Supervisor(unittest.TestCase):
             with Run(self, 1, FAKE_WORK="412 3", FAKE_FATE=f"signal {int(number)}") as run:
                 run.ends(1)
                 self.assertIn("step 412, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers in turn "
-                              f"({how}, {how}, {how}): the run is stopped", run.errors.read_text())
+                              f"({how}, {how}, {how}): sinew stops the run", run.errors.read_text())
                 self.assertEqual(len(run.started()), 3)
 
     def test_who_holds_the_run_is_named_then_ended(self):
@@ -275,7 +275,7 @@ class Supervisor(unittest.TestCase):
             run.ends(1)
             said = run.errors.read_text()
             self.assertRegex(said, r"nothing has moved for \d+ s after step 15: worker 1 \(pid \d+\) is at step 15, shard 3")
-            self.assertIn("is ended: it has been at step 15, shard 3", said)
+            self.assertIn("is stopped: it has been at step 15, shard 3", said)
             self.assertIn("killed 3 workers in turn (no end, no end, no end)", said)
 
     def test_a_job_that_is_not_understood_ends_with_2(self):
