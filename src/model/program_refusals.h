@@ -18,6 +18,7 @@ std::vector<Error> refusals(const program::Program& program, const Plan& plan);
 Error writes_to(const std::string& file, const std::string& name, bool parameter);
 
 const program::StoredTensor& stored_of(const program::Program& program, const program::InputSpec& spec);
-bool same_memory(const program::StoredTensor& a, const program::StoredTensor& b);  // equal views: one tensor under two names
+bool same_memory(const program::StoredTensor& a,
+                 const program::StoredTensor& b);  // equal views: one tensor under two names
 
 }  // namespace sinew::model

@@ -69,7 +69,8 @@ TEST(Identity, WhatAPersonChangedIsTheFirstCause) {
   again.environment["libtorch"] = "2.14.0";
   const std::string why = compare(manual_changes, again).why;
   EXPECT_NE(
-      why.find("likely cause: a user changed the recorded run: the learning rate was multiplied by 0.5 from step 120 on"),
+      why.find(
+          "likely cause: a user changed the recorded run: the learning rate was multiplied by 0.5 from step 120 on"),
       std::string::npos)
       << why;
   again.manual_changes = manual_changes.manual_changes;

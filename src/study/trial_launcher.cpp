@@ -45,7 +45,7 @@ std::vector<std::string> TrialLauncher::first_command(const tune::Trial& trial,
     for (std::string& word : generations_->overrides(trial.id)) head.overrides.push_back(std::move(word));
   }
   std::vector<std::string> command = {options_.program(), "train", rundir::file_in(study_.directory, rundir::kJobFile),
-                                      "--run-dir",      own,     "--resume"};
+                                      "--run-dir",        own,     "--resume"};
   command.insert(command.end(), head.overrides.begin(), head.overrides.end());
   return command;
 }

@@ -183,7 +183,8 @@ TEST(Supervision, ThoseThatComputeStayRatherThanOlderOnesThatDoNot) {
   World world(4);
   world.begin(10);
   const auto pids = world.pids();
-  coordinator_answered(world.now, world.state, 2, 10, {}, 3, {.computing = {pids[1], pids[2], pids[3], 4711}, .leaving = {}});
+  coordinator_answered(world.now, world.state, 2, 10, {}, 3,
+                       {.computing = {pids[1], pids[2], pids[3], 4711}, .leaving = {}});
   world.settle();
   world.obey();
   EXPECT_EQ(world.pids(), (std::vector<pid_t>{pids[1], pids[2]}));
