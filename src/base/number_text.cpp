@@ -41,13 +41,14 @@ double number_above_0(const std::string& what, const std::string& text) {
   return value;
 }
 
-double duration_seconds(const std::string& what, const std::string& text) {
+double duration_seconds(const std::string& what, const std::string& text, bool zero) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   const auto unit = std::ranges::find(kUnits, std::string_view(rest, static_cast<size_t>(end - rest)), &Unit::name);
-  const double seconds = unit == std::end(kUnits) ? 0 : value * unit->seconds;
-  if (error != std::errc() || !(seconds > 0) || seconds > kLongestSeconds)
+  const double seconds = unit == std::end(kUnits) ? -1 : value * unit->seconds;
+  const bool in_range = (seconds > 0 || (zero && seconds == 0)) && seconds <= kLongestSeconds;
+  if (error != std::errc() || !in_range)
     throw UsageError("OPTION_INVALID", what + " takes a duration, not '" + text + "'", "5s, 300ms, 10m, 2h or 1d");
   return seconds;
 }

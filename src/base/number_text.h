@@ -15,6 +15,7 @@ int64_t whole_number(const std::string& what, const std::string& text, int64_t l
 double number_above_0(const std::string& what, const std::string& text);
 
 // A duration above 0 and of at most 400 days, in seconds: "5s", "300ms", "10m", "2h", "1d", or a number of seconds.
-double duration_seconds(const std::string& what, const std::string& text);
+// `zero`: 0 is a duration, too.
+double duration_seconds(const std::string& what, const std::string& text, bool zero = false);
 
 }  // namespace sinew

@@ -29,6 +29,9 @@ TEST(NumberText, DurationsHaveUnits) {
   EXPECT_EQ(duration_seconds("--wait", "10min"), 600);
   EXPECT_EQ(duration_seconds("--wait", "2h"), 7200);
   EXPECT_EQ(duration_seconds("--wait", "1d"), 86400);
+  EXPECT_EQ(duration_seconds("--wait", "0", true), 0);
+  EXPECT_THROW(duration_seconds("--wait", "-1s", true), UsageError);
+  EXPECT_THROW(duration_seconds("--wait", "0x", true), UsageError);
   for (const char* text : {"", "s", "0s", "-5s", "5 s", "5x", "401d", "nan", "inf"})
     EXPECT_THROW(duration_seconds("--wait", text), UsageError) << text;
 }

@@ -105,9 +105,11 @@ Options& Options::number(const char* names, const char* placeholder, double& val
              [&value](const std::string& name, const std::string& word) { value = number_above_0(name, word); });
 }
 
-Options& Options::duration(const char* names, double& seconds, const char* help) {
+Options& Options::duration(const char* names, double& seconds, const char* help, bool zero) {
   return add(names, "DURATION", help, duration_text(seconds),
-             [&seconds](const std::string& name, const std::string& word) { seconds = duration_seconds(name, word); });
+             [&seconds, zero](const std::string& name, const std::string& word) {
+               seconds = duration_seconds(name, word, zero);
+             });
 }
 
 Options& Options::about(const char* text) {

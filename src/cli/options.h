@@ -42,7 +42,7 @@ class Options {
   Options& integer(const char* names, const char* placeholder, std::optional<int64_t>& value, int64_t least,
                    int64_t most, const char* help);
   Options& number(const char* names, const char* placeholder, double& value, const char* help);  // above 0
-  Options& duration(const char* names, double& seconds, const char* help);                       // "30s", "10m", "2h"
+  Options& duration(const char* names, double& seconds, const char* help, bool zero = false);    // "30s", "10m", "2h"
 
   // Paragraphs of the help: before the options, and after them.
   Options& about(const char* text);
@@ -84,5 +84,8 @@ class Options {
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
 };
+
+// A line of a help text: a name, and its description wrapped beside it.
+std::string help_row(const std::string& name, const std::string& help);
 
 }  // namespace sinew::cli

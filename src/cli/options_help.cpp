@@ -42,16 +42,6 @@ std::string paragraphs(const std::string& text) {
   return out;
 }
 
-std::string row(const std::string& name, const std::string& help) {
-  std::string text = "  " + name;
-  if (name.size() > kWidestOption - 4) {
-    text += "\n" + std::string(kWidestOption, ' ');
-  } else {
-    text += std::string(kWidestOption - text.size(), ' ');
-  }
-  return text + wrapped(help, kWidestOption) + "\n";
-}
-
 // "|" would end a cell of a table, and "<" begin a tag.
 std::string cell(std::string text) {
   for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
@@ -60,6 +50,16 @@ std::string cell(std::string text) {
 }
 
 }  // namespace
+
+std::string help_row(const std::string& name, const std::string& help) {
+  std::string text = "  " + name;
+  if (name.size() > kWidestOption - 4) {
+    text += "\n" + std::string(kWidestOption, ' ');
+  } else {
+    text += std::string(kWidestOption - text.size(), ' ');
+  }
+  return text + wrapped(help, kWidestOption) + "\n";
+}
 
 std::string Options::usage() const {
   std::string text = "sinew " + command_;
@@ -75,11 +75,11 @@ std::string Options::help() const {
   std::string text = "usage: " + usage() + "\n\n" + paragraphs(summary_ + ".");
   if (!about_.empty()) text += "\n" + paragraphs(about_);
   if (!positionals_.empty()) text += "\narguments:\n";
-  for (const Positional& positional : positionals_) text += row(positional.name, positional.help);
+  for (const Positional& positional : positionals_) text += help_row(positional.name, positional.help);
   if (!options_.empty()) text += "\noptions:\n";
   for (const Option& option : options_) {
     const std::string name = joined(option.names, ", ") + (option.placeholder.empty() ? "" : " " + option.placeholder);
-    text += row(name, option.help + (option.preset.empty() ? "" : " (default: " + option.preset + ")"));
+    text += help_row(name, option.help + (option.preset.empty() ? "" : " (default: " + option.preset + ")"));
   }
   if (!notes_.empty()) text += "\n" + paragraphs(notes_);
   if (!examples_.empty()) text += "\nexamples:\n";

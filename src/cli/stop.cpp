@@ -86,7 +86,7 @@ int run_stop(const Arguments& arguments) {
           "of a run was killed, stop ends the processes it left.")
       .argument("RUN", name, "a run directory, the end of a run's id, or last")
       .flag("--now", wait.now, "stop at once: a training does not finish its step, a command is killed")
-      .duration("--wait", wait.seconds, "how long to wait for the end")
+      .duration("--wait", wait.seconds, "how long to wait for the end", true)
       .text("--root", "DIR", root, "where runs are found by name")
       .example("sinew stop last");
   if (!options.parse(arguments)) return kDone;

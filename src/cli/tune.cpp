@@ -22,9 +22,9 @@ namespace {
 
 void print_list() {
   std::puts("samplers:");
-  for (const auto& maker : tune::samplers()) std::printf("  %-14s %s\n", maker.name, maker.help);
+  for (const auto& maker : tune::samplers()) std::fputs(help_row(maker.name, maker.help).c_str(), stdout);
   std::puts("\npruners:");
-  for (const auto& maker : tune::pruners()) std::printf("  %-14s %s\n", maker.name, maker.help);
+  for (const auto& maker : tune::pruners()) std::fputs(help_row(maker.name, maker.help).c_str(), stdout);
 }
 
 int converse() {
@@ -129,7 +129,10 @@ int run_tune(const Arguments& arguments) {
       .example("sinew tune job.yaml tune.trials=40")
       .example("sinew tune resume runs/mnist/20251121T040000Z-ab12-study --trials 80");
   if (!options.parse(arguments)) {
+    const char* fence = arguments == Arguments{"--help=markdown"} ? "```\n" : "";
+    std::printf("\n%s", fence);
     print_list();
+    std::fputs(fence, stdout);
     return kDone;
   }
   if (given.ask_tell) return converse();

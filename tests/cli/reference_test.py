@@ -22,6 +22,8 @@ class Reference(unittest.TestCase):
             done = subprocess.run([SINEW, command, "--help"], capture_output=True, text=True, timeout=60)
             self.assertEqual((done.returncode, done.stderr), (0, ""), command)
             self.assertTrue(done.stdout.startswith(f"usage: sinew {command}"), command)
+            for line in done.stdout.splitlines():
+                self.assertLessEqual(len(line), 120, line)
             wrong = subprocess.run([SINEW, command, "--frobnicate=1"], capture_output=True, text=True, timeout=60)
             self.assertEqual(wrong.returncode, 2, command)
             self.assertIn("[OPTION_UNKNOWN]", wrong.stderr)

@@ -323,7 +323,7 @@ exit $?""")
             self.assertIn(f"pid {process.pid} of another user", done.stderr)
             self.assertEqual(done.returncode, 1)
         self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # and nobody else is signalled
-        done = self.sinew("stop", self.run_directory, "--wait", "1ms")
+        done = self.sinew("stop", self.run_directory, "--wait", "0")
         self.assertIn("the process that holds it was not found", done.stderr)
         self.end(process)
 
