@@ -1,0 +1,151 @@
+#include "supervise/supervisor_shell.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+
+namespace sinew::supervise {
+namespace {
+
+constexpr double kPollSeconds = 0.2;   // between two questions to the coordinator
+constexpr double kReportSeconds = 5;   // after that the group has noticed a lost worker by itself
+constexpr double kWatchSeconds = 0.5;  // between two looks at what the workers do
+
+// Returns why a process could not be started. Throws if it is the first of its kind: then the user has to correct
+// something. Later, the processes that already run must survive the failure.
+std::optional<std::string> attempt(const std::function<void()>& start, bool later) {
+  try {
+    start();
+  } catch (const Error& error) {
+    if (!later) throw;
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+SupervisorShell::SupervisorShell(SupervisorShellOptions options, RunProcesses& processes, CoordinatorLink& coordinator,
+                                 Clock& clock)
+    : options_(std::move(options)), processes_(processes), coordinator_(coordinator), clock_(clock) {
+  state_.wanted = options_.workers;
+  watch_options_.least_seconds = options_.hang_seconds;
+}
+
+void SupervisorShell::say(const std::string& sentence) const {
+  if (!sentence.empty() && options_.say) options_.say(sentence);
+}
+
+void SupervisorShell::on_signal(int signal) {
+  if (signal == SIGUSR1) {
+    checkpoint_requested_ = true;
+    return;
+  }
+  const bool first = !state_.stop_since;
+  stop_requested(now(), state_, signal);
+  if (first) say("stopping after this step; once more stops at once");
+}
+
+std::optional<int> SupervisorShell::turn() {
+  reap();
+  talk();
+  watch();
+  for (const Action& action : next_actions(now(), state_)) {
+    if (const auto code = act(action)) return code;
+  }
+  return std::nullopt;
+}
+
+void SupervisorShell::reap() {
+  for (const RunProcesses::EndedWorker& ended : processes_.take_ended_workers()) {
+    lost_.push_back({ended.pid, to_string(ended.end), now()});
+    say(worker_ended(now(), state_, ended.pid, ended.end, in_flight(ended.activity)));
+  }
+  if (const auto end = processes_.take_ended_coordinator()) {
+    coordinator_.disconnect();
+    say(coordinator_ended(now(), state_, *end, coordinator_.recorded_end(state_.coordinator.pid)));
+  }
+}
+
+// Tells the coordinator what it should know and asks for the group's status. A call that fails is made again at the
+// next poll.
+void SupervisorShell::talk() {
+  if (state_.coordinator.pid == 0 || !coordinator_.connect(state_.coordinator.pid)) return;
+  const bool poll = now() >= next_poll_;
+  std::erase_if(lost_, [&](Lost& lost) {
+    const bool try_now = poll || !lost.tried;
+    lost.tried = true;
+    return now() - lost.since > kReportSeconds || (try_now && coordinator_.lost(lost.pid, lost.why));
+  });
+  if (!poll) return;
+  if (checkpoint_requested_ && coordinator_.control("checkpoint", 0, "SIGUSR1")) checkpoint_requested_ = false;
+  const auto status = coordinator_.status();
+  next_poll_ = now() + kPollSeconds;
+  if (!status) return;
+  const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
+  const auto computing = std::ranges::count(status->members, "computing", &cluster::MemberStatus::phase);
+  say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing, processes_here(*status)));
+}
+
+// A stopped process computes nothing, and the coordinator notices that only a second later.
+cluster::LocalProcesses SupervisorShell::processes_here(const cluster::CoordinatorStatus& status) const {
+  cluster::LocalProcesses here = cluster::processes_on(options_.host, status);
+  std::erase_if(here.computing, [&](pid_t pid) { return !processes_.runs(pid); });
+  return here;
+}
+
+// Finds the workers that hold up a run that makes no progress.
+void SupervisorShell::watch() {
+  if (now() < next_watch_ || state_.over) return;
+  next_watch_ = now() + kWatchSeconds;
+  std::vector<WatchedWorker> watched;
+  for (const WorkerState& worker : state_.workers)
+    watched.push_back({worker.pid, name_of(worker), !processes_.runs(worker.pid), processes_.activity(worker.pid)});
+  const Standstill found = look_for_standstill(now(), watchdog_, state_.step, watched, watch_options_);
+  say(found.sentence);
+  for (const auto& holder : found.to_end) worker_hangs(state_, holder.pid, holder.why);
+}
+
+std::optional<int> SupervisorShell::act(const Action& action) {
+  if (action.kind != Action::Kind::finish) say(action.why);
+  switch (action.kind) {
+    case Action::Kind::start_coordinator: {
+      const auto start = [&] {
+        coordinator_started(now(), state_, processes_.start_coordinator(state_.wanted + options_.elsewhere));
+        next_poll_ = 0;
+      };
+      if (const auto why = attempt(start, state_.begun)) say(coordinator_not_started(now(), state_, *why));
+      break;
+    }
+    case Action::Kind::start_worker:
+      if (const auto why = attempt([&] { start_worker(); }, started_ > 0)) say(worker_not_started(now(), state_, *why));
+      break;
+    case Action::Kind::send: processes_.send(action.pid, action.signal); break;
+    case Action::Kind::request_stop:
+      state_.stop_delivered = coordinator_.control("stop", kResumable, signal_name(state_.stop_signal));
+      break;
+    case Action::Kind::finish: return finish(action);
+  }
+  return std::nullopt;
+}
+
+void SupervisorShell::start_worker() {
+  const pid_t pid = processes_.start_worker(coordinator_.url(), started_ >= options_.workers);
+  worker_started(now(), state_, ++started_, pid);
+  if (options_.log) options_.log("started worker " + std::to_string(started_) + " (pid " + std::to_string(pid) + ")");
+}
+
+int SupervisorShell::finish(const Action& action) {
+  say(action.why);
+  processes_.kill_all();
+  // A failing disk must not change the run's exit code.
+  if (const std::string trouble = coordinator_.record_end(action.code); !trouble.empty())
+    say("coordinator.json does not say how the run ended: " + trouble);
+  if (options_.log) options_.log("the run is over with exit code " + std::to_string(action.code));
+  return action.code;
+}
+
+}  // namespace sinew::supervise

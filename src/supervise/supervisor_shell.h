@@ -1,0 +1,68 @@
+// The shell of a run's supervisor: it collects events, asks the decisions of supervision.h and watchdog.h what to do,
+// and does it. It uses neither files nor sockets itself, so a simulation can drive it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/shell_loop.h"
+#include "supervise/coordinator_link.h"
+#include "supervise/run_processes.h"
+#include "supervise/supervision.h"
+#include "supervise/watchdog.h"
+
+namespace sinew::supervise {
+
+struct SupervisorShellOptions {
+  int64_t workers = 1;
+  int64_t elsewhere = 0;                                  // workers of the run that other supervisors keep alive
+  double hang_seconds = 60;                               // see WatchdogOptions::least_seconds
+  std::string host;                                       // this machine's name in the coordinator's status
+  std::function<void(const std::string&)> say = nullptr;  // events as sentences, for the user
+  std::function<void(const std::string&)> log = nullptr;  // details for the run's log; events are not repeated here
+};
+
+// All calls are made on one thread. `processes`, `coordinator` and `clock` must outlive the shell.
+class SupervisorShell final : public Shell {
+ public:
+  SupervisorShell(SupervisorShellOptions options, RunProcesses& processes, CoordinatorLink& coordinator, Clock& clock);
+
+  void on_signal(int signal) override;
+  std::optional<int> turn() override;
+  std::vector<int> descriptors() const override { return processes_.descriptors(); }
+
+ private:
+  struct Lost {
+    pid_t pid;
+    std::string why;
+    double since;
+    bool tried = false;
+  };
+
+  double now() const { return clock_.monotonic_seconds(); }
+  void say(const std::string& sentence) const;
+  void reap();
+  void talk();
+  void watch();
+  cluster::LocalProcesses processes_here(const cluster::CoordinatorStatus& status) const;
+  std::optional<int> act(const Action& action);
+  void start_worker();
+  int finish(const Action& action);
+
+  const SupervisorShellOptions options_;
+  RunProcesses& processes_;
+  CoordinatorLink& coordinator_;
+  Clock& clock_;
+  Supervision state_;
+  Watchdog watchdog_;
+  WatchdogOptions watch_options_;
+  std::vector<Lost> lost_;  // dead workers that the coordinator has not heard about yet
+  int64_t started_ = 0;
+  double next_poll_ = 0, next_watch_ = 0;
+  bool checkpoint_requested_ = false;
+};
+
+}  // namespace sinew::supervise
