@@ -11,14 +11,14 @@
 
 namespace sinew {
 
-// One cache line for each lane. The words stand in the order of Word.
+// One cache line for each lane. The words stand in the order of SlotWord.
 struct LaneSlot {
   std::array<std::atomic<int64_t>, 8> words;
 };
 
 namespace {
 
-enum Word { kSequence, kKind, kStep, kShard, kEpoch, kFirst, kCount };
+enum SlotWord { kSequence, kKind, kStep, kShard, kEpoch, kFirst, kCount };
 
 constexpr int kMostLanes = 256;  // posts of further lanes are dropped
 constexpr size_t kBytes = kMostLanes * sizeof(LaneSlot);
@@ -70,7 +70,7 @@ std::string ChildActivityBoard::path() const {
 std::vector<LaneActivity> ChildActivityBoard::read() const {
   std::vector<LaneActivity> found;
   for (int lane = 0; lanes_ != nullptr && lane < kMostLanes; ++lane) {
-    const auto word = [&](Word which) { return lanes_[lane].words[which].load(std::memory_order_acquire); };
+    const auto word = [&](SlotWord which) { return lanes_[lane].words[which].load(std::memory_order_acquire); };
     const int64_t kind = word(kKind), sequence = word(kSequence);
     if (sequence <= 0 || kind < 0 || kind > static_cast<int64_t>(Work::Kind::recording)) continue;
     const Work work = {

@@ -80,7 +80,7 @@ TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
   EXPECT_THAT(*deaf->fenced(), HasSubstr("the group went on without it"));
 }
 
-TEST(Coordinator, WhoIsSilentIsPutOut) {
+TEST(Coordinator, FencesASilentMember) {
   CoordinatorOptions options = options_for(2);
   options.cluster.silence_seconds = 5;
   Running coordinator(options);

@@ -25,7 +25,7 @@ struct TableSplit {
   std::vector<float> numbers;
 };
 
-struct Contents {
+struct TableContents {
   DataInfo info;
   std::array<TableSplit, 3> splits;
   RowLayout layout;
@@ -33,7 +33,7 @@ struct Contents {
 
 class TableDataset final : public Dataset {
  public:
-  explicit TableDataset(Contents contents) : contents_(std::move(contents)) {}
+  explicit TableDataset(TableContents contents) : contents_(std::move(contents)) {}
   const DataInfo& info() const override { return contents_.info; }
   int64_t size(Split split) const override { return static_cast<int64_t>(split_of(split).lines.size()); }
   bool in_memory() const override { return true; }
@@ -66,7 +66,7 @@ class TableDataset final : public Dataset {
 
  private:
   const TableSplit& split_of(Split split) const { return contents_.splits[static_cast<size_t>(split)]; }
-  const Contents contents_;
+  const TableContents contents_;
 };
 
 bool holds(const Names& names, const std::string& name) {
@@ -241,7 +241,7 @@ class DatasetBuilder {
   Names features_;
   TargetSchema schema_;
   Encoding encoding_;
-  Contents contents_;
+  TableContents contents_;
   std::vector<Digest> digests_;
 };
 

@@ -39,14 +39,14 @@ struct TextSplit {
   int64_t first = 0, windows = 0;        // first token, number of samples
 };
 
-struct Contents {
+struct TextContents {
   DataInfo info;
   TextSplit splits[3];
 };
 
 class TextDataset final : public Dataset {
  public:
-  explicit TextDataset(Contents contents) : contents_(std::move(contents)) {}
+  explicit TextDataset(TextContents contents) : contents_(std::move(contents)) {}
   const DataInfo& info() const override { return contents_.info; }
   int64_t size(Split split) const override { return split_of(split).windows; }
   bool in_memory() const override { return true; }
@@ -78,7 +78,7 @@ class TextDataset final : public Dataset {
 
  private:
   const TextSplit& split_of(Split split) const { return contents_.splits[static_cast<size_t>(split)]; }
-  const Contents contents_;
+  const TextContents contents_;
 };
 
 // A file as code points or bytes.
@@ -241,7 +241,7 @@ class DatasetBuilder {
   int64_t unknown_ = 0;
   std::string first_unknown_;
   std::vector<Digest> digests_;
-  Contents contents_;
+  TextContents contents_;
 };
 
 }  // namespace

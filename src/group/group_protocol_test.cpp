@@ -133,7 +133,7 @@ TEST(GroupProtocol, DifferentOriginsAreAnErrorThatNamesTheMembers) {
   }
 }
 
-TEST(GroupProtocol, PutOutWakesWhoWaits) {
+TEST(GroupProtocol, FencingWakesWhoWaits) {
   Beside two;
   std::string why;
   std::thread lane([&] { why = why_out(two.group); });

@@ -142,15 +142,15 @@ class TcpLinks final : public Links, public ConnectionOwner {
   void tick(double elapsed, Time now);
   ShakeTerms terms() { return {options_.job, options_.secret, *ends_.me(), tls_ ? &*tls_ : nullptr}; }
 
-  std::vector<Outgoing> take(const Connection& from) override { return ends_.take(from.peer(), from.life()); }
-  void wrote(const Connection& to, size_t bytes) override { ends_.wrote(to.peer(), to.life(), bytes); }
+  std::vector<Outgoing> take(const Connection& from) override { return ends_.take(from.peer(), from.incarnation()); }
+  void wrote(const Connection& to, size_t bytes) override { ends_.wrote(to.peer(), to.incarnation(), bytes); }
   bool arrived(const Connection& from, Frame frame) override {
-    if (!ends_.stands(from.peer(), from.life())) return false;
+    if (!ends_.stands(from.peer(), from.incarnation())) return false;
     events_.on_frame(from.peer(), std::move(frame));
     return true;
   }
   void broke(const Connection& connection, std::string why) override {
-    lose({connection.peer(), connection.life(), ""}, std::move(why));
+    lose({connection.peer(), connection.incarnation(), ""}, std::move(why));
   }
 
   const TcpOptions options_;
@@ -250,7 +250,7 @@ awaitable<void> TcpLinks::dial(std::shared_ptr<Attempt> attempt) {
   if (!shaken) {
     lose(end, std::move(why));  // no effect if it is lost already
   } else {
-    stand(end, std::make_shared<Connection>(std::move(attempt->stream), end.peer, end.life, end.address,
+    stand(end, std::make_shared<Connection>(std::move(attempt->stream), end.peer, end.incarnation, end.address,
                                             options_.max_payload_bytes, *this));
   }
 }
@@ -278,7 +278,7 @@ awaitable<error_code> TcpLinks::reach(Attempt& attempt, const HostPort& where) {
 // Opens and closes connections so that they match the wanted peers.
 void TcpLinks::reconcile() {
   std::erase_if(connections_, [&](const auto& entry) {
-    if (ends_.stands(entry.first, entry.second->life())) return false;
+    if (ends_.stands(entry.first, entry.second->incarnation())) return false;
     entry.second->close();
     return true;
   });
@@ -296,8 +296,8 @@ void TcpLinks::reconcile() {
 }
 
 void TcpLinks::stand(const End& end, std::shared_ptr<Connection> connection) {
-  if (!ends_.stand(end.peer, end.life)) return connection->close();
-  connection->belong_to(end.life, end.address);
+  if (!ends_.stand(end.peer, end.incarnation)) return connection->close();
+  connection->belong_to(end.incarnation, end.address);
   if (const auto old = connections_.extract(end.peer))
     old.mapped()->close();  // it belongs to a dropped entry of the peer
   connections_[end.peer] = connection;
@@ -306,14 +306,14 @@ void TcpLinks::stand(const End& end, std::shared_ptr<Connection> connection) {
 
 void TcpLinks::lose(const End& end, std::string why) {
   const auto found = connections_.find(end.peer);
-  if (found != connections_.end() && found->second->life() == end.life) {
+  if (found != connections_.end() && found->second->incarnation() == end.incarnation) {
     const auto connection = found->second;
     connections_.erase(found);
     connection->close();
   }
   const auto guest = guests_.find(end.peer);
-  if (guest != guests_.end() && guest->second.connection->life() == end.life) guests_.erase(guest);
-  if (ends_.lose(end.peer, end.life)) events_.on_lost(end.peer, std::move(why));
+  if (guest != guests_.end() && guest->second.connection->incarnation() == end.incarnation) guests_.erase(guest);
+  if (ends_.lose(end.peer, end.incarnation)) events_.on_lost(end.peer, std::move(why));
 }
 
 void TcpLinks::wait_for_tick() {
@@ -353,7 +353,7 @@ void TcpLinks::tick(double elapsed, Time now) {
                     : "member " + std::to_string(end.peer.value) + " (" + end.address + ") did not connect in time");
   }
   for (const auto& attempt : std::list(attempts_)) {
-    const bool unwanted = attempt->dialled && !ends_.waits(attempt->dialled->peer, attempt->dialled->life);
+    const bool unwanted = attempt->dialled && !ends_.waits(attempt->dialled->peer, attempt->dialled->incarnation);
     if (!attempt->over && (unwanted || attempt->deadline <= now)) attempt->stop();
   }
 }

@@ -24,11 +24,11 @@ std::string broken_by(const error_code& code, const std::string& where) {
   return "connection with " + where + ": " + code.message();
 }
 
-Connection::Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t life, std::string where,
+Connection::Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t incarnation, std::string where,
                        size_t max_payload_bytes, ConnectionOwner& owner)
     : stream_(std::move(stream)),
       peer_(peer),
-      life_(life),
+      incarnation_(incarnation),
       where_(std::move(where)),
       owner_(owner),
       reader_(max_payload_bytes) {}

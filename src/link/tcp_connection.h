@@ -26,16 +26,16 @@ class ConnectionOwner {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `life` distinguishes connections to the same peer. `where`: the other end's address, for messages.
-  Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t life, std::string where, size_t max_payload_bytes,
-             ConnectionOwner& owner);
+  // `incarnation` distinguishes connections to the same peer. `where`: the other end's address, for messages.
+  Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t incarnation, std::string where,
+             size_t max_payload_bytes, ConnectionOwner& owner);
 
   MemberId peer() const { return peer_; }
-  int64_t life() const { return life_; }
+  int64_t incarnation() const { return incarnation_; }
   double silent_seconds() const { return silent_; }
   // Assigns a connection that a peer dialled to an entry of the wanted peers. Call it before start().
-  void belong_to(int64_t life, std::string where) {
-    life_ = life;
+  void belong_to(int64_t incarnation, std::string where) {
+    incarnation_ = incarnation;
     where_ = std::move(where);
   }
 
@@ -54,7 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   const std::unique_ptr<Stream> stream_;
   const MemberId peer_;
-  int64_t life_;
+  int64_t incarnation_;
   std::string where_;
   ConnectionOwner& owner_;
   FrameReader reader_;

@@ -18,9 +18,9 @@ const Ends::Shared* Ends::find(MemberId peer) const {
   return found == ends_.end() ? nullptr : &found->second;
 }
 
-Ends::Shared* Ends::find(MemberId peer, int64_t life) {
+Ends::Shared* Ends::find(MemberId peer, int64_t incarnation) {
   const auto found = ends_.find(peer);
-  return found == ends_.end() || found->second.end.life != life ? nullptr : &found->second;
+  return found == ends_.end() || found->second.end.incarnation != incarnation ? nullptr : &found->second;
 }
 
 void Ends::set_me(MemberId me) {
@@ -87,15 +87,15 @@ std::optional<End> Ends::waiting(MemberId peer) const {
   return shared->end;
 }
 
-bool Ends::stands(MemberId peer, int64_t life) const {
+bool Ends::stands(MemberId peer, int64_t incarnation) const {
   const std::lock_guard lock(mutex_);
   const Shared* const shared = find(peer);
-  return shared != nullptr && shared->end.life == life && shared->is == Shared::Is::standing;
+  return shared != nullptr && shared->end.incarnation == incarnation && shared->is == Shared::Is::standing;
 }
 
-bool Ends::waits(MemberId peer, int64_t life) const {
+bool Ends::waits(MemberId peer, int64_t incarnation) const {
   const auto end = waiting(peer);
-  return end && end->life == life;
+  return end && end->incarnation == incarnation;
 }
 
 bool Ends::given_up(MemberId peer) const {
@@ -104,17 +104,17 @@ bool Ends::given_up(MemberId peer) const {
   return shared != nullptr && shared->is == Shared::Is::lost;
 }
 
-bool Ends::stand(MemberId peer, int64_t life) {
+bool Ends::stand(MemberId peer, int64_t incarnation) {
   const std::lock_guard lock(mutex_);
-  Shared* const shared = find(peer, life);
+  Shared* const shared = find(peer, incarnation);
   if (shared == nullptr || shared->is != Shared::Is::waiting) return false;
   shared->is = Shared::Is::standing;
   return true;
 }
 
-std::vector<Outgoing> Ends::take(MemberId peer, int64_t life) {
+std::vector<Outgoing> Ends::take(MemberId peer, int64_t incarnation) {
   const std::lock_guard lock(mutex_);
-  Shared* const shared = find(peer, life);
+  Shared* const shared = find(peer, incarnation);
   std::vector<Outgoing> batch;
   if (shared == nullptr || shared->is != Shared::Is::standing) return batch;
   size_t bytes = 0;
@@ -127,18 +127,18 @@ std::vector<Outgoing> Ends::take(MemberId peer, int64_t life) {
   return batch;
 }
 
-void Ends::wrote(MemberId peer, int64_t life, size_t bytes) {
+void Ends::wrote(MemberId peer, int64_t incarnation, size_t bytes) {
   const std::lock_guard lock(mutex_);
-  Shared* const shared = find(peer, life);
+  Shared* const shared = find(peer, incarnation);
   if (shared == nullptr || shared->is == Shared::Is::lost) return;
   SINEW_CHECK(shared->queued >= bytes, shared->queued, bytes);
   shared->queued -= bytes;
 }
 
-bool Ends::lose(MemberId peer, int64_t life) {
+bool Ends::lose(MemberId peer, int64_t incarnation) {
   std::deque<Outgoing> dropped;  // freed after the mutex is released
   const std::lock_guard lock(mutex_);
-  Shared* const shared = find(peer, life);
+  Shared* const shared = find(peer, incarnation);
   if (shared == nullptr || shared->is == Shared::Is::lost) return false;
   shared->is = Shared::Is::lost;
   shared->queued = 0;

@@ -16,11 +16,11 @@ namespace sinew::link {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// One entry of a wanted peer. A peer that is dropped and then wanted again gets another `life`, so that late events of
-// the old connection do not affect the new one.
+// One entry of a wanted peer. A peer that is dropped and then wanted again gets another `incarnation`, so that late
+// events of the old connection do not affect the new one.
 struct End {
   MemberId peer;
-  int64_t life = 0;
+  int64_t incarnation = 0;
   std::string address;
 };
 
@@ -40,14 +40,14 @@ class Ends {
   // ---- the network thread's side
   std::vector<End> begin_new();                     // peers wanted since the last call
   std::optional<End> waiting(MemberId peer) const;  // wanted, and not connected yet
-  bool stands(MemberId peer, int64_t life) const;
-  bool waits(MemberId peer, int64_t life) const;
-  bool given_up(MemberId peer) const;                       // lost, and still in the list of wanted peers
-  bool stand(MemberId peer, int64_t life);                  // false: the entry no longer waits for a connection
-  std::vector<Outgoing> take(MemberId peer, int64_t life);  // frames for one write
-  void wrote(MemberId peer, int64_t life, size_t bytes);
-  bool lose(MemberId peer, int64_t life);  // true: the loss must be reported
-  std::vector<End> late(Time now) const;   // peers past their deadline
+  bool stands(MemberId peer, int64_t incarnation) const;
+  bool waits(MemberId peer, int64_t incarnation) const;
+  bool given_up(MemberId peer) const;                              // lost, and still in the list of wanted peers
+  bool stand(MemberId peer, int64_t incarnation);                  // false: the entry no longer waits for a connection
+  std::vector<Outgoing> take(MemberId peer, int64_t incarnation);  // frames for one write
+  void wrote(MemberId peer, int64_t incarnation, size_t bytes);
+  bool lose(MemberId peer, int64_t incarnation);  // true: the loss must be reported
+  std::vector<End> late(Time now) const;          // peers past their deadline
 
  private:
   struct Shared {
@@ -59,7 +59,7 @@ class Ends {
     size_t queued = 0;  // bytes in the queue, or taken and not written yet
   };
   const Shared* find(MemberId peer) const;
-  Shared* find(MemberId peer, int64_t life);
+  Shared* find(MemberId peer, int64_t incarnation);
 
   mutable std::mutex mutex_;
   std::optional<MemberId> me_;

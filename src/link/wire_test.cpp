@@ -126,7 +126,7 @@ TEST(FrameReader, FramesThatAreMissingTwiceOrOutOfTurnAreNoticed) {
   expect_noticed({piece(0, 1), piece(2, 1), piece(1, 1)}, 1);
 }
 
-// A header that vouches for itself, with one field replaced.
+// A header that has its own valid checksum, with one field replaced.
 template <typename Value>
 Read with_field(size_t at, Value value, size_t most = 1 << 20) {
   Outgoing sealed = seal(frame_of(1), 0);

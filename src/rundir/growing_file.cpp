@@ -117,9 +117,9 @@ FilePosition end_of_file(const std::string& path) {
   return position;
 }
 
-GrowingFile::News GrowingFile::next() {
+GrowingFile::NewLines GrowingFile::next() {
   constexpr int64_t kPieceBytes = 1 << 20;
-  News news;
+  NewLines news;
   for (bool more = true; more;) {
     FilePiece piece = read_piece(path_, position_, kPieceBytes);
     if (piece.cut_back) news = {.cut_back = true, .lines = {}};

@@ -163,11 +163,11 @@ FilePosition end_of_file(const std::string& path);
 class GrowingFile {
  public:
   explicit GrowingFile(std::string path) : path_(std::move(path)) {}
-  struct News {
+  struct NewLines {
     bool cut_back = false;  // forget the lines of earlier calls
     std::vector<std::string> lines;
   };
-  News next();  // all whole lines since the last call
+  NewLines next();  // all whole lines since the last call
 
  private:
   std::string path_;

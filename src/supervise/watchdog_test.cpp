@@ -8,7 +8,7 @@ namespace {
 constexpr Work kShard = {Work::Kind::computing, 9, 3, 0, 96, 32};
 
 // A run of some workers, looked at every half second.
-struct Watched {
+struct WatchedRun {
   Watchdog watchdog;
   WatchdogOptions options;
   double now = 50;
@@ -17,7 +17,7 @@ struct Watched {
   std::vector<std::string> said;
   std::vector<Standstill::Holder> ended;
 
-  explicit Watched(int count) {
+  explicit WatchedRun(int count) {
     for (int i = 1; i <= count; ++i) workers.push_back({i, "worker " + std::to_string(i), false, {}});
   }
   void note(size_t worker, const Work& work) {
@@ -42,7 +42,7 @@ struct Watched {
 };
 
 TEST(Watchdog, WhoIsAtAShardForTooLongIsNamedThenEnded) {
-  Watched run(3);
+  WatchedRun run(3);
   run.make_steps(9, 1);
   run.note(1, kShard);
   run.pass(59);
@@ -61,7 +61,7 @@ TEST(Watchdog, WhoIsAtAShardForTooLongIsNamedThenEnded) {
 
 // A disk that does not answer holds the leader between two steps.
 TEST(Watchdog, WhoIsStuckWithAStepsRecordsIsEnded) {
-  Watched run(3);
+  WatchedRun run(3);
   run.make_steps(9, 1);
   run.note(0, {Work::Kind::recording, 9});
   run.pass(95);
@@ -72,7 +72,7 @@ TEST(Watchdog, WhoIsStuckWithAStepsRecordsIsEnded) {
 }
 
 TEST(Watchdog, SlowStepsHaveMorePatience) {
-  Watched run(2);
+  WatchedRun run(2);
   run.make_steps(6, 30);
   run.note(0, kShard);
   run.pass(30 * 20 - 40);
@@ -82,7 +82,7 @@ TEST(Watchdog, SlowStepsHaveMorePatience) {
 }
 
 TEST(Watchdog, NothingIsJudgedBeforeAStep) {
-  Watched run(2);
+  WatchedRun run(2);
   run.note(0, kShard);
   run.pass(5000);
   EXPECT_TRUE(run.said.empty());
@@ -90,7 +90,7 @@ TEST(Watchdog, NothingIsJudgedBeforeAStep) {
 
 // Quick steps may all be made between two looks, and then nobody knows what is usual.
 TEST(Watchdog, BeforeAUsualStepIsKnownThereIsTenTimesThePatience) {
-  Watched run(2);
+  WatchedRun run(2);
   run.make_steps(1, 1);
   run.note(0, kShard);
   run.pass(590);
@@ -104,7 +104,7 @@ TEST(Watchdog, BeforeAUsualStepIsKnownThereIsTenTimesThePatience) {
 }
 
 TEST(Watchdog, WorkThatIsBegunIsProgressThoughNoStepIsMade) {
-  Watched run(2);
+  WatchedRun run(2);
   run.make_steps(9, 1);
   for (int piece = 0; piece < 100; ++piece) {
     run.note(0, {Work::Kind::evaluating, 9, piece, 0, piece, 1});
@@ -117,7 +117,7 @@ TEST(Watchdog, WorkThatIsBegunIsProgressThoughNoStepIsMade) {
 }
 
 TEST(Watchdog, WorkersThatComeAndGoWithoutAWordAreNoProgress) {
-  Watched run(2);
+  WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(0, kShard);
   for (int i = 0; i < 4; ++i) {
@@ -128,7 +128,7 @@ TEST(Watchdog, WorkersThatComeAndGoWithoutAWordAreNoProgress) {
 }
 
 TEST(Watchdog, WhoIsStoppedOrDebuggedIsLeftAlone) {
-  Watched run(2);
+  WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(1, kShard);
   run.workers[1].stopped = true;
@@ -142,7 +142,7 @@ TEST(Watchdog, WhoIsStoppedOrDebuggedIsLeftAlone) {
 }
 
 TEST(Watchdog, ALongSleepOfThisProcessIsNoStandstill) {
-  Watched run(2);
+  WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(1, kShard);
   run.pass(10);
@@ -152,7 +152,7 @@ TEST(Watchdog, ALongSleepOfThisProcessIsNoStandstill) {
 }
 
 TEST(Watchdog, WhereNobodyHereIsAtWorkNobodyIsEnded) {
-  Watched run(2);
+  WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(1, {});
   run.pass(500);
@@ -162,7 +162,7 @@ TEST(Watchdog, WhereNobodyHereIsAtWorkNobodyIsEnded) {
 }
 
 TEST(Watchdog, ASecondStandstillIsSaidAgain) {
-  Watched run(1);
+  WatchedRun run(1);
   run.make_steps(9, 1);
   run.note(0, kShard);
   run.pass(65);

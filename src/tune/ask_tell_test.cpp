@@ -15,7 +15,7 @@ constexpr const char* kInit =
                  {"name":"opt","type":"cat","choices":["sgd","adam"]},
                  {"name":"momentum","type":"float","low":0,"high":0.99,"if":{"opt":["sgd"]}}]})";
 
-class Conversation {
+class AskTell {
  public:
   json say(const std::string& line) {
     const auto answer = side_.answer(line);
@@ -29,7 +29,7 @@ class Conversation {
 };
 
 TEST(AskTell, ASessionAsTheFormatSaysIt) {
-  Conversation side;
+  AskTell side;
   EXPECT_EQ(side.say(kInit), json({{"ok", true}}));
   for (int id = 0; id < 20; ++id) {
     const json asked = side.say(R"({"cmd":"ask"})");
@@ -43,7 +43,7 @@ TEST(AskTell, ASessionAsTheFormatSaysIt) {
 }
 
 TEST(AskTell, EveryStateCanBeTold) {
-  Conversation side;
+  AskTell side;
   side.say(kInit);
   for (const char* how : {R"("value":1)", R"("values":[2],"constraints":[-1,0.5])", R"("state":"pruned")",
                           R"("state":"pruned","value":3)", R"("state":"failed")", R"("value":NaN)",
@@ -54,7 +54,7 @@ TEST(AskTell, EveryStateCanBeTold) {
 }
 
 TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
-  Conversation side;
+  AskTell side;
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["code"], "ASK_TELL_NO_STUDY");
   side.say(kInit);
   side.say(R"({"cmd":"ask"})");
@@ -120,7 +120,7 @@ TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
 }
 
 TEST(AskTell, TrialsToldAtTheBeginningCount) {
-  Conversation side;
+  AskTell side;
   json init = json::parse(kInit);
   for (int i = 0; i < 5; ++i) init["prefill"].push_back({{"params", {{"x", 0.1 * i}, {"opt", "adam"}}}, {"value", i}});
   EXPECT_EQ(side.say(init.dump()), json({{"ok", true}}));
@@ -128,7 +128,7 @@ TEST(AskTell, TrialsToldAtTheBeginningCount) {
 }
 
 TEST(AskTell, PointsToTryFirstComeFirstWhateverWasToldAtTheBeginning) {
-  Conversation side;
+  AskTell side;
   json init = json::parse(kInit);
   init["first"] = {{{"x", 0.5}, {"opt", "adam"}}, {{"x", 0.625}, {"opt", "adam"}}};
   for (int i = 0; i < 3; ++i) init["prefill"].push_back({{"params", {{"x", 0.1 * i}, {"opt", "adam"}}}, {"value", i}});
@@ -141,7 +141,7 @@ TEST(AskTell, TheSameLinesGetTheSameAnswers) {
   for (const SamplerMaker& maker : samplers()) {
     std::string lines[2];
     for (std::string& all : lines) {
-      Conversation side;
+      AskTell side;
       json init = json::parse(kInit);
       init["sampler"] = maker.name;
       side.say(init.dump());
@@ -156,7 +156,7 @@ TEST(AskTell, TheSameLinesGetTheSameAnswers) {
 }
 
 TEST(AskTell, AFailedTrialHasNoValue) {
-  Conversation side;
+  AskTell side;
   side.say(kInit);
   side.say(R"({"cmd":"ask"})");
   const json answer = side.say(R"({"cmd":"tell","id":0,"state":"failed","value":3})");
@@ -166,7 +166,7 @@ TEST(AskTell, AFailedTrialHasNoValue) {
 
 TEST(AskTell, AStepMayBeAnyNumber) {
   for (const double step : {3.0, 2.5, 2e17, 2e299}) {
-    Conversation side;
+    AskTell side;
     json init = json::parse(kInit);
     init["pruner"] = {{"name", "asha"}, {"min_resource", step}, {"max_resource", 1e305}, {"reduction_factor", 1e300}};
     ASSERT_EQ(side.say(init.dump()), json({{"ok", true}, {"resume", true}}));
@@ -181,7 +181,7 @@ TEST(AskTell, AStepMayBeAnyNumber) {
 
 TEST(AskTell, ADeeplyNestedLineGetsAnAnswer) {
   const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
-  Conversation side;
+  AskTell side;
   side.say(kInit);
   for (const char* line :
        {R"({"cmd":"init","space":)", R"({"cmd":"init","pruner":{"name":)", R"({"cmd":"tell","id":)"}) {
@@ -196,7 +196,7 @@ TEST(AskTell, DamagedLinesGetAnAnswer) {
   RandomStream random(random_key({11}));
   const std::string lines[] = {kInit, R"({"cmd":"ask"})", R"({"cmd":"tell","id":0,"value":1,"constraints":[1]})",
                                R"({"cmd":"report","id":0,"step":1,"value":1})"};
-  Conversation side;
+  AskTell side;
   for (int round = 0; round < 4000; ++round) {
     std::string line = lines[random.below(4)];
     for (uint64_t i = random.below(4); i > 0; --i) {
