@@ -116,15 +116,15 @@ CoordinatorStatus status_of(Fields& fields) {
 
 // ---- as text -------------------------------------------------------------------------------------------------------
 
-std::string seconds_text(double seconds) {
+std::string recovery_text(double seconds) {
   char text[64];
   std::snprintf(text, sizeof text, seconds < 1 ? "%.3f s" : "%.1f s", seconds);
   return text;
 }
 
 std::string text_of(const RecoveryStatus& recovery) {
-  const std::string took = recovery.seconds ? "took " + seconds_text(*recovery.seconds) : "has not finished";
-  return "last recovery " + took + ", " + seconds_text(recovery.seconds_ago) + " ago: " + recovery.why + "\n";
+  const std::string took = recovery.seconds ? "took " + recovery_text(*recovery.seconds) : "has not finished";
+  return "last recovery " + took + ", " + recovery_text(recovery.seconds_ago) + " ago: " + recovery.why + "\n";
 }
 
 // {"loss": 0.3, "epoch": 2} becomes "loss 0.3, epoch 2". Lists and objects are left to `ps --json`.

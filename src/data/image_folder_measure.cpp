@@ -15,7 +15,7 @@ namespace sinew::data {
 namespace {
 
 constexpr int64_t kMaxProbes = 64, kMaxMeasured = 2000;
-constexpr int64_t kMaxSide = 16384, kMaxArea = 1 << 26;
+constexpr int64_t kMaxImageSide = 16384, kMaxArea = 1 << 26;
 
 std::string text_of(ImageSize size) {
   return std::to_string(size.width) + " x " + std::to_string(size.height);
@@ -133,7 +133,7 @@ ImageShape shape_of(const spec::DataOptions& options, const std::vector<ImageFil
   shape.size = {options.image.size[0], options.image.size[1]};
   shape.stretch = true;
   const bool sane = std::min(shape.size.height, shape.size.width) >= 1 &&
-                    std::max(shape.size.height, shape.size.width) <= kMaxSide &&
+                    std::max(shape.size.height, shape.size.width) <= kMaxImageSide &&
                     shape.size.height * shape.size.width <= kMaxArea;
   if (!sane) {
     throw Error("DATA_BAD_OPTION", "data.image.size is " + text_of(shape.size) + " (width x height)",

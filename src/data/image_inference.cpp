@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMaxSide = 16384;  // of the image size that model.json may declare
+constexpr int64_t kMaxDeclaredSide = 16384;  // of the image size that model.json may declare
 
 class ImageInferenceData final : public Dataset {
  public:
@@ -114,7 +114,8 @@ std::unique_ptr<Dataset> open_image_inference(InferenceRequest request) {
   Normalization normalization{request.preprocessing.at("mean").get<std::vector<float>>(),
                               request.preprocessing.at("std").get<std::vector<float>>()};
   const bool fits = sizes.size() == 3 && (sizes[0] == 1 || sizes[0] == 3) && std::min(sizes[1], sizes[2]) >= 1 &&
-                    std::max(sizes[1], sizes[2]) <= kMaxSide && normalization.mean.size() == normalization.std.size() &&
+                    std::max(sizes[1], sizes[2]) <= kMaxDeclaredSide &&
+                    normalization.mean.size() == normalization.std.size() &&
                     (normalization.mean.empty() || static_cast<int64_t>(normalization.mean.size()) == sizes[0]);
   if (!fits) refuse_model_info("its normalisation does not match its image shape");
   const ImageShape shape{{sizes[1], sizes[2]}, sizes[0], request.preprocessing.at("stretch").get<bool>()};

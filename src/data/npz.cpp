@@ -11,7 +11,7 @@
 namespace sinew::data {
 namespace {
 
-constexpr char kDamaged[] = "the file is damaged or cut off; write it again";
+constexpr char kDamagedArchive[] = "the file is damaged or cut off; write it again";
 constexpr uint32_t kEntry = 0x02014B50, kLocal = 0x04034B50, kEnd = 0x06054B50, kEnd64 = 0x06064B50,
                    kLocator64 = 0x07064B50;
 
@@ -34,7 +34,7 @@ class Reader {
   }
   uint64_t size() const { return file_.size(); }
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error("DATA_DAMAGED_FILE", name_ + ": broken ZIP archive: " + what, kDamaged);
+    throw Error("DATA_DAMAGED_FILE", name_ + ": broken ZIP archive: " + what, kDamagedArchive);
   }
 
  private:
@@ -125,7 +125,7 @@ std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& 
   if (member.deflated) {
     // Deflate expands at most 1032 times. We refuse a larger claim before we allocate memory for it.
     if (member.size / 1032 > member.packed) {
-      throw Error("DATA_DAMAGED_FILE", label + ": claims more bytes than it can hold", kDamaged);
+      throw Error("DATA_DAMAGED_FILE", label + ": claims more bytes than it can hold", kDamagedArchive);
     }
     bytes.resize(member.size);
     z_stream stream{};
@@ -146,13 +146,13 @@ std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& 
     }
     inflateEnd(&stream);
     if (result != Z_STREAM_END || written != bytes.size()) {
-      throw Error("DATA_DAMAGED_FILE", label + ": does not unpack to the size it claims", kDamaged);
+      throw Error("DATA_DAMAGED_FILE", label + ": does not unpack to the size it claims", kDamagedArchive);
     }
   } else {
     bytes.assign(packed.begin(), packed.end());
   }
   if (crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) != member.crc && !bytes.empty()) {
-    throw Error("DATA_DAMAGED_FILE", label + ": its checksum is wrong", kDamaged);
+    throw Error("DATA_DAMAGED_FILE", label + ": its checksum is wrong", kDamagedArchive);
   }
   return bytes;
 }

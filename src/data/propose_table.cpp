@@ -17,12 +17,12 @@ constexpr size_t kPreviewBytes = 1 << 18;  // of a file, from its beginning
 
 constexpr char kObjectLine[] = "write one object on each line: {\"a\": 1, \"b\": \"x\"}";
 
-using Row = std::vector<std::string>;
+using Fields = std::vector<std::string>;
 
 // Splits text into rows by RFC 4180. Unless the text is the `whole` file, the last row may be cut off and is left out.
-std::vector<Row> rows_of(const std::string& text, char separator, bool whole) {
-  std::vector<Row> rows;
-  Row row(1);
+std::vector<Fields> rows_of(const std::string& text, char separator, bool whole) {
+  std::vector<Fields> rows;
+  Fields row(1);
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -57,16 +57,16 @@ bool is_number(const std::string& text) {
 
 // The column names and the first rows of a table.
 struct Preview {
-  Row names;
-  std::vector<Row> rows;
+  Fields names;
+  std::vector<Fields> rows;
 };
 
 Preview preview_lines(const std::string& path, const std::string& head, char separator) {
-  std::vector<Row> rows = rows_of(head, separator, head.size() < kPreviewBytes);
+  std::vector<Fields> rows = rows_of(head, separator, head.size() < kPreviewBytes);
   if (rows.empty()) {
     throw Error("DATA_EMPTY", path + " has no header line", "write the names of the columns in the first line");
   }
-  Preview preview{rows.front(), std::vector<Row>(rows.begin() + 1, rows.end())};
+  Preview preview{rows.front(), std::vector<Fields>(rows.begin() + 1, rows.end())};
   if (preview.names[0].starts_with("\xEF\xBB\xBF")) preview.names[0].erase(0, 3);
   for (const std::string& name : preview.names) {
     if (is_number(name)) {
@@ -92,7 +92,7 @@ Preview preview_objects(const std::string& path, const std::string& head) {
     if (preview.names.empty()) {
       for (const auto& [name, value] : object.items()) preview.names.push_back(name);
     }
-    Row row;
+    Fields row;
     for (const std::string& name : preview.names) {
       const auto value = object.find(name);
       row.push_back(value == object.end() || value->is_null() ? ""
@@ -105,7 +105,7 @@ Preview preview_objects(const std::string& path, const std::string& head) {
   return preview;
 }
 
-std::string guess_target(const Row& names, std::string& why) {
+std::string guess_target(const Fields& names, std::string& why) {
   constexpr const char* kUsual[] = {"target",  "label",     "labels",  "y",         "outcome",    "survived",
                                     "species", "diagnosis", "price",   "saleprice", "sale_price", "income",
                                     "salary",  "churn",     "quality", "mpg",       "class"};
@@ -122,14 +122,14 @@ std::string guess_target(const Row& names, std::string& why) {
 }
 
 // The columns from which no model can learn: ids, and words that nearly all differ.
-Row useless_columns(const Preview& preview, const std::string& target) {
-  Row useless;
+Fields useless_columns(const Preview& preview, const std::string& target) {
+  Fields useless;
   for (size_t c = 0; c < preview.names.size(); ++c) {
     if (preview.names[c] == target) continue;
     const std::string name = lower_case(preview.names[c]);
     std::set<std::string> different;
     size_t words = 0;
-    for (const Row& row : preview.rows) {
+    for (const Fields& row : preview.rows) {
       if (c >= row.size() || row[c].empty()) continue;
       different.insert(row[c]);
       words += is_number(row[c]) ? 0 : 1;
@@ -140,7 +140,7 @@ Row useless_columns(const Preview& preview, const std::string& target) {
       useless.push_back(preview.names[c]);
     }
   }
-  return useless.size() + 1 < preview.names.size() ? useless : Row();
+  return useless.size() + 1 < preview.names.size() ? useless : Fields();
 }
 
 }  // namespace

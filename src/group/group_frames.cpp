@@ -37,6 +37,10 @@ size_t aligned(size_t size) {
 
 }  // namespace
 
+std::string member_name(MemberId id) {
+  return "member " + std::to_string(id.value);
+}
+
 Shape::Shape(int64_t shards_given, std::vector<int64_t> lengths_given)
     : shards(shards_given), lengths(std::move(lengths_given)) {
   SINEW_CHECK(shards >= 1 && shards < kMostShards, shards);

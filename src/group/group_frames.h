@@ -32,6 +32,8 @@ enum class Kind : uint16_t {
 template <typename T>
 using Decoded = std::expected<T, std::string>;
 
+std::string member_name(MemberId id);  // "member 3", for messages
+
 // The shape of a collective. Members with different shapes do not train the same model.
 struct Shape {
   Shape() = default;

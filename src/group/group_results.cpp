@@ -15,10 +15,6 @@ namespace {
 constexpr int64_t kKept = 2;             // results kept for other members, if there are any
 constexpr int64_t kKeptForJoiners = 16;  // at most, if there are joining members
 
-std::string name(MemberId id) {
-  return "member " + std::to_string(id.value);
-}
-
 }  // namespace
 
 void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there) {
@@ -26,7 +22,7 @@ void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there
   collective_history = history_there;
   const bool results_here = have && first < *have;
   if (results_here && !records.contains(first)) {
-    return fence("the state " + name(me) + " was sent is older than the reduced results it has");
+    return fence("the state " + member_name(me) + " was sent is older than the reduced results it has");
   }
   records.erase(records.begin(), records.lower_bound(first));
   gatherings.erase(gatherings.begin(), gatherings.lower_bound(first));
@@ -34,10 +30,10 @@ void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there
     have = first;
     history = history_there;
   } else if (history_there && records.at(first)->small.before != *history_there) {
-    fence("the state " + name(me) + " was sent followed a collective that the group made anew");
+    fence("the state " + member_name(me) + " was sent followed a collective that the group made anew");
   }
   if (settled && *have < settled->collective && reports.at(me).collective < 0) {
-    fence("the state " + name(me) + " was sent is older than the reduced results it can have");
+    fence("the state " + member_name(me) + " was sent is older than the reduced results it can have");
   }
   complete();
 }
@@ -45,7 +41,7 @@ void Group::State::begin_at(int64_t first, std::optional<uint64_t> history_there
 // ---- receiving -----------------------------------------------------------------------------------------------------
 
 void Group::State::take_result(MemberId from, const link::Frame& one) {
-  if (!one.payload) return fence(name(from) + " sent an empty reduced result");
+  if (!one.payload) return fence(member_name(from) + " sent an empty reduced result");
   if (have && one.collective < *have) return;  // the result is here already
   if (static_cast<Kind>(one.kind) == Kind::reduced_piece) {
     gather_piece(from, one.collective, one.part, one.payload);
@@ -57,13 +53,14 @@ void Group::State::take_result(MemberId from, const link::Frame& one) {
 
 void Group::State::gather_piece(MemberId from, int64_t of, int64_t part, Payload payload) {
   const auto head = decode_head(*payload);
-  if (!head) return fence(name(from) + " sent " + head.error());
+  if (!head) return fence(member_name(from) + " sent " + head.error());
   Gathering& gathering = gatherings[of];
   const bool fits =
       head->nodes == 1 && part >= 0 && part < head->pieces &&
       (!gathering.head || (gathering.head->shape == head->shape && gathering.head->pieces == head->pieces));
   if (!fits)
-    return fence(name(from) + " sent a piece of collective " + std::to_string(of) + " that does not fit the others");
+    return fence(member_name(from) + " sent a piece of collective " + std::to_string(of) +
+                 " that does not fit the others");
   gathering.head = *head;
   const size_t size = payload->size();
   if (gathering.pieces.emplace(part, std::move(payload)).second) gathering.bytes += size;
@@ -71,7 +68,7 @@ void Group::State::gather_piece(MemberId from, int64_t of, int64_t part, Payload
 
 void Group::State::gather_small(MemberId from, int64_t of, Payload payload) {
   auto small = decode_reduced_head(*payload);
-  if (!small) return fence(name(from) + " sent " + small.error());
+  if (!small) return fence(member_name(from) + " sent " + small.error());
   Gathering& gathering = gatherings[of];
   if (gathering.small) return;
   gathering.bytes += payload->size();
@@ -90,7 +87,7 @@ void Group::State::complete() {
       return fence("the parts of the reduced result of collective " + std::to_string(*have) + " do not fit");
     }
     if (history && gathering.small->before != *history) {
-      return fence(name(me) + " followed a collective that the group made anew");
+      return fence(member_name(me) + " followed a collective that the group made anew");
     }
     auto record = std::make_shared<Record>();
     record->small = std::move(*gathering.small);
@@ -111,7 +108,7 @@ void Group::State::complete() {
   for (const auto& [of, record] : records) bytes += record->bytes;
   for (const auto& [of, gathering] : gatherings) bytes += gathering.bytes;
   if (bytes > most_for_joiner())
-    fence(name(me) + " is too slow: the reduced results it waits to replay do not fit any more");
+    fence(member_name(me) + " is too slow: the reduced results it waits to replay do not fit any more");
 }
 
 // ---- dropping ------------------------------------------------------------------------------------------------------

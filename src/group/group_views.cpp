@@ -11,13 +11,9 @@
 namespace sinew::group {
 namespace {
 
-std::string name(MemberId id) {
-  return "member " + std::to_string(id.value);
-}
-
 // The reason why this member cannot take part in that view; empty: it can.
 std::string why_not(const cluster::View& view, MemberId me, bool has_state) {
-  if (view.find(me) == nullptr) return name(me) + " is not in the group any more: " + view.why;
+  if (view.find(me) == nullptr) return member_name(me) + " is not in the group any more: " + view.why;
   if (!view.leader()) return "nobody computes in the group any more";
   if (view.fresh && has_state) return "the group began anew without this member's state";
   return "";
@@ -110,12 +106,12 @@ void Group::State::settle(Outbox& outbox) {
   Settled result = group::settle(*view, reports);
   if (result.conflict) return fail(*result.conflict);
   if (const auto mine = result.fenced.find(me); mine != result.fenced.end())
-    return fence(name(me) + " is out: " + mine->second);
+    return fence(member_name(me) + " is out: " + mine->second);
   settled = std::move(result);
   if (!computing && !have)
     have = settled->collective;  // the first collective that is made with this member in the view
   if (!computing && reports.at(me).collective < 0 && *have < settled->collective) {
-    return fence("the state " + name(me) + " was sent is older than the reduced results it can have");
+    return fence("the state " + member_name(me) + " was sent is older than the reduced results it can have");
   }
   for (const auto& [id, report] : reports) hand_over(id, report, outbox);
   complete();
@@ -141,7 +137,7 @@ void Group::State::keep_early(MemberId from, link::Frame one) {
   early_bytes += sizeof one + (one.payload ? one.payload->size() : 0);
   early.emplace_back(from, std::move(one));
   if (early_bytes > most_early()) {
-    fence(name(me) + " has not heard of the group's view for too long: what it was sent does not fit any more");
+    fence(member_name(me) + " has not heard of the group's view for too long: what it was sent does not fit any more");
   }
 }
 
@@ -153,8 +149,9 @@ void Group::State::take(MemberId from, const link::Frame& one, Outbox& outbox) {
       if (reports.contains(from)) return;
       const auto report =
           one.payload ? decode_view_change_report(*one.payload) : std::unexpected(std::string("nothing"));
-      if (!report) return fence(name(from) + " sent " + report.error());
-      if (report->joining != view_member->joining) return fence(name(from) + " reports another phase than its view");
+      if (!report) return fence(member_name(from) + " sent " + report.error());
+      if (report->joining != view_member->joining)
+        return fence(member_name(from) + " reports another phase than its view");
       reports[from] = *report;
       if (settled) return hand_over(from, *report, outbox);
       return settle(outbox);
@@ -165,7 +162,7 @@ void Group::State::take(MemberId from, const link::Frame& one, Outbox& outbox) {
     case Kind::reduced_head: return take_result(from, one);
     case Kind::progress: return;  // its arrival is all it means
     case Kind::gone:
-      return fence(name(me) + " is too far behind: nobody has the reduced result of collective " +
+      return fence(member_name(me) + " is too far behind: nobody has the reduced result of collective " +
                    std::to_string(one.collective) + " any more");
   }
 }

@@ -7,10 +7,6 @@
 namespace sinew::group {
 namespace {
 
-std::string name(MemberId id) {
-  return "member " + std::to_string(id.value);
-}
-
 // The member whose origin counts for the group: one that has already computed with the group, because the group went on
 // from its origin; otherwise the one at the highest step, because its checkpoint contains the most work.
 std::optional<MemberId> measure_of_origins(const std::vector<MemberId>& ids,
@@ -42,12 +38,13 @@ void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, 
     if (!origin || unknown || origin == right) continue;
     if (origin->step == right.step) {
       settled.conflict =
-          Error("GROUP_STATES_DIFFER", name(*measure) + " and " + name(id) + " begin with different states of one step",
+          Error("GROUP_STATES_DIFFER",
+                member_name(*measure) + " and " + member_name(id) + " begin with different states of one step",
                 "run the same job, data and program on all members, from the same checkpoint");
       return;
     }
-    settled.fenced[id] = "it began at step " + std::to_string(origin->step) + ", " + name(*measure) + " at step " +
-                         std::to_string(right.step);
+    settled.fenced[id] = "it began at step " + std::to_string(origin->step) + ", " + member_name(*measure) +
+                         " at step " + std::to_string(right.step);
   }
 }
 
@@ -71,7 +68,7 @@ void add_held(MemberId id, const std::vector<bool>& held, Settled& settled) {
   if (settled.held.size() != held.size()) {
     settled.conflict = Error("GROUP_COLLECTIVES_DIFFER",
                              "the members disagree on collective " + std::to_string(settled.collective) + ": it has " +
-                                 std::to_string(held.size()) + " shards on " + name(id) + ", and " +
+                                 std::to_string(held.size()) + " shards on " + member_name(id) + ", and " +
                                  std::to_string(settled.held.size()) + " on others",
                              "run the same job and program on all members");
     return;

@@ -94,7 +94,7 @@ std::string StateReceiver::begin(const link::Frame& frame) {
       for (const json& item : list) {
         const auto type = type_named(item.at("dtype"));
         if (!type) return "a state with a tensor of an unknown type";
-        const auto added = file.tensors.emplace(item.at("name"), Array(*type, item.at("shape").get<Shape>()));
+        const auto added = file.tensors.emplace(item.at("name"), Array(*type, item.at("shape").get<sinew::Shape>()));
         if (!added.second) return "a state with two tensors of one name";
         tensors_.push_back(&added.first->second);
       }

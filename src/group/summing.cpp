@@ -8,10 +8,6 @@ namespace sinew::group {
 
 namespace {
 
-std::string name(MemberId id) {
-  return "member " + std::to_string(id.value);
-}
-
 const float* row_of(const Leaf* leaf, const RowPart& part) {
   if (leaf == nullptr || leaf->rows.empty()) return nullptr;
   const float* row = leaf->rows[static_cast<size_t>(part.row)];
@@ -60,13 +56,13 @@ struct Input {
 // Members with different shapes cannot be in one group, whichever of them is right.
 Error disagreement(const Summing& summing, MemberId other) {
   return Error("GROUP_COLLECTIVES_DIFFER",
-               name(other) + " and this member disagree on the rows or shards of collective " +
+               member_name(other) + " and this member disagree on the rows or shards of collective " +
                    std::to_string(summing.collective),
                "run the same job, data and program on all members");
 }
 
 Fenced bad(const Summing& summing, MemberId from, const std::string& what) {
-  return Fenced(name(from) + " sent, for collective " + std::to_string(summing.collective) + ", " + what);
+  return Fenced(member_name(from) + " sent, for collective " + std::to_string(summing.collective) + ", " + what);
 }
 
 // Throws Fenced if a received block does not fit its sender's nodes.

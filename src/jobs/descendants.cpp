@@ -43,6 +43,10 @@ bool has_no_child() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 && errno == ECHILD;
 }
 
+void reap_one(pid_t pid) {
+  ::waitpid(pid, nullptr, WNOHANG);
+}
+
 bool kill_until_gone(const KillPlan& plan, double seconds) {
   const double end = system_clock().monotonic_seconds() + seconds;
   double pause = 0.001;

@@ -33,5 +33,6 @@ struct KillPlan {
 // Kills all that plan.find returns, again and again until plan.is_over returns true. Zombies of other parents do not
 // count. Returns false if it took longer than `seconds`.
 bool kill_until_gone(const KillPlan& plan, double seconds);
+void reap_one(pid_t pid);  // a KillPlan::reap
 
 }  // namespace sinew::jobs

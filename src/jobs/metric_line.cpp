@@ -9,7 +9,7 @@
 namespace sinew::jobs {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 constexpr size_t kMostMetrics = 1000;  // in one line
 constexpr int kDeepest = 4;
@@ -41,7 +41,7 @@ std::string with_python_numbers_quoted(std::string_view line) {
   return out;
 }
 
-std::optional<double> number_of(const Json& value) {
+std::optional<double> number_of(const json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;
   const auto& text = value.get_ref<const std::string&>();
@@ -51,19 +51,19 @@ std::optional<double> number_of(const Json& value) {
   return std::nullopt;
 }
 
-std::optional<int64_t> count_of(const Json& value) {
+std::optional<int64_t> count_of(const json& value) {
   const auto number = number_of(value);
   if (!number || !(*number >= 0) || *number > kMostSteps || *number != std::floor(*number)) return std::nullopt;
   return static_cast<int64_t>(*number);
 }
 
-bool only_numbers(const Json& object) {
-  return std::all_of(object.begin(), object.end(), [](const Json& value) {
+bool only_numbers(const json& object) {
+  return std::all_of(object.begin(), object.end(), [](const json& value) {
     return value.is_object() ? only_numbers(value) : number_of(value).has_value();
   });
 }
 
-void take(const Json& object, const std::string& prefix, int depth, MetricLine& line) {
+void take(const json& object, const std::string& prefix, int depth, MetricLine& line) {
   for (const auto& [key, value] : object.items()) {
     if (line.values.size() >= kMostMetrics) return;
     const std::string name = prefix.empty() ? key : prefix + "/" + key;
@@ -116,10 +116,10 @@ MetricLine read_metric_line(std::string_view text) {
   MetricLine line;
   if (!text.starts_with('{') || !text.ends_with('}') || text.size() > kLongestLine) return line;
   const auto parse = [](std::string_view from) {
-    return Json::parse(
-        from, [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest; }, false);
+    return json::parse(
+        from, [](int depth, json::parse_event_t, json&) { return depth <= kDeepest; }, false);
   };
-  Json json = parse(text);
+  json json = parse(text);
   if (json.is_discarded()) json = parse(with_python_numbers_quoted(text));
   if (!json.is_object()) return looks_like_metrics(text) ? broken("is not valid JSON") : line;
   const bool has_step = json.contains("step");

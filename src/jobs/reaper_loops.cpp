@@ -67,10 +67,6 @@ std::vector<ProcessRow> my_descendants() {
   return below(all_processes(), {::getpid()});
 }
 
-void reap_one(pid_t pid) {
-  ::waitpid(pid, nullptr, WNOHANG);
-}
-
 int signal_descriptor_for_children() {
   sigset_t child;
   ::sigemptyset(&child);

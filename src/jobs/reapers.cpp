@@ -33,10 +33,6 @@ std::set<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-void reap_one(pid_t pid) {
-  ::waitpid(pid, nullptr, WNOHANG);
-}
-
 std::string listed(const std::vector<ProcessRow>& rows) {
   constexpr size_t kMost = 8;
   std::string text = "pid";

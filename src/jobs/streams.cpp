@@ -22,8 +22,6 @@ constexpr size_t kPiece = 4 << 10;
 constexpr int kMostPieces = 256;  // of one call, so that the other streams get their turns
 constexpr int kMostTurns = 4;     // of reading at the end; a pipe holds less than one turn reads
 
-constexpr double kForever = std::numeric_limits<double>::infinity();
-
 }  // namespace
 
 RankStream::RankStream(const std::string& path, Visit visit) : file_(path), visit_(std::move(visit)) {
@@ -74,7 +72,8 @@ bool RankStream::read(double seconds) {
 }
 
 void RankStream::drain() {
-  for (int turn = 0; turn < kMostTurns && read_ >= 0 && read(kForever) && !dry_; ++turn) {
+  for (int turn = 0; turn < kMostTurns && read_ >= 0 && read(std::numeric_limits<double>::infinity()) && !dry_;
+       ++turn) {
   }
   if (read_ >= 0) splitter_.finish(visit_);
   close();

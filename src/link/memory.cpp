@@ -29,7 +29,7 @@ size_t bytes_of(const Frame& frame) {
 }
 
 // A member's state for one wanted peer.
-struct End {
+struct CableEnd {
   std::string address;
   Time deadline;  // for the connection
   enum class Is { waiting, standing, lost } is = Is::waiting;
@@ -48,12 +48,12 @@ struct Node {
   Events events;
   std::optional<MemberId> me = std::nullopt;
   bool gone = false;  // closed or killed: it receives no more events
-  std::map<MemberId, End> ends = {};
+  std::map<MemberId, CableEnd> ends = {};
   std::deque<Arrival> inbox = {};
   std::map<MemberId, size_t> unread = {};  // bytes in the inbox, by sender
   std::condition_variable changed = {};
 
-  End* end(MemberId peer) {
+  CableEnd* end(MemberId peer) {
     const auto found = ends.find(peer);
     return found == ends.end() ? nullptr : &found->second;
   }
@@ -67,16 +67,16 @@ struct Node {
     unread.erase(from);
   }
   void lose(MemberId peer, std::string why) {
-    End* const lost = end(peer);
-    if (gone || lost == nullptr || lost->is == End::Is::lost) return;
-    *lost = {lost->address, {}, End::Is::lost};
+    CableEnd* const lost = end(peer);
+    if (gone || lost == nullptr || lost->is == CableEnd::Is::lost) return;
+    *lost = {lost->address, {}, CableEnd::Is::lost};
     inbox.push_back({peer, std::nullopt, std::move(why)});
     changed.notify_all();
   }
   // Reports peers that did not connect in time.
   void lose_late(Time now) {
     for (auto& [peer, waiting] : ends) {
-      if (waiting.is == End::Is::waiting && waiting.deadline <= now) {
+      if (waiting.is == CableEnd::Is::waiting && waiting.deadline <= now) {
         lose(peer, "no connection with " + waiting.address + " in time");
       }
     }
@@ -84,7 +84,7 @@ struct Node {
   std::optional<Time> next_deadline() const {
     std::optional<Time> next;
     for (const auto& [peer, waiting] : ends) {
-      if (waiting.is == End::Is::waiting) next = std::min(next.value_or(waiting.deadline), waiting.deadline);
+      if (waiting.is == CableEnd::Is::waiting) next = std::min(next.value_or(waiting.deadline), waiting.deadline);
     }
     return next;
   }
@@ -101,8 +101,8 @@ struct Cables {
 
   // Connects two members if both want it, or finds that they cannot be connected.
   void settle(Node& node, MemberId peer) {
-    End* const here = node.end(peer);
-    if (node.gone || here == nullptr || here->is != End::Is::waiting) return;
+    CableEnd* const here = node.end(peer);
+    if (node.gone || here == nullptr || here->is != CableEnd::Is::waiting) return;
     if (departed.contains(peer)) return node.lose(peer, here->address + " is gone");
     if (cuts.contains(std::minmax(*node.me, peer))) return node.lose(peer, "no way to " + here->address);
     const bool dials = *node.me > peer;
@@ -113,14 +113,14 @@ struct Cables {
     }
     const auto found = members.find(peer);
     if (found == members.end()) return;
-    End* const there = found->second->end(*node.me);
+    CableEnd* const there = found->second->end(*node.me);
     if (there == nullptr) return;
-    if (there->is == End::Is::lost) return node.lose(peer, here->address + " has given this member up");
+    if (there->is == CableEnd::Is::lost) return node.lose(peer, here->address + " has given this member up");
     stand(node, *here, *found->second, *there);
   }
 
-  void stand(Node& a, End& to_b, Node& b, End& to_a) {
-    to_b.is = to_a.is = End::Is::standing;
+  void stand(Node& a, CableEnd& to_b, Node& b, CableEnd& to_a) {
+    to_b.is = to_a.is = CableEnd::Is::standing;
     for (Frame& frame : to_b.queue) b.deliver(*a.me, std::move(frame));
     for (Frame& frame : to_a.queue) a.deliver(*b.me, std::move(frame));
     to_b.queue.clear();
@@ -142,7 +142,7 @@ struct Cables {
   }
 
   void drop(Node& node, MemberId peer) {
-    const bool stood = node.end(peer)->is == End::Is::standing;
+    const bool stood = node.end(peer)->is == CableEnd::Is::standing;
     node.ends.erase(peer);
     node.forget_arrivals(peer);
     const auto found = members.find(peer);
@@ -201,9 +201,9 @@ class MemoryLinks final : public Links {
 
   void send(MemberId to, Frame frame) override {
     const std::lock_guard lock(cables_->mutex);
-    End* const end = node_.end(to);
-    if (node_.gone || end == nullptr || end->is == End::Is::lost) return;
-    if (end->is == End::Is::standing) return cables_->members.at(to)->deliver(*node_.me, std::move(frame));
+    CableEnd* const end = node_.end(to);
+    if (node_.gone || end == nullptr || end->is == CableEnd::Is::lost) return;
+    if (end->is == CableEnd::Is::standing) return cables_->members.at(to)->deliver(*node_.me, std::move(frame));
     end->queued += bytes_of(frame);
     end->queue.push_back(std::move(frame));
   }
@@ -213,7 +213,7 @@ class MemoryLinks final : public Links {
     const std::lock_guard lock(cables_->mutex);
     const auto end = node_.ends.find(to);
     if (node_.gone || end == node_.ends.end()) return 0;
-    if (end->second.is != End::Is::standing) return end->second.queued;
+    if (end->second.is != CableEnd::Is::standing) return end->second.queued;
     const auto& unread = cables_->members.at(to)->unread;
     const auto found = unread.find(*node_.me);
     return found == unread.end() ? 0 : found->second;
@@ -274,8 +274,8 @@ void MemoryNetwork::cut(MemberId a, MemberId b) {
   const auto lose = [&](MemberId here, MemberId there) {
     const auto found = state_->members.find(here);
     if (found == state_->members.end()) return;
-    End* const end = found->second->end(there);
-    if (end == nullptr || end->is == End::Is::lost) return;
+    CableEnd* const end = found->second->end(there);
+    if (end == nullptr || end->is == CableEnd::Is::lost) return;
     found->second->forget_arrivals(there);
     found->second->lose(there, "the cable to " + end->address + " is cut");
   };

@@ -30,7 +30,6 @@ using asio::awaitable;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr size_t kUnfinished = 256;  // limit for unfinished handshakes of callers, and for guests
 

@@ -18,8 +18,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Trouble = std::optional<std::string>;
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-
 awaitable<error_code> write(Stream& stream, std::span<const std::byte> bytes) {
   const auto buffer = asio::buffer(bytes.data(), bytes.size());
   const auto [code, count] = co_await asio::async_write(stream, buffer, kToken);

@@ -13,7 +13,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr unsigned char kTlsHandshake = 22;  // first byte of a TLS handshake record
 
 }  // namespace

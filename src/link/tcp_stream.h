@@ -2,14 +2,19 @@
 // like a socket. A Stream cannot be moved, because TLS keeps a reference to its socket.
 #pragma once
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <optional>
 #include <utility>
 
 namespace sinew::link {
+
+// A coroutine gets the error code as a value, not as an exception.
+inline constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 class Stream {
  public:

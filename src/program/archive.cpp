@@ -8,7 +8,7 @@ namespace sinew::program {
 namespace {
 
 constexpr uint32_t kLocal = 0x04034B50, kDescriptor = 0x08074B50;
-constexpr uint64_t kLocalSize = 30, kFull32 = 0xFFFFFFFF;
+constexpr uint64_t kLocalSize = 30;
 constexpr uint16_t kSizesBehind = 1 << 3;  // the local header has no sizes; a data descriptor follows the bytes
 
 // Reads a data descriptor: an optional signature, the checksum, and the size twice, in 4 or 8 bytes each. Returns the

@@ -18,6 +18,9 @@
 
 namespace sinew::program {
 
+// A 32-bit field with this value stands for a 64-bit field elsewhere (zip64).
+inline constexpr uint64_t kFull32 = 0xFFFFFFFF;
+
 inline constexpr uint64_t kMaxDirectoryBytes = 64ULL << 20;  // enough for over a million members
 inline constexpr size_t kMaxMemberName = 1024;               // bytes
 

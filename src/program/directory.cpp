@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kEntry = 0x02014B50, kEnd = 0x06054B50, kEnd64 = 0x06064B50, kLocator64 = 0x07064B50;
 constexpr uint64_t kEntrySize = 46, kEndSize = 22, kEnd64Size = 56, kLocatorSize = 20, kMaxComment = 65535;
-constexpr uint64_t kFull16 = 0xFFFF, kFull32 = 0xFFFFFFFF;
+constexpr uint64_t kFull16 = 0xFFFF;
 
 struct Directory {
   uint64_t offset = 0, size = 0, entries = 0;

@@ -4,11 +4,10 @@
 
 #include "base/sha256.h"
 #include "registry/artifacts_state.h"
+#include "registry/file_digests.h"
 
 namespace sinew::registry {
 namespace {
-
-constexpr size_t kPiece = 1 << 20;
 
 // Returns the chunk manifest of the blob, or nullopt if the blob is stored as one file.
 std::optional<ChunkManifest> manifest_of(BlobStore& blobs, const std::string& digest) {
@@ -20,7 +19,7 @@ std::optional<ChunkManifest> manifest_of(BlobStore& blobs, const std::string& di
 // Calls `take` with the bytes of the blob, piece by piece in order.
 template <typename Take>
 void for_each_piece(BlobStore& blobs, const std::string& digest, Take take) {
-  std::vector<std::byte> buffer(kPiece);
+  std::vector<std::byte> buffer(kReadBytes);
   const auto read_file = [&](const std::string& of, int64_t expected) {
     uint64_t at = 0;
     const auto read = [&](const BlobStore::Found& found) { return blobs.disk.read_at(found.path, at, buffer); };

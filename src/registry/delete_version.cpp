@@ -6,7 +6,7 @@ namespace {
 
 using store::Kind;
 
-constexpr int kMaxAttempts = 50;  // an attempt fails only if another process changed the model
+constexpr int kMaxDeleteAttempts = 50;  // an attempt fails only if another process changed the model
 
 void judge(store::Store& store, const std::string& model, int64_t version) {
   const auto record = store.find({Kind::kVersion, model, version});
@@ -32,7 +32,7 @@ std::vector<store::Change> deletion_of(store::Store& store, const store::Subject
 
 void delete_version(store::Store& store, const std::string& model, int64_t version) {
   const store::Subject of_model{Kind::kModel, model}, subject{Kind::kVersion, model, version};
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxDeleteAttempts; ++attempt) {
     store::Batch batch;
     for (const store::Subject& looked_at : {of_model, subject})
       batch.unchanged.push_back({looked_at, store.newest_event(looked_at)});

@@ -17,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kPiece = 1 << 20;
 constexpr double kFreshSeconds = 2;
 constexpr size_t kMaxUnusedEntries = 500'000;  // maximum number of kept entries that this process did not use
 
@@ -27,7 +26,7 @@ int64_t nanoseconds(const timespec& time) {
 
 std::string sha256_of_file(const std::string& path) {
   Sha256 hash;
-  std::vector<std::byte> buffer(kPiece);
+  std::vector<std::byte> buffer(kReadBytes);
   uint64_t at = 0;
   while (const size_t got = system_disk().read_at(path, at, buffer)) {
     hash.update(std::span<const std::byte>(buffer).first(got));
@@ -101,7 +100,7 @@ void FileDigests::save() {
         const json line = {path,        facts.bytes, facts.inode, facts.device, facts.modified_ns, facts.changed_ns,
                            entry.digest};
         text += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-        if (text.size() < kPiece) continue;
+        if (text.size() < kReadBytes) continue;
         file.write(std::as_bytes(std::span(text)));
         text.clear();
       }

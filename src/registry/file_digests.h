@@ -9,6 +9,8 @@
 
 namespace sinew::registry {
 
+inline constexpr size_t kReadBytes = 1 << 20;  // files are read in blocks of this size
+
 inline constexpr const char* kPathsHint = "check the paths of the job's data";
 
 struct FileStamp {

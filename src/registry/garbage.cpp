@@ -8,15 +8,15 @@
 namespace sinew::registry {
 namespace {
 
-constexpr const char* kLease = "registry.collect";
-constexpr double kLeaseSeconds = 120;
+constexpr const char* kCollectLease = "registry.collect";
+constexpr double kCollectLeaseSeconds = 120;
 constexpr const char* kIdNote = "registry.store";
 
 class Lease {
  public:
   explicit Lease(store::Store& store) : store_(store) {
-    const auto taken =
-        store.write(store::Acquire{kLease, host_name() + ":" + std::to_string(::getpid()), kLeaseSeconds});
+    const auto taken = store.write(
+        store::Acquire{kCollectLease, host_name() + ":" + std::to_string(::getpid()), kCollectLeaseSeconds});
     if (!taken)
       throw Error("ARTIFACTS_BUSY", "another process is collecting garbage: " + taken.error().why,
                   "try again once it has finished");
@@ -24,14 +24,14 @@ class Lease {
   }
   ~Lease() {
     try {
-      store_.write(store::Release{kLease, fence_});
+      store_.write(store::Release{kCollectLease, fence_});
     } catch (const std::exception&) {  // the lease expires by itself
     }
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   void renew() {
-    if (const auto renewed = store_.write(store::Renew{kLease, fence_, kLeaseSeconds}); !renewed)
+    if (const auto renewed = store_.write(store::Renew{kCollectLease, fence_, kCollectLeaseSeconds}); !renewed)
       throw Error("ARTIFACTS_BUSY",
                   "this process lost its lease, and another one may collect garbage now: " + renewed.error().why,
                   "try again once it has finished; no referenced file was removed");

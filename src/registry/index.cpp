@@ -14,8 +14,8 @@ namespace {
 
 using store::Kind;
 
-constexpr int kMaxAttempts = 50;    // an attempt fails only if another process changed the record
-constexpr int64_t kMaxPieces = 16;  // maximum pieces of one run per pass, so that a long file does not delay others
+constexpr int kMaxIndexAttempts = 50;  // an attempt fails only if another process changed the record
+constexpr int64_t kMaxPieces = 16;     // maximum pieces of one run per pass, so that a long file does not delay others
 constexpr const char* kRootNote = "registry.root";
 
 rundir::FilePiece next_piece(const std::string& path, const rundir::FilePosition& mark, int64_t bytes) {
@@ -212,7 +212,8 @@ struct Index::State {
     }
     run.reading.seen = signature;
     for (int attempt = 0; !bring_up_to_date(files, run); ++attempt) {
-      if (attempt == kMaxAttempts) throw Problem{"other processes changed its record during each attempt to update it"};
+      if (attempt == kMaxIndexAttempts)
+        throw Problem{"other processes changed its record during each attempt to update it"};
     }
     const auto now = store.find({Kind::kRun, run.id});
     run.over = now && store::is_over(now->state);

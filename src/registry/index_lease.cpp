@@ -11,8 +11,8 @@
 namespace sinew::registry {
 namespace {
 
-constexpr const char* kLease = "registry.index";
-constexpr double kLeaseSeconds = 30;
+constexpr const char* kIndexLease = "registry.index";
+constexpr double kIndexLeaseSeconds = 30;
 
 // Returns whether the holder ("host:pid", as the index names itself) is a dead process of this machine. Returns false
 // for holders on other machines, because we cannot know.
@@ -33,27 +33,27 @@ IndexLease::IndexLease(store::Store& store, std::string holder) : store_(store),
 IndexLease::~IndexLease() {
   if (fence_ == 0) return;
   try {
-    store_.write(store::Release{kLease, fence_});
+    store_.write(store::Release{kIndexLease, fence_});
   } catch (const std::exception&) {  // the lease expires by itself
   }
 }
 
 bool IndexLease::renew() {
-  if (fence_ != 0 && store_.write(store::Renew{kLease, fence_, kLeaseSeconds})) return true;
+  if (fence_ != 0 && store_.write(store::Renew{kIndexLease, fence_, kIndexLeaseSeconds})) return true;
   fence_ = 0;
   return false;
 }
 
 std::string IndexLease::acquire() {
-  auto taken = store_.write(store::Acquire{kLease, holder_, kLeaseSeconds});
+  auto taken = store_.write(store::Acquire{kIndexLease, holder_, kIndexLeaseSeconds});
   std::string other;
   if (!taken) {
-    const store::Lease lease = store_.lease(kLease);
+    const store::Lease lease = store_.lease(kIndexLease);
     other = lease.holder;
     // If the holder was killed, do not wait until its lease expires. The store refuses this if another process did the
     // same before us.
-    if (is_surely_dead(lease.holder) && store_.write(store::Release{kLease, lease.fence}))
-      taken = store_.write(store::Acquire{kLease, holder_, kLeaseSeconds});
+    if (is_surely_dead(lease.holder) && store_.write(store::Release{kIndexLease, lease.fence}))
+      taken = store_.write(store::Acquire{kIndexLease, holder_, kIndexLeaseSeconds});
   }
   if (!taken) return other.empty() ? taken.error().why : other;
   fence_ = taken->answers.at(0).fence;
@@ -62,7 +62,7 @@ std::string IndexLease::acquire() {
 
 bool IndexLease::write_if_unchanged(std::vector<store::Change> changes,
                                     std::optional<store::Batch::Unchanged> unchanged) {
-  store::Batch batch{std::move(changes), {}, {{kLease, fence_}}};
+  store::Batch batch{std::move(changes), {}, {{kIndexLease, fence_}}};
   if (unchanged) batch.unchanged = {*unchanged};
   const auto outcome = store_.write(batch);
   if (outcome) return true;

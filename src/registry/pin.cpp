@@ -3,11 +3,10 @@
 // under its own name, the collection reads our pin.
 #include "base/sha256.h"
 #include "registry/artifacts_state.h"
+#include "registry/file_digests.h"
 
 namespace sinew::registry {
 namespace {
-
-constexpr size_t kPiece = 1 << 20;
 
 struct Layout {
   BlobInfo whole;
@@ -21,7 +20,7 @@ Layout read_layout(Disk& disk, const std::string& path) {
   if (cuts.size() < 3) cuts.clear();
   Layout layout;
   Sha256 whole, chunk;
-  std::vector<std::byte> buffer(kPiece);
+  std::vector<std::byte> buffer(kReadBytes);
   uint64_t at = 0, chunk_begin = 0;
   while (true) {
     const uint64_t end = layout.chunks.size() < cuts.size() ? cuts[layout.chunks.size()] : UINT64_MAX;
@@ -104,7 +103,7 @@ struct Artifacts::Pin::State {
   }
   std::string sha256_of(const std::string& file_path) const {
     Sha256 hash;
-    std::vector<std::byte> buffer(kPiece);
+    std::vector<std::byte> buffer(kReadBytes);
     uint64_t at = 0;
     while (const size_t got = disk().read_at(file_path, at, buffer)) {
       hash.update(std::span<const std::byte>(buffer).first(got));
@@ -155,7 +154,7 @@ struct Artifacts::Pin::State {
     try {
       const auto out = disk().create(temporary);
       Sha256 hash;
-      std::vector<std::byte> buffer(kPiece);
+      std::vector<std::byte> buffer(kReadBytes);
       for (uint64_t done = 0; done < static_cast<uint64_t>(stored.bytes);) {
         const auto want = std::min<uint64_t>(buffer.size(), static_cast<uint64_t>(stored.bytes) - done);
         const auto got = std::span(buffer).first(disk().read_at(path, begin + done, std::span(buffer).first(want)));

@@ -6,7 +6,7 @@ namespace {
 
 using store::Kind;
 
-constexpr int kMaxAttempts = 50;  // an attempt fails only if another process changed the model
+constexpr int kMaxPromoteAttempts = 50;  // an attempt fails only if another process changed the model
 
 store::Record model_record(store::Store& store, const std::string& model) {
   if (auto record = store.find({Kind::kModel, model})) return std::move(*record);
@@ -59,7 +59,7 @@ template <typename Decide>
 Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias,
                           const std::vector<store::HeldLease>& held, Decide decide) {
   Promotion promotion;
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxPromoteAttempts; ++attempt) {
     const Seen seen = newest_of(store, model);
     const store::Alias stands = alias_of(model_record(store, model), alias);
     promotion = decide(stands);

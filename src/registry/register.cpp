@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using store::Kind;
 
-constexpr int kMaxAttempts = 50;  // an attempt fails only if another process made a version
+constexpr int kMaxRegisterAttempts = 50;  // an attempt fails only if another process made a version
 constexpr const char* kRecords[] = {"job.yaml", "resolved.yaml", "environment.json", "report.json", "data.json"};
 
 struct Frozen {
@@ -193,7 +193,7 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   const Frozen frozen = freeze(pin, directory, *files);
   VersionFacts facts = facts_of_run(*files, directory, frozen, options);
   const store::Query of_model{.kind = Kind::kVersion, .name = facts.model, .hidden = true, .metrics = false};
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxRegisterAttempts; ++attempt) {
     const int64_t seen = store.newest_event({Kind::kVersion, facts.model});
     facts.version = 1;
     for (const store::Record& version : store.all(of_model)) {

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "registry/file_digests.h"
 #include "registry/run_files.h"
 
 namespace sinew::registry {
 namespace {
 
-constexpr size_t kPiece = 1 << 20;
 constexpr const char* kNotChecked = "not checked";
 
 // A number is infinite or NaN if all bits of its exponent are set.
@@ -51,7 +51,7 @@ WeightsCheck check_weights(Disk& disk, const std::string& path) {
   try {
     const auto index = checkpoint::read_safetensors_index(disk, path);
     if (!index) return {clean_text(index.error(), 1000), kNotChecked};
-    std::vector<std::byte> buffer(kPiece);
+    std::vector<std::byte> buffer(kReadBytes);
     for (const checkpoint::TensorEntry& tensor : index->tensors) {
       if (!is_finite(disk, path, *index, tensor, buffer))
         return {"passed", clean_text("a value of " + tensor.name + " is infinite or NaN", 1000)};

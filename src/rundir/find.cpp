@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepest = 6;  // runs/<job>/<utc>-<id>, and room for grouping
+constexpr int kDeepestRun = 6;  // runs/<job>/<utc>-<id>, and room for grouping
 
 void collect(const fs::path& directory, int depth, std::vector<std::string>& runs) {
   std::error_code code;
@@ -81,7 +81,7 @@ bool is_run(const std::string& directory) {
 
 std::vector<std::string> run_directories(const std::string& root) {
   std::vector<std::string> directories;
-  collect(root, kDeepest, directories);
+  collect(root, kDeepestRun, directories);
   return directories;
 }
 

@@ -12,7 +12,6 @@ namespace {
 
 using Form = SearchParameter::Kind;
 
-constexpr std::string_view kParams = "params.";
 const std::vector<std::string> kKeys = {"low", "high", "log", "step", "choices", "ordered", "if"};
 
 // The node as one line of a job file.

@@ -12,8 +12,6 @@ namespace {
 
 using Form = SearchParameter::Kind;
 
-constexpr std::string_view kParams = "params.";
-
 std::string values_text(const std::vector<std::string>& values) {
   return "[" + listed(values) + "]";
 }

@@ -12,12 +12,11 @@
 namespace sinew::supervise {
 namespace {
 
-using Kind = ChaosEvent::Kind;
-
 // All kinds once, in an order that the seed decides.
-std::vector<Kind> next_round(RandomStream& random) {
-  std::vector<Kind> kinds = {Kind::kill_worker, Kind::kill_two, Kind::pause_worker, Kind::kill_coordinator,
-                             Kind::scale};
+std::vector<ChaosEvent::Kind> next_round(RandomStream& random) {
+  std::vector<ChaosEvent::Kind> kinds = {ChaosEvent::Kind::kill_worker, ChaosEvent::Kind::kill_two,
+                                         ChaosEvent::Kind::pause_worker, ChaosEvent::Kind::kill_coordinator,
+                                         ChaosEvent::Kind::scale};
   for (size_t i = kinds.size(); i > 1; --i) std::swap(kinds[i - 1], kinds[random.below(i)]);
   return kinds;
 }
@@ -47,13 +46,15 @@ std::string to_string(const ChaosEvent& event) {
   char text[160];
   const auto which = static_cast<unsigned long long>(event.pick);
   switch (event.kind) {
-    case Kind::kill_worker: std::snprintf(text, sizeof text, "kill -9 a worker (draw %llu)", which); break;
-    case Kind::kill_two: std::snprintf(text, sizeof text, "kill -9 two workers at once (draw %llu)", which); break;
-    case Kind::pause_worker:
+    case ChaosEvent::Kind::kill_worker: std::snprintf(text, sizeof text, "kill -9 a worker (draw %llu)", which); break;
+    case ChaosEvent::Kind::kill_two:
+      std::snprintf(text, sizeof text, "kill -9 two workers at once (draw %llu)", which);
+      break;
+    case ChaosEvent::Kind::pause_worker:
       std::snprintf(text, sizeof text, "stop a worker (draw %llu) and let it go on %.1f s later", which, event.seconds);
       break;
-    case Kind::kill_coordinator: std::snprintf(text, sizeof text, "kill -9 the coordinator"); break;
-    case Kind::scale:
+    case ChaosEvent::Kind::kill_coordinator: std::snprintf(text, sizeof text, "kill -9 the coordinator"); break;
+    case ChaosEvent::Kind::scale:
       std::snprintf(text, sizeof text, "scale to %lld workers", static_cast<long long>(event.workers));
       break;
   }
@@ -64,7 +65,7 @@ std::vector<ChaosEvent> chaos_plan(uint64_t seed, int64_t workers, int64_t event
   RandomStream random(derive(random_key({seed}), "chaos"));
   const int64_t most = std::max<int64_t>(workers, 2) + 1;
   std::vector<ChaosEvent> plan;
-  std::vector<Kind> round;
+  std::vector<ChaosEvent::Kind> round;
   double at = 0;
   for (int64_t i = 0; i < events; ++i) {
     if (round.empty()) round = next_round(random);
@@ -74,8 +75,8 @@ std::vector<ChaosEvent> chaos_plan(uint64_t seed, int64_t workers, int64_t event
     event.kind = round.back();
     round.pop_back();
     event.pick = random.below(1000);
-    if (event.kind == Kind::pause_worker) event.seconds = random.uniform(2, 5);
-    if (event.kind == Kind::scale) event.workers = workers = other_size(random, workers, most);
+    if (event.kind == ChaosEvent::Kind::pause_worker) event.seconds = random.uniform(2, 5);
+    if (event.kind == ChaosEvent::Kind::scale) event.workers = workers = other_size(random, workers, most);
     plan.push_back(event);
   }
   return plan;

@@ -9,12 +9,12 @@ namespace sinew::supervise {
 namespace {
 
 constexpr double kLookSeconds = 0.1;
-constexpr double kAnswerSeconds = 1;
+constexpr double kProbeSeconds = 1;
 
 // coordinator.json may be that of an earlier attempt, so the coordinator has to answer, too.
 bool is_up(const cluster::CoordinatorInfo& info) {
   return !info.exit_code && !info.url.empty() &&
-         cluster::CoordinatorClient(info.url, info.secret, kAnswerSeconds).status().has_value();
+         cluster::CoordinatorClient(info.url, info.secret, kProbeSeconds).status().has_value();
 }
 
 int64_t incarnation_of(const std::optional<cluster::CoordinatorInfo>& info) {

@@ -9,8 +9,6 @@
 namespace sinew::supervise {
 namespace {
 
-using Kind = Action::Kind;
-
 void end_run(double now, Supervision& state, int code, bool orderly, std::string why) {
   if (!state.over) state.over = RunOver{code, now, orderly, std::move(why)};
 }
@@ -260,10 +258,10 @@ void ask_to_leave(double now, State& child, double seconds, const SupervisionOpt
                   std::vector<Action>& actions, const std::string& why = "") {
   if (!child.asked) {
     child.asked = now;
-    actions.push_back({Kind::send, child.pid, SIGTERM, 0, why});
+    actions.push_back({Action::Kind::send, child.pid, SIGTERM, 0, why});
   } else if (now - *child.asked >= seconds && (!child.killed || now - *child.killed >= options.kill_seconds)) {
     child.killed = now;
-    actions.push_back({Kind::send, child.pid, SIGKILL, 0, ""});
+    actions.push_back({Action::Kind::send, child.pid, SIGKILL, 0, ""});
   }
 }
 
@@ -272,26 +270,27 @@ void end_hanging(double now, WorkerState& worker, const SupervisionOptions& opti
   const std::optional<double> sent = worker.killed ? worker.killed : worker.aborted;
   if (sent && now - *sent < options.kill_seconds) return;
   (sent ? worker.killed : worker.aborted) = now;
-  actions.push_back({Kind::send, worker.pid, sent ? SIGKILL : SIGABRT, 0,
+  actions.push_back({Action::Kind::send, worker.pid, sent ? SIGKILL : SIGABRT, 0,
                      sent ? "" : name_of(worker) + " is stopped: " + worker.hangs});
 }
 
 std::vector<Action> kill_all(Supervision& state) {
   std::vector<Action> actions;
-  for (const WorkerState& worker : state.workers) actions.push_back({Kind::send, worker.pid, SIGKILL, 0, ""});
-  if (state.coordinator.pid > 0) actions.push_back({Kind::send, state.coordinator.pid, SIGKILL, 0, ""});
-  actions.push_back({Kind::finish, 0, 0, 128 + state.stop_signal, "stopped without waiting"});
+  for (const WorkerState& worker : state.workers) actions.push_back({Action::Kind::send, worker.pid, SIGKILL, 0, ""});
+  if (state.coordinator.pid > 0) actions.push_back({Action::Kind::send, state.coordinator.pid, SIGKILL, 0, ""});
+  actions.push_back({Action::Kind::finish, 0, 0, 128 + state.stop_signal, "stopped without waiting"});
   return actions;
 }
 
 void keep_coordinator(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
   CoordinatorProcess& coordinator = state.coordinator;
   if (coordinator.pid == 0) {
-    if (now >= state.next_coordinator) actions.push_back({Kind::start_coordinator, 0, 0, 0, ""});
+    if (now >= state.next_coordinator) actions.push_back({Action::Kind::start_coordinator, 0, 0, 0, ""});
   } else if (now - coordinator.heard.value_or(coordinator.started) >= options.deaf_seconds &&
              (!coordinator.killed || now - *coordinator.killed >= options.kill_seconds)) {
     coordinator.killed = now;
-    actions.push_back({Kind::send, coordinator.pid, SIGKILL, 0, "the coordinator does not answer: sinew replaces it"});
+    actions.push_back(
+        {Action::Kind::send, coordinator.pid, SIGKILL, 0, "the coordinator does not answer: sinew replaces it"});
   }
 }
 
@@ -311,7 +310,7 @@ std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOpt
     return actions;
   }
   if (state.coordinator.pid == 0) {
-    actions.push_back({Kind::finish, 0, 0, over.code, over.why});
+    actions.push_back({Action::Kind::finish, 0, 0, over.code, over.why});
   } else if (!over.orderly || now - over.since >= options.linger_seconds) {
     ask_to_leave(now, state.coordinator, options.kill_seconds, options, actions);
   }
@@ -328,7 +327,7 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
     for (WorkerState& worker : state.workers)
       ask_to_leave(now, worker, options.leave_seconds, options, actions, "the stop takes too long");
   } else if (!state.stop_delivered) {
-    actions.push_back({Kind::request_stop, 0, 0, 0, ""});
+    actions.push_back({Action::Kind::request_stop, 0, 0, 0, ""});
   }
 }
 
@@ -362,7 +361,7 @@ void keep_workers(double now, Supervision& state, const SupervisionOptions& opti
   const auto asked = [](const WorkerState& worker) { return worker.hangs.empty() && worker.asked; };
   auto staying = static_cast<int64_t>(state.workers.size()) - std::ranges::count_if(state.workers, asked);
   if (!state.begun || state.hold || now < state.next_start) return;
-  for (; staying < state.wanted; ++staying) actions.push_back({Kind::start_worker, 0, 0, 0, ""});
+  for (; staying < state.wanted; ++staying) actions.push_back({Action::Kind::start_worker, 0, 0, 0, ""});
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace sinew::supervise {
 namespace {
 
-constexpr double kTurnSeconds = 0.05;
+constexpr double kWorkerTurnSeconds = 0.05;
 constexpr double kOverSeconds = 1;  // between two looks whether the run is over
 
 // The run's exit code, once its supervisor has written it into coordinator.json. A file that cannot be read now is read
@@ -126,7 +126,7 @@ WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordina
 int restart_loop(const std::string& run_directory, const std::function<WorkerStart(bool later)>& make,
                  SignalSource& signals, Clock& clock, const std::function<void(const std::string&)>& say) {
   RestartLoop loop(run_directory, make, clock, say);
-  return run_shell(loop, signals, kTurnSeconds);
+  return run_shell(loop, signals, kWorkerTurnSeconds);
 }
 
 }  // namespace sinew::supervise

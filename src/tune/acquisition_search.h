@@ -6,7 +6,7 @@
 // trying neighbouring values, in turn.
 #pragma once
 
-#include <Eigen/Core>
+#include <eigen3/Eigen/Core>
 #include <optional>
 #include <vector>
 

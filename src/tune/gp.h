@@ -7,7 +7,7 @@
 // bits.
 #pragma once
 
-#include <Eigen/Cholesky>
+#include <eigen3/Eigen/Cholesky>
 #include <optional>
 #include <span>
 

@@ -11,7 +11,7 @@
 // Points are rows of the unit cube, NaN where a parameter is inactive. For tune/ only.
 #pragma once
 
-#include <Eigen/Core>
+#include <eigen3/Eigen/Core>
 #include <vector>
 
 namespace sinew::tune {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/LU>
 #include <cmath>
+#include <eigen3/Eigen/LU>
 #include <numbers>
 
 #include "base/random.h"

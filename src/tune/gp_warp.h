@@ -8,7 +8,7 @@
 // positive affine map of all losses does not change it.
 #pragma once
 
-#include <Eigen/Core>
+#include <eigen3/Eigen/Core>
 #include <span>
 
 namespace sinew::tune {

@@ -15,7 +15,7 @@ namespace sinew::tune {
 namespace {
 
 constexpr size_t kFewest = 10;      // trials with a finite loss
-constexpr size_t kMostRows = 1000;  // only the newest trials count
+constexpr size_t kMostTrials = 1000;  // only the newest trials count
 constexpr double kFarOut = 3;  // losses further from the median than this many times the best's distance are clipped
 constexpr size_t kMostPairs = 10;  // pairs in the result; only the most important parameters form pairs
 constexpr size_t kPaired = 8;
@@ -130,7 +130,7 @@ struct Known {
 Known known_of(const Study& study, size_t objective) {
   Known known;
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
-    if (known.rows.size() == kMostRows) break;
+    if (known.rows.size() == kMostTrials) break;
     const bool ended = trial->state == TrialState::failed || objective < trial->values.size();
     const auto loss = objective == 0 ? study.known_loss(*trial)
                       : ended        ? std::optional(study.loss(*trial, objective))

@@ -6,7 +6,7 @@
 // that is not finite makes the optimiser shorten the step.
 #pragma once
 
-#include <Eigen/Core>
+#include <eigen3/Eigen/Core>
 #include <functional>
 
 namespace sinew::tune {

@@ -7,20 +7,18 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // Appends the free boxes along the first `depth` objectives. All points lie within the reference point along these.
 void cut(std::vector<Objectives> points, size_t depth, Box& box, const Objectives& reference, std::vector<Box>& boxes) {
   const size_t last = depth - 1;
   std::ranges::stable_sort(points, {}, [&](const Objectives& point) { return point[last]; });
   if (depth == 1) {
-    box.low[0] = -kInfinity;
+    box.low[0] = -std::numeric_limits<double>::infinity();
     box.high[0] = points.empty() ? reference[0] : std::min(reference[0], points.front()[0]);
     if (box.high[0] > box.low[0]) boxes.push_back(box);
     return;
   }
   std::vector<Objectives> below;  // the points that dominate in the current slice
-  double from = -kInfinity;
+  double from = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i <= points.size(); ++i) {
     const double to = i < points.size() ? points[i][last] : reference[last];
     if (to > from) {

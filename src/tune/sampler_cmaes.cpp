@@ -9,9 +9,9 @@
 // The `sampler_state` of a generation's first trial holds the distribution of that generation, so the distribution is
 // part of the record. With many workers, a generation is complete when its full number of trials has started and half
 // of them have a known loss.
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <eigen3/Eigen/Eigenvalues>
 #include <tuple>
 
 #include "tune/allowed.h"

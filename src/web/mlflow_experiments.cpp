@@ -9,7 +9,7 @@ namespace {
 
 using store::Kind;
 
-const Grammar kGrammar{false, false, false, {"name", "experiment_id"}, {"creation_time", "last_update_time"}};
+const Grammar kExperimentGrammar{false, false, false, {"name", "experiment_id"}, {"creation_time", "last_update_time"}};
 
 // An id of 18 digits: MLflow's client accepts only digits, and other servers use such ids too.
 std::string new_experiment_id() {
@@ -20,7 +20,7 @@ std::string new_experiment_id() {
   return std::to_string(100'000'000'000'000'000 + random % 900'000'000'000'000'000);
 }
 
-Fact fact_of(const store::Record& experiment, const Column& column) {
+Fact experiment_fact(const store::Record& experiment, const Column& column) {
   if (column.field == Column::Field::kTag) {
     const auto tag = experiment.tags.find(column.key);
     return tag == experiment.tags.end() ? Fact() : Fact(tag->second);
@@ -70,16 +70,16 @@ Response experiments_get_by_name(Context& context, const Call& call) {
 Response experiments_search(Context& context, const Call& call) {
   const Args args(call);
   const View view = view_of(args, "view_type");
-  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  const auto clauses = parse_filter(args.text("filter", ""), kExperimentGrammar);
   std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kExperimentGrammar));
   std::vector<store::Record> found = all_records(context, Kind::kExperiment);  // newest first, as in MLflow
   std::erase_if(found, [&](const store::Record& record) {
     return !is_in(view, record.hidden) ||
-           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(record, column)}; });
+           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{experiment_fact(record, column)}; });
   });
-  const auto sorted = sorted_order(found.size(), orders,
-                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
+  const auto sorted = sorted_order(
+      found.size(), orders, [&](size_t index, const Column& column) { return experiment_fact(found[index], column); });
   const Page page = page_of(args, found.size(), 1000, 50'000);
   Json answer{{"experiments", Json::array()}};
   for (size_t i = page.first; i < page.last; ++i) answer["experiments"].push_back(experiment_json(found[sorted[i]]));

@@ -12,11 +12,12 @@ namespace {
 
 using store::Kind;
 
-const Grammar kGrammar{true,
-                       true,
-                       false,
-                       {"name", "model_id", "model_type", "status", "source_run_id", "experiment_id"},
-                       {"creation_timestamp", "creation_time", "last_updated_timestamp", "last_updated_time"}};
+const Grammar kLoggedModelGrammar{
+    true,
+    true,
+    false,
+    {"name", "model_id", "model_type", "status", "source_run_id", "experiment_id"},
+    {"creation_timestamp", "creation_time", "last_updated_timestamp", "last_updated_time"}};
 
 store::Record require_logged_model(Context& context, const std::string& id, bool allow_deleted = false) {
   store::Record model = context.require(Kind::kModel, id);
@@ -78,7 +79,7 @@ Fact newest_of(const store::Record& model, const Column& column) {
   return newest ? Fact(Args(*newest).number("value")) : Fact();
 }
 
-Fact fact_of(const store::Record& model, const Column& column) {
+Fact logged_model_fact(const store::Record& model, const Column& column) {
   const Json body = body_of(model);
   switch (column.field) {
     case Column::Field::kMetric: return newest_of(model, column);
@@ -109,7 +110,8 @@ std::string status_of(const std::string& word) {
 
 // Searches for logged models give orders as objects, not as texts.
 Order order_of(const Args& given) {
-  Order order = parse_order(given.text("field_name") + (given.flag("ascending", true) ? " ASC" : " DESC"), kGrammar);
+  Order order =
+      parse_order(given.text("field_name") + (given.flag("ascending", true) ? " ASC" : " DESC"), kLoggedModelGrammar);
   order.column.dataset = given.text("dataset_name", "");
   order.column.digest = given.text("dataset_digest", "");
   return order;
@@ -134,7 +136,7 @@ bool matches(const store::Record& model, const std::vector<Clause>& clauses, con
   });
   if (!datasets.empty() && !of_metrics && metrics.empty()) return false;
   return matches(clauses, [&](const Column& column) -> std::vector<Fact> {
-    if (column.field != Column::Field::kMetric) return {fact_of(model, column)};
+    if (column.field != Column::Field::kMetric) return {logged_model_fact(model, column)};
     std::vector<Fact> facts;
     for (const Json& metric : metrics) {
       if (text_of(metric, "key") == column.key) facts.emplace_back(Args(metric).number("value"));
@@ -243,7 +245,7 @@ Response logged_models_delete(Context& context, const Call& call) {
 Response logged_models_search(Context& context, const Call& call) {
   const Args args(call);
   const std::vector<std::string> experiments = args.texts("experiment_ids");
-  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  const auto clauses = parse_filter(args.text("filter", ""), kLoggedModelGrammar);
   const std::vector<Dataset> datasets = datasets_of(args);
   std::vector<Order> orders;
   for (const Args& order : args.objects("order_by")) orders.push_back(order_of(order));
@@ -254,8 +256,9 @@ Response logged_models_search(Context& context, const Call& call) {
            std::find(experiments.begin(), experiments.end(), experiment->second) == experiments.end() ||
            !matches(model, clauses, datasets);
   });
-  const auto sorted = sorted_order(found.size(), orders,
-                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
+  const auto sorted = sorted_order(found.size(), orders, [&](size_t index, const Column& column) {
+    return logged_model_fact(found[index], column);
+  });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"models", Json::array()}};
   for (size_t i = page.first; i < page.last; ++i) answer["models"].push_back(model_json(context, found[sorted[i]]));

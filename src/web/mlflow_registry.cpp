@@ -9,14 +9,14 @@ namespace {
 
 using store::Kind;
 
-const Grammar kGrammar{false, false, false, {"name"}, {"timestamp", "last_updated_timestamp"}};
+const Grammar kRegisteredModelGrammar{false, false, false, {"name"}, {"timestamp", "last_updated_timestamp"}};
 
 store::Labels visible_tags(store::Labels tags) {
   std::erase_if(tags, [](const auto& tag) { return tag.first.starts_with("sinew.mlflow."); });
   return tags;
 }
 
-Fact fact_of(const store::Record& model, const Column& column) {
+Fact registered_model_fact(const store::Record& model, const Column& column) {
   if (column.field == Column::Field::kAttribute) {
     return column.key == "name" ? Fact(model.subject.id) : Fact(static_cast<double>(model.begun_ms));
   }
@@ -129,17 +129,19 @@ Response registered_models_delete(Context& context, const Call& call) {
 
 Response registered_models_search(Context& context, const Call& call) {
   const Args args(call);
-  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  const auto clauses = parse_filter(args.text("filter", ""), kRegisteredModelGrammar);
   std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kRegisteredModelGrammar));
   orders.push_back({{Column::Field::kAttribute, "name"}, true});
   std::vector<store::Record> found = all_records(context, Kind::kModel);
   std::erase_if(found, [&](const store::Record& model) {
-    return model.hidden ||
-           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(model, column)}; });
+    return model.hidden || !matches(clauses, [&](const Column& column) {
+             return std::vector<Fact>{registered_model_fact(model, column)};
+           });
   });
-  const auto sorted = sorted_order(found.size(), orders,
-                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
+  const auto sorted = sorted_order(found.size(), orders, [&](size_t index, const Column& column) {
+    return registered_model_fact(found[index], column);
+  });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"registered_models", Json::array()}};
   auto versions = all_versions(context);

@@ -9,17 +9,17 @@ namespace {
 
 using store::Kind;
 
-const Grammar kGrammar{true,
-                       true,
-                       true,
-                       {"run_id", "run_name", "status", "artifact_uri", "user_id", "experiment_id"},
-                       {"start_time", "end_time"},
-                       {{"created", "start_time"},
-                        {"Created", "start_time"},
-                        {"run name", "run_name"},
-                        {"Run name", "run_name"},
-                        {"Run Name", "run_name"},
-                        {"run_uuid", "run_id"}}};
+const Grammar kRunGrammar{true,
+                          true,
+                          true,
+                          {"run_id", "run_name", "status", "artifact_uri", "user_id", "experiment_id"},
+                          {"start_time", "end_time"},
+                          {{"created", "start_time"},
+                           {"Created", "start_time"},
+                           {"run name", "run_name"},
+                           {"Run name", "run_name"},
+                           {"Run Name", "run_name"},
+                           {"run_uuid", "run_id"}}};
 
 Fact label(const store::Labels& labels, const std::string& key) {
   const auto found = labels.find(key);
@@ -65,7 +65,7 @@ struct FoundRun {
   const std::string* location;
 };
 
-Fact fact_of(const FoundRun& found, const Column& column) {
+Fact run_fact(const FoundRun& found, const Column& column) {
   switch (column.field) {
     case Column::Field::kMetric: {
       const auto metric = found.run.metrics.find(column.key);
@@ -99,9 +99,9 @@ Json metric_json(const std::string& key, const store::Point& point) {
 Response runs_search(Context& context, const Call& call) {
   const Args args(call);
   const View view = view_of(args, "run_view_type");
-  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  const auto clauses = parse_filter(args.text("filter", ""), kRunGrammar);
   std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kRunGrammar));
   orders.push_back({{Column::Field::kAttribute, "start_time"}, false});
   orders.push_back({{Column::Field::kAttribute, "run_id"}, true});
 
@@ -118,13 +118,13 @@ Response runs_search(Context& context, const Call& call) {
       FoundRun candidate{std::move(run), location};
       const auto facts = [&](const Column& column) {
         return column.field == Column::Field::kDataset ? dataset_facts(candidate.run, column.key)
-                                                       : std::vector<Fact>{fact_of(candidate, column)};
+                                                       : std::vector<Fact>{run_fact(candidate, column)};
       };
       if (is_in(view, candidate.run.hidden) && matches(clauses, facts)) found.push_back(std::move(candidate));
     });
   }
   const auto sorted = sorted_order(found.size(), orders,
-                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
+                                   [&](size_t index, const Column& column) { return run_fact(found[index], column); });
   const Page page = page_of(args, found.size(), 1000, 50'000);
   std::vector<store::Subject> shown;
   for (size_t i = page.first; i < page.last; ++i) shown.push_back(found[sorted[i]].run.subject);

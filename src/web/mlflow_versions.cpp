@@ -11,13 +11,13 @@ namespace {
 
 using store::Kind;
 
-const Grammar kGrammar{false,
-                       false,
-                       false,
-                       {"name", "run_id", "source_path"},
-                       {"version_number", "creation_timestamp", "last_updated_timestamp"}};
+const Grammar kVersionGrammar{false,
+                              false,
+                              false,
+                              {"name", "run_id", "source_path"},
+                              {"version_number", "creation_timestamp", "last_updated_timestamp"}};
 
-Fact fact_of(const store::Record& version, const Column& column) {
+Fact version_fact(const store::Record& version, const Column& column) {
   if (column.field != Column::Field::kAttribute) {
     const auto tag = version.tags.find(column.key);
     if (tag != version.tags.end()) return tag->second;
@@ -181,19 +181,19 @@ Response versions_delete(Context& context, const Call& call) {
 
 Response versions_search(Context& context, const Call& call) {
   const Args args(call);
-  const auto clauses = parse_filter(args.text("filter", ""), kGrammar);
+  const auto clauses = parse_filter(args.text("filter", ""), kVersionGrammar);
   std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kGrammar));
+  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kVersionGrammar));
   orders.push_back({{Column::Field::kAttribute, "last_updated_timestamp"}, false});
   orders.push_back({{Column::Field::kAttribute, "name"}, true});
   orders.push_back({{Column::Field::kAttribute, "version_number"}, false});
   std::vector<store::Record> found = all_records(context, Kind::kVersion);
   std::erase_if(found, [&](const store::Record& version) {
     return version.hidden ||
-           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{fact_of(version, column)}; });
+           !matches(clauses, [&](const Column& column) { return std::vector<Fact>{version_fact(version, column)}; });
   });
-  const auto sorted = sorted_order(found.size(), orders,
-                                   [&](size_t index, const Column& column) { return fact_of(found[index], column); });
+  const auto sorted = sorted_order(
+      found.size(), orders, [&](size_t index, const Column& column) { return version_fact(found[index], column); });
   const Page page = page_of(args, found.size(), 10'000, 200'000);
   Json answer{{"model_versions", Json::array()}};
   std::map<std::string, std::vector<store::Alias>> aliases;

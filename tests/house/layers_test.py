@@ -43,6 +43,8 @@ def problems_in(room, name, text):
     for quote, target in INCLUDE.findall(text):
         if room in PLAIN and re.match(r"(torch|ATen|c10|caffe2)/", target):
             found.append(f"{name}: the plain half includes {target}")
+        if room != "tune" and target.startswith("eigen3/"):
+            found.append(f"{name}: linear algebra is of tune/ alone, but this includes {target}")
         other = target.split("/")[0]
         if quote != '"' or other == room:
             continue
@@ -75,6 +77,7 @@ class Layers(unittest.TestCase):
     def test_a_forbidden_include_is_found(self):
         self.assertTrue(problems_in("data", "x.cpp", '#include "train/train.h"\n'))
         self.assertTrue(problems_in("data", "x.cpp", "#include <torch/torch.h>\n"))
+        self.assertTrue(problems_in("data", "x.cpp", "#include <eigen3/Eigen/Core>\n"))
         self.assertTrue(problems_in("train", "x.cpp", '#include "data/order.h"\n'))
         self.assertFalse(problems_in("train", "x.cpp", '#include "data/data.h"\n#include "base/ids.h"\n'))
 
