@@ -167,7 +167,8 @@ class DatasetBuilder {
   }
 
   // Noise is added to pixels in [0, 1], and the sum is clipped to [0, 1]. Bytes are scaled to that range. For other
-  // types only the values tell: clipping would silently turn images with values up to 255 black and white.
+  // types this function checks every value, because clipping would silently turn images with values up to 255 black and
+  // white.
   void check_pixels(const ArraySamples& train) const {
     const FileArray& inputs = train.arrays->inputs;
     const int64_t width = element_count(contents_.info.input_shape);
@@ -203,7 +204,7 @@ std::unique_ptr<Dataset> open_arrays(const spec::DataOptions& options, uint64_t 
     if (options.format == "npy") return read_npy(source, split);
     return read_cifar(source, split, options.format == "cifar100");
   };
-  // Reads all splits in parallel. Gunzipping train takes the most time and hides the others.
+  // Reads all splits in parallel. Gunzipping train takes the longest, so val and test add no time.
   std::future<ArraySplit> val, test;
   if (options.val.given()) val = std::async(std::launch::async, read, options.val, Split::val);
   if (options.test.given()) test = std::async(std::launch::async, read, options.test, Split::test);

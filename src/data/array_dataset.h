@@ -27,9 +27,9 @@ struct ArrayContents {
   DataInfo info;
   spec::AugmentOptions augment;
   ArraySamples splits[3];
-  bool per_element = false;          // rows of columns: one mean for each column instead of each channel
+  bool per_element = false;          // the inputs are columns of a table: each column has its own mean
   int64_t area = 1;                  // elements of one channel
-  double unit = 1;                   // the file's value for 1.0: 255 where pixels are bytes
+  double unit = 1;                   // the value in the file that means 1.0: 255 if pixels are bytes
   std::vector<double> mean, factor;  // in the file's units
 };
 

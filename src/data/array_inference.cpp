@@ -1,4 +1,5 @@
-// New samples in the array formats. For IDX and NumPy without labels, the file of inputs is enough.
+// Opens new samples in the array formats for a trained model. Without labels, IDX and NumPy need only the file of
+// inputs.
 #include <algorithm>
 #include <cstring>
 

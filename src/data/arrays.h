@@ -22,7 +22,7 @@ struct ArrayHeader {
   size_t offset = 0;  // of the first element in the file
   bool big_endian = false, fortran = false;
 };
-// Throws Error unless exactly the elements of the shape follow the header, and at least one.
+// Throws Error unless the header is followed by exactly the elements of the shape, and by at least one.
 void check_size(const ArrayHeader& header, uint64_t file_size, const std::string& name);
 ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name);
 ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name);
@@ -37,7 +37,7 @@ struct ZipMember {
 std::vector<ZipMember> parse_zip(std::span<const std::byte> file, const std::string& name);
 std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& member, const std::string& name);
 
-// Native byte order, C order; axis 0 counts the samples. Sample i begins at byte offset + i * stride.
+// An array in native byte order and C order; axis 0 is the sample. Sample i begins at bytes[offset + i * stride].
 struct FileArray {
   std::string name;
   DType dtype = DType::u8;
@@ -52,8 +52,8 @@ struct FileArray {
 // Converts the file's bytes to native byte order and C order. It copies only where it has to.
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name);
 
-// Turns [n, height, width, channels] into [n, channels, height, width]. An array has its channels last when its last
-// axis is 1, 3 or 4 and its second axis is none of these.
+// Turns [n, height, width, channels] into [n, channels, height, width]. An array has its channels last if its last axis
+// is 1, 3 or 4 and its second axis is not.
 void put_channels_first(FileArray& array);
 
 // The arrays of one split, as a reader found them.
@@ -61,18 +61,18 @@ struct ArraySplit {
   FileArray inputs, targets;
   std::vector<std::pair<int64_t, std::string>> files;  // index of the first sample of each input file, in order
   std::vector<Digest> digests;
-  std::vector<std::string> class_names;  // where the format has them
+  std::vector<std::string> class_names;  // empty if the format has no names
 };
 
-// One reader for each format: from the files that a source names to one split.
+// One reader for each format. Each reads one split from the files that the source names.
 ArraySplit read_idx(const spec::DataSource& source, Split split);
 ArraySplit read_cifar(const spec::DataSource& source, Split split, bool hundred);
 ArraySplit read_npy(const spec::DataSource& source, Split split);
 ArraySplit read_npz(const spec::DataSource& source, Split split);
 
-// out[i] = (row[i] - mean) * factor, in the units of the file. Vectorised.
+// out[i] = (row[i] - mean) * factor, in the units of the file. The compiler vectorises the loop.
 void convert_row(DType dtype, const std::byte* row, int64_t count, double mean, double factor, float* out);
-// The same with one mean and one factor for each element.
+// Does the same as convert_row, with one mean and one factor for each element.
 void convert_columns(DType dtype, const std::byte* row, std::span<const double> mean, std::span<const double> factor,
                      float* out);
 double value_at(DType dtype, const std::byte* row, int64_t index);

@@ -33,11 +33,13 @@ void apply_augment(const AugmentDraw& draw, std::span<float> pixels, int64_t cha
 // conventions are those of torchvision.transforms.v2.functional.affine on tensors with InterpolationMode.BILINEAR.
 void warp_affine(const AugmentDraw& draw, std::span<float> pixels, int64_t channels, int64_t height, int64_t width);
 
-// pixels + deviation * normal, clipped to [0, 1] as torchvision's GaussianNoise does by default.
+// Adds normal noise with this standard deviation to the pixels and clips the sums to [0, 1], as torchvision's
+// GaussianNoise does by default.
 void add_noise(RandomKey key, double deviation, std::span<float> pixels);
 
-// Standard normal numbers by Box-Muller in single precision. It uses only basic arithmetic, so every machine gets the
-// same bits. Value i depends on (key, i) only. The largest magnitude is about 5.8.
+// Fills `out` with standard normal numbers by the Box-Muller method in single precision. The code uses only basic
+// arithmetic, so every machine gets the same bits. Value i depends on (key, i) only. The largest magnitude is about
+// 5.8.
 void fill_normal(RandomKey key, std::span<float> out);
 
 }  // namespace sinew::data

@@ -12,7 +12,8 @@
 namespace sinew::data {
 namespace {
 
-// Where row y of the result reads: source x = x0 + dx * column, source y = y0 + dy * column.
+// The source positions that one row of the result reads: for each column, x = x0 + dx * column and y = y0 + dy *
+// column.
 struct Line {
   float x0, dx, y0, dy;
   float x(int64_t column) const { return x0 + dx * static_cast<float>(column); }
@@ -38,7 +39,8 @@ void narrow(ColumnRange& columns, double start, double slope, double low, double
   columns.last = std::min(columns.last, static_cast<int64_t>(std::floor(std::clamp(b, -1.0, size))) + 1);
 }
 
-// The columns whose four neighbours lie inside. The exact check uses the same floats as the code that reads the pixels.
+// The columns whose four neighbours lie inside the source. The exact check uses the same floats as the code that reads
+// the pixels.
 ColumnRange inner_columns(const Line& line, int64_t height, int64_t width) {
   ColumnRange columns{0, width};
   narrow(columns, line.x0, line.dx, 0, static_cast<double>(width - 1));
@@ -68,7 +70,7 @@ float border_pixel(const float* plane, int64_t height, int64_t width, float x, f
   return upper * (1 - bottom_share) + lower * bottom_share;
 }
 
-// Where each inner column reads the source. All channels share it.
+// The source pixels that the inner columns of a row read, and their weights. All channels use the same plan.
 struct RowPlan {
   std::vector<int32_t> offset;
   std::vector<float> right, bottom;

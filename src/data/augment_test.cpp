@@ -39,7 +39,8 @@ spec::AugmentOptions everything() {
   return {.crop_padding = 3, .flip = 0.5, .rotate = 30, .translate = 0.2, .scale = {0.7, 1.4}, .noise = 0.1};
 }
 
-// The warp by its definition: rotate, scale and move the plane about its centre, then read through the inverse.
+// Computes the warp by its definition: rotates, scales and moves the plane about its centre, then reads through the
+// inverse.
 Image warp_by_definition(const AugmentDraw& draw, const Image& from) {
   Image to = from;
   const double radians = draw.angle * std::numbers::pi / 180;
@@ -266,7 +267,7 @@ TEST(Normal, FollowsTheNormalDistribution) {
   EXPECT_NEAR(moments[3], 0, 0.02);
   EXPECT_NEAR(moments[4], 3, 0.06);
   std::sort(values.begin(), values.end());
-  double distance = 0;  // Kolmogorov and Smirnov
+  double distance = 0;  // the Kolmogorov-Smirnov statistic
   for (size_t i = 0; i < values.size(); ++i) {
     const double below = 0.5 * std::erfc(-static_cast<double>(values[i]) / std::numbers::sqrt2);
     distance =
@@ -300,8 +301,8 @@ TEST(Normal, ValueDependsOnKeyAndPlaceOnly) {
 
 // ---- cases for tests/augment/torchvision_check.py ------------------------------------------------------------------
 
-// Writes images, draws and results into the folder that the script names: for each case one line of parameters, and raw
-// floats.
+// Writes images, draws and results into the folder that the script names. Each case is one line of parameters and a
+// block of raw floats.
 TEST(AugmentDump, WritesCasesForTheScript) {
   const char* folder = std::getenv("SINEW_AUGMENT_DUMP");
   if (folder == nullptr) GTEST_SKIP() << "SINEW_AUGMENT_DUMP is not set";

@@ -1,4 +1,4 @@
-// CIFAR-10 and CIFAR-100, binary version. A record has one label byte (CIFAR-10) or two (CIFAR-100: coarse, fine),
+// CIFAR-10 and CIFAR-100, binary version. Each image has one label byte (CIFAR-10) or two (CIFAR-100: coarse, fine),
 // followed by 3,072 pixels: a red, a green and a blue plane of 32 x 32.
 #include <algorithm>
 #include <filesystem>
@@ -50,7 +50,7 @@ std::vector<std::string> class_names_beside(const std::string& file, bool hundre
     }
   }
   if (!name.empty()) names.push_back(name);
-  if (names.size() != classes) names.clear();  // not a list of these classes
+  if (names.size() != classes) names.clear();  // the file does not list the names of these classes
   return names;
 }
 

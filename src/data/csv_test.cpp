@@ -35,7 +35,7 @@ ReadBack read_all(const std::string& text, char delimiter = ',') {
   return back;
 }
 
-TEST(Csv, QuotesLineEndsBlankLinesAndMarks) {
+TEST(Csv, ReadsQuotesLineEndsBlankLinesAndByteOrderMarks) {
   const ReadBack back = read_all(
       "\xEF\xBB\xBF"
       "a,\"b \"\"x\"\"\",c\r\n1,\"two\r\nlines\",3\n\n\"\",\" kept \",  trimmed \r4, \"quoted, after a space\" "
@@ -49,7 +49,7 @@ TEST(Csv, QuotesLineEndsBlankLinesAndMarks) {
   EXPECT_TRUE(back.problems.empty());
 }
 
-TEST(Csv, BrokenRowsAreNamedAndTheNextOneReads) {
+TEST(Csv, ReportsBrokenRowsAndReadsTheNextOne) {
   const ReadBack back = read_all("a,b\n1,2\n3\n4,5,6\n\"x\"y,7\n8,9\n");
   EXPECT_EQ(back.rows, (Rows{{"1", "2"}, {"8", "9"}}));
   ASSERT_EQ(back.problems.size(), 3U);
@@ -58,7 +58,7 @@ TEST(Csv, BrokenRowsAreNamedAndTheNextOneReads) {
   EXPECT_EQ(back.problems[2], "5: has text after the closing quote of field 1");
 }
 
-TEST(Csv, WhatCanNotGoOnThrowsWithItsLine) {
+TEST(Csv, ThrowsWithTheLineWhereItCannotContinue) {
   EXPECT_ERROR(error_of([] { read_all("a,b\n1,2\n3,\"open\n5,6\n"); }), "DATA_BAD_ROW", "t.csv:3:");
   EXPECT_ERROR(error_of([] { read_all(""); }), "DATA_EMPTY", "t.csv:");
   EXPECT_ERROR(error_of([] { read_all("1,2\n3,4\n"); }), "DATA_BAD_HEADER", "numbers");
@@ -69,7 +69,7 @@ TEST(Csv, WhatCanNotGoOnThrowsWithItsLine) {
 }
 
 // Rows of awkward fields that are written by RFC 4180 read back unchanged.
-TEST(Csv, WhatIsWrittenIsReadBack) {
+TEST(Csv, ReadsBackWhatWasWritten) {
   RandomStream draws(random_key({1}));
   const std::string alphabet = "ab,\"\n\r\t;0\xC3\xA9";
   for (int trial = 0; trial < 2000; ++trial) {
@@ -99,7 +99,7 @@ TEST(Csv, WhatIsWrittenIsReadBack) {
   }
 }
 
-// Python's csv module reads the same text (SINEW_PYTHON names an interpreter).
+// The reader and Python's csv module read the same rows from the same text. SINEW_PYTHON names an interpreter.
 TEST(Csv, AgreesWithPython) {
   const char* python = std::getenv("SINEW_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set";
@@ -161,7 +161,7 @@ TEST(Csv, AgreesWithPython) {
   EXPECT_GT(read, kFiles / 10);
 }
 
-TEST(ParseNumber, IsWhatStrtodSays) {
+TEST(ParseNumber, AgreesWithStrtod) {
   RandomStream draws(random_key({3}));
   for (int i = 0; i < 60000; ++i) {
     std::string text = draws.below(3) == 0 ? "-" : "";
@@ -182,7 +182,7 @@ TEST(ParseNumber, IsWhatStrtodSays) {
   }
 }
 
-TEST(ParseNumber, WordsAreNone) {
+TEST(ParseNumber, RefusesWords) {
   for (const char* word :
        {"", "-", "+", ".", "-.", "1.2.3", "1,5", "0x10", "1e", "e5", "--1", "1 2", "five", "1_000", "$5"}) {
     EXPECT_FALSE(parse_number(word)) << word;
@@ -194,7 +194,7 @@ TEST(ParseNumber, WordsAreNone) {
   EXPECT_TRUE(std::isinf(*parse_number("inf")));
 }
 
-TEST(Jsonl, FlatObjectsNullsAndNewKeys) {
+TEST(Jsonl, ReadsFlatObjectsNullsAndNewKeys) {
   const std::string text =
       "\xEF\xBB\xBF{\"a\": 1, \"b\": \"x \\u00e9\"}\n\n{\"b\": null, \"c\": true, \"a\": -2.5e3}\r\n{}\n"
       "{\"a\": [1]}\n{\"a\": {\"q\": 1}}\n{\"a\": 1, \"a\": 2}\n[1]\n5\n{\"a\": 1\n{\"z\": }\n{\"c\": \"\"}";

@@ -1,9 +1,9 @@
 // Datasets: from files to the samples of a shard.
 //
-// train/ loads batches here, cli/ proposes a job file for given data (`sinew init`), and checks look at samples. This
-// room uses no tensor library, so every reader can be fuzzed and `sinew` can inspect data within milliseconds. The
-// content of a shard is a pure function of (files, seed, epoch, positions). It does not depend on which thread loads
-// the shard, nor on when or how often.
+// train/ loads batches with this room, and cli/ lets it propose a job file for given data (`sinew init`). The room uses
+// no tensor library, so every reader can be fuzzed and `sinew` can inspect data within milliseconds. The content of a
+// shard is a pure function of (files, seed, epoch, positions). It does not depend on which thread loads the shard, nor
+// on when or how often it is loaded.
 //
 // Errors: an unreadable or malformed file throws Error, which names the file and the place in it.
 // Threads: a Dataset is immutable after it is opened; any thread may use it.
@@ -42,8 +42,8 @@ struct DataInfo {
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
   int64_t tokens_per_sample = 1;                        // text: the window; else 1
   double target_mean = 0, target_std = 1;               // regression: of train; the targets keep their own units
-  // Covers the data options and the files of all splits. It covers files by their content, except images: there it
-  // covers all names, sizes and labels, but the content of only some files.
+  // The digest of the data options and of the files of all splits. It covers the whole content of files, except of
+  // images: there it covers all names, sizes and labels, but the content of only some files.
   Digest digest;
   spec::Reasons reasons;    // why each `auto` was resolved as it was (data.format, data.task, data.normalize)
   std::string preparation;  // JSON: the preprocessing that was fitted on train; open_inference_data applies it
@@ -59,7 +59,7 @@ struct Skipped {
 struct Batch {
   Array input;                   // [count, input_shape...], f32 or i64
   Array target;                  // [count, target_shape...], i64 (classes, tokens) or f32 (regression)
-  std::vector<int64_t> samples;  // the index within the split of each row, for messages about a row
+  std::vector<int64_t> samples;  // for each row, its index within the split; for messages about a row
   std::vector<Skipped> skipped;
   int64_t count() const { return static_cast<int64_t>(samples.size()); }
 };
@@ -91,7 +91,8 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
 
 // ---- data for a trained model --------------------------------------------------------------------------------------
 
-// What a trained model keeps of the data it was trained on, as JSON, and back. Sizes, digest and reasons are left out.
+// These convert the part of DataInfo that a trained model keeps to JSON and back. The JSON leaves out sizes, digest and
+// reasons.
 std::string info_json(const DataInfo& info);
 DataInfo info_from_json(const std::string& text);  // throws Error
 
@@ -118,8 +119,8 @@ std::string proposal_yaml(const Proposal& proposal);
 
 // ---- order ---------------------------------------------------------------------------------------------------------
 
-// A keyed permutation of 0..size-1 with O(1) memory and O(1) seek: a Feistel network over the next even power of two,
-// with cycle walking (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
+// A keyed permutation of 0..size-1 with O(1) memory and O(1) access to any position. It is a Feistel network over the
+// next power of four, with cycle walking (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
 class Permutation {
  public:
   Permutation(RandomKey key, int64_t size);
@@ -145,7 +146,7 @@ struct Cursor {
 struct StepRange {
   int64_t epoch = 0, first = 0, count = 0;
 };
-// Throws Error where an epoch has no complete step.
+// Throws Error if an epoch has no complete step.
 StepRange step_range(const Cursor& cursor, int64_t train_size, int64_t batch_size, bool drop_last);
 Cursor after(const StepRange& range, int64_t train_size, int64_t batch_size, bool drop_last);
 int64_t steps_per_epoch(int64_t train_size, int64_t batch_size, bool drop_last);
@@ -164,21 +165,22 @@ int64_t default_shards(int64_t batch_size);
 struct ShardRequest {
   Split split = Split::train;
   int64_t epoch = 0, first = 0, count = 0;
-  bool evaluation = false;  // the samples are evaluated: those of train are then not augmented either
+  bool evaluation = false;  // true: samples of train are not augmented
   bool operator==(const ShardRequest&) const = default;
   auto operator<=>(const ShardRequest&) const = default;
 };
 
-// Loads shards ahead of need, in threads of its own. A caller that takes a shard which no thread has begun loads it
-// itself, so a lane never waits idle. Batches that wait for their caller hold at most `bytes` of memory.
+// Loads shards ahead of need, in threads of its own. If no thread has begun to load a shard, the caller that takes it
+// loads it itself instead of waiting. The shards that are being loaded or wait for their caller hold at most `bytes` of
+// memory.
 class Prefetcher {
  public:
   Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes);
   ~Prefetcher();
   // Announces shards that callers will take, in this order, after those that were announced before. Any thread.
   void prefetch(const std::vector<ShardRequest>& requests);
-  void clear();  // drops all announced and loaded shards, because the plan has changed
-  // Returns the shard, announced or not. Rethrows what the loading threw. Any thread.
+  void clear();  // drops all announced and loaded shards, except those that a take() waits for
+  // Returns the shard, whether it was announced or not. Rethrows what the loading threw. Any thread.
   Batch take(const ShardRequest& request);
   double waited_seconds() const;  // time that callers spent waiting or loading, summed over all threads
 

@@ -1,4 +1,5 @@
-// data.format: auto. The name of a file decides where it can, because a user chose it. The content is only a guess.
+// Resolves data.format: auto. If the file name tells the format, it decides, because the user chose the name; the
+// content only allows a guess.
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -35,7 +35,8 @@ void fit_numeric(const Table& table, const Column& column, const std::vector<int
     if (!std::isnan(value)) squares += (value - feature.mean) * (value - feature.mean);
   }
   const double deviation = std::sqrt(squares / static_cast<double>(given));
-  // The deviation of a constant column is only rounding error; dividing by it would turn that error into noise.
+  // The standard deviation of a constant column is only rounding error; dividing by it would turn that error into
+  // noise.
   const bool constant = !(deviation > 1e-12 * std::abs(feature.mean));
   feature.center = normalize ? feature.mean : 0;
   feature.std = normalize && !constant ? deviation : 1;

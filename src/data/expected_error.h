@@ -1,4 +1,4 @@
-// For tests: the Error that a call throws, and what a test compares of it.
+// For tests: catches the Error of a call as text, and compares that text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::string error_of(Action action) {
   return "";
 }
 
-// Whether an error_of() has this code and mentions this place or value.
+// Whether a text from error_of() has this code and mentions this place or value.
 inline bool is_error(const std::string& text, ErrorCode code, std::string_view mention) {
   return text.find("[" + std::string(code.text()) + "]") != std::string::npos &&
          text.find(mention) != std::string::npos;

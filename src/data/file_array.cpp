@@ -32,7 +32,7 @@ void swap_elements(std::byte* bytes, size_t count, int width) {
   }
 }
 
-// From Fortran order (the first axis varies fastest) to C order (the last axis varies fastest).
+// Converts from Fortran order (the first axis varies fastest) to C order (the last axis varies fastest).
 std::vector<std::byte> to_c_order(const std::byte* from, const Shape& shape, int width) {
   const auto count = static_cast<size_t>(element_count(shape));
   std::vector<std::byte> out(count * static_cast<size_t>(width));
@@ -126,7 +126,8 @@ void check_size(const ArrayHeader& header, uint64_t file_size, const std::string
       throw Error("DATA_EMPTY", name + ": holds no values: one of its sizes is 0",
                   "write the file again with values in it");
     }
-    // A product of 2^63 is larger than any file. The cap keeps the next product within 128 bits.
+    // No file has 2^63 bytes, so capping the product there keeps the comparison right. The cap keeps the next product
+    // within 128 bits.
     bytes = std::min(bytes * static_cast<uint64_t>(size), static_cast<unsigned __int128>(1) << 63);
   }
   if (bytes == found) return;

@@ -93,8 +93,8 @@ struct Inflater {
   ~Inflater() { inflateEnd(&stream); }
 };
 
-// The unpacked length that the last gzip member claims. It is only a first guess, so it is capped at the ratio that
-// deflate usually reaches.
+// Returns the unpacked length that the last gzip member claims. This is only a first guess, so it is capped at the
+// ratio that deflate usually reaches.
 size_t guess_size(std::span<const std::byte> file, uint64_t limit) {
   uint32_t claimed = 0;
   if (file.size() >= 4) std::memcpy(&claimed, file.data() + file.size() - 4, 4);

@@ -18,8 +18,8 @@ struct FileBytes {
   Digest digest;                 // of the bytes on disk, so of the compressed bytes where the file is gzipped
 };
 
-// `limit` bounds the memory that a hostile file can make us allocate. Throws Error naming the file when it is
-// unreadable, when its gzip data is damaged, or when it holds more than `limit` bytes.
+// `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error naming the file if it is
+// unreadable, its gzip data is damaged, or it holds more than `limit` bytes.
 FileBytes read_file(const std::string& path, uint64_t limit = 1ULL << 36);
 // Reads all files, each in its own thread. When several fail, it throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
@@ -28,8 +28,8 @@ std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string& name, uint64_t limit);
 bool is_gzip(std::span<const std::byte> file);
 
-// The first `limit` bytes, gunzipped, to detect a format. It checks nothing beyond them and never throws because of the
-// content.
+// Returns the first `limit` bytes, gunzipped, for detecting a format. It does not check the rest of the file, and never
+// throws because of the content.
 std::vector<std::byte> read_head(const std::string& path, size_t limit);
 
 inline std::string_view text_of(std::span<const std::byte> bytes) {

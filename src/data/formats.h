@@ -27,8 +27,8 @@ struct Format {
 };
 std::span<const Format> formats();
 
-// The format that data.format: auto means for these files. The name, the content and the folder decide. Throws Error
-// when they do not tell.
+// Resolves data.format: auto for these files, from their names, their content and the folder. Throws Error if these do
+// not tell the format.
 struct DetectedFormat {
   std::string format, reason;
 };
@@ -41,8 +41,8 @@ struct SplitIndices {
 };
 SplitIndices split_indices(int64_t size, double val_fraction, double test_fraction, uint64_t seed);
 
-// Digest of the options that decide what the samples are. DataInfo.digest combines it with the digests of the files.
-// File names are not in it. Neither is augmentation, because it changes how a run uses its samples, not the samples.
+// Digest of the options that decide what the samples are. DataInfo.digest combines it with the digests of the files. It
+// covers neither file names nor augmentation; augmentation changes how a run uses its samples, not the samples.
 Digest options_digest(const spec::DataOptions& options, uint64_t seed);
 
 // Draws and applies the job's augmentation to one image, in place. `pixels`: [channels, height, width] in [0, 1],
@@ -53,7 +53,7 @@ void augment_image(const spec::AugmentOptions& options, RandomKey key, std::span
 // The key of one sample's augmentation.
 RandomKey augment_key(uint64_t seed, int64_t epoch, int64_t sample);
 
-// (pixel - mean) / std for each channel, applied after augmentation. Empty vectors: no normalisation.
+// Computes (pixel - mean) / std for each channel, after augmentation. Empty vectors mean no normalisation.
 struct Normalization {
   std::vector<float> mean, std;               // one for each channel
   void apply(std::span<float> pixels) const;  // [channels, height, width]

@@ -67,7 +67,7 @@ TEST(Idx, NormalisedTrainHasMeanZeroAndDeviationOne) {
   EXPECT_GT(std::abs(val_sum / static_cast<double>(val.input.count())), 1e-5);
 }
 
-TEST(Idx, SplitPartsAreTheFilesSamplesOnceEach) {
+TEST(Idx, SplitsHoldEachSampleOfTheFileOnce) {
   Written written(90, 2, 2);
   for (size_t i = 0; i < 90; ++i) written.images[4 * i] = static_cast<char>(i);  // each image holds its own index
   written.folder.write("im", idx_bytes(8, {90, 2, 2}, written.images));
@@ -87,7 +87,7 @@ TEST(Idx, SplitPartsAreTheFilesSamplesOnceEach) {
   EXPECT_EQ(seen, std::vector<int>(90, 1));
 }
 
-TEST(Idx, ConstantImagesHaveDeviationOne) {
+TEST(Idx, ConstantImagesHaveStdOne) {
   Folder folder;
   spec::DataOptions options;
   options.train.images = folder.write("im", idx_bytes(8, {3, 2, 2}, std::string(12, 'x')));
@@ -138,7 +138,7 @@ TEST(Idx, FloatTargetsMeanRegressionAndStayInTheirUnits) {
   EXPECT_EQ(batch.target.as<float>()[1], -3.0F);
 }
 
-TEST(Idx, FolderWithTheUsualNames) {
+TEST(Idx, FindsFilesByTheirUsualNames) {
   Folder folder;
   folder.write("train-images-idx3-ubyte.gz", gzipped(idx_bytes(8, {4, 2, 2}, std::string(16, 'a'))));
   folder.write("train-labels-idx1-ubyte.gz", gzipped(idx_bytes(8, {4}, std::string("\0\1\2\0", 4))));
@@ -153,7 +153,7 @@ TEST(Idx, FolderWithTheUsualNames) {
   EXPECT_EQ(dataset->info().reasons.count("data.format"), 1U);
 }
 
-TEST(Idx, WhatIsWrongIsNamedWithFileExpectedAndFound) {
+TEST(Idx, ErrorsNameTheFileTheExpectedAndTheFoundValue) {
   Written good(10, 4, 4);
   const std::string whole = idx_bytes(8, {10, 4, 4}, good.images);
   const auto opened = [&](std::string_view bytes) {
@@ -182,7 +182,7 @@ TEST(Idx, WhatIsWrongIsNamedWithFileExpectedAndFound) {
   EXPECT_ERROR(error_of([&] { open_dataset(good.options, 0); }), "DATA_UNREADABLE_FILE", "absent: No such file");
 }
 
-TEST(Idx, LabelsOfOtherPartsMustBeKnownToTrain) {
+TEST(Idx, LabelsOfOtherSplitsMustBeClassesOfTrain) {
   Written written(10, 2, 2);
   written.options.test.images = written.folder.write("ti", idx_bytes(8, {2, 2, 2}, "abcdefgh"));
   written.options.test.labels = written.folder.write("tl", idx_bytes(8, {2}, std::string("\1\x0A", 2)));
@@ -191,7 +191,7 @@ TEST(Idx, LabelsOfOtherPartsMustBeKnownToTrain) {
   EXPECT_ERROR(error_of([&] { open_dataset(written.options, 0); }), "DATA_SHAPE_MISMATCH", "ti");
 }
 
-TEST(Idx, DigestTellsChangedFilesAndSplits) {
+TEST(Idx, DigestChangesWithFilesAndSplits) {
   Written written(20, 3, 3);
   const Digest first = open_dataset(written.options, 0)->info().digest;
   EXPECT_EQ(open_dataset(written.options, 1)->info().digest, first);  // without a split the seed has no effect

@@ -29,8 +29,8 @@ struct Pixels {
   std::vector<uint8_t> bytes;                   // [height, width, channels]
 };
 
-// A value, or the message that says why there is none: "premature end of JPEG data". (clang 14, which builds the
-// fuzzers, has no std::expected for types with destructors.)
+// A value, or the message that says why it could not be decoded: "premature end of JPEG data". (clang 14, which builds
+// the fuzzers, has no std::expected for types with destructors.)
 struct Undecodable {
   std::string why;
 };
@@ -53,9 +53,9 @@ class Decoded {
 // Reads the size from the header alone.
 Decoded<ImageSize> image_size(std::span<const std::byte> file);
 
-// `at_least`: the result must reach this size on both sides, unless the file itself is smaller. A JPEG is decoded at
-// the smallest scale of 1, 1/2, 1/4 and 1/8 that reaches it. That is faster, and the low-pass of the JPEG transform
-// replaces averaging. {0, 0}: full size.
+// `at_least`: the result must reach this size on both sides, unless the file itself is smaller; {0, 0} asks for the
+// full size. A JPEG is decoded at the smallest scale of 1, 1/2, 1/4 and 1/8 that reaches it. That is faster than
+// decoding at full size, and the low-pass of the JPEG transform replaces averaging.
 Decoded<Pixels> decode_image(std::span<const std::byte> file, int64_t channels, ImageSize at_least = {});
 
 // Resizes to `size` and writes floats in [0, 1], laid out [channels, height, width]. The filter is bilinear with

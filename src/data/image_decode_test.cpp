@@ -32,7 +32,7 @@ Pixels grey_of(const Pixels& rgb) {
 
 // ---- JPEG ----------------------------------------------------------------------------------------------------------
 
-TEST(Jpeg, ComesBackAsItWent) {
+TEST(Jpeg, DecodesWhatWasEncoded) {
   for (const bool progressive : {false, true}) {
     for (const int subsampling : {TJSAMP_444, TJSAMP_422, TJSAMP_420, TJSAMP_440, TJSAMP_411}) {
       const Pixels pixels = smooth_pixels(1, 61, 83, 3);
@@ -99,7 +99,7 @@ TEST(Jpeg, ScaledDecodeShowsTheSamePicture) {
   EXPECT_LT(sum / static_cast<double>(exact.size()), 0.01);
 }
 
-TEST(Jpeg, EveryCutIsCorrupt) {
+TEST(Jpeg, EveryTruncatedFileIsCorrupt) {
   for (const bool progressive : {false, true}) {
     const Bytes file = jpeg_of(smooth_pixels(5, 40, 56, 3), {TJSAMP_420, 90, progressive});
     for (size_t size = 0; size < file.size(); ++size) {
@@ -111,8 +111,8 @@ TEST(Jpeg, EveryCutIsCorrupt) {
   }
 }
 
-// A failure does not affect the next file on the same thread.
-TEST(Jpeg, AFailureLeavesNoTrace) {
+// The decoder of a thread is kept between files; a failed decode must not leave state in it.
+TEST(Jpeg, AFailureDoesNotAffectTheNextFile) {
   const Bytes file = jpeg_of(smooth_pixels(6, 50, 50, 3));
   const auto before = decode_image(file, 3);
   for (size_t size = 0; size < file.size(); size += 7) (void)decode_image(std::span(file).first(size), 1);
@@ -136,7 +136,7 @@ TEST(Jpeg, HugeSizesAreRefusedBeforeAnythingIsAllocated) {
 
 // ---- PNG -----------------------------------------------------------------------------------------------------------
 
-TEST(Png, ComesBackBitForBit) {
+TEST(Png, DecodesBitForBit) {
   for (const int64_t channels : {1, 3}) {
     for (const bool interlaced : {false, true}) {
       for (const ImageSize size : {ImageSize{1, 1}, {1, 9}, {7, 1}, {33, 47}}) {
@@ -160,7 +160,7 @@ TEST(Png, ColourBecomesGreyByLumaAndGreyFillsChannels) {
   for (size_t i = 0; i < to_rgb->bytes.size(); ++i) ASSERT_EQ(to_rgb->bytes[i], grey.bytes[i / 3]);
 }
 
-TEST(Png, FewBitsAreSpreadOverTheRange) {
+TEST(Png, ScalesFewBitsToTheFullRange) {
   for (const int depth : {1, 2, 4}) {
     const int per_byte = 8 / depth, levels = 1 << depth;
     std::vector<uint8_t> row;
@@ -208,7 +208,7 @@ TEST(Png, SixteenBitsAreScaledAndAlphaIsDropped) {
   }
 }
 
-TEST(Png, EveryCutIsCorrupt) {
+TEST(Png, EveryTruncatedFileIsCorrupt) {
   for (const bool interlaced : {false, true}) {
     const Bytes file = png_of(noisy_pixels(13, 12, 15, 3), interlaced);
     for (size_t size = 0; size < file.size(); ++size) {
@@ -244,7 +244,7 @@ TEST(Png, HugeSizesAreRefused) {
 
 // ---- any bytes -----------------------------------------------------------------------------------------------------
 
-TEST(Decode, SaysWhatOtherBytesAre) {
+TEST(Decode, ReportsWhatOtherBytesAre) {
   EXPECT_EQ(decode_image({}, 3).error(), "the file is empty");
   const auto decoded = decode_image(std::as_bytes(std::span("GIF89a")), 3);
   ASSERT_FALSE(decoded);
@@ -253,7 +253,7 @@ TEST(Decode, SaysWhatOtherBytesAre) {
 
 // Damaged files of both formats give pixels of the declared size or a message, and never a crash. A build with
 // sanitizers runs this test too.
-TEST(Decode, DamagedFilesGivePixelsOrASentence) {
+TEST(Decode, DamagedFilesGivePixelsOrAMessage) {
   RandomStream stream(random_key({16}));
   const Bytes files[] = {jpeg_of(smooth_pixels(17, 30, 40, 3)), jpeg_of(smooth_pixels(18, 30, 40, 4)),
                          jpeg_of(smooth_pixels(19, 30, 40, 3), {TJSAMP_422, 80, true}),

@@ -14,10 +14,10 @@ namespace sinew::data {
 // One image on disk and its label. A dataset keeps millions of these in memory, so nothing is stored twice.
 struct ImageFile {
   std::string path;    // opens the file
-  size_t name_at = 0;  // where in `path` the name begins that users know: relative to the folder, or as in the list
+  size_t name_at = 0;  // where users' name of the image begins in `path`: relative to the folder, or as listed
   uint64_t bytes = 0;  // size when the file was listed
   std::string label;   // class name, or the number as written
-  int64_t line = 0;    // of the list; 0 for a folder
+  int64_t line = 0;    // line of the list; 0 for a folder
   std::string name() const { return path.substr(name_at); }
   std::string place() const { return line == 0 ? path : path + " (line " + std::to_string(line) + " of the list)"; }
   std::optional<double> label_number() const;  // nullopt: the label is not a finite number
@@ -38,8 +38,8 @@ bool is_image_name(const std::string& name);
 // list whose labels are all whole numbers sorts them by value.
 std::vector<std::string> class_names_of(const std::vector<ImageFile>& files);
 
-// The bytes of one file. Throws Error when the file cannot be read. That is never treated like a file that does not
-// decode.
+// The bytes of one file. Throws Error if the file cannot be read. data.on_corrupt does not apply then: it is only for
+// files that do not decode.
 std::vector<std::byte> read_image_file(const ImageFile& file);
 
 }  // namespace sinew::data

@@ -108,7 +108,7 @@ std::vector<ImageFile> list_files(const std::string& format, const spec::DataSou
   return format == "image_list" ? list_image_list(source.path) : list_image_folder(source.path);
 }
 
-// The files of train, val and test. A split without files of its own takes a share of the files for training.
+// Lists the files of train, val and test. A split without files of its own takes a fraction of the training files.
 std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed) {
   std::array<ImageSplit, 3> splits;
   if (options.val.given()) splits[1].files = list_files(options.format, options.val);
@@ -153,7 +153,8 @@ Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& tra
   return regression ? Task::regression : Task::classification;
 }
 
-// info.class_names has the classes of all files for training, because a split may take every file of a rare class.
+// Sets the class of every file. info.class_names lists the classes of all training files before the split, because val
+// or test may take every file of a rare class.
 void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
   std::unordered_map<std::string, int64_t> index;
   for (const std::string& name : info.class_names) index.emplace(name, static_cast<int64_t>(index.size()));
@@ -196,7 +197,7 @@ void add_identity(const std::vector<ImageFile>& files, std::string text, std::ve
   for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
 }
 
-// Covers every split, because metrics on other images do not compare.
+// The digest covers every split, because metrics on different images cannot be compared.
 Digest identity_of(const std::array<ImageSplit, 3>& splits, const ImageShape& shape, Digest options) {
   std::vector<Digest> digests = {options};
   add_identity(splits[0].files,

@@ -26,8 +26,8 @@ std::string decode_sample(const ImageFile& file, const ImageShape& shape, std::s
 // Throws the Error for a sample whose bytes do not decode, where the job does not skip such samples.
 [[noreturn]] void fail_corrupt(const ImageFile& file, const std::string& why);
 
-// The shape that data.image gives. Where it gives no size, the headers of up to 64 files spread over the dataset give
-// it; they must agree.
+// The shape that data.image gives. If it gives no size, the headers of up to 64 files spread over the dataset decide;
+// they must agree.
 ImageShape shape_of(const spec::DataOptions& options, const std::vector<ImageFile>& train, spec::Reasons& reasons);
 
 // Mean and standard deviation of each channel, over up to 2,000 training images spread evenly over the dataset. The

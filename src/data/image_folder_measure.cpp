@@ -1,4 +1,4 @@
-// What opening an image dataset measures on a sample of its files: the common size, and the mean and standard deviation
+// Measures a sample of the files when an image dataset is opened: the common size, and the mean and standard deviation
 // of each channel.
 #include <algorithm>
 #include <atomic>

@@ -54,7 +54,7 @@ TEST_F(Images, FoldersAreClassesInOrder) {
   EXPECT_FALSE(dataset->in_memory());
 }
 
-TEST_F(Images, PixelsAreTheFiles) {
+TEST_F(Images, PixelsEqualThoseOfTheFile) {
   put_classes(2);
   const auto dataset = open_images(options(), 1);
   const Batch batch = dataset->load(Split::train, std::vector<int64_t>{4, 1}, {});
@@ -220,7 +220,7 @@ TEST_F(Images, FlatImagesNormaliseToZero) {
     EXPECT_NEAR(value, 0, 1e-6);
 }
 
-TEST_F(Images, AugmentationIsOfTrainOnlyAndOfItsKey) {
+TEST_F(Images, AugmentsOnlyTrainByKeyAndEpoch) {
   put_classes(4);
   put("val/ant/1.png", png_of(noisy_pixels(200, 6, 8, 3)));
   spec::DataOptions job = options();
@@ -242,7 +242,7 @@ TEST_F(Images, AugmentationIsOfTrainOnlyAndOfItsKey) {
             floats_of(dataset->load(Split::val, first, plain).input));
 }
 
-TEST_F(Images, ThreadsLoadTheSame) {
+TEST_F(Images, ManyThreadsLoadTheSameSamples) {
   for (int i = 0; i < 8; ++i) {
     put("train/c" + std::to_string(i % 2) + "/" + std::to_string(i) + ".jpg",
         jpeg_of(smooth_pixels(static_cast<uint64_t>(i), 60, 80, 3)));
@@ -266,7 +266,7 @@ TEST_F(Images, ThreadsLoadTheSame) {
   EXPECT_THAT(wrong, ElementsAre(0, 0, 0, 0));
 }
 
-TEST_F(Images, TheDigestFollowsWhatIsTrained) {
+TEST_F(Images, TheDigestChangesWithFilesAndClasses) {
   put_classes(2);
   const Digest first = open_images(options(), 1)->info().digest;
   EXPECT_EQ(open_images(options(), 1)->info().digest, first);
@@ -335,7 +335,7 @@ TEST_F(Images, FolderErrorsSayWhatIsExpected) {
   EXPECT_ERROR(error_of([&] { open_images(job, 1); }), "DATA_BAD_OPTION", "image_list");
 }
 
-TEST_F(Images, ACircleOfLinksEnds) {
+TEST_F(Images, ACycleOfLinksIsRefused) {
   put_classes(1);
   fs::create_directory_symlink(path("train/ant"), path("train/ant/again"));
   EXPECT_ERROR(error_of([&] { open_images(options(), 1); }), "DATA_BAD_SOURCE", "link");

@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A worker that evaluates on other images must not join the run.
-TEST_F(Images, TheDigestFollowsEveryPart) {
+// The digest covers val and test too, because a worker that evaluates on other images must not join the run.
+TEST_F(Images, TheDigestCoversEverySplit) {
   put_classes(2);
   for (const std::string split : {"val", "test"}) {
     for (int i = 0; i < 3; ++i) put(split + "/bee/" + std::to_string(i) + ".png", png_of(noisy_pixels(200, 6, 8, 3)));

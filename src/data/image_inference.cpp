@@ -65,7 +65,7 @@ class ImageInferenceData final : public Dataset {
  private:
   DataInfo info_;
   std::vector<ImageFile> files_;
-  std::vector<double> targets_;  // the class or the number of each file; empty: not labelled
+  std::vector<double> targets_;  // the class or the number of each file; empty if the files are not labelled
   ImageShape shape_;
   Normalization normalization_;
   bool skip_corrupt_;

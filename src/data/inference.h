@@ -1,8 +1,8 @@
 // Inside data/: new samples for a trained model, preprocessed as the training data was. Private to the room.
 //
 // While it opens the training data, each format writes the preprocessing that it fitted on train as JSON
-// (DataInfo.preparation). Later it opens new files with that JSON alone; the training data may be gone. Both ways give
-// the same bits for the same file.
+// (DataInfo.preparation). Later it opens new files with that JSON alone and does not need the training data. Both ways
+// give the same bits for the same file.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ std::unique_ptr<Dataset> open_table_inference(InferenceRequest request);
 std::unique_ptr<Dataset> open_text_inference(InferenceRequest request);
 std::unique_ptr<Dataset> open_image_inference(InferenceRequest request);
 
-// Throws the Error for a model whose description of its data does not hold together.
+// Throws the Error for a model with an inconsistent description of its data.
 [[noreturn]] void refuse_model_info(const std::string& why);
 
 // Targets of `count` samples, all zero: [count, target_shape...].

@@ -17,7 +17,7 @@ struct LabelSchema {
 };
 LabelSchema infer_labels(const FileArray& train, const std::string& task);
 
-// One of the two is filled, with one target for each row of the file.
+// Only one of the two vectors is filled. It has one target for each row of the file.
 struct Labels {
   std::vector<int64_t> classes;
   std::vector<float> numbers;

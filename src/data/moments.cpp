@@ -37,8 +37,8 @@ Sums sums_of(const std::byte* bytes, int64_t count) {
   return total;
 }
 
-// The standard deviation; 1 for a constant channel. The variance of a constant channel is only rounding error, and
-// dividing by it would turn that error into noise.
+// Returns the standard deviation, or 1 for a constant channel. The variance of a constant channel is only rounding
+// error, and dividing by it would turn that error into noise.
 double deviation_or_one(double variance, double mean) {
   const double deviation = std::sqrt(std::max(variance, 0.0));
   return deviation > 1e-12 * std::abs(mean) && deviation > 0 ? deviation : 1.0;

@@ -24,7 +24,7 @@ std::vector<double> values_of(const FileArray& array) {
   return values;
 }
 
-TEST(Npy, TypesOrdersAndVersions) {
+TEST(Npy, ReadsTypesOrdersAndVersions) {
   using Values = std::vector<double>;
   EXPECT_EQ(values_of(array_of(npy(dict("<f4", "(2, 2)"), raw<float>({1, 2, 3, 4.5})))), (Values{1, 2, 3, 4.5}));
   EXPECT_EQ(values_of(array_of(npy(dict(">f4", "(2, 2)"), raw<float>({1, 2, 3, 4.5}, true)))), (Values{1, 2, 3, 4.5}));
@@ -46,7 +46,7 @@ TEST(Npy, TypesOrdersAndVersions) {
       (Values{3, 4}));
 }
 
-TEST(Npy, WhatIsWrongIsNamed) {
+TEST(Npy, ErrorsNameWhatIsWrong) {
   const auto error = [](const std::string& file) { return error_of([&] { array_of(file); }); };
   EXPECT_ERROR(error("nothing"), "DATA_WRONG_FORMAT", "a.npy");
   EXPECT_ERROR(error(npy(dict("<f4", "(3,)"), "12345678")), "DATA_DAMAGED_FILE", "3 x 4 bytes = 12");
@@ -67,7 +67,7 @@ TEST(Npy, WhatIsWrongIsNamed) {
   EXPECT_ERROR(error(cut), "DATA_WRONG_FORMAT", "version 9");
 }
 
-TEST(Npz, StoredDeflatedAndWide) {
+TEST(Npz, ReadsStoredDeflatedAndZip64Members) {
   const std::string x = npy(dict("|u1", "(4, 2, 2, 3)"), random_bytes(1, 48)),
                     y = npy(dict("<i8", "(4,)"), raw<int64_t>({0, 1, 2, 1}));
   const std::string test_x = npy(dict("|u1", "(1, 2, 2, 3)"), random_bytes(2, 12)),
@@ -98,7 +98,7 @@ TEST(Npz, StoredDeflatedAndWide) {
   }
 }
 
-TEST(Npz, DamageIsNamed) {
+TEST(Npz, ErrorsNameTheDamage) {
   const std::string x = npy(dict("<f4", "(2, 1)"), raw<float>({1, 2})),
                     y = npy(dict("<i8", "(2,)"), raw<int64_t>({0, 1}));
   Folder folder;
@@ -118,7 +118,7 @@ TEST(Npz, DamageIsNamed) {
 }
 
 // Noise clips pixels to [0, 1], which would destroy images with another range.
-TEST(Npy, NoiseIsForPixelsFromZeroToOne) {
+TEST(Npy, NoiseNeedsPixelsFromZeroToOne) {
   Folder folder;
   spec::DataOptions options;
   options.train.labels = folder.write("y.npy", npy(dict("<i8", "(2,)"), raw<int64_t>({0, 1})));
@@ -142,7 +142,7 @@ TEST(Npy, NoiseIsForPixelsFromZeroToOne) {
 }
 
 // An array without axes has no samples. It is refused for every split.
-TEST(Npy, ASingleNumberIsRefusedInEveryPart) {
+TEST(Npy, ASingleNumberIsRefusedInEverySplit) {
   Folder folder;
   const std::string x = folder.write("x.npy", npy(dict("<f4", "(3, 2)"), raw<float>({1, 2, 3, 4, 5, 6}))),
                     y = folder.write("y.npy", npy(dict("<i8", "(3,)"), raw<int64_t>({0, 1, 0}))),

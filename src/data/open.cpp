@@ -46,8 +46,8 @@ class DetectedDataset final : public Dataset {
 };
 
 // Refuses options that have no effect on the detected format. (Where the job names the format, the reader of job files
-// refuses them.) resolved.yaml leaves such options out, but they are in the digest of the data. A resume would then
-// take the data for other data and refuse it.
+// refuses them.) resolved.yaml leaves such options out, but the digest of the data covers them. So a resumed run would
+// compute another digest and refuse the data.
 void refuse_without_effect(const spec::DataOptions& resolved, const std::string& reason) {
   const std::vector<spec::Problem> problems = spec::without_effect(resolved);
   if (problems.empty()) return;
@@ -72,11 +72,12 @@ std::string to_string(Split split) {
 Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
   std::ostringstream text;
   text << std::hexfloat;
-  const auto list = [&](const auto& values) {  // with the length first, so that no two lists give the same text
+  const auto list = [&](const auto& values) {  // writes the length first, so that no two lists give the same text
     text << values.size() << ':';
     for (const auto& value : values) text << value << '\0';
   };
-  // The task is not in the digest. Where it is auto, the files decide it, and a resumed run names it.
+  // The digest leaves out the task. If the task is auto, the files decide it, and the job of a resumed run names the
+  // decision; both jobs must give the same digest.
   text << options.format << '\0' << options.normalize << '\0' << options.on_corrupt << '\0';
   if (options.split_val > 0 || options.split_test > 0) {
     text << options.split_val << ' ' << options.split_test << ' ' << seed << '\0';

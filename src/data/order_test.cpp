@@ -35,7 +35,7 @@ TEST(Permutation, IsABijectionForEverySizeUpToTwoThousand) {
 
 // A map of 10^8 points that is not one-to-one would map some pairs among 200,000 points to the same value: by the
 // birthday bound we would expect hundreds of such pairs. The neighbouring points reveal a weak network at any size.
-TEST(Permutation, LargeSizesAreOneToOneWhereLooked) {
+TEST(Permutation, LargeSizesAreOneToOneOnDrawnPoints) {
   RandomStream draws(random_key({5}));
   for (const int64_t size : {int64_t{1} << 16, (int64_t{1} << 16) + 1, int64_t{99'999'999}, int64_t{100'000'000},
                              (int64_t{1} << 31) + 7, int64_t{1} << 40, (int64_t{1} << 61) + 12345}) {
@@ -54,7 +54,7 @@ TEST(Permutation, LargeSizesAreOneToOneWhereLooked) {
   }
 }
 
-TEST(Permutation, AnyKeyAnyLargeSizeCompletely) {
+TEST(Permutation, IsABijectionForRandomKeysAndLargeSizes) {
   RandomStream draws(random_key({6}));
   for (int trial = 0; trial < 20; ++trial) {
     const auto size = static_cast<int64_t>(2000 + draws.below(200000));
@@ -76,8 +76,8 @@ TEST(Permutation, KeysAndEpochsGiveUnrelatedOrders) {
   }
 }
 
-// Over many keys, a sample comes at every position equally often.
-TEST(Permutation, PlacesAreUniformOverKeys) {
+// Over many keys, each sample takes every position equally often.
+TEST(Permutation, PositionsAreUniformOverKeys) {
   constexpr int kKeys = 6000;
   for (const int64_t size : {2, 3, 5, 8, 16, 17, 30, 64, 100}) {
     std::vector<std::vector<int>> counts(static_cast<size_t>(size), std::vector<int>(static_cast<size_t>(size)));
@@ -216,7 +216,7 @@ TEST(Shards, CoverTheStepInOrderWithSizesThatDifferByAtMostOne) {
         if (count == batch) {
           ASSERT_EQ(used, std::min(batch, shards));
         }
-        // As many shards as `count` samples need when each is as large as in a full batch.
+        // There are as many shards as `count` samples need if each shard is as large as in a full batch.
         ASSERT_EQ(used, std::min(count, (count * shards + batch - 1) / batch));
         if (batch % shards == 0) {
           ASSERT_EQ(used, (count + batch / shards - 1) / (batch / shards));
@@ -235,7 +235,7 @@ TEST(Shards, DefaultKeepsShardsAtSixteenSamplesOrMore) {
   for (int64_t batch = 16; batch < 1000; ++batch) EXPECT_GE(batch / default_shards(batch), 16);
 }
 
-TEST(SplitParts, EachSampleInOnePartAndSharesRight) {
+TEST(SplitParts, HoldEachSampleOnceInTheRightFractions) {
   RandomStream draws(random_key({10}));
   for (int trial = 0; trial < 300; ++trial) {
     const auto size = static_cast<int64_t>(draws.below(3000));
@@ -254,7 +254,7 @@ TEST(SplitParts, EachSampleInOnePartAndSharesRight) {
   }
 }
 
-TEST(SplitParts, DependsOnTheSeedAndOnNothingElse) {
+TEST(SplitParts, DependOnTheSeedOnly) {
   EXPECT_EQ(split_indices(1000, 0.1, 0.1, 3).val, split_indices(1000, 0.1, 0.1, 3).val);
   EXPECT_NE(split_indices(1000, 0.1, 0.1, 3).val, split_indices(1000, 0.1, 0.1, 4).val);
   EXPECT_EQ(split_indices(1000, 0, 0, 4).train.size(), 1000U);

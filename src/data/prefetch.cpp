@@ -28,7 +28,7 @@ struct Entry {
   std::exception_ptr failure;
 };
 
-// Lets the lanes run first. On Linux the nice value belongs to the thread.
+// Lowers the priority of the calling thread, so that lanes run first. On Linux the nice value belongs to the thread.
 void lower_priority() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
 }
@@ -151,7 +151,7 @@ void Prefetcher::prefetch(const std::vector<ShardRequest>& requests) {
   const std::lock_guard lock(state.mutex);
   for (const ShardRequest& request : requests) {
     const int64_t bytes = state.bytes_of(request);
-    if (request.count == 0 || bytes > state.limit) continue;  // too large: take() loads it
+    if (request.count == 0 || bytes > state.limit) continue;  // take() loads a shard that is too large itself
     const auto entry = state.entries.insert(state.entries.end(), Entry{});
     entry->request = request;
     entry->bytes = bytes;
@@ -173,7 +173,7 @@ void Prefetcher::clear() {
       state.erase(current);
     }
   }
-  state.by_request.clear();  // claimed entries are not in it
+  state.by_request.clear();  // the claimed entries are in `entries`, but no longer in this index
   state.work.notify_all();
 }
 

@@ -12,7 +12,7 @@
 namespace sinew::data {
 namespace {
 
-// Counts the loads. A test can make it hold back all loads, or make loads of val fail.
+// A data set that counts its loads. A test can make it hold back all loads, or make loads of val fail.
 class Counting final : public Dataset {
  public:
   explicit Counting(int64_t size) {
@@ -85,7 +85,7 @@ std::vector<ShardRequest> requests_of(int64_t epoch, int64_t size, int64_t each)
   return requests;
 }
 
-TEST(Prefetcher, GivesEveryShardRightWhoeverLoadsIt) {
+TEST(Prefetcher, ReturnsTheRightShardWhicheverThreadLoadsIt) {
   for (const int64_t threads : {0, 1, 3}) {
     for (const int64_t bytes : {int64_t{0}, 30 * kRow, int64_t{1} << 30}) {
       Counting dataset(1000);
@@ -104,7 +104,7 @@ TEST(Prefetcher, GivesEveryShardRightWhoeverLoadsIt) {
         });
       }
       for (std::thread& lane : lanes) lane.join();
-      EXPECT_EQ(dataset.begun_count(), static_cast<int64_t>(all.size()));  // nothing twice
+      EXPECT_EQ(dataset.begun_count(), static_cast<int64_t>(all.size()));  // no shard was loaded twice
     }
   }
 }
@@ -126,7 +126,7 @@ TEST(Prefetcher, HoldsNoMoreThanItsBound) {
   prefetcher.prefetch(all);
   dataset.wait_until_begun(3);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_EQ(dataset.begun_count(), 3);  // with the fourth there would be 40 rows
+  EXPECT_EQ(dataset.begun_count(), 3);  // a fourth load would hold 40 rows in all
   prefetcher.take(all[0]);
   dataset.wait_until_begun(4);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -138,7 +138,7 @@ TEST(Prefetcher, HoldsNoMoreThanItsBound) {
   EXPECT_EQ(prefetcher.take({Split::train, 1, 0, 500}).count(), 500);
 }
 
-TEST(Prefetcher, AShardNobodyBeganIsLoadedByItsTaker) {
+TEST(Prefetcher, TheCallerLoadsAShardThatNoThreadBegan) {
   Counting dataset(100);
   dataset.set_open(false);
   Prefetcher prefetcher(dataset, 1, 1, 1 << 20);
@@ -153,7 +153,7 @@ TEST(Prefetcher, AShardNobodyBeganIsLoadedByItsTaker) {
   EXPECT_EQ(dataset.begun_count(), 10);
 }
 
-TEST(Prefetcher, ErrorsReachTheTakerAndOnlyHim) {
+TEST(Prefetcher, ErrorsReachOnlyTheCaller) {
   Counting dataset(100);
   dataset.fail = true;
   Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
@@ -167,7 +167,7 @@ TEST(Prefetcher, ErrorsReachTheTakerAndOnlyHim) {
   expect_right(prefetcher.take(bad), bad, dataset, 1);
 }
 
-TEST(Prefetcher, ForgetDropsWhatIsExpectedButNotWhatIsTaken) {
+TEST(Prefetcher, ClearDropsAnnouncedShardsButNotClaimedOnes) {
   Counting dataset(100);
   dataset.set_open(false);
   Prefetcher prefetcher(dataset, 1, 2, 1 << 20);
@@ -186,7 +186,7 @@ TEST(Prefetcher, ForgetDropsWhatIsExpectedButNotWhatIsTaken) {
   EXPECT_LE(dataset.begun_count(), 13);
 }
 
-TEST(Prefetcher, EndsWithWorkLeft) {
+TEST(Prefetcher, DestructorEndsWithWorkLeft) {
   for (int i = 0; i < 50; ++i) {
     Counting dataset(10000);
     Prefetcher prefetcher(dataset, 1, 3, 1 << 30);
@@ -195,7 +195,7 @@ TEST(Prefetcher, EndsWithWorkLeft) {
   }
 }
 
-TEST(Prefetcher, ManyThreadsExpectingTakingAndForgetting) {
+TEST(Prefetcher, ManyThreadsAnnounceTakeAndClear) {
   Counting dataset(500);
   Prefetcher prefetcher(dataset, 3, 3, 60 * kRow);
   std::vector<std::thread> threads;

@@ -53,7 +53,7 @@ std::string describe(const DataInfo& info) {
 // Opens the data as the job would, to prove that the proposed job file works. Returns nullopt when it does not.
 std::optional<DataInfo> try_open(const spec::Job& job, std::vector<std::string>& remarks) {
   spec::DataOptions options = job.data;
-  options.normalize = "none";  // saves the time to measure it
+  options.normalize = "none";  // saves the time of measuring the pixels
   try {
     DataInfo info = open_dataset(options, job.trainer.seed)->info();
     remarks.push_back(describe(info));

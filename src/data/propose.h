@@ -15,8 +15,7 @@ struct Detection {
   std::vector<std::string> remarks;
 };
 
-// Each detector looks for one kind of data and returns nullopt where it finds none. It reads only as much of a file as
-// it needs.
+// Each detector recognises one kind of data and returns nullopt for any other.
 std::optional<Detection> detect_idx(const std::string& path);
 std::optional<Detection> detect_cifar(const std::string& path);
 std::optional<Detection> detect_image_folder(const std::string& path);
@@ -25,8 +24,7 @@ std::optional<Detection> detect_numpy(const std::string& path);
 std::optional<Detection> detect_table(const std::string& path);
 std::optional<Detection> detect_text(const std::string& path);
 
-// The first `limit` bytes of a file as text, gunzipped where the file is gzipped. The result is shorter only where the
-// file is.
+// Returns the first `limit` bytes of a file as text, or the whole file if it is shorter. Gunzips a gzipped file.
 std::string read_text_head(const std::string& path, size_t limit);
 
 }  // namespace sinew::data

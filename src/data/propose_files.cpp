@@ -1,4 +1,4 @@
-// Detectors for datasets that the names of their files tell: IDX, CIFAR, NumPy, images.
+// Detectors that recognise a dataset by its file names: IDX, CIFAR, NumPy, images.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -23,7 +23,7 @@ std::string below(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
 }
 
-// The names of the visible files in a folder, sorted. Empty where `folder` is not a folder.
+// Returns the sorted names of the visible files in a folder, or an empty list if `folder` is not a folder.
 std::vector<std::string> files_of(const std::string& folder) {
   std::vector<std::string> names;
   if (!is_folder(folder)) return names;
@@ -97,8 +97,8 @@ std::string first_with_classes(const std::string& path, std::initializer_list<co
   return "";
 }
 
-// The file of targets that belongs to the file of inputs `name`: its name has a word for targets where `name` has a
-// word for inputs. "" where there is none.
+// Finds the file of targets that belongs to the file of inputs `name`: its name has a word for targets where `name` has
+// a word for inputs. Returns "" if there is no such file.
 std::string partner_of(const std::string& folder, const std::string& name, const std::vector<std::string>& names) {
   static const std::map<std::string, std::vector<std::string>> kPartners = {{"images", {"labels", "targets"}},
                                                                             {"inputs", {"targets", "labels"}},
@@ -122,7 +122,7 @@ std::optional<Detection> detect_npz(const std::string& path) {
   Detection detection;
   detection.data.format = "npz";
   detection.data.train.path = path;
-  // The directory with the names of all members stands at the end of a ZIP archive.
+  // The directory with the names of all members is at the end of a ZIP archive.
   const std::vector<std::byte> bytes = system_disk().read(path);
   const size_t tail = std::min<size_t>(bytes.size(), 1 << 16);
   if (holds(std::string(reinterpret_cast<const char*>(bytes.data() + bytes.size() - tail), tail), "x_test")) {
@@ -201,7 +201,7 @@ std::optional<Detection> detect_image_list(const std::string& path) {
   if (is_folder(path) || (extension != "csv" && extension != "tsv" && extension != "txt" && extension != "lst")) {
     return std::nullopt;
   }
-  // Looks at the second line where there is one, because the first may be a heading.
+  // Reads the second line if there is one, because the first may be a heading.
   const std::string head = read_text_head(path, 1 << 16);
   size_t start = head.find('\n');
   start = start == std::string::npos || head.find_first_not_of("\r\n", start) == std::string::npos ? 0 : start + 1;

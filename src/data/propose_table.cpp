@@ -121,7 +121,7 @@ std::string guess_target(const Fields& names, std::string& why) {
   return names.back();
 }
 
-// The columns from which no model can learn: ids, and words that nearly all differ.
+// The columns from which no model can learn: ids, and columns in which nearly all words differ.
 Fields useless_columns(const Preview& preview, const std::string& target) {
   Fields useless;
   for (size_t c = 0; c < preview.names.size(); ++c) {

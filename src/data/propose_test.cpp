@@ -70,7 +70,7 @@ TEST_F(Propose, CifarFolders) {
   EXPECT_ERROR(error_of([&] { propose_job(path("pickles")); }), "DATA_WRONG_FORMAT", "binary");
 }
 
-TEST_F(Propose, ImageFolderWithItsParts) {
+TEST_F(Propose, ImageFolderWithSplits) {
   for (const std::string split : {"train", "valid", "test"}) {
     for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) put_image(split + "/" + name, 40, 48);
   }
@@ -88,7 +88,7 @@ TEST_F(Propose, ImageFolderWithItsParts) {
   EXPECT_NO_THROW(open_dataset(data, 0));
 }
 
-TEST_F(Propose, ImagesOfManySizesGetOne) {
+TEST_F(Propose, ImagesOfManySizesGetOneSize) {
   for (int i = 0; i < 9; ++i) {
     put_image("photos/a/" + std::to_string(i) + ".png", 100 + 10 * i, 300, 1);
     put_image("photos/b/" + std::to_string(i) + ".png", 300, 100 + 10 * i, 1);
@@ -131,7 +131,7 @@ TEST_F(Propose, Tables) {
   EXPECT_EQ(lines.data.columns.target, "zone");
 }
 
-TEST_F(Propose, TablesThatAreNone) {
+TEST_F(Propose, FilesThatAreNoValidTables) {
   const auto error = [&](const std::string& name, const std::string& text) {
     return error_of([&] { propose_job(put(name, text)); });
   };
@@ -170,7 +170,7 @@ TEST_F(Propose, Text) {
   EXPECT_EQ(propose_job(path("t.txt.gz")).job.data.text.tokens, "bytes");
 }
 
-TEST_F(Propose, NothingKnownSaysWhatWasLookedFor) {
+TEST_F(Propose, UnknownDataGivesAnErrorThatListsTheKnownKinds) {
   fs::create_directories(path("empty"));
   const std::string error = error_of([&] { propose_job(path("empty")); });
   for (const char* what : {"IDX", "CIFAR", "sub-folder", ".npz", "table", "text"}) {

@@ -10,7 +10,7 @@
 namespace sinew::data {
 namespace {
 
-// The text as a YAML string: plain where YAML cannot read it as anything else, else in double quotes.
+// The text as a YAML string: without quotes if YAML cannot read it as anything else, otherwise in double quotes.
 std::string quoted(const std::string& text) {
   const auto plain_char = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-';

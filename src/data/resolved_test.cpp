@@ -59,7 +59,7 @@ struct Sets {
   }
 };
 
-TEST(Resolved, EveryFormatThatIsToldByLookingCanBeGoneOnWith) {
+TEST(Resolved, EveryDetectedFormatResolvesToAJobForTheSameData) {
   const Sets sets;
   for (const Format& format : formats()) {
     const spec::DataOptions options = sets.of(std::string(format.name));
@@ -72,8 +72,8 @@ TEST(Resolved, EveryFormatThatIsToldByLookingCanBeGoneOnWith) {
   }
 }
 
-// An option of another format is refused as it is where the job names the format. It is never ignored silently.
-TEST(Resolved, WhatTheFormatHasNoUseForIsRefused) {
+// An option of another format is refused, just as when the job names the format. It is never ignored silently.
+TEST(Resolved, OptionsThatTheFormatDoesNotUseAreRefused) {
   struct Foreign {
     const char* key;
     std::function<void(spec::DataOptions&)> give;
@@ -116,7 +116,7 @@ TEST(Resolved, WhatTheFormatHasNoUseForIsRefused) {
 }
 
 // A target does not turn a file of another format into a table.
-TEST(Resolved, ATargetThatNothingHasIsRefused) {
+TEST(Resolved, ATargetInAFormatWithoutColumnsIsRefused) {
   const Sets sets;
   spec::DataOptions options = sets.of("npz");
   options.columns.target = "y";
@@ -124,7 +124,7 @@ TEST(Resolved, ATargetThatNothingHasIsRefused) {
 }
 
 // A broken cell may hold any bytes. The reason that quotes it is still one line of UTF-8.
-TEST(Resolved, AReasonThatNamesABrokenCellIsText) {
+TEST(Resolved, AReasonThatQuotesABrokenCellIsUtf8) {
   for (const std::string& cell : {std::string(39, 'x') + "ü", std::string("\x96"), std::string("a\xC3"),
                                   std::string("\xC2\x9B"
                                               "31m"),

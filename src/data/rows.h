@@ -19,7 +19,7 @@ struct Field {
 struct Row {
   std::vector<Field> fields;  // one for each column known so far
   int64_t line = 0;           // where the row begins, counted from 1
-  std::string problem;        // why the row does not parse; the next row may parse again. Empty: it parses
+  std::string problem;        // why the row does not parse; empty if it does. The next row may parse again
 };
 
 // Reads one row after another. It reports a broken row in the row itself, and throws Error only where it cannot
@@ -38,9 +38,10 @@ std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& na
 // One flat JSON object on each line. The reader skips blank lines; null is a missing value.
 std::unique_ptr<RowReader> read_jsonl(std::string_view text, const std::string& name);
 
-// The whole field as a number, correctly rounded; infinite where it overflows. nullopt: not a number.
+// Returns the whole field as a number, correctly rounded, and infinite on overflow. Returns nullopt if it is not a
+// number.
 std::optional<double> parse_number(std::string_view text);
-// "" NA N/A n/a na NaN nan NULL null ?
+// Whether the field is one of the marks of a missing value: "" NA N/A n/a na NaN nan NULL null ?
 bool is_missing(std::string_view text);
 
 }  // namespace sinew::data

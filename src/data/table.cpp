@@ -78,7 +78,8 @@ class TableBuilder {
     std::unordered_map<std::string_view, int32_t> codes;
   };
 
-  // An ignored column stores only its name and costs the rows nothing. A file may have a new column on every line.
+  // Opens a column. An ignored column stores only its name and no cells, because a file may have a new column on every
+  // line.
   void open_column(const std::string& name, size_t field) {
     table_.all_columns.push_back(name);
     const ColumnType type = types_(name);
@@ -92,7 +93,7 @@ class TableBuilder {
     if (rows_ * table_.columns.size() <= max_cells_) {
       column.categorical ? column.codes.reserve(rows_) : column.numbers.reserve(rows_);
     }
-    // The rows before the first one that has this key lack its value.
+    // The rows before the first one with this key have no value in the column.
     column.categorical ? column.codes.resize(table_.lines.size(), -1)
                        : column.numbers.resize(table_.lines.size(), kMissing);
   }

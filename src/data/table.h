@@ -27,7 +27,7 @@ struct Table {
   std::vector<Column> columns;           // the requested ones, in the file's order
   std::vector<int64_t> lines;            // the line of each row in the file
   int64_t skipped = 0;                   // rows that do not parse and were left out
-  std::string first_skipped;             // the first of them, and why
+  std::string first_skipped;             // the place of the first skipped row, and why it was skipped
   std::vector<std::string> all_columns;  // the names of all columns of the file
 
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
@@ -63,7 +63,7 @@ struct Feature {
   float encode(double value) const { return static_cast<float>((value - center) / std); }
 };
 
-// Fitted on the training rows alone and applied to every split.
+// The encoding of a table. It is fitted on the training rows alone and applied to every split.
 struct Encoding {
   std::vector<Feature> features;
   std::vector<std::string> names;  // of the input columns
@@ -78,7 +78,7 @@ Encoding fit_encoding(const Table& table, const std::vector<int64_t>& rows, cons
 // are 1. All other input columns are 0.
 struct EncodedRows {
   std::vector<float> numbers;    // [rows, numeric features]
-  std::vector<int32_t> one_hot;  // [rows, features that have an indicator]; -1: none
+  std::vector<int32_t> one_hot;  // [rows, features that have an indicator]; -1: no indicator is 1
 };
 EncodedRows encode(const Table& table, const std::vector<int64_t>& rows, const Encoding& encoding);
 
@@ -96,7 +96,7 @@ class RowLayout {
   size_t indicators_ = 0;         // number of features that have an indicator
 };
 
-// Sorts by value where all names are numbers, else as text.
+// Sorts by value if all names are numbers, otherwise as text.
 void sort_names(std::vector<std::string>& names);
 
 }  // namespace sinew::data

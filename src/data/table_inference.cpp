@@ -69,7 +69,8 @@ json feature_json(const Feature& feature) {
           {"missing_at", feature.missing_index}};
 }
 
-// An index of an input column. It will index the memory of a sample, so a wrong one in model.json must not pass.
+// Reads the index of an input column. The index will address the memory of a sample, so a wrong one in model.json is
+// refused.
 int32_t checked_index(const json& value, int64_t width) {
   const int64_t index = value;
   if (index < -1 || index >= width) refuse_model_info("it names input columns that the model does not have");
@@ -113,7 +114,8 @@ TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
   return schema;
 }
 
-// The file may have another table format than the training data had.
+// Returns the format by the file's extension, otherwise the format of the training data: the new file may have another
+// table format than the training data had.
 std::string format_of(const std::string& path, const std::string& trained_on) {
   for (const char* format : {"csv", "tsv", "jsonl"}) {
     if (path.ends_with(std::string(".") + format) || path.ends_with(std::string(".") + format + ".gz")) return format;

@@ -48,7 +48,7 @@ TEST(Table, ColumnsBecomeNumbersAndOnes) {
   EXPECT_EQ(dataset->describe(Split::train, 2), "t.csv:4");
 }
 
-TEST(Table, NormalisationIsTrainsAndMissingIsZero) {
+TEST(Table, NormalisesWithStatisticsOfTrainAndMissingBecomesZero) {
   Opened t("x,c,y\n1,7,0.5\n2,7,1.5\n,7,2.5\n9,7,3.5\n", "y");
   const auto dataset = t.open();
   EXPECT_EQ(dataset->info().task, Task::regression);
@@ -62,7 +62,7 @@ TEST(Table, NormalisationIsTrainsAndMissingIsZero) {
 }
 
 // The content of val and test rows must not affect the statistics or the columns.
-TEST(Table, NothingLeaksFromTheOtherParts) {
+TEST(Table, OtherSplitsDoNotAffectStatisticsOrColumns) {
   std::string text = "x,w,y\n";
   for (int i = 0; i < 200; ++i)
     text += std::to_string(i % 17) + "," + (i % 3 == 0 ? "a" : "b") + "," + std::to_string(i % 2) + "\n";
@@ -119,7 +119,7 @@ TEST(Table, OtherFilesUseTrainsColumnsInAnyOrder) {
   EXPECT_EQ(t.open()->info().val_size, 1);
 }
 
-TEST(Table, TaskIsToldFromTheTarget) {
+TEST(Table, TheTargetDecidesTheTask) {
   const auto task_of = [](const std::function<std::string(int)>& value, const std::string& task = "auto") {
     std::string text = "x,y\n";
     for (int i = 0; i < 100; ++i) text += std::to_string(i) + "," + value(i) + "\n";
@@ -157,7 +157,7 @@ TEST(Table, ColumnsMayBeChosenIgnoredAndDeclared) {
   EXPECT_ERROR(t.error(), "DATA_BAD_OPTION", "'y'");
 }
 
-TEST(Table, AColumnThatTurnsOutToBeWordsLateIsStillRight) {
+TEST(Table, ReadsAColumnWithItsOnlyWordLateInTheFile) {
   std::string text = "x,y\n";
   for (int i = 0; i < 5000; ++i)
     text += (i == 4321 ? "word" : std::to_string(i % 5)) + "," + std::to_string(i % 2) + "\n";
@@ -166,7 +166,7 @@ TEST(Table, AColumnThatTurnsOutToBeWordsLateIsStillRight) {
   EXPECT_EQ(t.open()->info().train_size, 5000);
 }
 
-TEST(Table, MistakesAreNamedWithFileAndLine) {
+TEST(Table, ErrorsNameFileAndLine) {
   EXPECT_ERROR(Opened("x,y\n1,a\n2,\n3,b\n", "y").error(), "DATA_BAD_TARGET", "t.csv:3: the target 'y'");
   EXPECT_ERROR(Opened("x,y\n1,a\n2\n3,b\n", "y").error(), "DATA_BAD_ROW", "t.csv:3: has 1 field");
   EXPECT_ERROR(Opened("x,y\n1,a\ninf,b\n3,b\n", "y").error(), "DATA_BAD_ROW", "t.csv:3: column 'x' holds inf");
@@ -184,15 +184,15 @@ TEST(Table, MistakesAreNamedWithFileAndLine) {
   EXPECT_ERROR(regression.error(), "DATA_BAD_ROW", "t.csv:3: column 'y' holds 'three'");
 }
 
-// Every line has a few keys of its own. The product of rows and columns must not outgrow the file without bound.
+// Every line has a few keys of its own. The file must not make the product of rows and columns grow without bound.
 TEST(Table, LinesThatShareNoKeysAreRefusedBeforeTheyFillTheMemory) {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += "{\"k" + std::to_string(i) + "\":1,\"y\":" + std::to_string(i % 2) + "}\n";
   EXPECT_ERROR(Opened(text, "y", "t.jsonl").error(), "DATA_TOO_MANY_COLUMNS", "data.columns.features");
 }
 
-// Where the job names the columns, every other column costs only its name, and no cell in any row.
-TEST(Table, KeysNobodyAskedForCostNothing) {
+// If the job names the columns, every other column costs only its name and has no cells.
+TEST(Table, KeysThatTheJobDoesNotNameCostNothing) {
   std::string text;
   for (int i = 0; i < 200'000; ++i)
     text +=
@@ -221,7 +221,7 @@ TEST(Table, ClassNamesDoNotDependOnTheOrderOfRows) {
   EXPECT_EQ(class_names({"inf", "2", "10", "9"}), (std::vector<std::string>{"2", "9", "10", "inf"}));
 }
 
-TEST(Table, SkipLeavesOutWhatDoesNotParseAndSaysSo) {
+TEST(Table, SkipLeavesOutBrokenRowsAndReportsThem) {
   Opened t("x,y\n1,a\n2\n3,\n4,b\n5,a,9\n6,b\n", "y");
   t.options.on_corrupt = "skip";
   const auto dataset = t.open();
@@ -232,7 +232,7 @@ TEST(Table, SkipLeavesOutWhatDoesNotParseAndSaysSo) {
   EXPECT_HAS(reason, "t.csv:3: has 1 field");
 }
 
-TEST(Table, SameContentInThreeFormats) {
+TEST(Table, ReadsTheSameContentInThreeFormats) {
   const auto batch_of = [](std::string_view text, const std::string& name) {
     Opened t(text, "y", name);
     const auto dataset = t.open();

@@ -39,7 +39,7 @@ TEST(Text, WindowsAndTargetsAreTheTextShiftedByOne) {
   EXPECT_EQ(dataset->describe(Split::train, 1), "t.txt at byte 6");
 }
 
-TEST(Text, BytesTakeAnything) {
+TEST(Text, ByteTokensTakeAnyFile) {
   const std::string bytes = random_bytes(1, 1001);
   Written written(bytes, 10);
   written.options.text.tokens = "bytes";
@@ -53,7 +53,7 @@ TEST(Text, BytesTakeAnything) {
   }
 }
 
-TEST(Text, SplitTakesStretchesFromTheEnd) {
+TEST(Text, SplitTakesValAndTestFromTheEnd) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += static_cast<char>('a' + i % 26);
   Written written(text, 7);
@@ -72,7 +72,7 @@ TEST(Text, SplitTakesStretchesFromTheEnd) {
   EXPECT_EQ(text_of_split(Split::test), text.substr(900, 98));
 }
 
-TEST(Text, UnseenCharactersShareOneClassAndAreTold) {
+TEST(Text, UnseenCharactersShareOneTokenAndAreReported) {
   Written written("abcabcabcabc", 3);
   written.options.val.path = written.folder.write("v.txt", "abzéab");
   const auto dataset = open_dataset(written.options, 0);
@@ -85,7 +85,7 @@ TEST(Text, UnseenCharactersShareOneClassAndAreTold) {
   EXPECT_EQ(open_dataset(written.options, 0)->info().classes, 3);
 }
 
-TEST(Text, MistakesAreNamed) {
+TEST(Text, ErrorsNameTheMistake) {
   EXPECT_ERROR(error_of([] { open_dataset(Written("abc\xFF xyz", 2).options, 0); }), "DATA_NOT_UTF8", "byte 3");
   EXPECT_ERROR(error_of([] { open_dataset(Written("abc", 3).options, 0); }), "DATA_EMPTY", "train split has 3 tokens");
   EXPECT_ERROR(error_of([] { open_dataset(Written("", 3).options, 0); }), "DATA_EMPTY", "0 tokens");
