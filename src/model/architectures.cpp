@@ -57,7 +57,8 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
     if (keeps_weights(options.name)) {
       reinitialise(options.reinit, parameters, model->buffers(), seed);
     } else {
-      // The architecture has just initialised these weights. The patterns only say that model.init_from leaves them so.
+      // The architecture has just initialised these weights, so the patterns are only checked here. They take effect in
+      // model.init_from, which does not load the parameters that they match.
       for (const std::string& pattern : options.reinit) parameters_like(pattern, parameters, "model.reinit");
     }
     for (const std::string& pattern : options.freeze) {

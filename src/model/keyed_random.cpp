@@ -32,10 +32,11 @@ RandomKey next_call_key() {
   return derive(scope_key, scope_calls++);
 }
 
-// The kernels make random words, one or two for each element, in pieces of this many elements, which stay in the cache.
+// The kernels make random words, one or two for each element of a tensor. They work in pieces of this many elements,
+// which stay in the cache.
 constexpr int64_t kPiece = 4096;
 
-// Calls fill(words, first, count) for consecutive pieces, with `words_per_element` words for each element.
+// Calls fill(words, first, count) for consecutive pieces of a tensor, with `words_per_element` words for each element.
 template <typename Fill>
 void in_pieces(int64_t elements, int words_per_element, Fill fill) {
   const RandomKey key = next_call_key();
@@ -125,7 +126,7 @@ at::Tensor& keyed_exponential(at::Tensor& self, double lambda, std::optional<at:
 }
 
 // Fills `self` with integers in [from, from + range). The bias of the multiply-shift method is below 2^-32 for ranges
-// below 2^32; larger ranges have more, which is tolerated.
+// below 2^32. Larger ranges have a larger bias, which is tolerated.
 at::Tensor& fill_integers(at::Tensor& self, int64_t from, uint64_t range) {
   if (self.numel() == 0) return self;
   const at::Tensor wide =
@@ -141,7 +142,8 @@ at::Tensor& fill_integers(at::Tensor& self, int64_t from, uint64_t range) {
   return self.copy_(wide);
 }
 
-// The range that PyTorch documents for random_() without bounds: from 0, all integers that the type represents exactly.
+// The size of the range that PyTorch documents for random_() without bounds: all integers from 0 on that the type
+// represents exactly.
 uint64_t natural_range(at::ScalarType type) {
   switch (type) {
     case at::kFloat: return (1ULL << 24) + 1;
@@ -222,7 +224,8 @@ void refuse_the_rest(torch::Library& library, const std::vector<std::string>& re
 
 void install_keyed_random() {
   static const bool installed = [] {
-    // Replacing a kernel logs a warning for each; the replacements are intended.
+    // libtorch logs a warning for each replaced kernel. The replacements are intended, so the log level hides the
+    // warnings.
     const int level = FLAGS_caffe2_log_level;
     FLAGS_caffe2_log_level = 3;
     // Leaked on purpose: if exit destroyed the library, the original kernels would come back under running threads.

@@ -71,7 +71,7 @@ TEST(KeyedRandom, ADrawOutsideAScopeIsRefused) {
   for (const auto& [name, draw] : keyed()) EXPECT_THROW(draw(), c10::Error) << name;
 }
 
-TEST(KeyedRandom, OperatorsThatWouldDrawElsewhereAreRefusedByName) {
+TEST(KeyedRandom, OperatorsWithoutAReplacedKernelAreRefusedByName) {
   install_keyed_random();
   const std::map<std::string, Draw> draws = {
       {"poisson", [] { return torch::poisson(kHalves); }},

@@ -17,7 +17,8 @@
 namespace sinew::model {
 namespace {
 
-// Entries of the stamp that must be equal: class layouts and symbol names may differ between their values.
+// Entries of the stamp that the library must share with this program. Class layouts and symbol names may depend on
+// them.
 constexpr const char* kMustAgree[] = {"interface", "sinew", "torch", "string_abi", "platform"};
 
 std::map<std::string, std::string> own_stamp() {
@@ -69,7 +70,7 @@ std::vector<std::string> why_not_open(const std::map<std::string, std::string>& 
 
 const OpenLibrary& open_library(const std::string& path) {
   static std::mutex mutex;
-  static std::map<std::string, OpenLibrary> opened;  // dlopen returns the same object for a second open anyway
+  static std::map<std::string, OpenLibrary> opened;  // dlopen also returns the same object for a second open
   const std::lock_guard lock(mutex);
   if (!system_disk().exists(path))
     throw Error("MODEL_FILE_MISSING", "there is no file " + path, "build the library, or check model.file");

@@ -26,11 +26,11 @@ struct OpenLibrary {
 // runs, if the file is no shared object or was built for another interface, Sinew, libtorch, string ABI or machine.
 const OpenLibrary& open_library(const std::string& path);
 
-// The reasons why a library with this stamp cannot be opened, one a line; empty: it can be opened.
+// Returns the reasons why a library with this stamp cannot be opened, or an empty list if it can.
 std::vector<std::string> why_not_open(const std::map<std::string, std::string>& stamp);
 
-// The data set of an opened library, for open_library_data and open_library_inputs. The data set keeps a reference to
-// `opened`.
+// Opens the data set of an opened library, for open_library_data and open_library_inputs. The data set keeps a
+// reference to `opened`.
 std::unique_ptr<data::Dataset> data_of(const OpenLibrary& opened, const spec::Job& job);
 std::unique_ptr<data::Dataset> inputs_of(const OpenLibrary& opened, const spec::Job& job, const data::DataInfo& train,
                                          const spec::DataSource& source, bool labelled);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr int64_t kDigestedSamples = 64;  // number of samples that the digest of a data set covers
 
-// Loader threads are not lanes, so each must limit libtorch to one thread itself: sums of more threads have other bits.
+// Limits libtorch to one thread in the calling thread. Loader threads are not lanes, so each must do this itself: a sum
+// over several threads has other bits.
 void use_one_thread() {
   thread_local const bool done = [] {
     omp_set_num_threads(1);
@@ -48,7 +49,7 @@ RandomKey sample_key(uint64_t seed, int64_t epoch, int64_t sample) {
   return derive(random_key({seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample)}), "sample");
 }
 
-// The samples of one path. Each is checked against the first.
+// The samples of one path. Each sample is checked against the first one.
 class Source {
  public:
   Source(const OpenLibrary& opened, const std::string& path, const library::Options& options)
@@ -76,7 +77,8 @@ class Source {
   const torch::Tensor& target() const { return target_; }
   int64_t classes() const { return set_->classes(); }
   std::string name(int64_t index) const { return set_->name(index); }
-  // Whether the samples of both have the same shapes and types, so that they can be batched alike.
+  // Whether the samples of this source and the other one have the same shapes and types, so that they can share
+  // batches.
   bool compatible(const Source& other, bool labelled) const {
     return fits(input_, other.input_) && (!labelled || (fits(target_, other.target_) && classes() == other.classes()));
   }
@@ -118,7 +120,7 @@ class Source {
 
 struct SplitSamples {
   const Source* source = nullptr;
-  std::vector<int64_t> samples;  // empty: all of them
+  std::vector<int64_t> samples;  // indices in the source; empty if the split has all samples
   int64_t size() const {
     return source == nullptr ? 0 : samples.empty() ? source->size() : static_cast<int64_t>(samples.size());
   }
@@ -208,7 +210,8 @@ class LibraryData final : public data::Dataset {
     return made;
   }
 
-  // Splits by a keyed permutation, like every other data set: a function of (seed, size, shares).
+  // Takes val and test from train by a keyed permutation, as in every other data set. The result is a function of
+  // (seed, size, fractions).
   void split_train(SplitSamples& train, const spec::DataOptions& options, uint64_t seed) {
     const int64_t size = train.size();
     const auto share = [&](double fraction) { return static_cast<int64_t>(fraction * static_cast<double>(size)); };
@@ -228,7 +231,7 @@ class LibraryData final : public data::Dataset {
 
   void fill_info(const Source& source) {
     info_.format = "library";
-    info_.preparation = "{}";  // the library delivers its samples already prepared
+    info_.preparation = "{}";  // the library has already preprocessed its samples
     info_.input_shape = shape_of(source.input());
     info_.target_shape = shape_of(source.target());
     info_.input_dtype = dtype_of(source.input());

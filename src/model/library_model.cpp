@@ -1,4 +1,4 @@
-// The model and the loss of a library.
+// Makes the model and the loss of a library.
 #include "base/disk.h"
 #include "base/error.h"
 #include "model/library.h"

@@ -78,14 +78,14 @@ spec::Job job() {
   return job;
 }
 
-TEST(Library, SaysWhatItWasBuiltFor) {
+TEST(Library, ReportsWhatItWasBuiltFor) {
   const auto stamp = program::read_library_info(example());
   EXPECT_EQ(stamp.at("interface"), std::to_string(SINEW_LIBRARY_INTERFACE));
   EXPECT_EQ(stamp.at("torch"), TORCH_VERSION);
   EXPECT_THAT(why_not_open(stamp), IsEmpty());
 }
 
-TEST(Library, EveryDifferenceIsSaidBeforeItIsOpened) {
+TEST(Library, EveryMismatchIsReportedBeforeItIsOpened) {
   auto stamp = program::read_library_info(example());
   stamp["torch"] = "2.12.1";
   stamp["string_abi"] = "0";
@@ -103,7 +103,7 @@ TEST(Library, AnotherLibtorchIsRefused) {
   EXPECT_EQ(refusal(example()), "opened");
 }
 
-TEST(Library, WhatIsNoLibraryIsRefused) {
+TEST(Library, OtherFilesAreRefused) {
   const Scratch scratch;
   std::ofstream(scratch.file("text.so")) << std::string(200, 'x');
   std::ofstream(scratch.file("short.so")) << "\x7f"
@@ -114,7 +114,7 @@ TEST(Library, WhatIsNoLibraryIsRefused) {
 }
 
 // Damaged tables in the file lead to a stated reason, never to a crash.
-TEST(Library, DamagedTablesAreRefusedOrReadAsTheyAre) {
+TEST(Library, DamagedTablesGiveAReason) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example());
   RandomStream random(random_key({11}));
@@ -150,7 +150,7 @@ TEST(Library, GivesAModel) {
 }
 
 // The user rebuilds the library during training; dlopen keeps the old one.
-TEST(Library, ComesBackAsTheOneThatWasTrained) {
+TEST(Library, SavesTheFileThatWasOpened) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example()), file = scratch.file("net.so");
   write_durably(system_disk(), file, bytes);
@@ -232,7 +232,7 @@ class MadeData : public testing::Test {
 };
 
 // The training split fixes the layout of batches. A sample of another shape would overrun the batch or leave gaps.
-TEST_F(MadeData, PartsAreLaidOutAlike) {
+TEST_F(MadeData, SplitsMustHaveTheLayoutOfTrain) {
   EXPECT_EQ(parts("f2 i 3", "f2 i 3"), "opened");
   EXPECT_EQ(parts("f2 f3", "f2 f3"), "opened");
   for (const auto& [train, val] :
@@ -241,7 +241,7 @@ TEST_F(MadeData, PartsAreLaidOutAlike) {
     EXPECT_THAT(parts(train, val), HasSubstr("[LIBRARY_DATA_INVALID]")) << train << " and " << val;
 }
 
-TEST_F(MadeData, EvaluationTakesWhatTrainingTook) {
+TEST_F(MadeData, EvaluationTakesOnlyTheLayoutOfTraining) {
   EXPECT_EQ(alone("f2 f3", "f2 f3", true)->info().target_shape, (Shape{3}));
   for (const auto& [train, test] :
        {std::pair("f2 f3", "f2 f4"), std::pair("f2 f1", "f2 f"), std::pair("f2 f", "f2 i 3"),
@@ -250,7 +250,7 @@ TEST_F(MadeData, EvaluationTakesWhatTrainingTook) {
         << train << " and " << test;
 }
 
-TEST_F(MadeData, AnswersNobodyAskedForAreNotLookedAt) {
+TEST_F(MadeData, TargetsOfUnlabelledSamplesAreNotRead) {
   for (const auto& [train, test] : {std::pair("f2 f3", "f2 f9"), std::pair("f2 f", "f2 i 3"),
                                     std::pair("i4 i4 9", "i4 i 9"), std::pair("f2 f3", "f2 f3")}) {
     const auto data = alone(train, test, false);
@@ -263,7 +263,7 @@ TEST_F(MadeData, AnswersNobodyAskedForAreNotLookedAt) {
   EXPECT_THAT(said([&] { alone("f2 f", "f3 f", false); }), HasSubstr("[LIBRARY_DATA_MISMATCH]"));
 }
 
-TEST(Library, GivesAData) {
+TEST(Library, GivesADataSet) {
   const Scratch scratch;
   std::ofstream lines(scratch.file("points.txt"));
   for (int i = 0; i < 600; ++i) lines << i << ' ' << -0.5 * i << ' ' << i % 3 << '\n';

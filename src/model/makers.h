@@ -30,13 +30,13 @@ torch::Tensor synthetic_target(const data::DataInfo& data, int64_t count);
 void check_output_shape(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
                         int64_t count);
 
-// The cases of inspect_file and save_model_file.
+// inspect_file and save_model_file call these functions, one for each kind of file.
 FileReport inspect_script(const std::string& file);
 FileReport inspect_library(const std::string& file);
 void save_library(const std::string& file, const std::string& to);
 void save_script(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
 
-// These two throw Error, with a sentence that says what the architecture takes, if it cannot take the data.
+// These two throw Error if the architecture cannot take the data. The message says what the architecture takes.
 void require_numbers(const data::DataInfo& data, const char* model);  // refuses tokens
 void require_images(const data::DataInfo& data, const char* model);   // takes only [channels, height, width]
 

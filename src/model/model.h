@@ -46,7 +46,7 @@ class Model {
   // model file, or of a library's code; "" for a built-in architecture.
   virtual std::string identity() const { return ""; }
 
-  // Sentences that warn about a model that trains correctly but was probably exported by mistake.
+  // Warnings about a model that trains correctly but was probably exported by mistake.
   virtual std::vector<std::string> remarks() const { return {}; }
 
   // True for parameters that autocast would cast to bfloat16 at every use (weights of linear, convolution and recurrent
@@ -96,12 +96,13 @@ using LossFunction =
     std::function<std::pair<torch::Tensor, double>(const torch::Tensor& outputs, const torch::Tensor& targets)>;
 LossFunction library_loss(const spec::Job& job);  // (sum, weight)
 std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job);
-// Like data::open_inference_data, for such a data set.
+// Does the same as data::open_inference_data, for the data set of a library.
 std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
                                                    const spec::DataSource& source, bool labelled);
 
 // The result of inspecting a model file (.pt2, .pt, .so) with libtorch: lines to show, and the problems that prevent
-// training, each with what to change. No problems: the model can be trained. Throws Error if the file is damaged.
+// training, each with what to change. If there are no problems, the model can be trained. Throws Error if the file is
+// damaged.
 struct FileReport {
   std::vector<std::string> lines, problems;
 };
@@ -111,11 +112,11 @@ std::vector<std::string> program_problems(const std::string& file);  // of a .pt
 // The name under which a run keeps the user's model file: "model.pt2", "model.pt", "model.so"; "" for built-in
 // architectures.
 std::string model_file_name(const std::string& model_name);
-// Writes the model of options.file with these values, of parameters and buffers by name, to `to`, in the format that it
-// came in. A library is copied as it is. The new file appears whole or not at all. It is made from the content that
-// options.file had when this process opened it, even if the user has overwritten the file since. The exception is a
-// file of more than 64 MiB, which is not kept in memory: if it changed, the function writes nothing and returns the
-// reason as a sentence. Throws Error.
+// Writes the model of options.file to `to`, in the format of that file, with these values of parameters and buffers,
+// matched by name. A library is copied as it is. The new file appears whole or not at all. It is made from the content
+// that options.file had when this process opened it, even if the user has overwritten the file since. The exception is
+// a file of more than 64 MiB, which is not kept in memory: if it changed, the function removes `to` and returns the
+// reason as a sentence. Otherwise it returns "". Throws Error.
 std::string save_model_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
                             const std::string& to);
 
@@ -129,7 +130,8 @@ void save_program(const std::string& file, const std::vector<NamedTensor>& value
 
 void install_keyed_random();  // once, before any tensor work; later calls do nothing
 
-// The reason why the operator, such as "aten::multinomial", is refused, as a sentence; "" if it is not refused itself.
+// Returns the reason why the operator, such as "aten::multinomial", is refused, as a sentence, or "" if this operator
+// is not refused.
 std::string why_refused(const std::string& operator_name);
 
 // While a scope lives, the n-th random operator called on its thread draws from key (key, n).

@@ -91,8 +91,8 @@ class AutocastRestore {
 };
 
 // wrap_with_autocast(device, dtype, enabled, cache, body, *operands). It never enables the cache, whatever the program
-// asks for. The cache belongs to the process, identifies a weight only by its object, and outlives the block. Each lane
-// would continue to compute with the first numbers that it ever cast.
+// asks for. The cache belongs to the process, identifies a weight only by its object, and outlives the block. With it,
+// each lane would compute in every step with the weights that it cast first.
 void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
   const auto device = at::Device(stack[0].toStringRef()).type();

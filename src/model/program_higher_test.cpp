@@ -47,7 +47,7 @@ class Autocast : public testing::Test {
 };
 
 // The replica's parameter stays the same object in every step; only its values change.
-TEST_F(Autocast, ComputesWithTheWeightAsItIsNow) {
+TEST_F(Autocast, ComputesWithTheCurrentWeight) {
   const torch::Tensor x = torch::full({1, 1}, 2.0);
   EXPECT_EQ(call(x).item<float>(), 2);
   EXPECT_EQ(call(x).scalar_type(), at::kBFloat16);
@@ -61,7 +61,7 @@ TEST_F(Autocast, ComputesWithTheWeightAsItIsNow) {
   }
 }
 
-TEST_F(Autocast, EverythingIsAsItWasAfterwards) {
+TEST_F(Autocast, RestoresTheSettings) {
   for (const bool cached : {true, false}) {
     at::autocast::set_autocast_cache_enabled(cached);
     at::autocast::set_autocast_dtype(at::kCPU, at::kHalf);

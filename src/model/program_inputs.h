@@ -21,18 +21,18 @@ struct Binding {
   std::string of = {};  // the source as the job names it: a column's name, "input"
 };
 
-// The reason why training cannot feed samples to this input, whatever the data: it has no shape, no batch dimension or
-// one of a fixed size, or a dtype that no data has. nullopt: it can.
+// Returns the reason why training cannot feed samples to this input, whatever the data: it has no shape, no batch
+// dimension or one of a fixed size, or a dtype that no data has. Returns nullopt if training can.
 std::optional<Error> batching_problem(const program::Program& program, const program::InputSpec& spec);
 
-// Returns one binding for each user input of the program, by options.inputs, or by order: the batch's input, then its
-// target. Throws Error for unknown names, inputs without a source, shapes or dtypes that do not fit (the message gives
-// both), and a program that was exported for one batch size only.
+// Returns one binding for each user input of the program. options.inputs decides; without it the first input takes the
+// batch's input and the second one its target. Throws Error for unknown names, inputs without a source, shapes or
+// dtypes that do not fit (the message gives both), and a program that was exported for one batch size only.
 std::vector<Binding> bind_inputs(const program::Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data);
 
-// The same for a model that names its inputs but does not give their shapes. Inputs in `optional` may be left out; they
-// have no binding then.
+// Does the same as bind_inputs for a model that names its inputs but does not give their shapes. An input in `optional`
+// may be left out and then has no binding.
 std::vector<Binding> bind_names(const std::string& file, const std::vector<std::string>& names,
                                 const std::vector<std::string>& optional, const std::vector<std::string>& wanted,
                                 const data::DataInfo& data);
@@ -42,7 +42,7 @@ std::vector<Binding> bind_names(const std::string& file, const std::vector<std::
 void check_output(const program::Program& program, const data::DataInfo& data, int64_t outputs);
 
 // Returns the tensor that a binding takes from a batch. Throws Error if the input takes whole numbers and the data has
-// others.
+// other numbers, or whole numbers too large for float32, or if the target is missing.
 torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const torch::Tensor& target);
 
 }  // namespace sinew::model

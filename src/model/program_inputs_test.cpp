@@ -1,4 +1,4 @@
-// Which part of the data each input of a program receives, and the errors when they do not fit.
+// Tests which part of the data each input of a program receives, and the errors when they do not fit.
 #include "model/program_inputs.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(ProgramInputs, OneInputIsTheSample) {
   EXPECT_TRUE(bound(bindings[0], input, {}).is_same(input));
 }
 
-TEST(ProgramInputs, ASecondOneIsTheTarget) {
+TEST(ProgramInputs, TheSecondInputIsTheTarget) {
   Maker maker;
   maker.input("x", ScalarType::f32, {4});
   maker.input("y", ScalarType::i64, {});
@@ -89,7 +89,7 @@ TEST(ProgramInputs, ASecondOneIsTheTarget) {
             std::string::npos);
 }
 
-TEST(ProgramInputs, ColumnsByNameAndByRange) {
+TEST(ProgramInputs, BindsColumnsByNameAndByRange) {
   Maker maker;
   maker.input("numbers", ScalarType::f32, {2});
   maker.input("user", ScalarType::i64, {});
@@ -104,7 +104,7 @@ TEST(ProgramInputs, ColumnsByNameAndByRange) {
 }
 
 // In float32, 16777217 becomes 16777216: two users would become one.
-TEST(ProgramInputs, NumbersThatRunTogetherAreNoNames) {
+TEST(ProgramInputs, RefusesIdsThatFloat32CannotTellApart) {
   Maker maker;
   maker.input("user", ScalarType::i64, {});
   maker.input("item", ScalarType::i32, {});
@@ -128,7 +128,7 @@ TEST(ProgramInputs, NumbersThatRunTogetherAreNoNames) {
             std::string::npos);
 }
 
-TEST(ProgramInputs, RefusalsSayBothShapesAndWhatThereIs) {
+TEST(ProgramInputs, ErrorsGiveBothShapesAndTheChoices) {
   Maker maker;
   maker.input("x", ScalarType::f32, {3, 32, 32});
   const std::string shapes = refusal([&] { bind_inputs(maker.program, {}, images()); });

@@ -75,9 +75,9 @@ ProgramModel::ProgramModel(const std::string& path)
   choose_copies();
 }
 
-// Some inputs are copied before a run. Autograd keeps what a functional graph read until the backward pass, so the
-// graph must not read the buffers that are written back at its end. And evaluation changes no buffer, even if the graph
-// was exported for training and writes to it.
+// Chooses the inputs that each run copies. Autograd keeps what a functional graph read until the backward pass. So the
+// graph must read copies of the buffers that are written back at its end. Evaluation also copies every buffer that the
+// graph writes to, because it must change no buffer, even if the graph was exported for training.
 void ProgramModel::choose_copies() {
   for (size_t b = 0; b < buffers_.size(); ++b) {
     const size_t index = buffer_indices_[b];
@@ -159,7 +159,8 @@ void ProgramModel::write_buffers(const std::vector<c10::IValue>& outputs) {
   for (const auto& [output, buffer] : mutated_) buffers_[buffer].tensor.copy_(outputs[output].toTensor());
 }
 
-// Every write to a tensor, directly or through a view, raises its version.
+// Returns the versions of all parameters and constants. libtorch raises the version of a tensor at every write to it,
+// directly or through a view.
 std::vector<uint32_t> ProgramModel::versions() const {
   std::vector<uint32_t> all;
   for (const auto* list : {&parameters_, &constants_}) {
@@ -168,7 +169,8 @@ std::vector<uint32_t> ProgramModel::versions() const {
   return all;
 }
 
-// Throws if the run wrote to a parameter or a constant. The file does not show all such writes.
+// Throws if the run wrote to a parameter or a constant. The check is needed at each run, because the file does not show
+// all such writes.
 void ProgramModel::check_unwritten(const std::vector<uint32_t>& before) const {
   const std::vector<uint32_t> now = versions();
   for (size_t i = 0; i < now.size(); ++i) {

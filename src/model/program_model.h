@@ -44,7 +44,7 @@ class ProgramModel final : public Model {
   std::vector<Binding> bindings_;
   std::vector<NamedTensor> parameters_, buffers_, constants_;
   std::vector<bool> shadows_;
-  // the plan's inputs: parameters, buffers and constants filled in, the caller's empty
+  // The plan's inputs. Parameters, buffers and constants are filled in; the inputs of the caller are empty.
   std::vector<c10::IValue> inputs_;
   std::vector<size_t> user_indices_, buffer_indices_;  // indices into inputs_
   std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer) pairs that a functional graph writes back

@@ -114,8 +114,8 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const c10
 
 // ---- training graph, evaluated -------------------------------------------------------------------------------------
 
-// A graph that was exported for training states for some operators that they train. This class adds how each of them
-// works in evaluation.
+// In a graph that was exported for training, some operators have a flag that makes them train. This class adds the
+// operands with which each of them runs in evaluation.
 class Evaluation {
  public:
   Evaluation(const program::Program& program, const Graph& graph, Plan& plan)
@@ -144,7 +144,7 @@ class Evaluation {
     return index ? std::optional(static_cast<size_t>(*index)) : std::nullopt;
   }
 
-  // Also true for operators without running statistics (dropout, lstm).
+  // Returns true also for operators without running statistics (dropout, lstm).
   static bool has_running_mean(const Instruction& instruction, const c10::FunctionSchema& schema) {
     const auto mean = index_of(schema, "running_mean");
     return !mean || instruction.operands[*mean].kind == Operand::Kind::slot;
@@ -196,7 +196,7 @@ Instruction operator_instruction(const Graph& graph, const Node& node) {
   return instruction;
 }
 
-// ---- what has no schema --------------------------------------------------------------------------------------------
+// ---- nodes without a schema ----------------------------------------------------------------------------------------
 
 Operand untyped(const Graph& graph, const Argument& argument) {
   if (const auto* ref = std::get_if<ValueRef>(&argument.value))
@@ -211,7 +211,7 @@ Operand untyped(const Graph& graph, const Argument& argument) {
   return constant_operand(constant_of(argument, *c10::AnyType::get()));
 }
 
-// A node that names its body and operands. The bodies are compiled here and are not passed as operands.
+// Compiles a node of a higher-order operator. Its bodies are compiled here and are not passed as operands.
 Instruction higher_instruction(const program::Program& program, const Graph& graph, const Node& node) {
   constexpr std::string_view kPrefix = "torch.ops.higher_order.";
   Instruction instruction;

@@ -40,7 +40,7 @@ struct Result {
 };
 
 struct Plan;
-// For arithmetic on symbolic integers and similar numbers.
+// Computes with symbolic integers and similar numbers.
 using Function = void (*)(torch::jit::Stack& stack);
 struct HigherOrder;
 using HigherOrderRun = void (*)(const HigherOrder& node, torch::jit::Stack& stack, bool training);
@@ -66,7 +66,7 @@ struct Instruction {
 struct Plan {
   std::vector<Instruction> instructions;
   size_t slots = 0;
-  std::vector<Slot> inputs;  // those of the graph in order, -1 if no value takes the input; then those of `originals`
+  std::vector<Slot> inputs;  // slots of the graph's inputs in order (-1: nothing reads it), then of `originals`
   std::vector<std::string> originals;  // names of the buffers whose value from before the run evaluation needs
   std::vector<bool> written;           // for each input: an instruction may write into its memory
   std::vector<bool> overwritten;       // for each input: an instruction certainly writes into its memory in training
@@ -81,9 +81,9 @@ Plan compile_graph(const program::Program& program, const program::Graph& graph,
 // Runs the plan on `inputs` (consumed) and returns its outputs. A failing operator throws Error naming its node.
 std::vector<c10::IValue> run_plan(const Plan& plan, std::vector<c10::IValue> inputs, bool training);
 
-// What the files program_*.cpp offer the compiler.
-Function symbolic_function(const std::string& target);          // nullptr: no function has that name
-HigherOrderRun higher_order_function(const std::string& name);  // name: such as "cond"; nullptr: not supported
+// Functions of the other program_*.cpp files that the compiler uses.
+Function symbolic_function(const std::string& target);          // nullptr if no function has that name
+HigherOrderRun higher_order_function(const std::string& name);  // name: such as "cond"; nullptr if not supported
 void mark_writes(Plan& plan);                                   // fills in written and overwritten
 at::ScalarType scalar_type(program::ScalarType type);
 c10::IValue constant_of(const program::Argument& argument, const c10::Type& type);

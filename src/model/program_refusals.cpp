@@ -13,11 +13,11 @@ using program::Program;
 using program::StoredTensor;
 using Kind = InputSpec::Kind;
 
-// A parameter or a buffer of the program, and where it stands among the plan's inputs.
+// A parameter or a buffer of the program, and its tensor in the file.
 struct Weight {
   const InputSpec* spec;
   const StoredTensor* stored;
-  bool parameter, changes;  // may training give it other numbers?
+  bool parameter, changes;  // `changes`: training may give it other numbers
 };
 
 std::string text(const Weight& weight) {
@@ -58,7 +58,7 @@ const StoredTensor& stored_of(const Program& program, const InputSpec& spec) {
       spec.kind == Kind::constant || (spec.kind == Kind::buffer && !program.weights.contains(spec.name));
   const auto& from = constant ? program.constants : program.weights;
   const auto found = from.find(spec.name);
-  SINEW_CHECK(found != from.end(), spec.name);  // read_program saw to it
+  SINEW_CHECK(found != from.end(), spec.name);  // read_program has checked it
   return found->second;
 }
 

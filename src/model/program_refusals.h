@@ -1,4 +1,4 @@
-// Inside model/: the reasons to refuse a program whatever the data is. `sinew inspect` shows them before training does.
+// Inside model/: the reasons to refuse a program for any data. `sinew inspect` shows them before training does.
 #pragma once
 
 #include <vector>

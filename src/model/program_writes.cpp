@@ -8,7 +8,8 @@
 namespace sinew::model {
 namespace {
 
-// Batch norm writes running statistics, but its schema does not say so.
+// Whether the argument holds running statistics that the operator writes. Batch norm does, but its schema does not
+// declare the write.
 bool keeps_statistics(const Instruction& instruction, size_t argument) {
   const auto& arguments = instruction.op->schema().arguments();
   if (arguments[argument].name() != "running_mean" && arguments[argument].name() != "running_var") return false;
@@ -28,7 +29,8 @@ void flatten(const Operand& operand, std::vector<const Operand*>& all) {
   for (const Operand& item : operand.items) flatten(item, all);
 }
 
-// Other operators whose results may be views (reshape, flatten, contiguous, to) sometimes copy.
+// Whether every result of the operator is a view. Other operators (reshape, flatten, contiguous, to) sometimes return a
+// view and sometimes a copy.
 bool is_always_a_view(const std::string& target) {
   static const std::set<std::string> names = {
       "aten::detach", "aten::alias",     "aten::view",    "aten::view_as",   "aten::select", "aten::slice",  "aten::t",
@@ -36,9 +38,9 @@ bool is_always_a_view(const std::string& target) {
   return names.contains(target.substr(0, target.find('.')));
 }
 
-// Finds two sets of inputs. `written`: an instruction may write into the input, directly or through a view; everything
+// Finds two sets of inputs. `written`: an instruction may write into the input, directly or through a view. Every write
 // that an operator's schema does not exclude counts, and a body may write into all its operands. `overwritten`: an
-// instruction certainly writes into it.
+// instruction certainly writes into the input.
 class Writes {
  public:
   explicit Writes(Plan& plan) : plan_(plan), origin_(plan.slots, -1) {

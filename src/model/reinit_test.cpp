@@ -37,7 +37,7 @@ Tensors reinitialised(const std::vector<std::string>& patterns, uint64_t seed = 
   return tensors;
 }
 
-TEST(Reinit, ChangesWhatThePatternFitsAndNothingElse) {
+TEST(Reinit, ChangesOnlyWhatThePatternMatches) {
   const Tensors made = reinitialised({"head.*"});
   const Tensors before;
   for (const NamedTensor& item : before.parameters)
@@ -68,7 +68,7 @@ TEST(Reinit, IsAFunctionOfSeedAndName) {
   EXPECT_FALSE(torch::equal(reinitialised({"head.*"}, 1)["head.weight"], reinitialised({"head.*"}, 2)["head.weight"]));
 }
 
-TEST(Reinit, APatternThatFitsNothingIsAnError) {
+TEST(Reinit, APatternWithoutAMatchIsAnError) {
   EXPECT_THROW(reinitialised({"haed.*"}), Error);
 }
 

@@ -30,7 +30,8 @@ bool same_memory(const torch::Tensor& a, const torch::Tensor& b) {
          a.strides() == b.strides();
 }
 
-// Refuses different views of one memory (weight, weight.t()): in every replica their values would diverge.
+// Refuses two different views of one memory (weight and weight.t()), because their values would diverge in every
+// replica.
 void refuse_shared(const std::string& path, const std::vector<NamedTensor>& parameters,
                    const std::vector<NamedTensor>& buffers) {
   for (size_t p = 0; p < parameters.size(); ++p) {
@@ -69,7 +70,7 @@ torch::Tensor tensor_in(const std::string& path, const c10::IValue& value) {
 }  // namespace
 
 torch::jit::Module load_script(const std::string& path) {
-  // With profiling, the third run of a shape would use another plan than the first.
+  // Turns profiling off: with profiling, the third run of a shape would use another plan than the first.
   torch::jit::getProfilingMode() = false;
   torch::jit::getExecutorMode() = false;
   try {

@@ -31,7 +31,7 @@ class ScriptModel final : public Model {
 
   const torch::jit::Module& module() const { return module_; }
   const std::string& path() const { return path_; }
-  // The names of forward's inputs: the required ones, or the optional ones.
+  // The names of forward's required inputs, or of its optional inputs.
   std::vector<std::string> input_names(bool optional) const;
 
  private:
@@ -48,7 +48,7 @@ class ScriptModel final : public Model {
 torch::jit::Module load_script(const std::string& path);
 
 // Searches the graph for what training does not support: a mode that tracing fixed, random operators without a key,
-// work handed to other threads. `remarks` are sentences about probable mistakes.
+// work handed to other threads. `remarks` are warnings about probable mistakes.
 struct ScriptScan {
   std::vector<std::string> problems, remarks;
 };

@@ -108,7 +108,7 @@ TEST_F(Script, ComputesWhatTheModuleComputes) {
 }
 
 // The tenth pass gives the bits of the first: the runtime does not profile and then change its plan.
-TEST_F(Script, IsTheSameEveryTime) {
+TEST_F(Script, EveryPassGivesTheSameBits) {
   const auto model = make(kDropout);
   model->set_training(true);
   const torch::Tensor x = synthetic_input(table(), 7);
@@ -139,12 +139,12 @@ TEST_F(Script, ReplicasShareParametersAndNotBuffers) {
   EXPECT_TRUE(torch::equal(b->buffers()[0].tensor, torch::zeros({6})));
 }
 
-TEST_F(Script, TheProbeLeavesItAsItWas) {
+TEST_F(Script, TheProbeLeavesTheModelUnchanged) {
   const auto model = make(kMean);
   EXPECT_TRUE(torch::equal(model->buffers()[0].tensor, torch::zeros({6})));
 }
 
-TEST_F(Script, ComesBackWithNewWeights) {
+TEST_F(Script, SavesNewWeights) {
   const auto model = make(kMean);
   std::vector<NamedTensor> values = {{"w", torch::arange(18, torch::kFloat32).view({3, 6}).mul(0.1)},
                                      {"b", torch::ones({3})},
@@ -159,7 +159,7 @@ TEST_F(Script, ComesBackWithNewWeights) {
 }
 
 // The user saves the next model over the file while this one is trained.
-TEST_F(Script, ComesBackAsTheOneThatWasTrained) {
+TEST_F(Script, SavesTheFileThatWasOpened) {
   const auto model = make(kMean);
   const std::string file = scratch_.file("net.pt"), to = scratch_.file("trained.pt");
   const std::vector<NamedTensor> values = {
@@ -174,14 +174,14 @@ TEST_F(Script, ComesBackAsTheOneThatWasTrained) {
     EXPECT_TRUE(torch::equal(back.forward({x}).toTensor(), torch::linear(x - 0.5, values[0].tensor, values[1].tensor)));
   }
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch_.file("")), {}), 1) << "nothing else is left";
-  // After the next model is opened, that one is written back.
+  // After the next model is opened from the same path, save_model_file writes that one.
   const auto next = make(kPlain);
   save_model_file(script(file), {values[0], values[1], {"m", torch::ones({6})}}, to);
   EXPECT_TRUE(
       torch::equal(torch::jit::load(to).forward({x}).toTensor(), torch::linear(x, values[0].tensor, values[1].tensor)));
 }
 
-TEST_F(Script, ALargeFileThatChangedIsLeftOut) {
+TEST_F(Script, ALargeFileThatChangedIsNotSaved) {
   torch::jit::Module module = made(kPlain);
   module.register_attribute("table", c10::TensorType::get(), torch::ones({17, 1 << 20}));
   const std::string file = scratch_.file("large.pt"), to = scratch_.file("trained.pt");
@@ -197,7 +197,7 @@ TEST_F(Script, ALargeFileThatChangedIsLeftOut) {
   EXPECT_THAT(save_model_file(script(file), {}, to), HasSubstr("large.pt changed while it was trained"));
 }
 
-TEST_F(Script, ValuesOfAnotherShapeAreNotSpread) {
+TEST_F(Script, ValuesOfAnotherShapeAreNotBroadcast) {
   make(kPlain);
   EXPECT_THROW(save_model_file(script(scratch_.file("net.pt")), {{"b", torch::ones({1})}}, scratch_.file("trained.pt")),
                Error);
@@ -239,7 +239,7 @@ TEST_F(Script, ViewsOfOneMemoryAreRefused) {
   }
 }
 
-TEST_F(Script, InputsGoByName) {
+TEST_F(Script, BindsInputsByName) {
   spec::ModelOptions options;
   options.name = "torchscript";
   options.file =
@@ -254,7 +254,7 @@ TEST_F(Script, InputsGoByName) {
   EXPECT_THROW(make_model(options, table(), 3, 1), Error);
 }
 
-TEST_F(Script, ALossIsOneNumber) {
+TEST_F(Script, AModelThatReturnsItsLossGivesOneNumber) {
   const char* loss =
       "def forward(self, x, target):\n"
       "  return torch.cross_entropy_loss(torch.linear(x, self.w, self.b), target, None, 1, -100, 0.0)\n";
@@ -262,7 +262,7 @@ TEST_F(Script, ALossIsOneNumber) {
   EXPECT_THAT(refusal(kPlain, 0), HasSubstr("[MODEL_OUTPUT_MISMATCH]"));
 }
 
-TEST_F(Script, RefusesWhatEvalCanNotSwitchOff) {
+TEST_F(Script, RefusesBehaviourThatEvalDoesNotTurnOff) {
   EXPECT_THAT(refusal("def forward(self, x):\n  return torch.linear(torch.dropout(x, 0.5, True), self.w, self.b)\n"),
               AllOf(HasSubstr("aten::dropout"), HasSubstr("[MODEL_NOT_TRAINABLE]")));
   // No argument in the graph shows this; only a run does.
@@ -272,7 +272,7 @@ TEST_F(Script, RefusesWhatEvalCanNotSwitchOff) {
               HasSubstr("buffer m [MODEL_NOT_REPRODUCIBLE]"));
 }
 
-TEST_F(Script, RefusesAStateThatIsNoBuffer) {
+TEST_F(Script, RefusesStateOutsideBuffers) {
   EXPECT_THAT(refusal("def forward(self, x):\n"
                       "  if self.training:\n"
                       "    self.calls = self.calls + 1\n"
@@ -294,14 +294,14 @@ TEST_F(Script, RefusesRandomNumbersThatAreNotKeyed) {
       testing::AnyOf(HasSubstr("rrelu"), HasSubstr("generator")));
 }
 
-TEST_F(Script, SaysBothShapesWhereTheyDoNotFit) {
+TEST_F(Script, ErrorsGiveBothShapes) {
   EXPECT_THAT(refusal(kPlain, 5),
               AllOf(HasSubstr("[3, 3]"), HasSubstr("[3, 5]"), HasSubstr("[MODEL_OUTPUT_MISMATCH]")));
   spec::ModelOptions options = script(save(kPlain));
   EXPECT_THROW(make_model(options, table(7), 3, 1), Error);  // forward fails
 }
 
-TEST_F(Script, AFixedEvaluationIsARemark) {
+TEST_F(Script, AFixedEvaluationModeGivesARemark) {
   const auto model =
       make("def forward(self, x):\n  return torch.linear(torch.dropout(x, 0.5, False), self.w, self.b)\n");
   ASSERT_EQ(model->remarks().size(), 1U);
@@ -317,7 +317,7 @@ TEST_F(Script, OtherFilesAreRefused) {
   EXPECT_THROW(make_model(options, table(), 3, 1), Error);
 }
 
-TEST_F(Script, AHeadCanBeginAnew) {
+TEST_F(Script, AHeadCanBeReinitialised) {
   spec::ModelOptions options = script(save(kPlain));
   const auto before = make_model(options, table(), 3, 1);
   options.reinit = {"w"};
