@@ -48,7 +48,7 @@ class FileRange {
   uint64_t size_;
 };
 
-// CRC-32 as zip defines it. `start`: the checksum of the bytes before these.
+// CRC-32 as zip defines it. `start` is the checksum of all bytes before `bytes`.
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t start = 0);
 
 // A name in quotes for messages. It is shortened and made printable, because names come from unchecked files.
@@ -62,7 +62,8 @@ class Archive {
   const FileRange& file() const { return file_; }
   const std::vector<Member>& members() const { return members_; }  // in the order of the file
   const Member* find(const std::string& name) const;
-  // The bytes of the member, after checking their checksum. Throws Error, also when there are more than `max_bytes`.
+  // Returns the bytes of the member after checking their checksum. Throws Error if they are damaged or more than
+  // `max_bytes`.
   std::string text(const Member& member, uint64_t max_bytes) const;
 
  private:
@@ -92,8 +93,8 @@ class ByteReader {
   const std::string& path_;
 };
 
-// The entries of the directory, unsorted. It sets name, size, crc and header, and sets `end` to its upper bound: the
-// place where the directory begins. Throws Error.
+// Returns the entries of the directory, unsorted. The function sets name, size, crc and header, and sets `end` to its
+// upper bound: the offset at which the directory begins. Throws Error.
 // `allow_compressed`: members may be compressed. `size` is then the size of the uncompressed content, which is not
 // read.
 std::vector<Member> read_directory(const FileRange& file, bool allow_compressed = false);

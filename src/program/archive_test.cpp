@@ -1,4 +1,4 @@
-// Zip archives: which are accepted, and how the others are refused.
+// Tests which zip archives are accepted, and how the others are refused.
 #include <functional>
 
 #include "program/refusal.h"
@@ -38,13 +38,13 @@ TEST(Archive, FindsMembersOfEitherKind) {
     EXPECT_EQ(archive.text(*archive.find("net/b"), 0), "");
     EXPECT_EQ(archive.find("a"), nullptr);
     EXPECT_TRUE(plain || a.begin % 64 == 0);
-    // In the local header or the data descriptor, and in the directory.
+    // The checksum occurs in the local header or the data descriptor, and in the directory.
     EXPECT_EQ(a.crc_offsets.size(), 2U);
     EXPECT_ERROR(refusal([&] { archive.text(a, 9); }), "PROGRAM_TOO_LARGE", "10 bytes");
   }
 }
 
-TEST(Archive, AChecksumThatIsWrongIsToldAtReading) {
+TEST(Archive, AWrongChecksumIsReportedWhenReading) {
   std::string bytes = two_members().bytes();
   bytes[bytes.find("some")] = 'S';
   MemoryDisk disk;
@@ -76,7 +76,7 @@ TEST(Archive, RefusesNamesThatLeadElsewhere) {
   EXPECT_EQ(open(disk, zip.bytes()).members().size(), 3U);
 }
 
-TEST(Archive, RefusesWhatIsNotStored) {
+TEST(Archive, RefusesCompressedMembers) {
   Zip zip = two_members();
   zip.entries[0].method = 8;
   EXPECT_ERROR(refused(zip.bytes()), "PROGRAM_COMPRESSED_MEMBER", "'net/a' is compressed (method 8)");
@@ -104,7 +104,7 @@ struct Records {
   }
 };
 
-TEST(Archive, RefusesRecordsThatDisagreeOrLie) {
+TEST(Archive, RefusesRecordsThatDisagreeOrAreWrong) {
   const Records p;
   const struct {
     const char* mention;
@@ -164,14 +164,14 @@ TEST(Archive, Zip64RecordsMustAgree) {
   EXPECT_ERROR(refused(with(wide + 40, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 48, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 32, 7, 8)), "PROGRAM_BAD_ARCHIVE", "several volumes");
-  // Where the narrow fields have all bits set, the wide fields count. The same holds for an entry.
+  // If all bits of the narrow fields are set, the wide fields count. The same holds for an entry.
   MemoryDisk disk;
   EXPECT_EQ(open(disk, with(end + 8, ~uint64_t{0}, 8)).members().size(), 2U);
   // Without a locator, only the narrow record counts. It has the same content here.
   EXPECT_EQ(open(disk, with(locator, 0, 4)).members().size(), 2U);
 }
 
-TEST(Archive, SizesOfAnEntryMayBeWide) {
+TEST(Archive, AnEntryMayHaveZip64Sizes) {
   Zip zip;
   zip.plain = true;
   zip.add("net/a", "some bytes");
@@ -199,7 +199,7 @@ TEST(Archive, SizesOfAnEntryMayBeWide) {
   EXPECT_ERROR(refused_with(0, 2), "PROGRAM_BAD_ARCHIVE", "lies outside");
 }
 
-TEST(Archive, ADescriptorMustSayTheSame) {
+TEST(Archive, ADataDescriptorMustAgreeWithTheDirectory) {
   const std::string bytes = two_members().bytes();
   const size_t at = bytes.find("PK\7\10");
   MemoryDisk disk;
@@ -210,7 +210,7 @@ TEST(Archive, ADescriptorMustSayTheSame) {
   }
 }
 
-TEST(Archive, AFileThatShrinksMeanwhileIsAnError) {
+TEST(Archive, AFileThatShrinksAfterOpeningIsAnError) {
   MemoryDisk disk;
   const std::string bytes = two_members().bytes();
   const Archive archive = open(disk, bytes);

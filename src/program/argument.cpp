@@ -1,4 +1,4 @@
-// Arguments of operators: a union of many kinds in the schema.
+// Reads the arguments of operators. The schema has a union of many kinds for them.
 #include "program/archive.h"
 #include "program/graph.h"
 
@@ -26,7 +26,7 @@ Argument text(const JsonView& view) {
   return {view.text()};
 }
 
-// Values that do not refer to the graph.
+// Reads values that do not refer to the graph.
 std::optional<Argument> plain_argument(std::string_view kind, const JsonView& view) {
   if (kind == "as_none") {
     view.boolean();

@@ -63,7 +63,7 @@ TEST_F(Damage, FlippedBits) {
   EXPECT_LT(taken, kCases / 2);  // times, attributes and padding do not matter, but they are a minority of the bytes
 }
 
-// The records at the end are a small part of the file, and the most dangerous one.
+// The records at the end are a small part of the file, but damage there can mislead the reader the most.
 TEST_F(Damage, EveryByteOfTheRecords) {
   const size_t begin = bytes_.find("PK\1\2");
   for (size_t at = begin; at < bytes_.size(); ++at) {
@@ -75,7 +75,7 @@ TEST_F(Damage, EveryByteOfTheRecords) {
   }
 }
 
-TEST_F(Damage, PiecesMovedAbout) {
+TEST_F(Damage, MovedPieces) {
   RandomStream random(random_key({3}));
   for (int i = 0; i < 1000; ++i) {
     std::string bytes = bytes_;
@@ -87,7 +87,8 @@ TEST_F(Damage, PiecesMovedAbout) {
   }
 }
 
-// Damage that no checksum can reveal: well-formed JSON with wrong values.
+// Collects all values of a JSON document. Changing one gives well-formed JSON with a wrong value, which no checksum can
+// reveal.
 void collect_values(TestJson& json, std::vector<TestJson*>& values) {
   values.push_back(&json);
   if (json.is_structured()) {

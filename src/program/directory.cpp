@@ -1,4 +1,4 @@
-// The end of a zip archive: the end record, the zip64 end record, and the directory to which they point.
+// Reads the end of a zip archive: the end record, the zip64 end record, and the directory to which they point.
 #include <algorithm>
 
 #include "program/archive.h"
@@ -15,7 +15,8 @@ struct Directory {
   uint64_t limit = 0;  // where the end record begins; the directory must end at or before it
 };
 
-// A narrow field with all bits set says that the value stands only in the zip64 record. Otherwise the two must agree.
+// Whether a narrow field agrees with the zip64 record. A narrow field with all bits set means that only the zip64
+// record has the value. Otherwise the two must be equal.
 bool agree(uint64_t narrow, uint64_t wide, uint64_t full) {
   return narrow == full || narrow == wide;
 }

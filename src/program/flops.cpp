@@ -212,7 +212,7 @@ class FlopCounter {
     return 2 * rows * others * (query->back() + value->back());
   }
 
-  // Every token is multiplied with every weight matrix once.
+  // A recurrent layer multiplies every token with every weight matrix once.
   std::optional<double> recurrent(const Graph& graph, const Node& node) {
     const Sizes in = input(graph, node, 0);
     if (!in || in->empty()) return std::nullopt;
@@ -229,8 +229,7 @@ class FlopCounter {
     return 2 * product(*in, 0, in->size() - 1) * weights;
   }
 
-  // The cost of one loop over all index letters. This is an upper bound, because an einsum may sum over some letters
-  // early.
+  // Counts one loop over all index letters. This is an upper bound, because an einsum may sum over some letters early.
   std::optional<double> einsum(const Graph& graph, const Node& node) {
     const auto* equation = node.inputs.size() < 2 ? nullptr : std::get_if<std::string>(&node.inputs[0].value.value);
     const auto* operands = equation == nullptr ? nullptr : std::get_if<List>(&node.inputs[1].value.value);

@@ -22,7 +22,7 @@ class GraphReader {
   // Constant inputs (None, 3) have no value. For the root graph they are left out, because the signature holds them. In
   // a subgraph they keep their position, with the id -1.
   Graph read(const JsonView& view);
-  // For the signature, after the graph is read: an argument that names values of the graph.
+  // For the signature, which is read after the graph: an argument that names values of the graph.
   Argument argument(const JsonView& view);
   ValueId value_of(const JsonView& name) const;  // refuses an unknown name
 
@@ -53,8 +53,8 @@ class GraphReader {
   std::unordered_map<std::string, Known> names_;  // stays valid after read() has moved the graph out
 };
 
-// From the metadata of a node: "model.py:17 in forward" and "encoder.layers.0 (TransformerEncoderLayer)"; "" where
-// there is none.
+// These take the source of a node from its metadata: "model.py:17 in forward" and "encoder.layers.0
+// (TransformerEncoderLayer)". They return "" if the metadata has none.
 std::string innermost_line(std::string_view stack_trace);
 std::string innermost_module(std::string_view nn_module_stack);
 

@@ -1,4 +1,4 @@
-// The graph and its signature: the reader refuses every kind of mistake and names its place.
+// The graph and its signature: the reader refuses every kind of mistake and names where it is.
 #include "program/graph.h"
 
 #include <sys/resource.h>
@@ -72,7 +72,7 @@ TEST(Graph, RefusesNamesThatDoNotResolve) {
       });
 }
 
-TEST(Graph, RefusesWhatTheSchemaDoesNotHave) {
+TEST(Graph, RefusesKindsThatTheSchemaDoesNotHave) {
   expect_refused(
       "PROGRAM_BAD_SCHEMA",
       {
@@ -134,7 +134,7 @@ TEST(Graph, RefusesShapesThatDoNotAgree) {
                "range_constraints.s77");
 }
 
-TEST(Graph, BoundsGraphsInsideGraphs) {
+TEST(Graph, LimitsTheDepthOfNestedGraphs) {
   const auto nested = [](int depth) {
     Sample sample;
     TestJson body = sample.node(5)["inputs"][1]["arg"]["as_graph"]["graph"];
@@ -191,7 +191,7 @@ TEST(Signature, MustAgreeWithTheGraph) {
                "has 8 values for the graph's 9");
 }
 
-TEST(Signature, InputsWithoutNamesGoByTheirPlaces) {
+TEST(Signature, InputsWithoutNamesAreNamedByPosition) {
   Sample sample;
   sample.call()["forward_arg_names"] = nullptr;
   std::vector<std::string> names;
@@ -209,7 +209,7 @@ TEST(Signature, AMutatedInputHasTheUsersName) {
   EXPECT_ERROR(refusal([&] { sample.read(); }), "PROGRAM_BAD_GRAPH", "names 'p_w'");
 }
 
-TEST(Signature, TreesOfTheUsersOwn) {
+TEST(Signature, NamesLeavesInClassesOfTheUser) {
   Sample sample;
   std::string tree = sample.call()["out_spec"];
   const auto leaf_names = [&](const std::string& from, const std::string& to) {
@@ -227,8 +227,9 @@ TEST(Signature, TreesOfTheUsersOwn) {
   EXPECT_THROW(leaf_names("\"Out\"", "\"builtins.dict\""), Error);
 }
 
-// A tree may have millions of leaves below one long name. Leaves beyond those of the graph are counted but not named.
-TEST(Signature, LeavesNobodyAskedForAreNotNamed) {
+// A tree may have millions of leaves below one long name, so leaves beyond those of the graph are counted but not
+// named.
+TEST(Signature, LeavesBeyondThoseOfTheGraphAreNotNamed) {
   const Document document = parse_json("{}", "tree");
   const JsonView view(document);
   Tree tree, inner;

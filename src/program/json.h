@@ -1,4 +1,4 @@
-// Inside program/: JSON from untrusted files, read with the location of each value at hand.
+// Inside program/: JSON from untrusted files. Each value knows its location, for messages.
 //
 // parse_json checks depth, bytes and number of values before it builds anything, and refuses a name that occurs twice
 // in one object. A JsonView is one value of the document. Reading it as the wrong type, or asking for a missing member,

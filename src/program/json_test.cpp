@@ -1,4 +1,4 @@
-// JSON from untrusted files: limits that hold before anything is built, and errors that name their place.
+// JSON from untrusted files: limits that hold before anything is built, and errors that name where they are.
 #include "program/json.h"
 
 #include <cmath>
@@ -37,7 +37,7 @@ TEST(Json, ReadsEveryKindInOrder) {
   EXPECT_LT(at(7).number(), -1e308);
 }
 
-TEST(Json, BoundsDepthBeforeItBuilds) {
+TEST(Json, LimitsTheDepthBeforeItBuilds) {
   EXPECT_NO_THROW(parse_json(repeated("[", kMaxJsonDepth) + repeated("]", kMaxJsonDepth), "f: m"));
   EXPECT_ERROR(refused(repeated("[", kMaxJsonDepth + 1) + repeated("]", kMaxJsonDepth + 1)), "PROGRAM_TOO_LARGE",
                "200");
@@ -45,12 +45,12 @@ TEST(Json, BoundsDepthBeforeItBuilds) {
   EXPECT_ERROR(refused(repeated("{\"a\":", 1'000'000)), "PROGRAM_TOO_LARGE", "200");
 }
 
-TEST(Json, BoundsTheNumberOfValues) {
+TEST(Json, LimitsTheNumberOfValues) {
   EXPECT_NO_THROW(parse_json("[0,0,0,0]", "f: m", 5));
   EXPECT_ERROR(refusal([&] { parse_json("{\"a\":[0,0,0,0]}", "f: m", 3); }), "PROGRAM_TOO_LARGE", "f: m: a[3]: ");
 }
 
-TEST(Json, RefusesWithThePlace) {
+TEST(Json, RefusesBadJsonWithItsLocation) {
   EXPECT_THAT(refused(R"({"a":[0,{"b":1,"c":2,"b":3}]})"), StartsWith("f: m: a[1]: has the name 'b' twice"));
   EXPECT_THAT(refused(R"({"a":1,"\u0061":1})"), StartsWith("f: m: has the name 'a' twice"));
   EXPECT_ERROR(refused(R"({"a":[18446744073709551615]})"), "PROGRAM_BAD_JSON", "f: m: a[0]: ");
@@ -61,7 +61,7 @@ TEST(Json, RefusesWithThePlace) {
   EXPECT_ERROR(refused(std::string("{}\0{}", 5)), "PROGRAM_BAD_JSON", "zero byte");
 }
 
-TEST(Json, AskingForWhatIsNotThereNamesTheWay) {
+TEST(Json, ErrorsGiveThePathToTheValue) {
   const Document document = parse_json(R"({"a":[{"b":"text","long name\n":{}}]})", "f: m");
   const JsonView root(document);
   const JsonView inner = root.get("a").of(root.get("a").array()[0]);

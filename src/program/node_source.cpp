@@ -1,4 +1,4 @@
-// Where a node comes from: parses the texts that the exporter leaves in its metadata.
+// Finds the source of a node: parses the texts that the exporter leaves in its metadata.
 #include <algorithm>
 #include <vector>
 
@@ -7,7 +7,8 @@
 namespace sinew::program {
 namespace {
 
-// PyTorch's own files, and code that it generates ("<eval_with_key>.47"). Neither helps the user.
+// Whether the path is one of PyTorch's own files or of code that it generates ("<eval_with_key>.47"). Neither helps the
+// user.
 bool is_inside_torch(std::string_view path) {
   return path.starts_with('<') || path.starts_with("torch/") || path.find("-packages/torch/") != std::string_view::npos;
 }
@@ -19,8 +20,8 @@ std::string_view after_last(std::string_view text, char c) {
 
 }  // namespace
 
-// A stack trace has lines `  File "/home/me/model.py", line 17, in forward`, outermost first. A line of code follows
-// each.
+// A stack trace has lines `  File "/home/me/model.py", line 17, in forward`, outermost first, each followed by a line
+// of code.
 std::string innermost_line(std::string_view stack_trace) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
   std::string found;

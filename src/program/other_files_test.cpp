@@ -23,7 +23,7 @@ Dim written(const std::string& expression) {
   return dim;
 }
 
-// One node over tensors of these shapes.
+// A program with one node, over tensors of these shapes.
 struct OneNode {
   Program program;
 
@@ -67,14 +67,14 @@ TEST(FlopsOf, CountsTheProducts) {
   EXPECT_EQ(one.flops("relu.default", {heads}, heads), 0);
 }
 
-TEST(FlopsOf, SaysWhatItCanNotCount) {
+TEST(FlopsOf, ReportsWhatItCannotCount) {
   OneNode one;
   const auto odd = written("Function('f')(Symbol('u0'))");
   EXPECT_EQ(one.flops("mm.default", {{odd, odd}, {odd, fixed(5)}}, {odd, fixed(5)}), 0);
   EXPECT_EQ(flops_of(one.program).not_counted.at("aten.mm"), 1);
 }
 
-TEST(FlopsOf, ExpressionsThatAreNoneDoNotMatter) {
+TEST(FlopsOf, InvalidExpressionsAreNotCounted) {
   OneNode one;
   const std::vector<std::string> texts = {"",
                                           "(",
@@ -98,7 +98,7 @@ TEST(FlopsOf, ExpressionsThatAreNoneDoNotMatter) {
   EXPECT_EQ(one.flops("mm.default", {{fixed(2), written(deep)}, {fixed(2), fixed(2)}}, {fixed(2), fixed(2)}), 0);
 }
 
-TEST(FlopsOf, TheSampleHasSome) {
+TEST(FlopsOf, TheSampleHasProducts) {
   EXPECT_GT(flops_of(Sample().read()).total, 0);
 }
 
@@ -116,7 +116,7 @@ std::string error_of(const std::function<void(const std::string&)>& read, const 
   return text;
 }
 
-TEST(ScriptFiles, AreReadAsFarAsTheDirectoryGoes) {
+TEST(ScriptFiles, AreReadFromTheDirectory) {
   Zip zip;
   for (const char* name : {"net/data.pkl", "net/constants.pkl", "net/code/__torch__.py", "net/version"})
     zip[name] = name;
@@ -126,7 +126,7 @@ TEST(ScriptFiles, AreReadAsFarAsTheDirectoryGoes) {
   EXPECT_EQ(file.tensors, 1);
   EXPECT_EQ(file.tensor_bytes, 12U);
   EXPECT_THAT(file.code_files, ElementsAre("__torch__.py"));
-  // With other weights it is the same model; with other code it is another one.
+  // An archive with other weights has the same digest of its code; an archive with other code has another digest.
   TorchScriptFile other;
   const auto read = [&](const std::string& path) { other = read_torchscript_file(path); };
   zip["net/data/0"] = std::string(12, 'y');

@@ -3,7 +3,7 @@
 // model/ runs programs, cli/ shows them (`sinew inspect`), and worker/ opens them. A hostile file meets this room
 // first, so it uses no tensor library, and every reader can be fuzzed. read_program resolves every name: an argument
 // refers to a value that an input or an earlier node of the same graph makes, and every weight lies inside its file.
-// What operators do is not checked here. model/ checks that an operator exists and takes such arguments.
+// This room does not check what operators do; model/ checks that an operator exists and takes such arguments.
 //
 // The format is a zip archive whose members are stored without compression:
 //   <name>/archive_format "pt2", archive_version, byteorder "little"
@@ -63,7 +63,7 @@ std::optional<DType> dtype_of(ScalarType type);  // nullopt: Sinew has no arrays
 enum class Layout : int { strided = 7 };         // the reader refuses other layouts
 enum class MemoryFormat : int { contiguous = 1, channels_last = 2, channels_last_3d = 3, preserve = 4 };
 struct Device {
-  std::string type;  // "cpu", "cuda": where the model was exported; the job decides where it runs
+  std::string type;  // "cpu", "cuda": the device of the export; the job decides on which device it runs
   bool operator==(const Device&) const = default;
 };
 
@@ -141,10 +141,10 @@ struct NamedArgument {
 };
 
 struct Node {
-  std::string name;    // "linear_1"; the name of the first output when the file gives none
+  std::string name;    // "linear_1"; if the file gives no name, that of the first output
   std::string target;  // "torch.ops.aten.linear.default", "_operator.mul"
   std::vector<NamedArgument> inputs;
-  // The values that the node makes. None for an unused output; one List of ValueRefs where the operator returns a list.
+  // The values that the node makes: None for an unused output, one List of ValueRefs if the operator returns a list.
   std::vector<Argument> outputs;
   bool returns_list_of_one = false;  // of is_hop_single_tensor_return; only for higher-order operators
   std::string where;                 // the innermost line of the user's own code: "model.py:17 in forward"; may be ""
@@ -162,11 +162,11 @@ struct Graph {
 
 // ---- the program ---------------------------------------------------------------------------------------------------
 
-// How nested inputs or outputs are packed into the flat list of leaves (torch.utils._pytree, protocol 1).
+// The structure of nested inputs or outputs. Their leaves are passed as a flat list (torch.utils._pytree, protocol 1).
 struct Tree {
   enum class Kind : uint8_t { leaf, none, tuple, list, dict, named_tuple, other };
   Kind kind = Kind::leaf;
-  std::vector<std::string> keys;  // of the children: a dict always has them, other kinds where the file gives them
+  std::vector<std::string> keys;  // of the children: a dict always has keys, other classes only if the file gives them
   std::vector<Tree> children;
 };
 
@@ -193,8 +193,8 @@ struct StoredTensor {
   Shape sizes, strides;
   int64_t offset = 0;  // in elements
   bool is_parameter = false;
-  // Where the bytes of the member are, and their CRC-32. read_tensor uses it to check that they are still the bytes
-  // that read_program saw.
+  // The range of the member's bytes in the file, and their CRC-32. read_tensor uses the checksum to find out whether
+  // the file has changed since read_program.
   uint64_t begin = 0, member_bytes = 0;
   uint32_t checksum = 0;
 };
@@ -221,7 +221,7 @@ struct Program {
 // Throws Error. Holds the JSON (at most 256 MiB) and the program in memory; the weights stay in the file.
 Program read_program(const std::string& path);
 
-// The tensor as a dense array in C order, whatever its strides are. Throws Error when the file has changed or a
+// Returns the tensor as a dense array in C order, whatever its strides are. Throws Error if the file has changed or a
 // checksum is wrong.
 Array read_tensor(const Program& program, const StoredTensor& stored);
 
@@ -230,20 +230,21 @@ bool share_bytes(const StoredTensor& a, const StoredTensor& b);
 
 // ---- cost ----------------------------------------------------------------------------------------------------------
 
-// Floating-point operations of the products in one forward pass: linear layers, matrix products, convolutions,
-// attention, recurrent layers. A multiplication and an addition count as two. Other operators are cheap beside these
-// and do not count. Every symbol counts as 1; where the batch is the only symbol, the result is the cost of one sample.
+// Counts the floating-point operations of the products in one forward pass: linear layers, matrix products,
+// convolutions, attention, recurrent layers. A multiplication and an addition count as two. Other operators are cheap
+// compared to these and do not count. Every symbol counts as 1; if the batch size is the only symbol, the result is the
+// cost of one sample.
 struct Flops {
   double total = 0;
   std::map<std::string, double> by_operator;   // "aten.linear"
   std::map<std::string, int64_t> not_counted;  // products whose shapes the file does not give: operator -> nodes
-  std::vector<std::string> symbols;            // those that count as 1
+  std::vector<std::string> symbols;            // the symbols that count as 1
 };
 Flops flops_of(const Program& program);
 
 // ---- files of other formats ----------------------------------------------------------------------------------------
 
-// What can be known about a TorchScript archive without libtorch.
+// The properties of a TorchScript archive that can be read without libtorch.
 struct TorchScriptFile {
   std::string root;                     // of the archive
   Digest code;                          // of the code and the structure, without the weights
@@ -253,9 +254,9 @@ struct TorchScriptFile {
 };
 TorchScriptFile read_torchscript_file(const std::string& path);  // throws Error
 
-// The versions that a shared object was built for, by name ("torch" -> "2.13.0"). They stand in the section
-// ".sinew_library" of its file, so no code of the object runs. Empty where there is no such section. Throws Error when
-// the file is not an ELF file.
+// Returns the versions that a shared object was built for, by name ("torch" -> "2.13.0"). They are in the section
+// ".sinew_library" of its file, so no code of the object runs. The result is empty if there is no such section. Throws
+// Error if the file is not an ELF file.
 std::map<std::string, std::string> read_library_info(const std::string& path);
 
 // ---- writing back --------------------------------------------------------------------------------------------------

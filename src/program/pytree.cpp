@@ -23,16 +23,16 @@ std::vector<std::string> texts_of(const JsonView& view) {
   return texts;
 }
 
-// The keys of a dictionary, from its context. The context of a defaultdict is an object; for other dictionaries it is
-// JSON in a text.
+// Returns the keys of a dictionary from its context. The context of a defaultdict is an object; the context of other
+// dictionaries is a text that contains JSON.
 std::vector<std::string> dictionary_keys(const JsonView& context) {
   if (context.is_object()) return texts_of(context.get("dict_context"));
   const Document inner = parse_json(context.text(), "context of a tree");
   return texts_of(JsonView(inner));
 }
 
-// Names for the children of a class of the user. The context of a dataclass is [[names of the fields], [fields that
-// were None]]. Other classes may write anything; then there are no names.
+// Returns names for the children of a class of the user. The context of a dataclass is [[names of the fields], [fields
+// that were None]]. Other classes may write any context; if it has another form, the children get no names.
 std::vector<std::string> guessed_keys(const std::optional<JsonView>& context, size_t children) {
   if (!context || !context->is_text()) return {};
   try {
@@ -133,7 +133,7 @@ struct Leaves {
 }  // namespace
 
 Tree read_tree(const JsonView& view, const FieldNames& fields) {
-  // The text is a JSON document inside the JSON document. Its errors are reported at the place of the text.
+  // The text is a JSON document inside the JSON document. Its errors are reported with the location of the text.
   const Document inner = [&] {
     try {
       return parse_json(view.text(), "tree");

@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Read, TheSampleSaysWhatItHolds) {
+TEST(Read, ReadsTheWholeSample) {
   const Program program = Sample().read();
   EXPECT_EQ(program.root, "net");
   EXPECT_EQ(program.torch_version, "2.13.0");
@@ -36,7 +36,7 @@ TEST(Read, TheSampleSaysWhatItHolds) {
   EXPECT_EQ(program.output_tree.kind, Tree::Kind::named_tuple);
 }
 
-TEST(Read, NodesAreResolved) {
+TEST(Read, ResolvesTheArgumentsOfNodes) {
   const Graph graph = Sample().read().graph;
   const Node& linear = graph.nodes[1];
   EXPECT_EQ(linear.where, "model.py:17 in forward");
@@ -59,7 +59,7 @@ std::vector<float> floats(const Array& array) {
   return {array.as<float>(), array.as<float>() + array.count()};
 }
 
-TEST(Read, TensorsComeDenseWhateverTheirStrides) {
+TEST(Read, TensorsAreDenseWhateverTheirStrides) {
   const Sample sample;
   MemoryDisk disk;
   disk.put("net.pt2", sample.bytes());
@@ -77,7 +77,7 @@ TEST(Read, TensorsComeDenseWhateverTheirStrides) {
 }
 
 // The stride of a dimension of size 1 may be any number.
-TEST(Read, StridesOfOneElementDoNotCount) {
+TEST(Read, StridesOfDimensionsOfSizeOneDoNotCount) {
   const int64_t most = std::numeric_limits<int64_t>::max();
   const std::vector<std::pair<Shape, Shape>> views = {
       {{2, 1}, {2, most}}, {{1, 2}, {most, 2}}, {{2, 1, 1}, {2, most, most}}};
@@ -89,7 +89,7 @@ TEST(Read, StridesOfOneElementDoNotCount) {
   }
 }
 
-TEST(Read, ABitOfATensorThatChangedIsSeen) {
+TEST(Read, AChangedBitOfATensorIsDetected) {
   std::string bytes = Sample().bytes();
   MemoryDisk disk;
   disk.put("net.pt2", bytes);
@@ -111,7 +111,7 @@ TEST(Read, EmptyTensorsAndScalars) {
   EXPECT_EQ(empty.shape, (Shape{0, 3}));
 }
 
-TEST(Read, AnArchiveOfAnotherToolIsReadAsWell) {
+TEST(Read, ReadsAnArchiveOfAnotherTool) {
   Sample sample;
   const std::string before = Dump::of(sample.read());
   sample.zip.plain = true;
@@ -136,7 +136,7 @@ void expect_refused(const std::vector<Wrong>& all) {
   }
 }
 
-TEST(Read, RefusesWhatIsNotTheFormat) {
+TEST(Read, RefusesFilesOfOtherFormats) {
   expect_refused({
       {[](Sample& s) { s.zip.remove("net/archive_format"); },
        "PROGRAM_NOT_PT2",
@@ -168,7 +168,7 @@ TEST(Read, RefusesWhatIsNotTheFormat) {
   });
 }
 
-TEST(Read, AMissingModelIsToldWithWhatIsThere) {
+TEST(Read, AMissingModelIsReportedWithWhatTheFileHas) {
   Sample sample;
   Zip zip = sample.zip;
   zip.add("net/models/encoder.json", "{}");
@@ -183,7 +183,7 @@ TEST(Read, AMissingModelIsToldWithWhatIsThere) {
 }
 
 // A newer minor version may have added members to objects. The reader ignores unknown names, but not unknown values.
-TEST(Read, AYoungerMinorVersionMayHaveAdded) {
+TEST(Read, ANewerMinorVersionMayAddMembers) {
   Sample sample;
   sample.model["schema_version"]["minor"] = 21;
   sample.model["news"] = 1;
@@ -194,7 +194,7 @@ TEST(Read, AYoungerMinorVersionMayHaveAdded) {
   EXPECT_ERROR(refusal([&] { sample.read(); }), "PROGRAM_BAD_SCHEMA", "is 'as_news'");
 }
 
-TEST(Read, RefusesTensorsThatAreNotThere) {
+TEST(Read, RefusesMissingTensors) {
   const auto weight = [](Sample& s, const char* name) -> TestJson& { return s.weights["config"][name]["tensor_meta"]; };
   expect_refused({
       {[](Sample& s) { s.weights["config"]["w"]["use_pickle"] = true; },
@@ -267,7 +267,7 @@ TEST(Read, RefusesTensorsThatAreNotThere) {
   });
 }
 
-TEST(Read, NumbersWithoutArraysAreReadButNotTensorsOfThem) {
+TEST(Read, ReadsAProgramWithComplexTensorsButNotTheirValues) {
   Sample sample;
   sample.constants["config"]["z"] = payload("tensor_1", false, tensor_meta(10, {0}));
   MemoryDisk disk;

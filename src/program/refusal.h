@@ -1,4 +1,4 @@
-// For the tests of program/: the Error that a call throws, and what a test compares of it.
+// For the tests of program/: catches the Error of a call as text, and compares that text.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::string refusal(Act act) {
   return "";
 }
 
-// Whether a refusal() has this code and mentions this place or value.
+// Whether a text from refusal() has this code and mentions this place or value.
 inline bool is_error(const std::string& text, ErrorCode code, std::string_view mention) {
   return text.find("[" + std::string(code.text()) + "]") != std::string::npos &&
          text.find(mention) != std::string::npos;

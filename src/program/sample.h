@@ -1,5 +1,5 @@
-// For the tests of program/: builds .pt2 files byte by byte, so that tests can break every part of one. Also a disk in
-// memory.
+// For the tests of program/: builds .pt2 files byte by byte, so that tests can break every part of one. It also has a
+// disk in memory.
 #pragma once
 
 #include <algorithm>
@@ -77,8 +77,8 @@ struct Zip {
 // Simulates the end of the process. It is not an Error, so no handler of errors can catch it.
 struct Stopped : std::exception {};
 
-// Files of one folder in memory. It keeps the durable state separately: bytes become durable with the sync of the file,
-// names with the sync of the folder.
+// A disk in memory, for the files of one folder. It keeps the durable state separately: bytes become durable with the
+// sync of the file, names with the sync of the folder.
 class MemoryDisk final : public Disk {
  public:
   int64_t calls = 0, fail_at = -1, stop_at = -1;

@@ -1,5 +1,5 @@
-// For the tests of program/: a small program with one of everything, as JSON that a test can change before it is
-// packed.
+// For the tests of program/: a small program that uses every kind of input, output and argument. It is JSON that a test
+// can change before it is packed.
 #pragma once
 
 #include <cstring>

@@ -95,7 +95,7 @@ class SignatureReader {
     return reader_.argument(view);
   }
 
-  // For a spec whose arg is {"name": a tensor}.
+  // Returns the value of a spec that has the form {"arg": {"name": a tensor}}.
   ValueId value_of(const JsonView& spec) {
     const JsonView arg = spec.get("arg");
     arg.allow({"name"});
@@ -177,7 +177,7 @@ class SignatureReader {
                                          (kind == Input::buffer ? "buffer" : "parameter") + " among the inputs");
   }
 
-  // The file gives the name of the input in the graph. This replaces it by the name that the user knows.
+  // The file gives the name of the input in the graph. This function replaces it by the name that the user knows.
   void resolve_input_mutations() {
     for (const auto& [output, name] : mutated_inputs_) {
       const ValueId id = reader_.value_of(name);

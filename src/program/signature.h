@@ -11,8 +11,8 @@ namespace sinew::program {
 // outputs and the trees of the program.
 void read_signature(const JsonView& graph_module, GraphReader& reader, Program& program);
 
-// Fills the names of the user's inputs and outputs, and the trees in which they are packed. The program already has its
-// specs.
+// Fills the names of the user's inputs and outputs, and the trees that describe their structure. The program already
+// has its specs.
 void name_leaves(const JsonView& graph_module, Program& program);
 
 // Reads models/model.json: everything in a program except path, root, weights and constants. Throws Error.

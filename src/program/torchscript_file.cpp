@@ -1,6 +1,6 @@
 // Inspects a TorchScript archive through the directory of the zip file that torch.jit.save writes. The code in it is
-// compressed and the module tree is a pickle; only libtorch reads those. The checksums in the directory identify their
-// content.
+// compressed and the module tree is a pickle, which only libtorch reads. So this code identifies their content by the
+// checksums in the directory.
 #include <algorithm>
 
 #include "program/archive.h"

@@ -1,4 +1,5 @@
-// Writing programs: the new values arrive, every other byte stays the same, and the file appears whole or not at all.
+// Writing programs: the file gets the new values, every other byte stays the same, and the file appears whole or not at
+// all.
 #include <cstring>
 
 #include "base/random.h"
@@ -32,7 +33,7 @@ struct World {
   }
 };
 
-TEST(Write, WithoutChangesTheFileIsTheSame) {
+TEST(Write, WritesTheSameFileWithoutReplacements) {
   for (const bool plain : {false, true}) {
     Sample sample;
     sample.zip.plain = plain;
@@ -42,7 +43,7 @@ TEST(Write, WithoutChangesTheFileIsTheSame) {
   }
 }
 
-TEST(Write, ChangesNumbersAndNothingElse) {
+TEST(Write, ChangesOnlyTheReplacedValues) {
   for (const bool plain : {false, true}) {
     Sample sample, expected;
     sample.zip.plain = expected.zip.plain = plain;
@@ -61,14 +62,14 @@ TEST(Write, ChangesNumbersAndNothingElse) {
   }
 }
 
-TEST(Write, AStridedTensorGoesWhereItsStridesSay) {
+TEST(Write, WritesAStridedTensorByItsStrides) {
   World world;
   const Array t = array_of({3, 2}, {1.5, 4.5, 2.5, 5.5, 3.5, 6.5});
   write_program(world.disk, world.program, {{"t", &t}}, "copy.pt2");
   EXPECT_THAT(world.floats("copy.pt2", "w"), ElementsAre(1.5, 2.5, 3.5, 4.5, 5.5, 6.5));
 }
 
-TEST(Write, OverItself) {
+TEST(Write, ReplacesItsOwnFile) {
   World world;
   const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60});
   write_program(world.disk, world.program, {{"w", &w}}, "net.pt2");
@@ -94,7 +95,7 @@ TEST(Write, TiedReplacementsMustAgree) {
   EXPECT_THAT(world.disk.names(), ElementsAre("copy.pt2", "net.pt2"));  // no partial file is left
 }
 
-TEST(Weights, ShareBytesOrStandSideBySide) {
+TEST(Weights, ShareBytesOnlyIfTheyOverlap) {
   Sample sample;
   sample.weights["config"]["even"] = payload("weight_2", false, tensor_meta(7, {3}, {2}));
   sample.weights["config"]["odd"] = payload("weight_2", false, tensor_meta(7, {3}, {2}, 1));
@@ -116,7 +117,7 @@ TEST(Weights, ShareBytesOrStandSideBySide) {
   EXPECT_FALSE(share("none", "odd"));
 }
 
-TEST(Write, AViewThatRepeatsItselfMustAgreeWithItself) {
+TEST(Write, RepeatedElementsOfAViewMustAgree) {
   Sample sample;
   sample.weights["config"]["r"] = payload("weight_2", false, tensor_meta(7, {2, 3}, {0, 1}, 2));
   World world(sample);
@@ -128,7 +129,7 @@ TEST(Write, AViewThatRepeatsItselfMustAgreeWithItself) {
                "PROGRAM_BAD_REPLACEMENT", "values of 'r'");
 }
 
-TEST(Write, RefusesWhatDoesNotFit) {
+TEST(Write, RefusesReplacementsThatDoNotFit) {
   World world;
   const Array w = array_of({2, 3}, {1, 2, 3, 4, 5, 6}), flat = array_of({6}, {1, 2, 3, 4, 5, 6});
   const Array doubles(DType::f64, {2, 3});
@@ -147,7 +148,7 @@ TEST(Write, RefusesWhatDoesNotFit) {
   expect({{"w", &flat}}, "another shape");
 }
 
-TEST(Write, DamageIsNotCopied) {
+TEST(Write, DamagedMembersAreNotCopied) {
   World world;
   for (const std::string member : {"net/data/weights/weight_1", "net/data/constants/tensor_0"}) {
     Sample sample;
@@ -163,8 +164,8 @@ TEST(Write, DamageIsNotCopied) {
   }
 }
 
-// Each call of the disk fails once, and the machine stops once at each call. The target is then the old or the new
-// file.
+// Each call of the disk fails once, and the machine stops once at each call. Afterwards the target is the old or the
+// new file.
 TEST(Write, AppearsWholeOrNotAtAll) {
   const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60});
   World good;
@@ -195,8 +196,8 @@ TEST(Write, AppearsWholeOrNotAtAll) {
   EXPECT_EQ(good.disk.get("net.pt2"), after);  // after write_program has returned, the file is durable
 }
 
-// Members and checksums that lie across the pieces in which the file is copied.
-TEST(Write, LargeMembersGoThroughInPieces) {
+// Members and checksums cross the boundaries of the pieces in which the file is copied.
+TEST(Write, CopiesLargeMembersInPieces) {
   Sample sample, expected;
   const int64_t count = 700'001;
   for (Sample* s : {&sample, &expected}) {
@@ -216,7 +217,7 @@ TEST(Write, LargeMembersGoThroughInPieces) {
 }
 
 // For any strides, reading follows the definition, and writing the values that were read changes nothing.
-TEST(Write, AnyViewGoesThereAndBack) {
+TEST(Write, AnyViewIsWrittenBackUnchanged) {
   RandomStream random(random_key({2}));
   const auto draw = [&](uint64_t below) { return random.below(below); };
   for (int i = 0; i < 300; ++i) {
