@@ -1,4 +1,4 @@
-// ReadProgress and listing blobs.
+// Reads and lists blobs.
 #include <algorithm>
 #include <map>
 

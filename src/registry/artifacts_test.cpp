@@ -55,7 +55,7 @@ TEST(Artifacts, ReadsBackWhatWasPutUnderItsSha256) {
   EXPECT_EQ(artifacts.list().size(), 5u);
 }
 
-TEST(Artifacts, KeepsTheSameBytesOnce) {
+TEST(Artifacts, StoresEqualBytesOnce) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   const std::string bytes(100'000, 'x');
@@ -64,11 +64,11 @@ TEST(Artifacts, KeepsTheSameBytesOnce) {
   const BlobInfo first = pin.put(bytes);
   const uint64_t before = bytes_below(folder / "a");
   EXPECT_EQ(pin.put_file(folder / "f"), first);
-  EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // the pin's lines
+  EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // only the pin's file grows
   EXPECT_EQ(artifacts.list().size(), 1u);
 }
 
-TEST(Artifacts, VersionsShareTheTensorsThatAreFrozenAndReadBackToTheBit) {
+TEST(Artifacts, VersionsShareFrozenTensorsAndReadBackBitForBit) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   RandomStream random(RandomKey{2});
@@ -98,7 +98,7 @@ TEST(Artifacts, VersionsShareTheTensorsThatAreFrozenAndReadBackToTheBit) {
   EXPECT_LT(bytes_below(folder / "a"), versions[0].size() * 2 + (10 * (64 << 10)));
 }
 
-TEST(Artifacts, WhatOnlyLooksLikeSafetensorsIsKeptAsItIs) {
+TEST(Artifacts, DamagedSafetensorsAreStoredAsTheyAre) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   RandomStream random(RandomKey{3});
@@ -116,7 +116,7 @@ TEST(Artifacts, WhatOnlyLooksLikeSafetensorsIsKeptAsItIs) {
   }
 }
 
-TEST(Artifacts, ADamagedContentIsSaidAndNeverReadAsGood) {
+TEST(Artifacts, ADamagedBlobIsReportedAndNeverReadAsGood) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   auto pin = artifacts.pin();
@@ -135,7 +135,7 @@ TEST(Artifacts, ADamagedContentIsSaidAndNeverReadAsGood) {
   }
 }
 
-TEST(Artifacts, WhatIsNoDigestIsNoPath) {
+TEST(Artifacts, RefusesTextThatIsNoDigest) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   write_file(folder / "secret", "secret");
@@ -147,7 +147,7 @@ TEST(Artifacts, WhatIsNoDigestIsNoPath) {
   }
 }
 
-TEST(Artifacts, AStreamThatIsDroppedPutsNothing) {
+TEST(Artifacts, AnUnfinishedStreamPutsNothing) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   {
@@ -159,7 +159,7 @@ TEST(Artifacts, AStreamThatIsDroppedPutsNothing) {
   EXPECT_EQ(bytes_below(folder / "a"), 0u);
 }
 
-TEST(ChunkManifest, ReadsBackAndRefusesWhatIsNone) {
+TEST(ChunkManifest, ReadsBackAndRefusesDamagedText) {
   const ChunkManifest manifest{30, {{sha256_hex("a"), 10}, {sha256_hex("b"), 20}}};
   const std::string text = to_text(manifest);
   ASSERT_TRUE(parse_chunk_manifest(text));

@@ -102,7 +102,7 @@ class World {
       ASSERT_TRUE(well) << well.error();
     }
   }
-  // No process is left, so a collection removes exactly the blobs that are not attached.
+  // Collects after all processes have ended. The collection must remove exactly the blobs that are not attached.
   void check_nothing_is_left_over() {
     clock_.seconds += 2 * kPinSeconds;
     Artifacts artifacts("/a", disk_, clock_);
@@ -139,7 +139,7 @@ class World {
     const BlobInfo stored = pin.put(bytes_to_put_[random_.below(bytes_to_put_.size())]);
     attached_.insert(stored.digest);
   }
-  // Attaches a blob once more, knowing only its digest. The blob may be gone by now.
+  // Attaches a blob once more, knowing only its digest. The blob may have been removed before.
   void copy(Artifacts& artifacts) {
     const std::string digest = sha256_hex(bytes_to_put_[random_.below(bytes_to_put_.size())]);
     auto pin = artifacts.pin();
@@ -163,12 +163,12 @@ class World {
   FaultyDisk disk_;
   HandClock clock_;
   const std::vector<std::string> bytes_to_put_;
-  std::set<std::string> attached_;  // stands for the store, which survives all deaths
+  std::set<std::string> attached_;  // takes the place of the store, which survives all deaths
   int depth_ = 0;
   bool collecting_ = false;
 };
 
-TEST(Collect, WhatIsReferredToStaysWhateverHappensInBetween) {
+TEST(Collect, KeepsReferencedBlobsWhateverHappensInBetween) {
   for (uint64_t seed = 0; seed < 200 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed);
@@ -180,7 +180,7 @@ TEST(Collect, WhatIsReferredToStaysWhateverHappensInBetween) {
   }
 }
 
-TEST(Collect, DeathsAtAnyCallLoseNothingReferredTo) {
+TEST(Collect, DeathsAtAnyCallLoseNoReferencedBlob) {
   for (uint64_t seed = 1000; seed < 1300 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed);
@@ -193,8 +193,8 @@ TEST(Collect, DeathsAtAnyCallLoseNothingReferredTo) {
   }
 }
 
-// The same with threads on a real disk, in whatever order the kernel runs them.
-TEST(Collect, ThreadsThatPutWhileOneCollectsFindWhatTheyAttached) {
+// Several threads put blobs on a real disk while another one collects, in whatever order the kernel runs them.
+TEST(Collect, ThreadsFindWhatTheyAttachedDuringACollection) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   RandomStream random(RandomKey{7});
@@ -231,7 +231,7 @@ TEST(Collect, ThreadsThatPutWhileOneCollectsFindWhatTheyAttached) {
   for (const std::string& digest : attached) EXPECT_TRUE(artifacts.verify(digest)) << digest;
 }
 
-TEST(Collect, OnlySayingRemovesNothing) {
+TEST(Collect, ADryRunRemovesNothing) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   BlobInfo kept, gone;
@@ -252,8 +252,9 @@ TEST(Collect, OnlySayingRemovesNothing) {
   EXPECT_TRUE(artifacts.verify(kept.digest));
 }
 
-// Each model is a chunk manifest. Its chunks are removed with it, except for those that another model has as well.
-TEST(Collect, WhatIsSaidIsWhatIsDone) {
+// Each model is a chunk manifest. A collection removes its chunks with it, except for chunks that another model has as
+// well.
+TEST(Collect, ADryRunReportsWhatACollectionRemoves) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Folder folder;
     RandomStream random(RandomKey{seed});
@@ -276,8 +277,8 @@ TEST(Collect, WhatIsSaidIsWhatIsDone) {
   }
 }
 
-// ReadProgress all references costs time in proportion to all blobs, so a collection does it only a few times.
-TEST(Collect, OfManyItIsAskedSeldom) {
+// Reading all references costs time in proportion to all blobs, so a collection does it only a few times.
+TEST(Collect, ReadsTheReferencesOnlyAFewTimes) {
   FaultyDisk disk;
   HandClock clock;
   Artifacts artifacts("/a", disk, clock);
@@ -291,7 +292,7 @@ TEST(Collect, OfManyItIsAskedSeldom) {
   EXPECT_TRUE(artifacts.empty());
 }
 
-TEST(Collect, ALostContentIsSaid) {
+TEST(Collect, ReportsALostBlob) {
   Folder folder;
   Artifacts artifacts(folder / "a");
   const auto collected = artifacts.collect([] { return std::set<std::string>{sha256_hex("lost")}; });

@@ -1,4 +1,4 @@
-// The facts of a version: writing and parsing their JSON.
+// VersionFacts, the metadata of a version: writing and parsing its JSON.
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"

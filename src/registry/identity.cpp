@@ -1,4 +1,4 @@
-// ReadProgress everything that decides a run's bits, and finding where two runs differ.
+// Reads everything that decides a run's bits, and finds where two runs differ.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -70,7 +70,7 @@ std::vector<std::string> read_steering(const std::string& run_directory) {
   return {};
 }
 
-// Returns whether the option only says where and how to train. Such options do not change a bit of the result.
+// Returns whether the option only sets where and how to train. Such options do not change a bit of the result.
 bool is_of_the_machine(const std::string& key) {
   for (const char* prefix :
        {"trainer.lanes", "data.prefetch.", "logging.", "checkpoint.", "workers.", "budget.", "tune.", "name"}) {
@@ -81,7 +81,7 @@ bool is_of_the_machine(const std::string& key) {
 
 using Texts = std::map<std::string, std::string>;
 
-// Appends a sentence for each key whose values differ.
+// Appends a line to `facts` for each key whose values differ.
 template <typename Skip>
 void compare_texts(const Texts& was, const Texts& is, const std::string& what, Skip skip,
                    std::vector<std::string>& facts) {

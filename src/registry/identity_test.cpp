@@ -17,7 +17,7 @@ RunIdentity example() {
   return identity;
 }
 
-TEST(Identity, TheSameDigestIsTheSameWhateverElseDiffers) {
+TEST(Identity, RunsWithEqualDigestsAreTheSameWhateverElseDiffers) {
   RunIdentity again = example();
   again.environment["cpu"] = "another";
   const Comparison comparison = compare(example(), again);
@@ -52,7 +52,7 @@ TEST(Identity, LanesCoresAndNamesAreNoCause) {
   EXPECT_TRUE(compare(example(), again).facts.empty());
 }
 
-TEST(Identity, WhatAPersonChangedIsTheFirstCause) {
+TEST(Identity, AManualChangeIsTheFirstCause) {
   Folder folder;
   write_file(folder / "run/resolved.yaml", "name: a\n");
   write_file(folder / "run/checkpoints/step-00000100/state.json", R"({"control": []})");

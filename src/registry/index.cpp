@@ -142,7 +142,7 @@ struct Index::State {
     if (const auto it = experiments.find(job); it != experiments.end()) return it->second;
     const auto named = store.list({.kind = Kind::kExperiment, .name = job, .hidden = true, .metrics = false});
     std::string id = named.empty() ? job : named[0].subject.id;
-    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // if it exists, it was renamed
+    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // if it exists, a user renamed it
       store::Create create;
       create.subject = {Kind::kExperiment, id};
       create.name = job;
@@ -233,7 +233,7 @@ struct Index::State {
     return lease.write_if_unchanged(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 
-  // Runs `work` for one run. If it fails, reports the problem, and the pass goes on with the other runs.
+  // Runs `work` for one run. If it fails, reports the problem, and the pass continues with the other runs.
   template <typename Work>
   void report_problems_of(const std::string& path, KnownRun& run, PassReport& report, Work work) {
     try {

@@ -50,8 +50,8 @@ class Beside : public testing::Test {
   std::vector<std::unique_ptr<FakeRun>> runs;
 };
 
-// Points that clients logged into a run are in no file. They stay when the file is cut and grows again.
-TEST_F(Beside, ACutFileTakesItsOwnSeriesBackAndNoOthers) {
+// Points that clients logged into a run are in no file. They stay when the file is truncated and grows again.
+TEST_F(Beside, ATruncatedFileDropsOnlyItsOwnSeries) {
   FakeRun& training = run("a/run");
   training.grow(6);
   pass();
@@ -81,7 +81,7 @@ TEST_F(Beside, ARunThatANewerProgramResumesStaysTheSame) {
   EXPECT_EQ(store.list({.kind = Kind::kRun, .hidden = true}).size(), 1u);
 }
 
-// A run without a record in the store, because its metrics cannot be read.
+// Makes a run that gets no record in the store, because its metrics cannot be read.
 std::string refused_run(const std::string& root, const std::string& path) {
   write_file(root + "/" + path + "/resolved.yaml", "name: a\n");
   std::filesystem::create_directories(root + "/" + path + "/metrics.jsonl");
@@ -121,7 +121,7 @@ TEST_F(Beside, ARenamedExperimentKeepsItsJob) {
   EXPECT_EQ(store.find({Kind::kExperiment, experiment})->name, "digits");
 }
 
-TEST_F(Beside, WhatOthersWroteIntoABodyStays) {
+TEST_F(Beside, FieldsThatOthersWroteIntoABodyStay) {
   FakeRun& one = run("a/one");
   write_file(one.directory() + "/environment.json", "[]");
   pass();
@@ -138,7 +138,7 @@ TEST_F(Beside, WhatOthersWroteIntoABodyStays) {
   EXPECT_FALSE(after.contains("problems")) << "what is the index's own is as the files say";
 }
 
-TEST_F(Beside, ABodyThatIsNoObjectIsWrittenAnew) {
+TEST_F(Beside, ABodyThatIsNoObjectIsReplaced) {
   FakeRun& one = run("a/one");
   pass();
   for (const char* broken : {"", "[1]", "{", "null", "\"x\""}) {
@@ -174,7 +174,7 @@ TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
   EXPECT_EQ(body("a/one")["dataset_inputs"].size(), static_cast<size_t>(kEntries));
 }
 
-TEST_F(Beside, ARunThatAPersonDeletedStaysDeleted) {
+TEST_F(Beside, ARunThatAUserDeletedStaysDeleted) {
   FakeRun& one = run("a/one");
   pass();
   ASSERT_TRUE(store.write(store::Update{record("a/one").subject, {}, {}, true}));
@@ -196,7 +196,7 @@ TEST_F(Beside, ARunThatAPersonDeletedStaysDeleted) {
   EXPECT_FALSE(record("a/one").hidden);
 }
 
-TEST_F(Beside, ARunWhoseDirectoryComesBackComesBack) {
+TEST_F(Beside, ARunIsVisibleAgainWhenItsDirectoryIsBack) {
   for (const bool anew : {false, true}) {
     const std::string path = anew ? "a/one" : "a/two";
     FakeRun& one = run(path);
@@ -216,7 +216,7 @@ TEST_F(Beside, ARunWhoseDirectoryComesBackComesBack) {
   }
 }
 
-TEST_F(Beside, AJobThatCanNotBeReadIsSaid) {
+TEST_F(Beside, AJobThatCannotBeReadIsReported) {
   FakeRun& one = run("a/one");
   pass();
   one.die();
@@ -256,7 +256,7 @@ class OneDescriptor {
   std::vector<int> taken_;
 };
 
-TEST_F(Beside, RunsInAFolderThatCanNotBeListedAreNotGone) {
+TEST_F(Beside, RunsInAFolderThatCannotBeListedAreNotHidden) {
   FakeRun &one = run("a/one"), &gone = run("gone");
   EXPECT_EQ(pass().added, 2);
   gone.remove();

@@ -26,8 +26,8 @@ class IndexLease {
   IndexLease(const IndexLease&) = delete;
   IndexLease& operator=(const IndexLease&) = delete;
 
-  bool renew();           // false: this process does not hold the lease
-  std::string acquire();  // returns "", or the name of the process that holds the lease
+  bool renew();           // returns false if this process does not hold the lease
+  std::string acquire();  // returns "" on success, else the holder of the lease or why it was refused
   void forget() { fence_ = 0; }
 
   // Writes the changes. Throws LeaseLost if another process holds the lease, and Problem if the store refuses them.

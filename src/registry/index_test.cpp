@@ -16,7 +16,8 @@ namespace {
 using store::Kind;
 using store::RunState;
 
-// Returns everything that the store has about the visible runs, by directory. `times`: including when they ended.
+// Returns everything that the store has about the visible runs, by directory. If `times`, this includes when they
+// ended.
 std::map<std::string, std::string> picture_of(store::Store& store) {
   std::map<std::string, std::string> picture;
   for (const store::Record& run : store.list({.kind = Kind::kRun})) {
@@ -102,7 +103,7 @@ class World {
   int made_ = 0;
 };
 
-TEST(Index, BitByBitGivesWhatAtOnceGives) {
+TEST(Index, ManyPassesGiveTheSameAsOnePass) {
   for (uint64_t seed = 0; seed < 12 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed);
@@ -160,7 +161,7 @@ TEST(Index, KillsOfTheIndexingProcessLoseAndRepeatNothing) {
   EXPECT_EQ(picture_of(store), picture_of(at_once));
 }
 
-TEST(Index, ARunsLifeIsToldByItsFiles) {
+TEST(Index, TheFilesOfARunDecideItsState) {
   Folder folder;
   RandomStream random(RandomKey{1});
   store::Store store(folder / "s.db");
@@ -203,7 +204,7 @@ TEST(Index, ARunsLifeIsToldByItsFiles) {
   EXPECT_EQ(ends, 2);  // one per attempt
 }
 
-TEST(Index, AnUnchangedRunIsLookedAtAndNotWritten) {
+TEST(Index, AnUnchangedRunIsCheckedButNotWritten) {
   Folder folder;
   RandomStream random(RandomKey{2});
   store::Store store(folder / "s.db");
@@ -224,7 +225,7 @@ TEST(Index, AnUnchangedRunIsLookedAtAndNotWritten) {
   EXPECT_EQ(store.events({.after = 0, .limit = 100'000}).back().seq, before);
 }
 
-TEST(Index, APassThatIsToEndLeavesTheRestToTheNext) {
+TEST(Index, AStoppedPassLeavesTheRestToTheNext) {
   Folder folder;
   RandomStream random(RandomKey{5});
   store::Store store(folder / "s.db");
@@ -237,7 +238,7 @@ TEST(Index, APassThatIsToEndLeavesTheRestToTheNext) {
   Index index(store, {.root = folder / "runs", .piece_bytes = 300, .should_stop = [&] { return ++looks > most; }});
   const PassReport cut = index.pass();
   EXPECT_TRUE(cut.unfinished);
-  EXPECT_LT(cut.points, 200);  // a piece or two of the first run
+  EXPECT_LT(cut.points, 200);  // the pass stopped after a piece or two of the first run
   most = INT_MAX;
   while (index.pass().unfinished) continue;
   EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
@@ -279,7 +280,7 @@ TEST(Index, TheLeaseOfAKilledProcessIsTakenAtOnce) {
   }
 }
 
-TEST(Index, AStoreIsOfOneRoot) {
+TEST(Index, AStoreBelongsToOneRoot) {
   Folder folder;
   std::filesystem::create_directories(folder / "one");
   std::filesystem::create_directories(folder / "two");
@@ -290,7 +291,7 @@ TEST(Index, AStoreIsOfOneRoot) {
   index_all(store, folder / "two");
 }
 
-TEST(Index, WhatIsBrokenIsSaidAndTheRestIsIndexed) {
+TEST(Index, ReportsBrokenFilesAndIndexesTheRest) {
   Folder folder;
   RandomStream random(RandomKey{3});
   store::Store store(folder / "s.db");
@@ -314,7 +315,7 @@ TEST(Index, WhatIsBrokenIsSaidAndTheRestIsIndexed) {
   EXPECT_EQ(find_run(store, "good").subject, find_run(store, good.directory(), folder / "runs").subject);
 }
 
-TEST(Index, NamesWithDotsAndLinksAreNoRuns) {
+TEST(Index, SkipsNamesWithDotsAndLinks) {
   Folder folder;
   RandomStream random(RandomKey{4});
   store::Store store(folder / "s.db");

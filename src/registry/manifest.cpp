@@ -103,8 +103,8 @@ std::string fraction_text(double value) {
   return text;
 }
 
-// Describes the options that decide what a sample asks of the model, except for those with default values. Metrics
-// measured under different options cannot be compared.
+// Describes the options that decide how samples are made of the data (DataSplit::view). Leaves out default values.
+// Metrics that were measured under different options cannot be compared.
 std::string view_of(const spec::DataOptions& data) {
   const spec::TextOptions usual;
   std::string view;

@@ -14,7 +14,7 @@ std::vector<std::string> sentences(const DataManifest& before, const DataManifes
   return text;
 }
 
-TEST(Manifest, SaysWhatChangedInAFolder) {
+TEST(Manifest, ReportsWhatChangedInAFolder) {
   Folder folder;
   write_file(folder / "d/cats/1.jpg", "one");
   write_file(folder / "d/cats/2.jpg", "two");
@@ -36,7 +36,7 @@ TEST(Manifest, SaysWhatChangedInAFolder) {
   EXPECT_EQ(sentences(before, manifest_of_path(folder / "d")), expected);
 }
 
-TEST(Manifest, TheSameDataElsewhereIsTheSame) {
+TEST(Manifest, TheSameDataElsewhereHasTheSameDigest) {
   Folder folder;
   for (const char* where : {"a", "b/c"}) write_file(folder / where + "/x.csv", "1,2\n");
   EXPECT_EQ(manifest_of_path(folder / "a").digest, manifest_of_path(folder / "b/c").digest);
@@ -44,7 +44,7 @@ TEST(Manifest, TheSameDataElsewhereIsTheSame) {
             manifest_of_path(folder / "b/c").splits.at("train").files[0].path);
 }
 
-TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
+TEST(Manifest, ASplitTakenFromTrainDependsOnTrainFractionAndSeed) {
   Folder folder;
   write_file(folder / "t.csv", "1");
   spec::Job job;
@@ -64,7 +64,7 @@ TEST(Manifest, APartCutFromTrainFollowsTrainItsFractionAndTheSeed) {
   EXPECT_EQ(sentences(first, other_data).size(), 1u) << "what was cut as before is not told again";
 }
 
-// Two digests of a split are equal only if the samples are equal and ask the same of the model.
+// Two digests of a split are equal only if both have the same samples, made of the data in the same way.
 TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
   Folder folder;
   write_file(folder / "t.csv", "1");
@@ -94,7 +94,7 @@ TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
             first.splits.at("val").digest);
 }
 
-TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {
+TEST(Manifest, ReadsBackAndRefusesDamagedText) {
   Folder folder;
   write_file(folder / "d/1", "one");
   const DataManifest manifest =
@@ -113,7 +113,7 @@ TEST(Manifest, ReadsBackAsWrittenAndRefusesWhatIsNone) {
   EXPECT_FALSE(parse_manifest("{\"format\":\"sinew-data\"}"));
 }
 
-TEST(Manifest, LinksThatLeadUpwardsAreNotFollowedForEver) {
+TEST(Manifest, CyclesOfLinksAreNotFollowed) {
   Folder folder;
   for (const std::string name : {"a", "b"}) {
     write_file(folder / "d/" + name + "/1", name);
@@ -121,7 +121,7 @@ TEST(Manifest, LinksThatLeadUpwardsAreNotFollowedForEver) {
   }
   std::filesystem::create_directory_symlink(".", folder / "d/here");
   write_file(folder / "other/2", "2");
-  std::filesystem::create_directory_symlink("../other", folder / "d/other");  // a folder elsewhere is part of it
+  std::filesystem::create_directory_symlink("../other", folder / "d/other");  // the data includes a linked folder
   std::filesystem::create_symlink("nowhere", folder / "d/dangling");
   std::filesystem::create_symlink("itself", folder / "d/itself");
   std::vector<std::string> names;
@@ -135,7 +135,7 @@ TEST(Manifest, LinksThatLeadUpwardsAreNotFollowedForEver) {
   EXPECT_EQ(code_of([&] { manifest_of_path(folder / "deep"); }), "DATA_FILE_UNREADABLE");
 }
 
-TEST(Manifest, WhatCanNotBeReadIsNamed) {
+TEST(Manifest, ErrorsNameTheUnreadableFile) {
   Folder folder;
   try {
     manifest_of_path(folder / "nothing");
@@ -147,7 +147,7 @@ TEST(Manifest, WhatCanNotBeReadIsNamed) {
   }
 }
 
-TEST(FileDigests, AreRememberedWhileTheFileIsTheSame) {
+TEST(FileDigests, AreCachedWhileTheFileIsUnchanged) {
   Folder folder;
   HandClock late;  // far ahead of the files' times
   late.seconds = 1e9;
@@ -164,13 +164,13 @@ TEST(FileDigests, AreRememberedWhileTheFileIsTheSame) {
   write_file(folder / "f", "two");  // the same size
   EXPECT_NE(manifest_of_path(folder / "f", options).digest, first);
   EXPECT_EQ(read, 6);
-  write_file(folder / "cache.json", "{\"x\": [1");  // damaged: as if there were none
+  write_file(folder / "cache.json", "{\"x\": [1");  // a damaged cache is ignored
   manifest_of_path(folder / "f", options);
   EXPECT_EQ(read, 9);
 }
 
 // All used digests are cached, even if there are more than half a million.
-TEST(FileDigests, OfAMillionFilesAreRemembered) {
+TEST(FileDigests, OfHalfAMillionFilesAreCached) {
   Folder folder;
   HandClock late;
   {
@@ -185,7 +185,7 @@ TEST(FileDigests, OfAMillionFilesAreRemembered) {
 
 // The times of a file are too new to be trusted when reading begins, even if reading then takes longer than two
 // seconds.
-TEST(FileDigests, ALongReadingMakesNoOldFile) {
+TEST(FileDigests, AreNotCachedIfTheFileWasNewWhenReadingBegan) {
   struct SlowDisk final : Clock {  // a clock on which reading takes a minute
     static int64_t read_so_far() {
       std::ifstream facts("/proc/self/io");
@@ -211,7 +211,7 @@ TEST(FileDigests, ALongReadingMakesNoOldFile) {
   EXPECT_FALSE(digests.knows(folder / "f", facts));
 }
 
-TEST(FileDigests, AFileThatMayStillChangeIsNotRemembered) {
+TEST(FileDigests, AreNotCachedWhileTheFileMayStillChange) {
   Folder folder;
   write_file(folder / "f", "one");
   FileDigests digests(folder / "cache.json", system_clock());

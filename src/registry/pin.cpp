@@ -1,6 +1,6 @@
-// Putting and pinning blobs. The order makes it safe beside a garbage collection. We write the digest into the pin and
-// then look for the blob. A collection renames the blob to a tombstone and then reads the pins. So if we found the blob
-// under its own name, the collection reads our pin.
+// Puts and pins blobs. The order of the calls makes this safe while a garbage collection runs: we write the digest into
+// the pin and then look for the blob; a collection renames the blob to a tombstone and then reads the pins. So if we
+// found the blob under its own name, the collection reads our pin.
 #include "base/sha256.h"
 #include "registry/artifacts_state.h"
 #include "registry/file_digests.h"
@@ -133,7 +133,7 @@ struct Artifacts::Pin::State {
   }
 
   std::optional<BlobInfo> keep(const std::string& digest) {
-    if (!blobs().find(digest)) return std::nullopt;  // also returns for text that is not a digest
+    if (!blobs().find(digest)) return std::nullopt;  // find() also returns nullopt for text that is not a digest
     add_digest(digest);
     if (!restore_name(digest)) return std::nullopt;
     const auto manifest = blobs().with(digest, [&](const BlobStore::Found& found) {

@@ -1,9 +1,9 @@
 // The registry: an index of run directories, files that are kept permanently (artifacts), model versions with their
 // lineage, and manifests of data sets. cli/, jobs/ and web/ use it.
 //
-// The files are the truth: a run is its directory (docs/formats/run-directory.md), and the index can be rebuilt from
-// the run directories at any time. Versions and aliases exist only in the store, and the bytes of versions only in the
-// artifacts. The registry only reads run directories, so no run ever waits for it.
+// The files are authoritative: a run is its directory (docs/formats/run-directory.md), and the index can be rebuilt
+// from the run directories at any time. Versions and aliases exist only in the store, and the bytes of versions only in
+// the artifacts. The registry only reads run directories, so no run ever waits for it.
 //
 // Default places: ROOT/.sinew/store.db and ROOT/.sinew/artifacts, where ROOT is `runs`. A search for run directories
 // skips names that begin with a dot.
@@ -59,7 +59,7 @@ std::string run_id_of(std::string_view path_below_root, std::string_view job_yam
 
 struct IndexOptions {
   std::string root = "runs";
-  std::string holder = {};                 // this process's name in the lease of the index; empty: host and process id
+  std::string holder = {};                 // this process's name in the lease; if empty, the host name and process id
   int64_t piece_bytes = 1 << 20;           // maximum bytes to read from a file, and to write to the store, at a time
   std::function<bool()> should_stop = {};  // called between runs and pieces; if it returns true, the pass stops early
 };
@@ -199,8 +199,8 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 struct DataSplit {
-  // A digest of the names and digests of its files (not of their paths), or of `from_train` and the digest of train;
-  // and of `view`.
+  // If the split has its own files, a digest of their names and digests (not of their paths) and of `view`. Otherwise a
+  // digest of its name, of `from_train` and of the digest of train, which covers `view`.
   std::string digest;
   std::string from_train;  // how the split is taken from train: "0.1 of train, seed 7"; empty if it has its own files
   int64_t count = 0, bytes = 0;
@@ -244,7 +244,7 @@ struct DataChange {
   std::string split, name, from;
 };
 std::vector<DataChange> compare(const DataManifest& before, const DataManifest& after);
-std::string to_string(const DataChange& change);  // for people
+std::string to_string(const DataChange& change);  // one line for the user
 
 // ---- model versions ------------------------------------------------------------------------------------------------
 
@@ -269,18 +269,19 @@ struct VersionFacts {
 };
 std::string facts_json(const VersionFacts& facts);
 std::expected<VersionFacts, std::string> parse_facts(std::string_view json);
-// Returns the facts of a version. A version that another client (MLflow) made has only the metrics and state of its
-// run.
+// Returns the metadata of a version. If another client (MLflow) made the version, only the metrics and the state of its
+// run are known.
 VersionFacts facts_of(store::Store& store, const store::Record& version);
 
 struct RegisterOptions {
-  std::string model;                               // empty: the job's name
-  std::string alias = kCandidate;                  // alias to move to the new version; empty: none
+  std::string model;                               // empty: uses the job's name
+  std::string alias = kCandidate;                  // alias to move to the new version; empty: moves no alias
   std::map<std::string, std::string> checks = {};  // results of further checks by the caller
 };
-// Copies the run's model/ and its records into the artifacts and makes the next version of the model, atomically. If a
-// version with the same run and the same bytes exists, returns that one. Checks `done` (the run ended so), and of
-// model.safetensors `whole` (it is a valid file) and `finite` (every weight is). Throws Error if the run has no model/.
+// Copies the run's model/ and its small files into the artifacts and makes the next version of the model, atomically.
+// If a version with the same run and the same bytes exists, returns that one. Records three checks: `done` (the run
+// ended as done), `whole` (model.safetensors is a valid file) and `finite` (no weight is infinite or NaN). Throws Error
+// if the run has no model/.
 VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store::Record& run, const std::string& root,
                           const RegisterOptions& options);
 
@@ -295,7 +296,7 @@ struct PromotionRules {
 std::string pick_metric(const VersionFacts& candidate, const std::string& wanted);
 struct Decision {
   bool allowed = false;
-  std::string why;                 // a sentence
+  std::string why;                 // one sentence with the reason
   std::vector<std::string> facts;  // sentences that the decision is based on
 };
 // A pure function. `champion` is nullopt if there is no champion yet.
@@ -327,7 +328,7 @@ std::vector<store::Change> deletion_of(store::Store& store, const store::Subject
 struct Lineage {
   std::string role;  // "run", "data", "job", ...; empty at the root of the tree
   store::Subject subject;
-  std::string text;  // for people
+  std::string text;  // one line for the user
   std::vector<Lineage> from;
 };
 Lineage lineage(store::Store& store, const store::Subject& subject, int deepest = 16);

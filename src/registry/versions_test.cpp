@@ -24,7 +24,7 @@ VersionFacts facts(int64_t version, double accuracy, const std::string& test = "
   return facts;
 }
 
-TEST(PromotionRules, AtLeastAsGoodOnTheSameTestDataMayPass) {
+TEST(PromotionRules, AllowACandidateAtLeastAsGoodOnTheSameTestData) {
   EXPECT_TRUE(may_promote(facts(1, 0.5), std::nullopt, {}).allowed);
   EXPECT_TRUE(may_promote(facts(2, 0.9), facts(1, 0.9), {}).allowed);
   const Decision worse = may_promote(facts(2, 0.89), facts(1, 0.9), {});
@@ -34,12 +34,12 @@ TEST(PromotionRules, AtLeastAsGoodOnTheSameTestDataMayPass) {
   EXPECT_TRUE(may_promote(facts(2, 0.89), facts(1, 0.9), {.margin = -0.02}).allowed);
 }
 
-TEST(PromotionRules, OfALossLessIsBetter) {
+TEST(PromotionRules, TreatALowerLossAsBetter) {
   EXPECT_TRUE(may_promote(facts(2, 0.95), facts(1, 0.9), {.metric = "test/loss"}).allowed);
   EXPECT_FALSE(may_promote(facts(2, 0.85), facts(1, 0.9), {.metric = "test/loss"}).allowed);
 }
 
-TEST(PromotionRules, OtherDataIsNotCompared) {
+TEST(PromotionRules, DoNotCompareMetricsOnOtherData) {
   const Decision other = may_promote(facts(2, 0.99, "t2"), facts(1, 0.9, "t1"), {});
   EXPECT_FALSE(other.allowed);
   EXPECT_NE(other.why.find("different test data"), std::string::npos) << other.why;
@@ -49,7 +49,7 @@ TEST(PromotionRules, OtherDataIsNotCompared) {
   EXPECT_NE(may_promote(facts(2, 0.99), unknown, {}).why.find("not recorded"), std::string::npos);
 }
 
-TEST(PromotionRules, AFailedCheckANanOrAMissingMetricIsRefused) {
+TEST(PromotionRules, RefuseAFailedCheckANanOrAMissingMetric) {
   VersionFacts failed = facts(2, 0.99);
   failed.checks["finite"] = "a value of fc.weight is infinite or no number";
   EXPECT_FALSE(may_promote(failed, facts(1, 0.9), {}).allowed);
@@ -67,7 +67,7 @@ TEST(PromotionRules, AFailedCheckANanOrAMissingMetricIsRefused) {
 }
 
 // The metric shown beside a version is the metric that would decide its promotion.
-TEST(PromotionRules, TheMetricThatIsPickedIsTheOneCompared) {
+TEST(PromotionRules, CompareTheMetricThatIsPicked) {
   RandomStream random(RandomKey{10});
   const std::vector<std::string> names = {"test/accuracy", "test/loss", "val/accuracy",
                                           "val/loss",      "val/f1",    "test/f1"};
@@ -84,8 +84,8 @@ TEST(PromotionRules, TheMetricThatIsPickedIsTheOneCompared) {
   }
 }
 
-// For any metrics, a decision has a sentence, and never allows a champion that is worse than the previous one.
-TEST(PromotionRules, NeverLetAWorseOnePass) {
+// For any metrics, a decision gives a reason, and never allows a champion that is worse than the previous one.
+TEST(PromotionRules, NeverAllowAWorseCandidate) {
   RandomStream random(RandomKey{9});
   for (int i = 0; i < 2000; ++i) {
     const double a = random.uniform(), b = random.uniform();
@@ -199,7 +199,7 @@ TEST_F(Registry, TheSameRunIsTheSameVersion) {
   EXPECT_EQ(add("job/b", 0.8).version, 2);
 }
 
-TEST_F(Registry, RegisteringAgainMendsWhatWasDamaged) {
+TEST_F(Registry, RegisteringAgainRepairsDamagedFiles) {
   const store::Record run = ended_run("job/a", 0.9);
   register_run(store, artifacts, run, root(), {.model = "m"});
   for (const auto& file : store.attachments({Kind::kVersion, "m", 1})) {
@@ -212,7 +212,7 @@ TEST_F(Registry, RegisteringAgainMendsWhatWasDamaged) {
   for (const auto& file : store.attachments({Kind::kVersion, "m", 1})) EXPECT_TRUE(artifacts.verify(file.digest));
 }
 
-TEST_F(Registry, ThreadsThatRegisterGetEachTheirOwnNumber) {
+TEST_F(Registry, ThreadsThatRegisterGetDifferentNumbers) {
   std::vector<store::Record> records;
   for (int i = 0; i < 4; ++i) records.push_back(ended_run("job/" + std::to_string(i), 0.5));
   std::vector<VersionFacts> made(8);
@@ -230,7 +230,7 @@ TEST_F(Registry, ThreadsThatRegisterGetEachTheirOwnNumber) {
   EXPECT_EQ(numbers, (std::set<int64_t>{1, 2, 3, 4}));
 }
 
-TEST_F(Registry, WeightsThatAreNoNumbersAreFound) {
+TEST_F(Registry, DetectsWeightsThatAreInfiniteOrNan) {
   const store::Record run = ended_run("job/a", 0.9);
   const float bad[] = {1, NAN};
   checkpoint::write_safetensors(system_disk(), runs[0]->directory() + "/model/model.safetensors",
@@ -264,7 +264,7 @@ TEST_F(Registry, PromotesByItsRulesAndRollsBack) {
 }
 
 // If another client deletes the champion's version and leaves the alias, the next promotion still works.
-TEST_F(Registry, AChampionThatWasDeletedIsNone) {
+TEST_F(Registry, ADeletedVersionIsNoChampion) {
   add("job/a", 0.9);
   add("job/b", 0.8);
   EXPECT_TRUE(promote(store, "m", 1, {}).done);
@@ -276,7 +276,7 @@ TEST_F(Registry, AChampionThatWasDeletedIsNone) {
 }
 
 // Many threads promote at once. Each promotion that succeeds was decided against the champion at that time.
-TEST_F(Registry, ConcurrentPromotionsNeverPutAWorseOneInPlace) {
+TEST_F(Registry, ConcurrentPromotionsNeverMakeTheChampionWorse) {
   std::vector<double> accuracy;
   for (int i = 0; i < 6; ++i)
     accuracy.push_back(add("job/" + std::to_string(i), random.uniform()).metrics.at("test/accuracy"));
@@ -294,7 +294,7 @@ TEST_F(Registry, ConcurrentPromotionsNeverPutAWorseOneInPlace) {
   EXPECT_EQ(best, *std::max_element(accuracy.begin(), accuracy.end()));
 }
 
-// A version as MLflow's client makes it through web/. Its body has no metrics.
+// MLflow's client makes versions through web/. The body of such a version has no metrics.
 TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
   const store::Record run = ended_run("job/a", 0.9);
   ASSERT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
@@ -309,7 +309,7 @@ TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
   EXPECT_TRUE(promote(store, "m", 1, {.need_checks = false}).done);
 }
 
-TEST_F(Registry, AModelThatWasDeletedIsThereAgainWithItsNextVersion) {
+TEST_F(Registry, ADeletedModelIsVisibleAgainWithItsNextVersion) {
   add("job/a", 0.9);
   ASSERT_TRUE(store.write(store::Update{{Kind::kVersion, "m", 1}, {}, {}, true}));
   ASSERT_TRUE(store.write(store::Update{{Kind::kModel, "m"}, {}, {}, true}));
@@ -318,7 +318,7 @@ TEST_F(Registry, AModelThatWasDeletedIsThereAgainWithItsNextVersion) {
   EXPECT_TRUE(store.find({Kind::kVersion, "m", 1})->hidden);
 }
 
-TEST_F(Registry, OfADeletedVersionTheBytesAreFreed) {
+TEST_F(Registry, DeletingAVersionFreesItsBytes) {
   add("job/a", 0.9);
   add("job/b", 0.8);
   EXPECT_EQ(code_of([&] { delete_version(store, "m", 2); }), "MODEL_VERSION_IN_USE") << "it is the candidate";
@@ -331,7 +331,7 @@ TEST_F(Registry, OfADeletedVersionTheBytesAreFreed) {
   EXPECT_TRUE(store.attachments({Kind::kVersion, "m", 1}).empty());
 }
 
-TEST_F(Registry, WithoutTheLeaseNoAliasMoves) {
+TEST_F(Registry, NoAliasMovesWithoutTheLease) {
   add("job/a", 0.9);
   add("job/b", 0.95);
   const auto first = store.write(store::Acquire{"server", "one", 60});
