@@ -11,7 +11,7 @@
 
 namespace sinew {
 
-// One cache line for each lane. The words stand in the order of SlotWord.
+// One cache line for each lane. SlotWord is the index into `words`.
 struct LaneSlot {
   std::array<std::atomic<int64_t>, 8> words;
 };
@@ -92,8 +92,8 @@ ActivityBoard::~ActivityBoard() {
   if (lanes_ != nullptr) ::munmap(lanes_, kBytes);
 }
 
-// The kind becomes `nothing` first and gets its value last, so a worker that dies in between shows no half-written
-// work.
+// Sets the kind to `nothing` first and to its new value last: if the worker dies in between, the board shows no
+// half-written work.
 void ActivityBoard::post(int lane, const Work& work) {
   if (lanes_ == nullptr || lane < 0 || lane >= kMostLanes) return;
   auto& words = lanes_[lane].words;

@@ -1,11 +1,11 @@
 // An activity board shows what every lane of a worker does right now, and outlives the worker.
 //
-// The worker (worker/) writes the board, its supervisor (cli/) reads it: after the worker's death to learn which shard
-// was in flight, and during its life to learn which lane holds up the run. The board is a page of memory that both
-// processes map. A post is a few stores into a cache line that belongs to one lane, and the line keeps its content
-// however the worker dies. The board is not a file of the run directory, because the kernel writes mapped files back
-// now and then, and a slow disk would then hold up the lane that posts. Diagnosis must never break training: where the
-// board cannot be created or opened, posts do nothing.
+// The worker (worker/) writes the board, and its supervisor (cli/) reads it: after the worker's death to learn which
+// shard was in flight, and during its life to learn which lane holds up the run. The board is a page of memory that
+// both processes map. A post is a few stores into a cache line that belongs to one lane, and the line keeps its content
+// however the worker dies. The board is not a file of the run directory: the kernel writes mapped files back now and
+// then, and on a slow disk this would block the lane that posts. A missing board never stops a training: if the board
+// cannot be created or opened, posts do nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 namespace sinew {
 
 struct Work {
-  // recording: after a step, the worker writes files and messages that must be out before the next step begins.
+  // recording: after a step, the worker writes files and sends messages; the next step begins only after that.
   enum class Kind : int64_t { nothing, computing, evaluating, reducing, updating, recording };
   Kind kind = Kind::nothing;
   int64_t step = 0;   // steps committed so far
-  int64_t shard = 0;  // computing: index of the shard; evaluating: index of the piece
+  int64_t shard = 0;  // computing: index of the shard; evaluating: index of the evaluation's slice
   // computing, evaluating: the samples are the positions [first, first + count) of this epoch's order.
   int64_t epoch = 0, first = 0, count = 0;
   bool operator==(const Work&) const = default;
@@ -46,7 +46,7 @@ class ChildActivityBoard {
   ChildActivityBoard(ChildActivityBoard&& other) noexcept;
   ChildActivityBoard& operator=(ChildActivityBoard&&) = delete;
 
-  // The path that the child opens. It is valid while this process lives; empty when the board could not be created.
+  // The path that the child opens. It is valid while this process lives. Returns "" if the board could not be created.
   std::string path() const;
   // One entry for each lane that has posted, including lanes whose newest post is `nothing`.
   std::vector<LaneActivity> read() const;

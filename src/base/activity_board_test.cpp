@@ -42,8 +42,8 @@ TEST(ActivityBoard, OutlivesAChildThatIsKilled) {
   EXPECT_EQ(kept.read(), (std::vector<LaneActivity>{{1, 1, kShard}}));
 }
 
-TEST(ActivityBoard, WithoutABoardPostsDoNothing) {
-  char name[] = "/tmp/board-XXXXXX";  // a file of another size
+TEST(ActivityBoard, PostsDoNothingWithoutABoard) {
+  char name[] = "/tmp/board-XXXXXX";  // a file whose size is not that of a board
   const int file = ::mkstemp(name);
   for (const std::string& none : {std::string(), std::string("/no/such/file"), std::string("/"), std::string(name)}) {
     ActivityBoard board(none);
@@ -53,13 +53,13 @@ TEST(ActivityBoard, WithoutABoardPostsDoNothing) {
   ::unlink(name);
 }
 
-TEST(ActivityBoard, WorkInWords) {
+TEST(ActivityBoard, WritesWorkAsText) {
   EXPECT_EQ(to_string(kShard), "step 412, shard 3 (samples 96 to 127 in the order of epoch 2)");
   EXPECT_EQ(to_string(Work{Work::Kind::evaluating, 7, 1, 0, 10, 1}), "evaluation at step 7, piece 1 (sample 10)");
   EXPECT_EQ(to_string(Work{Work::Kind::updating, 7}), "step 7, the update");
 }
 
-TEST(ActivityBoard, LanesBeyondItsSizeAreDropped) {
+TEST(ActivityBoard, DropsPostsOfLanesBeyondItsSize) {
   const ChildActivityBoard kept;
   ActivityBoard board(kept.path());
   for (const int lane : {-1, 256, 1 << 20}) board.post(lane, kShard);

@@ -1,5 +1,5 @@
 // `SINEW_CHECK(condition, values...)` prints the values and aborts if a condition that the programmer guarantees does
-// not hold. It is on in every build: the other members of a run survive the loss of a worker, but not a wrong number.
+// not hold. It is on in every build, because a run survives the loss of a worker, but not a wrong number.
 #pragma once
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// Time as an argument. Code that needs the time takes a Clock, so that tests and the simulation can pass their own.
+// Code that needs the time takes a Clock as an argument, so that tests and the simulation can pass their own.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Clock {
 Clock& system_clock();
 
 // utc_compact: "20261121T031502Z", for file names, which then sort by time. utc_iso: "2026-11-21T03:15:02.123Z", for
-// people and logs.
+// output and logs.
 std::string utc_compact(double wall_seconds);
 std::string utc_iso(double wall_seconds);
 // Parses the utc_compact time at the beginning of the text, such as the name of a run. Returns 0 if there is none.

@@ -7,7 +7,7 @@
 namespace sinew {
 namespace {
 
-TEST(UtcText, CompactAndBackIsTheSameSecond) {
+TEST(UtcText, UtcOfCompactInvertsUtcCompact) {
   EXPECT_EQ(utc_compact(0), "19700101T000000Z");
   RandomStream random(random_key({7}));
   for (int i = 0; i < 2000; ++i) {
@@ -16,7 +16,7 @@ TEST(UtcText, CompactAndBackIsTheSameSecond) {
   }
 }
 
-TEST(UtcText, ATextThatBeginsOtherwiseIsNoTime) {
+TEST(UtcText, OtherTextsGiveZero) {
   for (const char* text : {"", "run", "20261121", "20261121T0315Z", "20261121T031502", "2026-11-21T03:15:02Z"})
     EXPECT_EQ(utc_of_compact(text), 0) << text;
 }

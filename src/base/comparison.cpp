@@ -204,7 +204,8 @@ Comparison::Value Comparison::applied(Step::Kind kind, const Value& left, const 
 }
 
 Comparison::Value Comparison::computed(const std::vector<Step>& sum, std::span<const double> values) {
-  // Every operand takes at least one character, and so does the operator between two operands.
+  // The stack needs at most one entry for two characters: each operand takes a character, and so does the operator
+  // between two operands.
   Value stack[kLongest / 2 + 1];
   size_t top = 0;
   for (const Step& step : sum) {

@@ -5,9 +5,9 @@
 //   product    := factor (("*" | "/" | "%") factor)*                      a % b is the remainder, as fmod in C
 //   factor     := "-" factor | number | name | '"' name '"' | "(" sum ")"
 //
-// A name consists of letters, digits, '_' and '.', and begins with a letter or '_'; any other name stands in quotes.
-// Two results are equal if they differ by at most 1e-12 of the largest number that they were computed from. So 0.1 +
-// 0.2 == 0.3, 0.1 + 0.2 - 0.3 == 0 and 0.3 % 0.1 == 0 hold.
+// A name consists of letters, digits, '_' and '.', and begins with a letter or '_'. Any other name is written in
+// quotes. Two results are equal if they differ by at most 1e-12 of the largest number that they were computed from. So
+// 0.1 + 0.2 == 0.3, 0.1 + 0.2 - 0.3 == 0 and 0.3 % 0.1 == 0 hold.
 //
 // The constructor throws Error with the position of the first character that does not fit. A Comparison is immutable.
 #pragma once
@@ -52,7 +52,7 @@ class Comparison {
   std::string text_;
   std::vector<std::string> names_;
   std::vector<std::vector<Step>> sums_;
-  std::vector<Relation> relations_;  // relations_[i] stands between sums_[i] and sums_[i + 1]
+  std::vector<Relation> relations_;  // relations_[i] is between sums_[i] and sums_[i + 1]
 };
 
 }  // namespace sinew

@@ -14,7 +14,7 @@ bool holds(const std::string& text, const std::vector<double>& values = {}) {
   return Comparison(text).holds(values);
 }
 
-TEST(Comparison, ReadsAsPeopleWrite) {
+TEST(Comparison, ReadsTheUsualNotation) {
   EXPECT_TRUE(holds("a < 2", {1}));
   EXPECT_FALSE(holds("a < 2", {2}));
   EXPECT_TRUE(holds("a<=2", {2}));
@@ -46,12 +46,12 @@ TEST(Comparison, NumbersThatAgreeToTwelveDigitsAreEqual) {
     EXPECT_EQ(holds("a % 0.2 == 0", {tenths / 10.0}), tenths % 2 == 0) << tenths;
 }
 
-TEST(Comparison, WhatIsNoNumberMeetsNothing) {
+TEST(Comparison, NanMeetsNoComparison) {
   for (const char* text : {"1 / a <= 5", "1 / a >= 5", "1 % a == 0", "1 / a != 5", "a / a == 1"})
     EXPECT_FALSE(holds(text, {0})) << text;
 }
 
-TEST(Comparison, WhatIsNoneIsRefusedAtItsCharacter) {
+TEST(Comparison, RefusesWrongTextsAndNamesTheCharacter) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "(character 1)"},
       {"a", "compares nothing"},
@@ -85,7 +85,7 @@ TEST(Comparison, WhatIsNoneIsRefusedAtItsCharacter) {
 }
 
 // Random text that mostly consists of tokens of the language is either refused or evaluated, and never crashes.
-TEST(Comparison, AnyTextIsReadOrRefused) {
+TEST(Comparison, ReadsOrRefusesAnyText) {
   const std::string words[] = {"a", "b", "1", "2.5", "+",  "-", "*",  "/",  "%",
                                "(", ")", "<", "<=",  "==", " ", "\"", "x y"};
   std::mt19937 random(7);

@@ -133,7 +133,7 @@ class SystemDisk final : public Disk {
     // One byte more than fstat reported, so that the loop sees the end of the file without growing the buffer.
     std::vector<std::byte> bytes = bytes_or_fail(file.size + 1, path);
     size_t done = 0;
-    while (true) {  // reads to the end whatever fstat reported: the file may grow, and files of /proc have no size
+    while (true) {  // reads to the end whatever size fstat reported: the file may grow, and files of /proc have no size
       if (done == bytes.size()) bytes.resize(2 * done + 4096);
       const ssize_t got =
           retrying([&] { return ::read(file.descriptor.get(), bytes.data() + done, bytes.size() - done); });
@@ -269,7 +269,7 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
   } catch (const Error&) {
     try {
       disk.remove_file(temporary);
-    } catch (const Error&) {  // report the first error, not this one
+    } catch (const Error&) {  // the caller gets the first error, not this one
     }
     throw;
   }
@@ -289,7 +289,8 @@ void make_directories_durably(Disk& disk, const std::string& path) {
     try {
       disk.sync_directory(chain[static_cast<size_t>(i)].parent_path().string());
     } catch (const DiskError& error) {
-      // An existing directory of another user, such as /home: this process may not read it and did not create it.
+      // This directory exists and may belong to another user, as /home does. This process cannot read it and did not
+      // create it, so it need not sync it.
       if (i < missing || (error.system_code != EACCES && error.system_code != EPERM)) throw;
     }
   }

@@ -1,5 +1,5 @@
-// The disk as an argument. Code whose files must survive a crash uses a Disk, so that tests can fail, cut short or
-// count every call.
+// Code whose files must survive a crash takes a Disk as an argument, so that tests can make any call fail, cut a write
+// short, or count the calls.
 //
 // Every method throws DiskError with the errno of the failure; none retries. Any thread may call any method. The read
 // methods refuse everything but regular files, because opening a pipe or a device could block.
@@ -50,14 +50,14 @@ class Disk {
   // end.
   virtual size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out);
   virtual std::vector<Entry> list(const std::string& directory) = 0;  // sorted by name, without . and ..
-  // Returns false only if nothing has this name. Throws if the caller may not look.
+  // Returns false only if nothing has this name. Throws if the caller has no permission to find out.
   virtual bool exists(const std::string& path) = 0;
   virtual uint64_t size(const std::string& path) = 0;
   virtual void make_directories(const std::string& path) = 0;
   virtual void rename(const std::string& from, const std::string& to) = 0;  // atomic replace
   virtual void symlink(const std::string& target, const std::string& path) = 0;
   virtual void remove_file(const std::string& path) = 0;  // succeeds if the file does not exist
-  virtual void remove_all(const std::string& path) = 0;   // likewise; removes links, not their targets
+  virtual void remove_all(const std::string& path) = 0;   // succeeds, too; removes links, not their targets
   virtual void sync_directory(const std::string& path) = 0;
   // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. The kernel keeps
   // pages that were not synced, and a file system in memory has no device.
@@ -77,8 +77,8 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
 // Reads the whole file as a string, whatever bytes it holds.
 std::string read_text(Disk& disk, const std::string& path);
 
-// Creates the missing directories of the path and makes all names on the path durable, those of existing directories
-// too: their creator may have died before it synced the parent.
+// Creates the missing directories of the path and makes all names on the path durable. This includes the names of
+// existing directories, because their creator may have died before it synced the parent.
 void make_directories_durably(Disk& disk, const std::string& path);
 
 }  // namespace sinew

@@ -58,7 +58,7 @@ int code_of(auto call) {
   return 0;
 }
 
-TEST(SystemDisk, TextIsItsBytesAndNothingElse) {
+TEST(SystemDisk, WritesTextAsItsBytes) {
   const Folder folder;
   Disk& disk = system_disk();
   std::string every;
@@ -89,7 +89,7 @@ TEST(SystemDisk, ReadsBackWhatItWroteWhateverTheSize) {
   }
 }
 
-TEST(SystemDisk, ReadAtGivesTheSameAsReadAndAsTheDefault) {
+TEST(SystemDisk, ReadAtAgreesWithReadAndWithTheDefault) {
   const Folder folder;
   Disk& disk = system_disk();
   const auto bytes = random_bytes(10'000, 1);
@@ -109,13 +109,13 @@ TEST(SystemDisk, ReadAtGivesTheSameAsReadAndAsTheDefault) {
   EXPECT_EQ(disk.read_at(folder / "a", ~uint64_t{0}, {&one, 1}), 0U);
 }
 
-TEST(SystemDisk, ReadsAFileWhoseSizeTheSystemDoesNotTell) {
+TEST(SystemDisk, ReadsAFileThatReportsNoSize) {
   const auto bytes = system_disk().read("/proc/self/status");
   EXPECT_GT(bytes.size(), 100U);
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 5), "Name:");
 }
 
-TEST(SystemDisk, AppendsBehindWhatIsThereAndCreateTruncates) {
+TEST(SystemDisk, AppendAddsAtTheEndAndCreateTruncates) {
   const Folder folder;
   Disk& disk = system_disk();
   for (const char* text : {"one", "two"}) {
@@ -128,7 +128,7 @@ TEST(SystemDisk, AppendsBehindWhatIsThereAndCreateTruncates) {
   EXPECT_EQ(disk.size(folder / "log"), 0U);
 }
 
-TEST(SystemDisk, SaysWhatFailed) {
+TEST(SystemDisk, ErrorsNameTheFailedCall) {
   const Folder folder;
   Disk& disk = system_disk();
   EXPECT_EQ(code_of([&] { disk.read(folder / "none"); }), ENOENT);
@@ -172,7 +172,7 @@ TEST(SystemDisk, AFileLargerThanMemoryIsAnErrorOfTheFile) {
   EXPECT_EXIT(read_in_small_address_space(path), testing::ExitedWithCode(0), "");
 }
 
-TEST(SystemDisk, ExistsTellsAbsenceFromNotBeingAbleToLook) {
+TEST(SystemDisk, ExistsThrowsIfItCannotFindOut) {
   const Folder folder;
   Disk& disk = system_disk();
   EXPECT_TRUE(disk.exists(folder.path()));
@@ -188,7 +188,7 @@ TEST(SystemDisk, ListsByNameAndMarksDirectories) {
   const Folder folder;
   Disk& disk = system_disk();
   disk.make_directories(folder / "b/deep");
-  disk.make_directories(folder / "b/deep");  // again: no error
+  disk.make_directories(folder / "b/deep");  // making them again is no error
   for (const char* name : {"c", "a", ".hidden"}) disk.create(folder / name)->close();
   std::string seen;
   for (const auto& entry : disk.list(folder.path())) seen += entry.name + (entry.directory ? "/ " : " ");
@@ -196,7 +196,7 @@ TEST(SystemDisk, ListsByNameAndMarksDirectories) {
   EXPECT_NE(code_of([&] { disk.make_directories(folder / "a/below"); }), 0);
 }
 
-TEST(SystemDisk, RemoveAllTakesALinkAndLeavesItsTarget) {
+TEST(SystemDisk, RemoveAllRemovesALinkAndNotItsTarget) {
   const Folder folder;
   Disk& disk = system_disk();
   disk.make_directories(folder / "kept");
@@ -252,7 +252,7 @@ TEST(WriteDurably, ReplacesWholeFilesUnderReadersAndWriters) {
   EXPECT_EQ(disk.list(folder.path()).size(), 1U) << "temporaries were left";
 }
 
-TEST(WriteDurably, LeavesNothingBehindWhenItFails) {
+TEST(WriteDurably, LeavesNoTemporaryFileWhenItFails) {
   const Folder folder;
   Disk& disk = system_disk();
   disk.make_directories(folder / "target/inside");  // a directory, which a file cannot replace

@@ -1,4 +1,4 @@
-// For tests: a clock that the test sets.
+// A clock for tests.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace sinew {
 
-// The time stands still until the test changes it. Sleeping takes real time, because a test may wait for a process.
+// The test sets the time; it does not pass by itself. Sleeping takes real time, because a test may wait for a process.
 class HandClock final : public Clock {
  public:
   double monotonic_seconds() const override { return seconds; }

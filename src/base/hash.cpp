@@ -32,7 +32,7 @@ int hex_digit(char c) {
 
 constexpr size_t kLane = 1024;  // bytes in each of the three streams that are computed side by side
 
-// Advances a checksum over kLane zero bytes. The function is linear, so it is the sum (xor) of one table value for each
+// Advances a checksum over kLane zero bytes. The function is linear: its result is the xor of one table value for each
 // of the checksum's four bytes.
 struct BehindZeros {
   std::array<std::array<uint32_t, 256>, 4> of{};

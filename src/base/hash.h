@@ -20,7 +20,7 @@ Digest digest_of(std::span<const std::byte> bytes);
 Digest digest_of(std::string_view text);
 Digest digest_of(std::span<const Digest> parts);  // the digest of a list of digests; depends on their order
 
-// The digest of bytes that arrive in pieces. It equals digest_of(all bytes), wherever the pieces are cut.
+// Computes the digest of bytes that arrive in parts. It equals digest_of(all bytes), wherever the parts are cut.
 class DigestStream {
  public:
   DigestStream();
@@ -39,7 +39,7 @@ class DigestStream {
 std::string to_hex(Digest digest);                     // 32 lower-case hex digits, high half first
 bool from_hex(std::string_view text, Digest& digest);  // returns false if the text is not 32 lower-case hex digits
 
-// CRC-32C (Castagnoli, polynomial 0x82F63B78 reflected), as in TensorBoard's records and in link/. `start` is the
+// CRC-32C (Castagnoli, polynomial 0x82F63B78 reflected), as TensorBoard's event files and link/ use it. `start` is the
 // checksum of the bytes before.
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t start = 0);
 

@@ -23,7 +23,7 @@ TEST(Crc32c, CanBeContinued) {
     EXPECT_EQ(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))), crc32c(bytes));
 }
 
-// The definition: the reflected Castagnoli polynomial, one bit at a time.
+// The definition of CRC-32C: the reflected Castagnoli polynomial, one bit at a time.
 uint32_t bit_by_bit(std::span<const std::byte> bytes) {
   uint32_t crc = ~0U;
   for (const std::byte byte : bytes) {
@@ -33,7 +33,7 @@ uint32_t bit_by_bit(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-TEST(Crc32c, IsThePolynomialsAtEveryLengthAndPlace) {
+TEST(Crc32c, EqualsTheDefinitionAtEveryLengthAndAlignment) {
   RandomStream random(random_key({32}));
   std::vector<std::byte> bytes(20'000);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
@@ -47,7 +47,7 @@ TEST(Crc32c, IsThePolynomialsAtEveryLengthAndPlace) {
   }
 }
 
-TEST(Digest, HexGoesThereAndBack) {
+TEST(Digest, HexReadsBackTheSame) {
   const Digest digest = digest_of(std::string_view("sinew"));
   Digest back;
   ASSERT_TRUE(from_hex(to_hex(digest), back));
@@ -57,7 +57,7 @@ TEST(Digest, HexGoesThereAndBack) {
   EXPECT_EQ(to_hex(digest_of(std::string_view(""))), "99aa06d3014798d86001c324468d497f");  // XXH3-128 of no bytes
 }
 
-TEST(Digest, OfPartsDependsOnOrder) {
+TEST(Digest, ADigestOfPartsDependsOnTheirOrder) {
   const Digest a = digest_of(std::string_view("a")), b = digest_of(std::string_view("b"));
   EXPECT_NE(digest_of(std::span<const Digest>(std::array{a, b})), digest_of(std::span<const Digest>(std::array{b, a})));
 }

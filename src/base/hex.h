@@ -8,7 +8,7 @@
 namespace sinew {
 
 std::string hex_of(std::span<const unsigned char> bytes);
-// Returns `bytes` random bytes of the kernel, as hex. For unique names and for secrets. Throws Error if getrandom(2)
+// Returns `bytes` random bytes of the kernel as hex, for unique names and for secrets. Throws Error if getrandom(2)
 // fails.
 std::string random_hex(size_t bytes);
 

@@ -13,7 +13,7 @@ TEST(Hex, HasTwoDigitsAByte) {
   EXPECT_EQ(hex_of(bytes), "00017f80afff");
 }
 
-TEST(Hex, TheKernelsBytesAreOthersEachTime) {
+TEST(Hex, RandomHexDiffersEachTime) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string text = random_hex(16);

@@ -23,7 +23,7 @@ void append_json_number(std::string& out, double value) {
     out.append("\"").append(word_for(value)).append("\"");
     return;
   }
-  if (value == 0 && std::signbit(value)) {  // "-0" is a whole number to many parsers, which have no negative zero
+  if (value == 0 && std::signbit(value)) {  // many parsers read "-0" as an integer, which has no negative zero
     out.append("-0.0");
     return;
   }

@@ -1,7 +1,7 @@
-// Numbers and strings as JSON text: the one place that decides how Sinew writes a double.
+// Numbers and strings as JSON text. Only this code decides how Sinew writes a double.
 //
-// JSON has no word for non-finite numbers. Every file and answer of Sinew writes them as the strings "NaN", "Infinity"
-// and "-Infinity". Finite numbers read back to the same bits.
+// JSON has no notation for non-finite numbers. Every file and HTTP response of Sinew writes them as the strings "NaN",
+// "Infinity" and "-Infinity". Finite numbers read back to the same bits.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,13 +12,13 @@
 namespace sinew {
 
 nlohmann::ordered_json json_number(double value);
-// nullopt: the value is neither a number nor one of the three strings.
+// Returns nullopt if the value is neither a number nor one of the three strings.
 std::optional<double> number_in_json(const nlohmann::ordered_json& value);
 
 void append_json_number(std::string& out, double value);           // the shortest text that reads back the same
 void append_json_string(std::string& out, std::string_view text);  // quoted; invalid UTF-8 becomes U+FFFD
 
-// Never throws, whatever bytes the strings hold: invalid UTF-8 becomes U+FFFD. indent -1: one line.
+// Never throws, whatever bytes the strings hold: invalid UTF-8 becomes U+FFFD. With indent -1, writes one line.
 std::string dump_json(const nlohmann::ordered_json& value, int indent = -1);
 
 }  // namespace sinew

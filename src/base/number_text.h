@@ -1,6 +1,6 @@
-// Numbers and durations as a user writes them: on the command line, in environment variables.
+// Reads numbers and durations as a user writes them on the command line and in environment variables.
 //
-// Each function throws UsageError that names `what` (an option, a variable) if the text is not what it takes.
+// Each function throws a UsageError if the text is not valid. The error names `what`: an option or a variable.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ int64_t whole_number(const std::string& what, const std::string& text, int64_t l
 // A finite number above 0.
 double number_above_0(const std::string& what, const std::string& text);
 
-// A duration above 0 and of at most 400 days, in seconds: "5s", "300ms", "10m", "2h", "1d", or a number of seconds.
-// `zero`: 0 is a duration, too.
+// A duration above 0 and of at most 400 days, in seconds: "5s", "300ms", "10m", "2h", "1d", or a number of seconds. If
+// `zero`, 0 is valid, too.
 double duration_seconds(const std::string& what, const std::string& text, bool zero = false);
 
 }  // namespace sinew

@@ -1,4 +1,4 @@
-// Makes text from files and other machines safe to print: it must not send control sequences to the terminal.
+// Makes text from files and other machines safe to print: the result sends no control sequences to the terminal.
 #pragma once
 
 #include <string>
@@ -6,9 +6,10 @@
 
 namespace sinew {
 
-// Replaces each control character, and each byte that is not UTF-8, by '?'. If `lines`, keeps newlines and tabs.
+// Replaces each control character and each byte that is not UTF-8 by '?'. If `lines`, keeps newlines and tabs.
 std::string printable(std::string_view text, bool lines = false);
-// The first `most` bytes, for a message. Cuts between characters and appends "..." if the text is longer.
+// Returns the first `most` bytes of printable(text), for a message. Cuts between characters and appends "..." if the
+// text is longer.
 std::string printable_start(std::string_view text, size_t most = 40);
 
 }  // namespace sinew

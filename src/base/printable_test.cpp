@@ -5,7 +5,7 @@
 namespace sinew {
 namespace {
 
-TEST(Printable, ReplacesWhatDrivesATerminal) {
+TEST(Printable, ReplacesControlCharacters) {
   EXPECT_EQ(printable("a\x1b[2Jb\r\nc\td\x7f"), "a?[2Jb??c?d?");
   EXPECT_EQ(printable("a\nb\tc\r\x1b", true), "a\nb\tc??");
   EXPECT_EQ(printable("µé日本𝄞"), "µé日本𝄞");
@@ -18,7 +18,7 @@ TEST(Printable, ReplacesWhatDrivesATerminal) {
   EXPECT_EQ(printable(std::string_view("\0\xff\xe2\x80", 4)), "????");
 }
 
-TEST(Printable, AStartIsCutBetweenCharacters) {
+TEST(Printable, CutsAStartBetweenCharacters) {
   EXPECT_EQ(printable_start("short"), "short");
   EXPECT_EQ(printable_start("12345\x1b", 6), "12345?");
   EXPECT_EQ(printable_start("123456", 5), "12345...");
@@ -26,7 +26,7 @@ TEST(Printable, AStartIsCutBetweenCharacters) {
   EXPECT_EQ(printable_start("日本語", 2), "...");
 }
 
-// For every pair of bytes.
+// Tries every pair of bytes.
 TEST(Printable, LeavesNoControlCharacter) {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {

@@ -18,12 +18,12 @@
 namespace sinew {
 namespace {
 
-// The limit of the cgroup in whole cores, rounded up; 0 if there is none. cgroup v2 writes "max 100000" or
-// "150000 100000" (quota and period) to one file, v1 writes them to two files.
+// Returns the CPU limit of the cgroup in cores, rounded up, or 0 if it has no limit. cgroup v2 has one file with "max
+// 100000" or "150000 100000" (quota and period); v1 has a file for each of the two.
 int64_t cgroup_cores() {
   double quota = 0, period = 0;
   if (const std::string v2 = kernel_text("/sys/fs/cgroup/cpu.max"); !v2.empty()) {
-    if (std::sscanf(v2.c_str(), "%lf %lf", &quota, &period) != 2) return 0;  // "max"
+    if (std::sscanf(v2.c_str(), "%lf %lf", &quota, &period) != 2) return 0;  // "max" is no number: no limit
   } else {
     quota = std::atof(kernel_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").c_str());
     period = std::atof(kernel_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us").c_str());

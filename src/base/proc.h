@@ -1,4 +1,4 @@
-// Facts about processes and the machine, read from the kernel's files under /proc and /sys.
+// Reads about processes and the machine from the kernel's files under /proc and /sys.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace sinew {
 
-// Reads at most `most` bytes of such a file. They report no size, and the files of a process vanish when it ends: the
-// result is "" if the file does not exist.
+// Reads at most `most` bytes of a file under /proc or /sys. These files report no size, and the files of a process
+// vanish when it ends. Returns "" if the file does not exist.
 std::string kernel_text(const std::string& path, size_t most = 1 << 20);
 
 struct ProcessRow {
@@ -20,22 +20,22 @@ struct ProcessRow {
   char state = '?';          // R S D T Z ...
   uint64_t started = 0;      // clock ticks since boot; pid and `started` together identify a process for ever
   uint64_t cpu_ticks = 0;    // CPU time of this process
-  uint64_t gone_ticks = 0;   // CPU time of its reaped children, and of theirs
-  int64_t memory_bytes = 0;  // resident
+  uint64_t gone_ticks = 0;   // CPU time of its reaped children and their descendants
+  int64_t memory_bytes = 0;  // resident set size
   int64_t threads = 0;
 };
-// Parses the line of /proc/<pid>/stat; the result's pid is 0 if it is malformed. Pure.
+// Parses the line of /proc/<pid>/stat. The result's pid is 0 if the line is malformed. Pure.
 ProcessRow parse_stat(const std::string& text);
 // The row of any process of this machine; its pid is 0 if there is no such process.
 ProcessRow process_row(pid_t pid);
 
-// All processes of this machine, or of this process's PID namespace.
+// All processes that this process can see: of this machine, or of its PID namespace.
 std::vector<ProcessRow> all_processes();
 // The descendants of `ancestors`, without the ancestors themselves. Pure.
 std::vector<ProcessRow> below(const std::vector<ProcessRow>& all, const std::set<pid_t>& ancestors);
 
 // own_cores: the cores that this process may run on (its affinity). usable_cores: how many of them it may use at the
-// same time, which its cgroup may limit; at least 1.
+// same time, as its cgroup may limit them; at least 1.
 std::set<int> own_cores();
 int64_t usable_cores();
 

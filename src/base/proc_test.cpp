@@ -19,7 +19,7 @@ constexpr const char* kStat =
     "cpu12 5 0 0 0 0 0 0 0 0 0\n"
     "intr 12345\n";
 
-TEST(Proc, AProcessIsReadWhateverItsName) {
+TEST(Proc, ReadsAProcessWhateverItsName) {
   const ProcessRow row = parse_stat(
       "42 (a) S 1 (b c) R 7 42 42 0 -1 4194304 1 2 3 4 100 20 5 6 20 0 3 0 9876 1000000 50 18446744073709551615 1 1");
   EXPECT_EQ(row.pid, 42);
@@ -34,7 +34,7 @@ TEST(Proc, AProcessIsReadWhateverItsName) {
     EXPECT_EQ(parse_stat(text).pid, 0) << text;
 }
 
-TEST(Proc, AFamilyIsEverythingBelow) {
+TEST(Proc, BelowGivesAllDescendants) {
   const auto row = [](pid_t pid, pid_t parent) {
     ProcessRow one;
     one.pid = pid;
@@ -49,7 +49,7 @@ TEST(Proc, AFamilyIsEverythingBelow) {
   EXPECT_TRUE(below(all, {7}).empty());
 }
 
-TEST(Proc, CoresAreBusyUnlessTheyWait) {
+TEST(Proc, BusySecondsLeaveOutWaiting) {
   EXPECT_EQ(busy_seconds(kStat, {0}, 1), 63) << "not what is idle or waits for a disk";
   EXPECT_EQ(busy_seconds(kStat, {0, 12}, 1), 68);
   EXPECT_EQ(busy_seconds(kStat, {1}, 100), 10);
@@ -64,7 +64,7 @@ TEST(Proc, ThisMachineHasCoresToUse) {
 }
 
 // The CPU time of a child and of its children counts as this process's own, while they run and after their end.
-TEST(Proc, WhatChildrenUseIsOwn) {
+TEST(Proc, CountsTheCpuTimeOfChildrenAsOwn) {
   const std::set<int> cores = own_cores();
   const CpuTimes before = cpu_times(cores);
   ProcessOptions options;

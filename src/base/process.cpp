@@ -29,7 +29,7 @@ namespace {
 constexpr const char* kTooMany = "the limit of processes, memory or open files may be reached: see ulimit -a";
 constexpr double kReapSeconds = 10;  // a killed process may first have to finish a write to a slow disk
 
-// Arguments in the form that execve takes. They are built before the fork, because the child must not allocate memory.
+// Strings in the form that execve takes. They are built before the fork, because the child must not allocate memory.
 struct Row {
   std::vector<std::string> words;
   std::vector<char*> pointers;
@@ -62,8 +62,8 @@ struct Pipe {
   }
 };
 
-// Runs in the child between fork and exec and makes only calls that are safe there. Returns, with errno set, if one
-// fails.
+// Runs in the child between fork and exec and makes only async-signal-safe calls. If a call fails, returns and leaves
+// errno set.
 void become(const Row& command, const Row& environment, const ProcessOptions& options, pid_t parent) {
   ::setpgid(0, 0);
   if (options.death_signal != 0 && ::prctl(PR_SET_PDEATHSIG, options.death_signal) != 0) return;
@@ -83,7 +83,7 @@ ProcessEnd end_of(int status) {
   return {WEXITSTATUS(status), 0};
 }
 
-// Waits at most `seconds` until the descriptor is readable; false if it is not.
+// Waits at most `seconds` until the descriptor is readable. Returns false if it does not become readable.
 bool readable(int descriptor, double seconds) {
   const double end = system_clock().monotonic_seconds() + seconds;
   for (double left = seconds; left >= 0; left = end - system_clock().monotonic_seconds()) {
@@ -153,7 +153,7 @@ Process::Process(const ProcessOptions& options) {
     [[maybe_unused]] const ssize_t told = ::write(failure.write, &code, sizeof code);
     ::_exit(127);
   }
-  ::setpgid(pid_, pid_);  // the child does the same: either may run first
+  ::setpgid(pid_, pid_);  // the child does the same, because either of the two may run first
   ::close(std::exchange(failure.write, -1));
   int code = 0;
   ssize_t got = 0;
@@ -199,7 +199,7 @@ std::optional<ProcessEnd> Process::wait(double seconds) {
   do reaped = ::waitpid(pid_, &status, WNOHANG);
   while (reaped < 0 && errno == EINTR);
   if (reaped == pid_) end_ = end_of(status);
-  // Another part of this process has reaped the child: the code that kills the leftovers of an attempt does so.
+  // Another part of this process reaped the child: the code that kills the processes left over from an attempt.
   if (reaped < 0 && errno == ECHILD) end_ = ProcessEnd{0, SIGKILL};
   return end_;
 }

@@ -1,9 +1,9 @@
 // Starts child processes without a shell, watches, signals and reaps them, and never leaves one behind.
 //
-// A child gets its own process group, so that a Ctrl-C at the terminal reaches only the parent, and its standard input
-// is /dev/null. When the child ends, this class kills the processes that are left in its group. A program that uses
-// death signals starts its children from a thread that lives as long as they do: the kernel sends the death signal when
-// the *thread* that started the child ends. No function here waits without a limit.
+// A child gets its own process group, so that a Ctrl-C at the terminal reaches only the parent. Its standard input is
+// /dev/null. When the child ends, this class kills the processes that are left in its group. The kernel sends the death
+// signal when the *thread* that started the child ends. So a program that uses death signals starts its children from a
+// thread that lives as long as they do. No function here waits without a limit.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ struct ProcessEnd {
 std::string to_string(const ProcessEnd& end);  // "ended with exit code 1", "killed by SIGKILL"
 std::string signal_name(int signal);           // "SIGKILL"; "signal 77" for a number without a name
 
-// Facts of any process of this machine; nullopt if there is no such process.
+// What the kernel reports about a process of this machine. process_facts returns nullopt if there is no such process.
 struct ProcessFacts {
   pid_t parent = 0;
   bool stopped = false;  // by a signal or a debugger
@@ -42,9 +42,9 @@ std::string host_name();
 
 struct ProcessOptions {
   std::vector<std::string> command;  // the program's path, then its arguments
-  std::map<std::string, std::string>
-      environment;       // added to this process's environment; replaces variables of the same name
-  std::string output;    // stdout and stderr are appended to this file; empty: inherited
+  // Added to this process's environment; replaces variables of the same name.
+  std::map<std::string, std::string> environment;
+  std::string output;    // stdout and stderr are appended to this file; "": the child inherits them
   int death_signal = 0;  // the kernel sends it to the child when the parent dies; 0: none
 };
 
@@ -52,15 +52,16 @@ class Process {
  public:
   // Returns when the program runs. Throws Error if it cannot be started.
   explicit Process(const ProcessOptions& options);
-  // Kills a child that still runs together with its group, and reaps it.
+  // Kills the child and its group if it still runs, and reaps it.
   ~Process();
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
 
   pid_t pid() const { return pid_; }
-  // poll(2) finds it readable once the child has ended, so that a loop can wait for several events.
+  // A pidfd: poll(2) finds it readable once the child has ended, so that a loop can wait for several events.
   int descriptor() const { return descriptor_; }
-  // Waits at most `seconds` for the end of the child; nullopt if it still runs. Later calls return the same end.
+  // Waits at most `seconds` for the end of the child. Returns nullopt if it still runs. Later calls return the same
+  // end.
   std::optional<ProcessEnd> wait(double seconds = 0);
   // Signals the child, or its whole group. Does nothing after the child's end, so it never reaches a process that got
   // the same pid later.
@@ -68,7 +69,7 @@ class Process {
   void send_group(int signal);
 
  private:
-  pid_t pid_ = 0;  // 0: moved from
+  pid_t pid_ = 0;  // 0 in an object that was moved from
   int descriptor_ = -1;
   std::optional<ProcessEnd> end_;
 };

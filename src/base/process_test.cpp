@@ -16,7 +16,7 @@
 namespace sinew {
 namespace {
 
-constexpr double kLong = 60;  // a limit for slow machines; no test measures time by it
+constexpr double kLong = 60;  // a timeout for slow machines; a test that passes does not wait for it
 
 ProcessOptions shell(const std::string& script) {
   ProcessOptions options;
@@ -44,7 +44,7 @@ class ProcessTest : public ::testing::Test {
     }
     return text.substr(0, text.find('\n'));
   }
-  // The process does not exist, or is a zombie that its parent has to reap.
+  // Whether the process does not exist or is a zombie that its parent has not reaped.
   static bool gone(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -59,7 +59,7 @@ class ProcessTest : public ::testing::Test {
   std::string folder;
 };
 
-TEST_F(ProcessTest, SaysHowItEnded) {
+TEST_F(ProcessTest, ReportsHowTheChildEnded) {
   for (const int code : {0, 1, 75, 255}) {
     Process process(shell("exit " + std::to_string(code)));
     EXPECT_EQ(process.wait(kLong), (ProcessEnd{code, 0}));
@@ -71,13 +71,13 @@ TEST_F(ProcessTest, SaysHowItEnded) {
   }
 }
 
-TEST_F(ProcessTest, SaysItInWords) {
+TEST_F(ProcessTest, WritesAnEndAsText) {
   EXPECT_EQ(to_string(ProcessEnd{3, 0}), "ended with exit code 3");
   EXPECT_EQ(to_string(ProcessEnd{0, SIGKILL}), "killed by SIGKILL");
   EXPECT_EQ(signal_name(77), "signal 77");
 }
 
-TEST_F(ProcessTest, WaitIsBoundedAndAnEndWakesIt) {
+TEST_F(ProcessTest, WaitIsBoundedAndReturnsAtTheEnd) {
   Process process(shell("sleep 600"));
   EXPECT_EQ(process.wait(), std::nullopt);
   EXPECT_EQ(process.wait(0.01), std::nullopt);
@@ -85,11 +85,11 @@ TEST_F(ProcessTest, WaitIsBoundedAndAnEndWakesIt) {
   pollfd one{process.descriptor(), POLLIN, 0};
   EXPECT_EQ(::poll(&one, 1, static_cast<int>(kLong * 1000)), 1);
   EXPECT_EQ(process.wait(), (ProcessEnd{0, SIGKILL}));
-  process.send(SIGKILL);  // no process gets it
+  process.send(SIGKILL);  // no process gets this signal
   process.send_group(SIGKILL);
 }
 
-TEST_F(ProcessTest, WordsAndVariablesArriveAsTheyAre) {
+TEST_F(ProcessTest, PassesArgumentsAndVariablesUnchanged) {
   ::setenv("PROCESS_TEST_KEPT", "kept", 1);
   ::setenv("PROCESS_TEST_CHANGED", "before", 1);
   ProcessOptions options;
@@ -102,7 +102,7 @@ TEST_F(ProcessTest, WordsAndVariablesArriveAsTheyAre) {
   EXPECT_EQ(line_of("out"), "a b|$HOME;'\"|kept|after|x=y z");
 }
 
-TEST_F(ProcessTest, BothOutputsAreAppended) {
+TEST_F(ProcessTest, AppendsBothOutputs) {
   ProcessOptions options = shell("echo one; echo two >&2");
   options.output = folder + "/out";
   for (int i = 0; i < 2; ++i) EXPECT_EQ(Process(options).wait(kLong), (ProcessEnd{0, 0}));
@@ -110,7 +110,7 @@ TEST_F(ProcessTest, BothOutputsAreAppended) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "one\ntwo\none\ntwo\n");
 }
 
-TEST_F(ProcessTest, AProgramThatCanNotBeStartedIsAnError) {
+TEST_F(ProcessTest, ThrowsIfTheProgramCannotBeStarted) {
   for (const std::string& program : {folder + "/none", folder, std::string("/etc/passwd")}) {
     ProcessOptions options;
     options.command = {program};
@@ -127,7 +127,7 @@ TEST_F(ProcessTest, HasAGroupOfItsOwn) {
   EXPECT_NE(::getpgid(0), process.pid());
 }
 
-TEST_F(ProcessTest, NothingOfItsGroupOutlivesIt) {
+TEST_F(ProcessTest, KillsItsGroupWhenItEnds) {
   const std::string grandchild = "sleep 600 & echo $! > " + folder + "/";
   Process first(shell(grandchild + "first; wait"));
   const pid_t of_first = std::stoi(line_of("first"));
@@ -172,7 +172,7 @@ TEST_F(ProcessTest, TheDeathSignalComesWhenTheParentDies) {
   ::waitpid(parent, nullptr, 0);
 }
 
-TEST_F(ProcessTest, TheFactsAreThoseOfTheKernel) {
+TEST_F(ProcessTest, FactsMatchTheKernel) {
   Process process(shell("exec sleep 600"));
   ASSERT_TRUE(process_facts(process.pid()));
   EXPECT_EQ(process_facts(process.pid())->parent, ::getpid());
@@ -190,7 +190,7 @@ TEST_F(ProcessTest, TheFactsAreThoseOfTheKernel) {
   EXPECT_FALSE(process_facts(process.pid()));
 }
 
-TEST_F(ProcessTest, SignalsBlockedHereAreNotBlockedThere) {
+TEST_F(ProcessTest, UnblocksSignalsInTheChild) {
   sigset_t term, before;
   sigemptyset(&term);
   sigaddset(&term, SIGTERM);

@@ -25,13 +25,13 @@ RandomKey random_key(std::initializer_list<uint64_t> words);
 RandomKey derive(RandomKey parent, std::string_view name);
 RandomKey derive(RandomKey parent, uint64_t number);
 
-// Four 32-bit words for (key, counter).
+// Returns four 32-bit words for (key, counter).
 std::array<uint32_t, 4> philox(RandomKey key, uint64_t counter_low, uint64_t counter_high = 0);
 
 // Fills `out` with the words of philox(key, 0), philox(key, 1) and so on. Vectorised.
 void fill_random_bits(RandomKey key, std::span<uint32_t> out);
 
-// Draws one number after the other from one key, for code that needs a few numbers.
+// Draws one number after the other from one key. For code that needs only a few numbers.
 class RandomStream {
  public:
   explicit RandomStream(RandomKey key) : key_(key) {}
@@ -39,7 +39,7 @@ class RandomStream {
   uint64_t bits64();
   double uniform();  // [0, 1), 53 bits
   double uniform(double low, double high);
-  double normal();                 // mean 0, deviation 1 (Box-Muller, both values used)
+  double normal();                 // mean 0, standard deviation 1 (Box-Muller, both values used)
   uint64_t below(uint64_t bound);  // [0, bound), unbiased (Lemire 2019); bound > 0
 
  private:

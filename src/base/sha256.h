@@ -1,4 +1,5 @@
-// SHA-256 digests of bytes. They are cryptographic, so a digest identifies a content whatever its origin.
+// SHA-256 digests of bytes. SHA-256 is cryptographic, so a digest identifies a content even if somebody chose the
+// bytes.
 //
 // XXH3 (base/hash.h) is several times faster, but detects only accidental changes.
 #pragma once
@@ -28,6 +29,6 @@ class Sha256 {
 
 std::string sha256_hex(std::span<const std::byte> bytes);
 std::string sha256_hex(std::string_view text);
-bool is_sha256(std::string_view text);  // 64 lower-case hex digits
+bool is_sha256(std::string_view text);  // whether the text is 64 lower-case hex digits
 
 }  // namespace sinew

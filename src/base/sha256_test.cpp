@@ -5,7 +5,7 @@
 namespace sinew {
 namespace {
 
-// The examples of FIPS 180-4. sha256sum confirmed the one with a million letters.
+// The examples of FIPS 180-4. The digest of a million letters was checked with sha256sum.
 TEST(Sha256, GivesTheStandardsOwnExamples) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -13,7 +13,7 @@ TEST(Sha256, GivesTheStandardsOwnExamples) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256, PiecesGiveWhatTheWholeGives) {
+TEST(Sha256, PartsGiveTheDigestOfTheWhole) {
   const std::string text = "The same bytes, cut anywhere, have the same digest.";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
     Sha256 hash;
@@ -23,7 +23,7 @@ TEST(Sha256, PiecesGiveWhatTheWholeGives) {
   }
 }
 
-TEST(Sha256, KnowsItsOwnTexts) {
+TEST(Sha256, IsSha256AcceptsOnlyDigests) {
   EXPECT_TRUE(is_sha256(sha256_hex("x")));
   EXPECT_FALSE(is_sha256(""));
   EXPECT_FALSE(is_sha256(std::string(64, 'A')));

@@ -30,7 +30,8 @@ Key key_of(std::string_view secret) {
   return key;
 }
 
-// TLS transports the public key in a certificate. No end reads anything else in it, so the other fields are minimal.
+// TLS carries the public key in a certificate. Neither end reads any other field of it, so the other fields are
+// minimal.
 Certificate certificate_of(EVP_PKEY* key) {
   Certificate certificate(X509_new(), &X509_free);
   SINEW_CHECK(certificate != nullptr);
@@ -40,7 +41,7 @@ Certificate certificate_of(EVP_PKEY* key) {
   SINEW_CHECK(X509_set_version(made, X509_VERSION_3) == 1);
   SINEW_CHECK(ASN1_INTEGER_set(X509_get_serialNumber(made), 1) == 1);
   SINEW_CHECK(ASN1_TIME_set_string(X509_getm_notBefore(made), "20000101000000Z") == 1);
-  SINEW_CHECK(ASN1_TIME_set_string(X509_getm_notAfter(made), "99991231235959Z") == 1);  // never
+  SINEW_CHECK(ASN1_TIME_set_string(X509_getm_notAfter(made), "99991231235959Z") == 1);  // no expiry
   SINEW_CHECK(X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, words.data(), words.size(), -1, 0) == 1);
   SINEW_CHECK(X509_set_issuer_name(made, name) == 1);
   SINEW_CHECK(X509_set_pubkey(made, key) == 1);

@@ -12,7 +12,7 @@
 
 namespace sinew {
 
-// Whom an end accepts as its peer. A client always requires the secret.
+// Which peers an end accepts. A client always requires the secret.
 enum class TlsPeer { anybody, same_secret };
 
 // Creates a context for connections of either side. The caller frees it.

@@ -15,7 +15,7 @@ Context context_of(std::string_view secret, TlsPeer peer = TlsPeer::same_secret)
   return {new_shared_tls(secret, peer), &SSL_CTX_free};
 }
 
-// A client and a server that are connected by memory.
+// A client and a server that a pair of memory buffers connects.
 class Two {
  public:
   Two(SSL_CTX* client, SSL_CTX* server) : client_(SSL_new(client), &SSL_free), server_(SSL_new(server), &SSL_free) {
@@ -29,7 +29,7 @@ class Two {
   SSL* client() const { return client_.get(); }
   SSL* server() const { return server_.get(); }
 
-  // Whether the handshake succeeds and each end receives a message of the other.
+  // Returns whether the handshake succeeds and each end receives a message of the other.
   bool talk() const {
     for (int round = 0; round < 10; ++round) {
       SSL_do_handshake(client());
@@ -49,7 +49,7 @@ class Two {
   std::unique_ptr<SSL, decltype(&SSL_free)> client_, server_;
 };
 
-TEST(SharedTls, WhoSharesTheSecretTalks) {
+TEST(SharedTls, PeersWithTheSameSecretTalk) {
   const Context client = context_of("sesame"), server = context_of("sesame"),
                 lenient = context_of("sesame", TlsPeer::anybody);
   for (SSL_CTX* one : {server.get(), lenient.get()}) {
@@ -61,7 +61,7 @@ TEST(SharedTls, WhoSharesTheSecretTalks) {
   }
 }
 
-TEST(SharedTls, AnotherSecretIsAStranger) {
+TEST(SharedTls, APeerWithAnotherSecretIsAStranger) {
   const Context client = context_of("sesame"), server = context_of("sesame!"),
                 lenient = context_of("Sesame", TlsPeer::anybody);
   for (SSL_CTX* one : {server.get(), lenient.get()}) {
@@ -71,24 +71,24 @@ TEST(SharedTls, AnotherSecretIsAStranger) {
   }
 }
 
-TEST(SharedTls, AServerOfEqualsLetsNobodyElseIn) {
+TEST(SharedTls, AServerForTheSameSecretRefusesOtherClients) {
   const Context server = context_of("sesame");
-  const Context nobody(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);  // verifies nothing, has no certificate
+  const Context nobody(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);  // verifies nothing and has no certificate
   EXPECT_FALSE(Two(nobody.get(), server.get()).talk());
   const Context other = context_of("another");
-  SSL_CTX_set_verify(other.get(), SSL_VERIFY_NONE, nullptr);  // verifies nothing, has another key
+  SSL_CTX_set_verify(other.get(), SSL_VERIFY_NONE, nullptr);  // verifies nothing and has another key
   const Two two(other.get(), server.get());
   EXPECT_FALSE(two.talk());
   EXPECT_TRUE(is_stranger(two.server()));
 }
 
-TEST(SharedTls, AServerForAnybodyServesWhoTrustsIt) {
+TEST(SharedTls, AServerForAnybodyServesClientsThatTrustIt) {
   const Context server = context_of("sesame", TlsPeer::anybody);
   const Context nobody(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
   EXPECT_TRUE(Two(nobody.get(), server.get()).talk());
 }
 
-TEST(SharedTls, OlderVersionsAreRefused) {
+TEST(SharedTls, RefusesOlderVersions) {
   const Context server = context_of("sesame", TlsPeer::anybody);
   const Context old(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
   SSL_CTX_set_max_proto_version(old.get(), TLS1_2_VERSION);

@@ -1,8 +1,9 @@
-// The loop around every part of the program that runs child processes: the supervisor of a training, the leader of a
+// The loop around each part of the program that runs child processes: the supervisor of a training, the leader of a
 // study, the run of a command.
 //
-// A Shell acts; what it should do is decided by pure functions elsewhere. The loop delivers signals, lets the shell
-// take a turn, and sleeps until a signal arrives, one of the shell's descriptors becomes readable, or a turn is due.
+// A Shell (here the shell around pure decisions, not a Unix shell) acts; pure functions elsewhere decide what it does.
+// The loop delivers signals, lets the shell take a turn, and sleeps until a signal arrives, a descriptor of the shell
+// becomes readable, or a turn is due.
 #pragma once
 
 #include <optional>
@@ -16,11 +17,11 @@ class Shell {
  public:
   virtual ~Shell() = default;
   virtual void on_signal(int signal) = 0;
-  // Looks at what ended and what arrived, decides, acts. Returns the exit code once the shell has finished.
+  // Checks which children ended and what arrived, decides, and acts. Returns the exit code once the shell has finished.
   virtual std::optional<int> turn() = 0;
   // Descriptors that end the loop's sleep when they become readable: of child processes (pidfd), pipes, sockets.
   virtual std::vector<int> descriptors() const = 0;
-  // The seconds until the shell's own next deadline. The loop sleeps no longer; infinity: there is no deadline.
+  // The seconds until the shell's own next deadline; infinity if it has none. The loop sleeps no longer than this.
   virtual double seconds_to_turn() const;
 };
 

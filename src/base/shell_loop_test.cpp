@@ -40,7 +40,7 @@ TEST(ShellLoop, DeliversSignalsInOrderBeforeATurn) {
   EXPECT_EQ(queue.next(), 0);
 }
 
-// With an hour between turns the loop only returns if the descriptors end its sleep.
+// An hour is between turns, so the loop returns only if a descriptor ends its sleep.
 TEST(ShellLoop, WakesForASignalOfAnotherThread) {
   SignalQueue queue;
   Recorder shell;
@@ -69,7 +69,7 @@ TEST(SignalQueue, TwoQueuesDoNotDisturbEachOther) {
   EXPECT_EQ(one.next(), 0);
 }
 
-TEST(StopRequests, TheSecondIsImmediateUnlessATerminalCloses) {
+TEST(StopRequests, TheSecondIsImmediateUnlessItIsSighup) {
   StopRequests stop;
   EXPECT_FALSE(stop.requested());
   EXPECT_TRUE(stop.add(SIGHUP));

@@ -12,7 +12,7 @@
 namespace sinew {
 namespace {
 
-// The kernel queues a blocked signal for signalfd even if the process ignores it.
+// The kernel queues a blocked signal for signalfd even if the process ignores it. So Signals must leave these out.
 bool parent_ignored(int signal) {
   struct sigaction action {};
   const bool of_terminals = signal == SIGINT || signal == SIGHUP;
@@ -36,7 +36,7 @@ Signals::~Signals() {
 }
 
 void Signals::let_through() {
-  while (next() != 0) continue;  // the program has already acted on these
+  while (next() != 0) continue;  // these signals had their effect already
   ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
 }
 

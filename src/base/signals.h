@@ -1,7 +1,7 @@
-// Requests to a part of the program as signal numbers: SIGTERM asks it to stop, SIGUSR1 to save a checkpoint.
+// A part of the program receives requests as signal numbers: SIGTERM asks it to stop, SIGUSR1 to save a checkpoint.
 //
-// A main program reads the signals of its process (Signals). A program that embeds several trainings gives each a
-// SignalQueue, so that it can stop one and leave the others alone.
+// A main program reads the signals of its process (Signals). A program that embeds several trainings gives each one a
+// SignalQueue, so that it can stop one of them alone.
 #pragma once
 
 #include <signal.h>
@@ -15,15 +15,15 @@ namespace sinew {
 class SignalSource {
  public:
   virtual ~SignalSource() = default;
-  virtual int descriptor() const = 0;  // poll(2) finds it readable while a request waits
-  virtual int next() = 0;              // the oldest request; 0: none waits
+  virtual int descriptor() const = 0;  // poll(2) finds it readable while a request is pending
+  virtual int next() = 0;              // takes the oldest request; 0 if none is pending
 };
 
 // The signals of this process.
 //
 // Create it on the main thread before any other thread starts. It blocks the signals for the rest of the process's
 // life, so a signal that arrives while the process ends neither kills it nor changes its exit code. let_through()
-// undoes that.
+// unblocks them.
 class Signals final : public SignalSource {
  public:
   // SIGINT and SIGHUP stay ignored if the parent process ignored them (nohup, background jobs of a script). SIGPIPE is
@@ -35,7 +35,7 @@ class Signals final : public SignalSource {
 
   int descriptor() const override { return descriptor_; }
   int next() override;
-  // Gives the signals their default effect again, on the calling thread. For a process that takes too long to end.
+  // Gives the signals their default effect again, on the calling thread. A process that takes too long to end calls it.
   void let_through();
 
  private:
@@ -43,7 +43,7 @@ class Signals final : public SignalSource {
   int descriptor_ = -1;
 };
 
-// Requests that another thread of this process sends. Any thread may call any method.
+// Requests that other threads of this process send. Any thread may call any method.
 class SignalQueue final : public SignalSource {
  public:
   SignalQueue();
@@ -70,7 +70,7 @@ class StopRequests {
   // SIGHUP never makes a stop immediate: a closing terminal may send it twice, and the end of a login session sends it
   // together with SIGTERM.
   bool immediate() const { return insistent_ > 1; }
-  int signal() const { return signal_; }  // the newest request that counts; 0: none
+  int signal() const { return signal_; }  // the newest request that counts; 0 if there is none
 
  private:
   bool requested_ = false;

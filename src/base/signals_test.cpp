@@ -32,17 +32,17 @@ bool hears(const std::vector<int>& ignored, const std::vector<int>& sent, const 
   return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(Signals, AreHeardInTheOrderOfTheirNumbers) {
+TEST(Signals, AreDeliveredInTheOrderOfTheirNumbers) {
   EXPECT_TRUE(hears({}, {SIGTERM, SIGHUP, SIGINT}, {SIGHUP, SIGINT, SIGTERM}));
   EXPECT_TRUE(hears({}, {SIGUSR1, SIGPIPE}, {SIGUSR1}));
 }
 
-TEST(Signals, ThoseOfATerminalStayIgnored) {
+TEST(Signals, TerminalSignalsStayIgnored) {
   EXPECT_TRUE(hears({SIGHUP}, {SIGHUP, SIGINT}, {SIGINT}));
   EXPECT_TRUE(hears({SIGINT, SIGHUP}, {SIGHUP, SIGINT}, {}));
 }
 
-TEST(Signals, AWishToEndIsHeardWhateverWasIgnored) {
+TEST(Signals, SigtermAndSigusr1AreDeliveredEvenIfIgnored) {
   EXPECT_TRUE(hears({SIGTERM, SIGUSR1}, {SIGTERM, SIGUSR1}, {SIGUSR1, SIGTERM}));
 }
 

@@ -1,4 +1,4 @@
-// Rounded sizes for people. Job files need exact sizes: see bytes_text of spec/.
+// Rounded sizes for output. Job files need exact sizes: see bytes_text of spec/.
 #pragma once
 
 #include <cstdint>

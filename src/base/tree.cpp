@@ -7,21 +7,21 @@ namespace {
 
 constexpr int64_t kTile = 2048;  // elements; a tile of every partial sum fits into the L1 cache
 
-// The sum of a node. It lies in the caller's memory or in a tile.
+// The sum of a node.
 struct Sum {
-  const float* values = nullptr;  // null: every leaf below is absent
-  bool given = true;              // it lies in the caller's memory
+  const float* values = nullptr;  // null if every leaf below is absent
+  bool given = true;              // `values` is memory of the caller; otherwise it is a tile
 };
 
-// The loader chooses a clone before ThreadSanitizer is initialised, which would crash, so there the function has no
-// clones.
+// SINEW_CLONES: with ThreadSanitizer the function has no clones. The loader would choose a clone before ThreadSanitizer
+// is initialised, which crashes.
 #if defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define SINEW_CLONES
 #else
 #define SINEW_CLONES __attribute__((target_clones("avx2", "default"), optimize("O3")))
 #endif
 
-// `out` may be one of the inputs.
+// `out` may be `left` or `right`.
 SINEW_CLONES void add_floats(const float* left, const float* right, float* out, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
@@ -38,13 +38,13 @@ Sum join(const Sum& left, const Sum& right, float* tile, int64_t n) {
   return {tile, false};
 }
 
-// Two tiles for each level: a left child waits in one while its right sibling is summed in the other.
+// Each level has two tiles: a left child waits in one while its right sibling is summed in the other.
 struct Tiles {
   alignas(64) float sums[kTreeLevels][2][kTile];
   alignas(64) float last[kTile];
 };
 
-// Sums one tile of all leaves, or of all nodes if `nodes` is given.
+// Sums one tile of all leaves. If `nodes` is given, `sums` are the sums of these nodes instead of leaves.
 Sum sum_tile(const std::vector<TreeNode>* nodes, const std::vector<const float*>& sums, int64_t first, int64_t n,
              Tiles& tiles) {
   Sum waiting[kTreeLevels];  // as in a binary counter: the node of each level that waits for its right sibling
@@ -58,7 +58,8 @@ Sum sum_tile(const std::vector<TreeNode>* nodes, const std::vector<const float*>
     }
     waiting[level] = sum;
   }
-  // The remaining nodes have no right siblings. They are joined from the lowest level, which is the rightmost node, up.
+  // The remaining nodes have no right siblings. They are joined upwards from the lowest level, which has the rightmost
+  // node.
   Sum root;
   for (int level = 0; level < kTreeLevels; ++level) {
     if (((covered >> level) & 1) != 0) root = join(waiting[level], root, tiles.last, n);

@@ -1,10 +1,10 @@
 // The fixed binary tree over leaves, which defines the order of all additions.
 //
-// train/ adds with it over the lanes of one process, group/ over the members of a group. Node (level, i) covers the
-// leaves [i * 2^level, (i+1) * 2^level), as far as they exist. An absent leaf is not a zero: absent + x is x, bit for
-// bit. So the sum of a node depends on its leaves alone, and the sum of the root can be computed from any set of nodes
-// that covers each leaf once: tree_sum of leaves, of nodes, and of nodes of nodes agree to the last bit. Any thread may
-// call these functions.
+// train/ uses it to add over the lanes of one process, group/ to add over the members of a group. Node (level, i)
+// covers the leaves [i * 2^level, (i+1) * 2^level), as far as they exist. An absent leaf is not a zero: absent + x is
+// x, bit for bit. So the sum of a node depends on its leaves alone. The sum of the root can be computed from any set of
+// nodes that covers each leaf once: tree_sum of leaves, of nodes, and of nodes of nodes agree to the last bit. Any
+// thread may call these functions.
 #pragma once
 
 #include <algorithm>
@@ -26,22 +26,22 @@ struct TreeNode {
   bool operator==(const TreeNode&) const = default;
 };
 
-constexpr int kTreeLevels = 20;  // the root is below this level: at most half a million leaves
+constexpr int kTreeLevels = 20;  // the root's level is below this: at most half a million leaves
 
 // The largest nodes that together cover exactly the leaves for which `mine` is true, from left to right.
 std::vector<TreeNode> maximal_nodes(const std::vector<bool>& mine);
 
-// Whether these nodes, in this order, cover each leaf exactly once.
+// Returns whether these nodes, in this order, cover each leaf exactly once.
 bool cover_exactly(const std::vector<TreeNode>& nodes, int64_t leaves);
 
-// Adds leaves of n numbers each; null is an absent leaf. Writes the sum to `out`. If all leaves are absent, it returns
-// false and does not touch `out`.
+// Adds leaves of n numbers each; a null pointer is an absent leaf. Writes the sum to `out`. If all leaves are absent,
+// returns false and does not touch `out`.
 bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out);
 
-// The same, from the sums of nodes that cover all leaves in order. A null sum means that all leaves below are absent.
+// Adds the sums of nodes that cover all leaves in order. A null sum means that all leaves below the node are absent.
 bool tree_sum(const std::vector<TreeNode>& nodes, const std::vector<const float*>& sums, int64_t n, float* out);
 
-// The same for values of any type: merge(left, right) returns the parent's value; nullopt is absent.
+// Like tree_sum, for values of any type. merge(left, right) returns the parent's value; nullopt is an absent value.
 template <typename Value, typename Merge>
 std::optional<Value> tree_merge(const std::vector<TreeNode>& nodes, std::vector<std::optional<Value>> values,
                                 const Merge& merge) {

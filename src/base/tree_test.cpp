@@ -11,7 +11,7 @@
 namespace sinew {
 namespace {
 
-// The definition of the tree: recursive, absent leaves included.
+// The definition of the tree, by recursion, with absent leaves.
 std::optional<float> reference(const std::vector<std::optional<float>>& leaves, size_t first, size_t width) {
   if (first >= leaves.size()) return std::nullopt;
   if (width == 1) return leaves[first];
@@ -69,8 +69,8 @@ TEST(Tree, AnAbsentLeafIsNotAZero) {
   EXPECT_FALSE(std::signbit(out));
 }
 
-// Each member sums its shards to maximal nodes; the sum of all these nodes equals the sum of all leaves.
-TEST(Tree, TheRootFromNodesIsTheRootFromLeavesHoweverTheShardsAreSpread) {
+// Each member sums its shards to maximal nodes. The sum of all these nodes equals the sum of all leaves.
+TEST(Tree, TheSumOfNodesIsTheSumOfLeavesHoweverTheShardsAreSpread) {
   RandomStream random(random_key({2}));
   for (int trial = 0; trial < 1500; ++trial) {
     const size_t shards = 1 + random.below(40), members = 1 + random.below(5);
@@ -111,7 +111,7 @@ TEST(Tree, TheRootFromNodesIsTheRootFromLeavesHoweverTheShardsAreSpread) {
   }
 }
 
-TEST(Tree, MaximalNodesAreMaximalAndCoverExactlyWhatIsMine) {
+TEST(Tree, MaximalNodesAreMaximalAndCoverExactlyTheGivenLeaves) {
   RandomStream random(random_key({3}));
   for (int trial = 0; trial < 3000; ++trial) {
     const auto shards = static_cast<int64_t>(1 + random.below(33));
@@ -145,7 +145,7 @@ TEST(Tree, MergesAnyValueInTheSameOrder) {
   EXPECT_EQ(tree_merge({}, Values{}, merge), std::nullopt);
 }
 
-TEST(Tree, ACoverWithAHoleATwiceOrAWrongOrderIsNone) {
+TEST(Tree, CoverExactlyRefusesHolesDoublesAndWrongOrder) {
   EXPECT_TRUE(cover_exactly({{1, 0}, {1, 1}}, 3));
   EXPECT_TRUE(cover_exactly({{0, 0}}, 1));
   EXPECT_FALSE(cover_exactly({{1, 0}}, 3));

@@ -10,11 +10,11 @@ namespace sinew {
 
 struct CodePoint {
   uint32_t value = 0;
-  int size = 0;  // in bytes; 0: no valid UTF-8
+  int size = 0;  // in bytes; 0 if the bytes are not valid UTF-8
 };
 CodePoint decode_utf8(std::string_view text, size_t at);  // at < text.size()
 void append_utf8(uint32_t code_point, std::string& text);
-// The offset of the first byte that is not valid UTF-8; npos if the text is valid.
+// Returns the offset of the first byte that is not valid UTF-8, or npos if the text is valid.
 size_t first_invalid_utf8(std::string_view text);
 
 }  // namespace sinew

@@ -5,7 +5,7 @@
 namespace sinew {
 namespace {
 
-TEST(Utf8, EveryCodePointAndNothingElse) {
+TEST(Utf8, AcceptsEveryCodePointAndNothingElse) {
   for (uint32_t point = 0; point < 0x110000; ++point) {
     if (point >= 0xD800 && point < 0xE000) continue;
     std::string text;
