@@ -1,4 +1,4 @@
-// Write a model, a loss or a data set in C++, and let Sinew train with it.
+// With this header you write a model, a loss or a data set in C++, and Sinew trains with it.
 //
 // Include this header, build a shared object against the libtorch that sinew-worker uses, and name it in the job file:
 //
@@ -15,9 +15,8 @@
 //     library run in parallel, one in each thread, so the code must not change global variables.
 //   - Random numbers come from torch (torch::dropout, torch::rand ...). Sinew makes them the same on every worker.
 //   - forward keeps its state in buffers (register_buffer). A floating-point buffer becomes the mean over the shards;
-//   an
-//     integer buffer must change in the same way in all shards.
-//   - forward runs on one thread, which Sinew configures. It must not start others.
+//     an integer buffer must change in the same way in all shards.
+//   - forward runs on one thread, which Sinew configures. It must not start other threads.
 // examples/cpp-module/ is a project to start from.
 #pragma once
 
@@ -44,9 +43,9 @@ using Options = std::map<std::string, std::string>;
 // Describes the data and the options for which a model is built.
 struct About {
   std::vector<int64_t> input_shape;  // of one sample: [channels, height, width], [columns], [window]
-  bool tokens = false;               // true: the input is int64; false: float32
-  int64_t outputs = 0;               // numbers that forward returns for each sample or token: classes, or targets
-  int64_t classes = 0;               // 0: the target is a number
+  bool tokens = false;               // true: the input is int64; false: it is float32
+  int64_t outputs = 0;               // numbers that forward returns for each sample or token (classes, or targets)
+  int64_t classes = 0;               // 0 if the target is a number
   std::vector<std::string> input_names;
   Options options;
 
@@ -66,7 +65,8 @@ struct Model {
 };
 using MakeModel = std::function<Model(const About& about)>;
 
-// Net: a torch::nn::Module with a constructor from About and `torch::Tensor forward(const torch::Tensor&)`.
+// Returns a MakeModel for Net: a torch::nn::Module with a constructor from About and `torch::Tensor forward(const
+// torch::Tensor&)`.
 template <typename Net>
 MakeModel model() {
   return [](const About& about) {
@@ -75,8 +75,8 @@ MakeModel model() {
   };
 }
 
-// A loss as a sum, with its divisor: the number of samples, or their weights. Do not return a mean, because Sinew adds
-// the sums of all shards and divides once. Used by `loss: library`.
+// A loss as a sum, with its divisor: the number of samples, or the sum of their weights. Do not return a mean, because
+// Sinew adds the sums of all shards and divides once. `loss: library` uses it.
 struct Sum {
   torch::Tensor sum;  // one number, differentiable
   double weight = 0;
@@ -90,17 +90,17 @@ struct Sample {
   torch::Tensor input, target;
 };
 
-// The samples of one path of the job file. `data: {format: library, train: path}`.
+// The samples of one path of the job file, for `data: {format: library, train: path}`.
 class DataSet {
  public:
   virtual ~DataSet() = default;
   virtual int64_t size() const = 0;
-  // The number of classes, or of tokens; 0: the target is a number.
+  // The number of classes, or of tokens; 0 if the target is a number.
   virtual int64_t classes() const = 0;
   // Any thread calls this, in any order and repeatedly. The result must always be the same, except for torch's random
   // numbers, which are a function of (seed, epoch, sample). `training`: true if the sample may be augmented.
   virtual Sample sample(int64_t index, bool training) const = 0;
-  // A name by which a person can find the sample.
+  // A name by which a user can find the sample.
   virtual std::string name(int64_t index) const { return "#" + std::to_string(index); }
 };
 using OpenData = std::function<std::unique_ptr<DataSet>(const std::string& path, const Options& options)>;
@@ -124,7 +124,7 @@ struct Library {
 #define SINEW_PLATFORM "other"
 #endif
 
-// States what the library was built for. Sinew reads it from the file before it opens the library.
+// Describes what the library was built for. Sinew reads it from the file before it opens the library.
 #define SINEW_LIBRARY_STAMP                                                                                 \
   "interface " SINEW_TEXT(SINEW_LIBRARY_INTERFACE) "\nsinew " SINEW_VERSION "\ntorch " TORCH_VERSION        \
                                                    "\nstring_abi " SINEW_TEXT(                              \

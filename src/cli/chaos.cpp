@@ -1,4 +1,4 @@
-// `sinew chaos`: proof on one's own job and machine that nothing that happens to workers changes the model.
+// `sinew chaos` tests a user's own job on the user's machine: the model stays the same, whatever happens to workers.
 #include <unistd.h>
 
 #include <csignal>
@@ -44,7 +44,7 @@ ProcessOptions training(const Given& given, const std::string& run_directory, in
   return process;
 }
 
-// Every wait checks this. The exception kills the processes that chaos started.
+// Every wait checks `interrupted`. The exception unwinds the stack, which kills the processes that chaos started.
 volatile std::sig_atomic_t interrupted = 0;
 void on_interrupt(int signal) {
   interrupted = signal;
@@ -54,7 +54,7 @@ void throw_if_interrupted() {
   if (interrupted != 0) throw Error("RUN_INTERRUPTED", "interrupted by " + signal_name(interrupted), "start it again");
 }
 
-// The disturbed run.
+// The run that chaos disturbs.
 class Disturbed {
  public:
   Disturbed(const Given& given, const std::string& directory)
@@ -96,7 +96,7 @@ class Disturbed {
   }
 
  private:
-  // Only processes that belong to this run and live on this machine: children of its supervisor.
+  // Returns the children of this run's supervisor, so chaos never signals a process of another run or machine.
   std::vector<pid_t> workers_of(const cluster::CoordinatorStatus& status) const {
     std::vector<pid_t> pids;
     for (const cluster::MemberStatus& member : status.members) {
@@ -112,7 +112,7 @@ class Disturbed {
   std::set<pid_t> paused_;
 };
 
-// `steps`: those of the undisturbed run. Returns the number of events that took place.
+// `steps` is the number of steps of the undisturbed run. Returns the number of events that took place.
 int64_t disturb(const Given& given, const std::vector<ChaosEvent>& plan, int64_t steps, const std::string& directory) {
   Clock& clock = system_clock();
   Disturbed run(given, directory);
@@ -159,7 +159,7 @@ std::string text_of(const std::string& path) {
   return system_disk().exists(path) ? read_text(system_disk(), path) : "";
 }
 
-// The job without its options about workers.
+// Returns the run's job without its options about workers and lanes.
 std::string job_of(const std::string& directory) {
   auto job = load_job(directory + "/resolved.yaml", {});
   if (!job) throw Error("JOB_UNREADABLE", directory + "/resolved.yaml is not a job", "name another run with --against");

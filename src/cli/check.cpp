@@ -1,4 +1,4 @@
-// `sinew check`: tries a job for some seconds and judges whether it is sane. The worker judges.
+// `sinew check` tries a job for some seconds and judges whether it can learn. The worker does the work.
 #include "cli/options.h"
 #include "cli/programs.h"
 

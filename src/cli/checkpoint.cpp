@@ -1,4 +1,5 @@
-// `sinew checkpoint list|verify|show DIR`: which checkpoints exist, whether they are intact, what one holds.
+// `sinew checkpoint list|verify|show DIR` shows which checkpoints exist, whether they are intact, and what one
+// contains.
 #include "checkpoint/checkpoint.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ bool has(const std::string& directory, const char* name) {
   return system_disk().exists(directory + "/" + name);
 }
 
-// The step directories that `given` names, oldest first.
+// Returns the step directories that `given` names, oldest first.
 std::vector<std::string> directories_of(const std::string& given) {
   std::string path = given;
   while (path.size() > 1 && path.back() == '/') path.pop_back();

@@ -68,7 +68,7 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
   run.server = options.server.empty() ? value_of("SINEW_SERVER") : options.server;
   if (!run.server.empty()) {
     run.run_id = [url = run.server, directory = run.directory](const std::string& resolved_yaml) {
-      // The settings of MLflow's client, which the command will use with this id.
+      // The environment variables of MLflow's client. The command uses the same ones together with this id.
       const server::ClientOptions client{value_of("MLFLOW_TRACKING_TOKEN"),
                                          value_of("MLFLOW_TRACKING_SERVER_CERT_PATH")};
       return server::run_id_at(url, client, directory, resolved_yaml, system_clock());

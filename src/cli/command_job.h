@@ -1,4 +1,4 @@
-// Runs the command of a job file, or a command alone, through jobs/.
+// Runs the command of a job file, or a command given on the command line, through jobs/.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace sinew::cli {
 
 struct CommandOptions {
   std::string run_directory;  // holds the job file already
-  std::string server;         // --server; empty: SINEW_SERVER
+  std::string server;         // --server; if empty, SINEW_SERVER is used
   bool resume = false, json = false;
 };
 
-// Runs the command from this process and returns the exit code. A run that is done already stays as it is.
+// Runs the command from this process and returns the exit code. Does nothing to a run that is already done.
 int run_command_job(const spec::Job& job, const CommandOptions& options);
 
-// The text of `sinew ps` for a run of a command; empty for another run.
+// Returns the text of `sinew ps` for a run of a command, or "" for any other run.
 std::string command_status(const std::string& run_directory, bool json);
 
 }  // namespace sinew::cli

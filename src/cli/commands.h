@@ -1,4 +1,4 @@
-// The commands of `sinew`, one file each; main.cpp holds the one visible list.
+// The commands of `sinew`. Each has its own file; main.cpp lists them all.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace sinew::cli {
 
 inline constexpr int64_t kMostWorkers = 4096;
 
-// What stands after the command's name. A run function returns the exit code; it may throw Error, which main prints.
+// The arguments after the command's name. A run function returns the exit code; it may throw Error, which main prints.
 using Arguments = std::vector<std::string>;
 
-// Reads the job file ("-": standard input) with overrides and the process's environment. Prints every problem to stderr
-// and returns nothing when there is one: the command then ends with kUsage. Throws UsageError when the file can not be
-// read.
+// Reads the job file ("-" is standard input) with overrides and the process's environment. If there is a problem,
+// prints all problems to stderr and returns nullopt; the command then ends with kUsage. Throws UsageError if the file
+// cannot be read.
 std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides);
 
-// The same for what trains a model and nothing else: a job with a command is refused, naming `what`.
+// Like load_job, for a command that only trains models. Throws UsageError if the job runs a command; the error names
+// `what`, the caller.
 std::optional<spec::Job> load_training(const std::string& path, const std::vector<std::string>& overrides,
                                        const std::string& what);
-// The same for a text that is no file.
+// Like load_job, for a text that is not a file. `name` appears in messages.
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
                                        const std::vector<std::string>& overrides);
 

@@ -1,4 +1,4 @@
-// `sinew scale` and `sinew control`: requests of a user to a run that trains.
+// `sinew scale` and `sinew control` send a user's requests to a run that is training.
 #include <cstdio>
 #include <cstdlib>
 

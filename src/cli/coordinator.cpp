@@ -1,5 +1,5 @@
-// `sinew coordinator RUN_DIR`: the process that the members of a run talk to. `sinew train --workers N` starts one, and
-// another when it dies: its state can be rebuilt from the members.
+// `sinew coordinator RUN_DIR` is the process that the members of a run talk to. `sinew train --workers N` starts it,
+// and starts another if it dies, because the members can restore its state.
 #include <csignal>
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 namespace sinew::cli {
 namespace {
 
-// Splits "address:port". An address alone leaves the port free.
+// Splits "address:port". For an address alone, the system chooses the port.
 void split_listen(cluster::RunCoordinatorOptions& run) {
   const size_t colon = run.listen.rfind(':');
   if (colon == std::string::npos || run.listen.find(':') != colon) return;

@@ -1,4 +1,4 @@
-// `sinew data`: whether data is still what it was, and how the data of two runs differs.
+// `sinew data` shows whether data has changed since a run read it, and how the data of two runs differs.
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -52,7 +52,7 @@ DataManifest recorded_by(const std::string& run_directory) {
   return std::move(*manifest);
 }
 
-// The newest run of that job with a record of its data.
+// Returns the newest run of that job that has a data.json.
 std::optional<std::string> newest_run_of(const std::string& root, const std::string& job) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(root, ignored)) return std::nullopt;

@@ -9,9 +9,9 @@
 namespace sinew::cli {
 namespace {
 
-constexpr int64_t kMuch = int64_t{1} << 30;  // some seconds of reading
+constexpr int64_t kMuch = int64_t{1} << 30;  // reading this many bytes takes some seconds
 
-// The root is not made for it: a command that only looks leaves nothing behind where there are no runs.
+// Does not create `root`, so that a command that only reads creates no directory.
 registry::ManifestOptions options_below(const std::string& root) {
   registry::ManifestOptions options;
   std::error_code code;
@@ -42,7 +42,7 @@ void record_data(const spec::Job& job, const std::string& run_directory, const s
   if (job.data.format == "library" || system_disk().exists(path)) return;
   try {
     write_durably(system_disk(), path, to_json(data_manifest_of(job, root)));
-  } catch (const Error&) {  // the worker says what is wrong with the data
+  } catch (const Error&) {  // the worker reports what is wrong with the data
   }
 }
 

@@ -1,4 +1,4 @@
-// The data a job reads, by digest; what was computed is remembered below the root of the runs.
+// The digests of the data that a job reads. They are cached below the root of the runs.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace sinew::cli {
 
-// Says on stderr when much has to be read first.
+// Both functions print a line to stderr before they read a lot of data.
 registry::DataManifest data_manifest_of(const spec::Job& job, const std::string& root);
 registry::DataManifest data_manifest_of_path(const std::string& path, const std::string& root);
 
-// Writes data.json into a run directory that begins, where its data can be looked at; a run is never refused for it.
-// `root` is where digests are remembered; empty: nowhere.
+// Writes data.json into a new run directory if the data can be read. An error never stops the run. `root` is where the
+// digests are cached; if it is empty, they are not cached.
 void record_data(const spec::Job& job, const std::string& run_directory, const std::string& root);
 
 }  // namespace sinew::cli

@@ -1,4 +1,4 @@
-// `sinew eval`: metrics of a trained model on one split of the data.
+// `sinew eval` computes the metrics of a trained model on one split of the data.
 #include <string>
 #include <vector>
 

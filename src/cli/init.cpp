@@ -1,4 +1,4 @@
-// `sinew init DATA`: looks at the data and writes a job file for it.
+// `sinew init DATA` reads the data and writes a job file for it.
 #include <cstdio>
 #include <string>
 

@@ -1,4 +1,4 @@
-// `sinew inspect`: what a model file holds.
+// `sinew inspect` shows the contents of a model file.
 #include "cli/inspect.h"
 
 #include <algorithm>

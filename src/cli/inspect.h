@@ -6,7 +6,7 @@
 
 namespace sinew::cli {
 
-// On standard output; names and texts come out of files of anybody's.
+// Prints a line to standard output. Replaces control characters, because names and texts come from files of any origin.
 void line(const char* what, const std::string& name, const std::string& text);
 std::string grouped(int64_t number);  // "1,234,567"
 

@@ -1,4 +1,4 @@
-// What a .pt2 says of itself.
+// Shows the contents of a .pt2 file.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -67,7 +67,7 @@ void show_weights(const program::Program& program) {
     if (input.kind != program::InputSpec::Kind::parameter) continue;
     const auto& meta = program.graph.values.at(static_cast<size_t>(input.value)).meta;
     const program::StoredTensor& stored = program.weights.at(input.name);
-    if (!places.emplace(stored.member, stored.offset).second) continue;  // tied: one parameter under two names
+    if (!places.emplace(stored.member, stored.offset).second) continue;  // tied weights: one parameter under two names
     ++parameters;
     if (meta && !meta->requires_grad) ++frozen;
     numbers += element_count(stored.sizes);

@@ -10,7 +10,8 @@
 namespace sinew::cli {
 namespace {
 
-// A little more than a job file may have, so that the reader can say that it is too large. Bounds /dev/zero.
+// One byte more than a job file may have, so that the parser sees and reports a file that is too large. The limit also
+// ends the reading of endless files such as /dev/zero.
 constexpr size_t kMostBytes = (1 << 20) + 1;
 
 std::string read_text(const std::string& path) {

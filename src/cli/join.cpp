@@ -1,4 +1,4 @@
-// `sinew join`: adds a worker of this machine to a run, and restarts it until the run is over.
+// `sinew join` adds a worker of this machine to a run, and restarts it until the run is over.
 #include <csignal>
 #include <cstdio>
 #include <span>
@@ -31,7 +31,7 @@ std::string read_secret(const std::string& path) {
   return text;
 }
 
-// With a URL, coordinator.json in this machine's own directory says where the coordinator is.
+// With a URL, writes the coordinator's address and secret to coordinator.json in this machine's own run directory.
 supervise::WorkerLaunch launch_of(const Given& given) {
   supervise::WorkerLaunch launch;
   launch.programs = programs();

@@ -1,4 +1,4 @@
-// `sinew`: finds the command by its name, runs it, and prints an error as two sentences.
+// `sinew` finds the command by its name, runs it, and prints an error as two sentences.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 struct Command {
   const char* name;
-  const char* help;  // null: the command works, and is not listed among the everyday commands
+  const char* help;  // null: the command works, but the help does not list it
   int (*run)(const Arguments&);
 };
 
@@ -52,7 +52,7 @@ int print_help() {
   return kDone;
 }
 
-// docs/reference/commands.md, made from the options of all commands.
+// Prints docs/reference/commands.md, made from the options of all commands.
 int print_reference() {
   std::puts(
       "# Commands\n\n"

@@ -1,4 +1,5 @@
-// `sinew models`: versions of trained models: which there are, where they came from, and which one is the champion.
+// `sinew models` manages the versions of trained models: it lists them, shows where they came from, and names a
+// champion.
 #include "cli/models.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ double margin_of(const std::string& text) {
 
 struct Verb {
   const char* name;
-  size_t least, most;  // words behind it
+  size_t least, most;  // number of arguments after the verb
   int (*run)(store::Store&, const Given&);
 };
 constexpr Verb kVerbs[] = {{"list", 0, 0, models::list},

@@ -16,7 +16,7 @@ struct Given {
   registry::PromotionRules gates;
   std::string verb = "list", model, alias, format = "table";
   bool force = false, dry_run = false;
-  std::vector<std::string> words;  // what stands behind the verb
+  std::vector<std::string> words;  // the arguments after the verb
   bool json() const { return format == "json"; }
 };
 
@@ -31,11 +31,11 @@ int verify(store::Store& store, const Given& given);
 int delete_one(store::Store& store, const Given& given);
 int collect(store::Store& store, const Given& given);
 
-// Oldest first.
+// Returns the records of one kind, oldest first.
 std::vector<store::Record> all_of(store::Store& store, store::Kind kind, const std::optional<std::string>& name = {});
-// "val/accuracy 0.92": the metric that promotion would compare.
+// Returns for example "val/accuracy 0.92": the metric that promotion would compare.
 std::string metric_text(const registry::VersionFacts& facts);
-// Prints a line. Names, tags and reasons may come from clients and files, so control characters are escaped.
+// Prints a line. Replaces control characters, because names, tags and reasons may come from clients and files.
 void print_line(const std::string& text);
 void print_json(const nlohmann::json& value);
 

@@ -1,4 +1,4 @@
-// The options of a command: one table that parses its arguments and makes its --help and its section of
+// The options of a command. One table parses its arguments and makes its --help and its section of
 // docs/reference/commands.md.
 //
 //   struct { std::string run, split = "test"; bool json = false; } given;
@@ -8,9 +8,9 @@
 //       .flag("--json", given.json, "print one JSON object");
 //   if (!options.parse(arguments)) return kDone;  // it printed the help
 //
-// Every command understands `--name value` and `--name=value`, the short names it declares, `--` before words that
-// begin with a dash, and a single `-` as a word. A value that is set before parse() is the default that the help shows.
-// parse() throws UsageError, with the nearest name it knows if a name is unknown.
+// Every command accepts `--name value` and `--name=value`, the short names that it declares, `--` before arguments that
+// begin with a dash, and a single `-` as an argument. A value that is set before parse() is the default that the help
+// shows. parse() throws UsageError; for an unknown name, the error suggests the most similar one.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class Options {
  public:
   Options(std::string command, std::string summary) : command_(std::move(command)), summary_(std::move(summary)) {}
 
-  // ---- words without a name, in the order of these calls
+  // Arguments without a name, in the order of these calls.
   Options& argument(const char* name, std::string& value, const char* help);  // required
   Options& optional_argument(const char* name, std::string& value, const char* help);
-  Options& rest(const char* name, std::vector<std::string>& values, const char* help);  // all that follow
+  Options& rest(const char* name, std::vector<std::string>& values, const char* help);  // takes all that follow
 
-  // ---- options; `names` may hold a short name, too: "-o, --output"
+  // Options. `names` may contain a short name, too: "-o, --output".
   Options& flag(const char* names, bool& value, const char* help);
   Options& text(const char* names, const char* placeholder, std::string& value, const char* help);
   Options& list(const char* names, const char* placeholder, std::vector<std::string>& values, const char* help);
@@ -44,16 +44,16 @@ class Options {
   Options& number(const char* names, const char* placeholder, double& value, const char* help);  // above 0
   Options& duration(const char* names, double& seconds, const char* help, bool zero = false);    // "30s", "10m", "2h"
 
-  // Paragraphs of the help: before the options, and after them.
+  // Paragraphs of the help: `about` comes before the options, `notes` after them.
   Options& about(const char* text);
   Options& notes(const char* text);
   Options& example(const char* command_line);
 
-  // Returns false after it has printed the help. Throws UsageError.
+  // Returns false if it printed the help; the command then ends. Throws UsageError.
   bool parse(const Arguments& arguments);
-  // Whether an option (by its long name) or an argument was given.
+  // Returns whether the user gave this option (by its long name) or this argument.
   bool given(const std::string& name) const;
-  // A mistake in the arguments that only the command can see.
+  // Throws UsageError for a mistake in the arguments that only the command can detect.
   [[noreturn]] void refuse(const std::string& what, const std::string& hint = "") const;
 
   std::string help() const;
@@ -62,8 +62,8 @@ class Options {
  private:
   struct Option {
     std::vector<std::string> names;  // "-o", "--output"
-    std::string placeholder;         // empty: a flag
-    std::string help, preset;        // preset: the default as text; empty: none to show
+    std::string placeholder;         // empty for a flag
+    std::string help, preset;        // preset: the default as text, or "" if the help shows none
     std::function<void(const std::string& name, const std::string& value)> take;
     const std::string& long_name() const { return names.back(); }
   };
@@ -85,7 +85,7 @@ class Options {
   std::vector<Positional> positionals_;
 };
 
-// A line of a help text: a name, and its description wrapped beside it.
+// Returns a line of a help text: a name, and its description wrapped beside it.
 std::string help_row(const std::string& name, const std::string& help);
 
 }  // namespace sinew::cli

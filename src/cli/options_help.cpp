@@ -1,4 +1,4 @@
-// The help of a command, and its section of docs/reference/commands.md.
+// Makes the help of a command and its section of docs/reference/commands.md.
 #include <sstream>
 
 #include "cli/options.h"
@@ -6,8 +6,8 @@
 namespace sinew::cli {
 namespace {
 
-constexpr size_t kColumns = 118;      // of the help
-constexpr size_t kWidestOption = 28;  // a longer name has its description on the next line
+constexpr size_t kColumns = 118;      // width of the help
+constexpr size_t kWidestOption = 28;  // the description of a longer name begins on the next line
 
 std::string joined(const std::vector<std::string>& parts, const char* between) {
   std::string text;
@@ -42,7 +42,7 @@ std::string paragraphs(const std::string& text) {
   return out;
 }
 
-// "|" would end a cell of a table, and "<" begin a tag.
+// Escapes a text for a cell of a Markdown table: "|" would end the cell, and "<" would begin an HTML tag.
 std::string cell(std::string text) {
   for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
   for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; ++at) text.insert(at++, 1, '\\');
@@ -89,7 +89,7 @@ std::string Options::help() const {
 
 namespace {
 
-// Keeps lines that begin with blanks as they are, in a block of their own.
+// Puts lines that begin with two blanks into a code block, so that Markdown keeps their layout.
 std::string markdown_text(const std::string& text) {
   std::string out;
   bool fenced = false;

@@ -45,7 +45,7 @@ struct Fixture {
   }
 };
 
-TEST(Options, TakesBothWaysToWriteAValueInAnyOrder) {
+TEST(Options, AcceptsBothWaysToWriteAValueInAnyOrder) {
   for (const Arguments& arguments :
        {Arguments{"r", "--split", "val", "-o", "x", "--workers", "2", "--wait", "1m", "--json", "a=1", "--seed", "0"},
         Arguments{"--split=val", "--output=x", "r", "--workers=2", "--wait=60", "--json", "--seed=0", "a=1"}}) {
@@ -65,7 +65,7 @@ TEST(Options, TakesBothWaysToWriteAValueInAnyOrder) {
   }
 }
 
-TEST(Options, ADashAloneAndWordsAfterTwoDashesAreWords) {
+TEST(Options, ADashAloneAndWordsAfterTwoDashesAreArguments) {
   Fixture fixture;
   EXPECT_TRUE(fixture.options.parse({"-", "--", "--json", "-x"}));
   EXPECT_EQ(fixture.given.run, "-");
@@ -73,13 +73,13 @@ TEST(Options, ADashAloneAndWordsAfterTwoDashesAreWords) {
   EXPECT_FALSE(fixture.given.json);
 }
 
-TEST(Options, AListGrows) {
+TEST(Options, CollectsTheValuesOfAList) {
   Fixture fixture;
   EXPECT_TRUE(fixture.options.parse({"r", "--tag", "a", "--tag=b"}));
   EXPECT_THAT(fixture.given.tags, ElementsAre("a", "b"));
 }
 
-TEST(Options, MistakesAreNamed) {
+TEST(Options, ErrorsNameTheMistake) {
   EXPECT_THAT(Fixture().refused({"r", "--splt", "val"}, "OPTION_UNKNOWN"), HasSubstr("--split"));
   EXPECT_THAT(Fixture().refused({"r", "--split", "all"}, "OPTION_INVALID"), HasSubstr("test or val"));
   EXPECT_THAT(Fixture().refused({"r", "--split"}, "OPTION_INVALID"), HasSubstr("--split test|val"));

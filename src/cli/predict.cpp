@@ -1,4 +1,4 @@
-// `sinew predict`: predictions of a trained model for new samples.
+// `sinew predict` makes predictions for new samples with a trained model.
 #include <string>
 
 #include "base/disk.h"

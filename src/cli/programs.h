@@ -1,4 +1,4 @@
-// The two programs of Sinew on disk, and handing this process over to the one with libtorch.
+// Finds the two programs of Sinew on disk, and replaces this process by sinew-worker, the one with libtorch.
 #pragma once
 
 #include <string>
@@ -8,17 +8,19 @@
 
 namespace sinew::cli {
 
-// The path that starts this program once more. While it runs, an upgrade may put another program at its path; then this
-// is the kernel's handle of the old one.
+// Returns a path that starts this program once more. An upgrade may replace the file while the program runs. Then the
+// result is /proc/self/exe, the kernel's link to the old file.
 std::string this_program();
 
-// Both programs: sinew-worker lies beside sinew. The variable SINEW_WORKER names another worker program (for tests).
+// Returns the paths of both programs. sinew-worker is in the directory of sinew. The environment variable SINEW_WORKER
+// names another worker program (for tests).
 supervise::Programs programs();
 
-// Replaces this process by sinew-worker with that task. Only returns by throwing. `label`: shown in lists of processes.
+// Replaces this process by sinew-worker with that task. It does not return; it throws Error if it fails. `label`
+// appears in the list of processes.
 int become_worker(const task::Task& task, const std::string& label);
 
-// A path as it is; else the run of that name ("last", the end of an id) below `root`.
+// Returns `name` if it is an existing path, otherwise the run of that name ("last", the end of an id) below `root`.
 std::string path_of_model(const std::string& root, const std::string& name);
 
 // "test.path=x" and "data.test.path=x" both mean the override data.test.path=x. Throws UsageError for other sections.

@@ -1,4 +1,4 @@
-// `sinew ps`: the members of a run that trains, and the last decisions about them.
+// `sinew ps` shows the members of a run that is training, and the last decisions about them.
 #include <cstdio>
 
 #include "base/disk.h"
@@ -21,7 +21,7 @@ int run_ps(const Arguments& arguments) {
       .flag("--json", json, "print the coordinator's whole answer")
       .text("--root", "DIR", root, "where runs are found by name");
   if (!options.parse(arguments)) return kDone;
-  // A group that still waits for its first workers is not a run yet: only its coordinator.json exists.
+  // A group that is waiting for its first workers is not a run yet: its directory has only coordinator.json.
   const std::string directory =
       system_disk().exists(rundir::file_in(run, rundir::kCoordinatorFile)) ? run : rundir::find_run(root, run);
   if (const std::string status = command_status(directory, json); !status.empty()) {

@@ -30,7 +30,7 @@ void RegistryPlace::need_store() const {
 
 namespace {
 
-// Returns the process that does the indexing instead; empty: it is done.
+// Indexes the runs. If another process holds the index, returns that process; otherwise returns "" when all is indexed.
 std::string index_runs(store::Store& store, const std::string& root) {
   registry::Index index(store, {.root = root});
   while (true) {

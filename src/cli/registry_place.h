@@ -1,4 +1,4 @@
-// Where the registry is: --root, --store and --artifacts of every command that uses it.
+// The place of the registry: --root, --store and --artifacts of every command that uses it.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 namespace sinew::cli {
 
 struct RegistryPlace {
-  std::string root = "runs", store, artifacts;  // store, artifacts empty: below the root
+  std::string root = "runs", store, artifacts;  // if store or artifacts is empty: below the root
 
   void add_to(Options& options);  // --root, --store, --artifacts
   std::string store_place() const { return store.empty() ? registry::default_store(root) : store; }
@@ -19,8 +19,9 @@ struct RegistryPlace {
   void need_store() const;                           // throws Error if it does not exist
 };
 
-// Finds a run by its id in the store, or on the disk as rundir::find_run does, and indexes it first. If another process
-// (a server) does the indexing, waits for that. Throws Error naming the process if it does not get to the run in time.
+// Finds a run by its id in the store. Otherwise finds it on disk as rundir::find_run does, and indexes it. If another
+// process (a server) does the indexing, waits for it. Throws Error, naming that process, if it does not index the run
+// in time.
 store::Record run_in_store(store::Store& store, const std::string& root, const std::string& name);
 
 }  // namespace sinew::cli

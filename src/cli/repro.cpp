@@ -1,4 +1,4 @@
-// `sinew repro RUN`: trains a recorded job again and compares the two runs to the last bit.
+// `sinew repro RUN` trains a recorded job again and compares the two runs to the last bit.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@ struct Given {
   std::string root = "runs", run_directory, against, format = "table", run;
 };
 
-// The new run's output goes to stderr, so that stdout has the verdict alone. The worker ends when this process does.
+// The new run's output goes to stderr, so that stdout has only the verdict. The worker ends when this process does.
 ProcessEnd train_again(const std::string& job, const std::string& run_directory, bool ledger) {
   task::Train train;
   train.job = job;
@@ -29,7 +29,7 @@ ProcessEnd train_again(const std::string& job, const std::string& run_directory,
   const task::TaskFile file(train);
   ProcessOptions options;
   options.command = {programs().worker, file.path(), run_directory};
-  if (std::getenv("MKL_CBWR") == nullptr) options.environment["MKL_CBWR"] = "AUTO";  // as become_worker
+  if (std::getenv("MKL_CBWR") == nullptr) options.environment["MKL_CBWR"] = "AUTO";  // like become_worker
   options.output = "/dev/stderr";
   options.death_signal = SIGTERM;
   Process worker(options);
@@ -70,7 +70,7 @@ int say(const registry::Comparison& comparison, const std::string& recorded, con
     std::puts(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     std::printf("%s: %s\n", comparison.same ? "same" : "NOT the same", printable(comparison.why).c_str());
-    // The first fact is the likely cause, which the line above has named.
+    // facts[0] is the likely cause, which the line above already contains.
     for (size_t i = comparison.same ? 0 : 1; i < comparison.facts.size(); ++i)
       std::printf("  %s\n", printable(comparison.facts[i]).c_str());
   }

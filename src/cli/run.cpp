@@ -1,4 +1,4 @@
-// `sinew run -- COMMAND ...`: any command as a run, without a job file.
+// `sinew run -- COMMAND ...` runs any command as a run, without a job file.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -11,8 +11,8 @@
 namespace sinew::cli {
 namespace {
 
-// "train" for `python -u src/train.py`: the first word that is a file's name, else the program's name. A word with
-// blanks in it is source text for the program.
+// Returns a name for the run: "train" for `python -u src/train.py`. Takes the first argument that looks like a file's
+// name, otherwise the program's name. An argument with blanks in it is source code, not a name.
 std::string name_of(const std::vector<std::string>& words) {
   std::string name = std::filesystem::path(words[0]).filename().string();
   for (size_t i = 1; i < std::min<size_t>(words.size(), 4); ++i) {

@@ -1,4 +1,4 @@
-// `sinew runs`: what the run directories hold. Only reads files, so it never disturbs a run that trains.
+// `sinew runs` shows the contents of run directories. It only reads files, so it never disturbs a run that is training.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ struct Given {
   bool json() const { return format == "json"; }
 };
 
-int terminal_columns() {  // 0: not a terminal
+int terminal_columns() {  // 0 if stdout is not a terminal
   winsize size{};
   if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
   return size.ws_col;

@@ -1,4 +1,4 @@
-// `sinew schema`: the JSON Schema of the job file, or its reference page.
+// `sinew schema` prints the JSON Schema of the job file, or its reference page.
 #include <cstdio>
 
 #include "cli/options.h"

@@ -1,4 +1,4 @@
-// `sinew server`: parses the command line, runs a server of src/server, and manages its tokens.
+// `sinew server` parses the command line, runs a server of src/server, and manages its tokens.
 #include "server/server.h"
 
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace {
 struct Given {
   RegistryPlace place;
   std::string verb, address = "127.0.0.1", certificate, key, tokens, role;
-  std::vector<std::string> words;  // behind the verb
+  std::vector<std::string> words;  // the arguments after the verb
   int64_t port = 4711, rate = 1000, connections = 20'000;
   bool no_auth = false, insecure = false;
 };
@@ -71,8 +71,8 @@ int run_token(const Given& given) {
   return kDone;
 }
 
-// True once SIGINT, SIGTERM or SIGHUP has arrived. The next signal then ends the process; no acknowledged write is
-// lost.
+// Returns true once SIGINT, SIGTERM or SIGHUP has arrived. From then on a signal kills the process at once. No
+// acknowledged write is lost.
 bool signal_arrived(Signals& signals) {
   pollfd waiting{signals.descriptor(), POLLIN, 0};
   if (::poll(&waiting, 1, 0) < 1) return false;
@@ -95,7 +95,7 @@ server::Options server_options(const Given& given) {
   server.http.max_body_bytes = 16 << 20;
   server.http.max_connections = http::connection_limit(static_cast<size_t>(given.connections));
   server.http.shutdown_grace_seconds = 5;
-  server.http.await_answers = true;  // a request without an answer may have been executed already
+  server.http.await_answers = true;  // otherwise a client could not know whether its last request was executed
   server.http.threads = 2;
   server.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   return server;

@@ -1,4 +1,5 @@
-// `sinew train` and `sinew resume`: check the job file, make the run directory, then supervise workers or become one.
+// `sinew train` and `sinew resume` check the job file and make the run directory. Then this process supervises workers
+// or becomes a worker itself.
 
 #include <algorithm>
 #include <csignal>
@@ -23,7 +24,7 @@ namespace {
 struct Given {
   std::vector<std::string> overrides;
   std::string job_or_run, run_directory, root = "runs", listen, server, launcher, format = "human";
-  int64_t workers = 0;  // 0: as the job file says
+  int64_t workers = 0;  // 0: as many as the job file says
   double wait_seconds = 300, hang_seconds = supervise::WorkerLaunch().hang_seconds;
   bool resume = false, tls = false, ledger = false;
   std::optional<supervise::Launch> launch;
@@ -57,8 +58,8 @@ supervise::Launch launch_from_environment() {
   return *launch;
 }
 
-constexpr const char* kAnywhere =
-    "http://192.0.2.1";  // an address of the documentation range: stands for other machines, nothing is sent there
+// An address of the documentation range in place of another machine. Nothing is sent to it.
+constexpr const char* kAnywhere = "http://192.0.2.1";
 
 std::string listening(const Given& given) {
   if (!given.listen.empty()) return given.listen;
@@ -71,8 +72,8 @@ void print_event(const std::string& sentence) {
   std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
 }
 
-// Several processes under a supervisor. A process that a launcher started supervises a single worker: the other workers
-// of the run have supervisors of their own.
+// Supervises several worker processes. A process that a launcher started supervises a single worker, because the other
+// workers of the run have their own supervisors.
 int start_group(const spec::Job& about, const supervise::WorkerLaunch& launch, const Given& given) {
   supervise::SupervisorOptions options;
   options.launch = launch;
@@ -97,7 +98,7 @@ bool in_group(const spec::Job& about, const Given& given) {
   return given.launch || given.workers > 0 || about.workers.max > 1;
 }
 
-// Supervises a group if the user asked for one; else this process becomes the worker.
+// Supervises a group if the user asked for one. Otherwise this process becomes the worker.
 int start(const spec::Job& about, const supervise::WorkerLaunch& launch, const Given& given) {
   if (in_group(about, given)) return start_group(about, launch, given);
   task::Train train;
@@ -186,7 +187,7 @@ int run_train(const Arguments& arguments) {
   }
   if (job->command.given()) return start_command(*job, launch.run_directory, given, given.resume);
   if (first) record_data(*job, launch.run_directory, given.run_directory.empty() ? "runs" : "");
-  // A run that got so far resumes the job as it was resolved when the run began.
+  // If the run has a resolved.yaml, the workers resume the job as it was resolved when the run began.
   if (given.resume && rundir::is_run(launch.run_directory)) {
     launch.job = rundir::file_in(launch.run_directory, rundir::kResolvedFile);
     launch.overrides.clear();

@@ -1,4 +1,4 @@
-// `sinew tune`: searches the options of a job. study/ leads the search; tune/ answers the ask/tell conversation.
+// `sinew tune` searches the options of a job. study/ leads the search; tune/ implements the ask/tell protocol.
 #include "tune/tune.h"
 
 #include <sys/ioctl.h>
@@ -36,7 +36,7 @@ int converse() {
     const auto answer = conversation.answer(line);
     if (!answer) return kDone;
     std::cout << *answer << '\n' << std::flush;
-    if (!std::cout) return kTrainingError;  // the reader is gone
+    if (!std::cout) return kTrainingError;  // the program that reads our output has ended
   }
   return kDone;
 }
@@ -64,7 +64,8 @@ study::Options study_options(study::StudyScreen& screen) {
   return options;
 }
 
-// Signals keep their default effect until the session exists, because the first reading of all data may take long.
+// Signals keep their default effect until the session exists, because reading all data for the first time may take
+// long.
 int lead(const study::Options& options,
          const std::function<std::unique_ptr<study::StudySession>(const study::Options&)>& open) {
   const auto session = open(options);

@@ -1,4 +1,4 @@
-// `sinew validate`: every problem of a job file at once, or one line that says what would be trained.
+// `sinew validate` prints every problem of a job file at once, or one line that says what would be trained.
 #include <cstdio>
 
 #include "cli/options.h"
