@@ -1,8 +1,8 @@
-// Inside report/: a file that grows by whole records. Appending never fails and never waits.
+// Inside report/: a file that grows by complete records. Appending never fails and never waits.
 //
-// On a full disk, a missing directory or a read-only file system, AppendFile keeps records in memory. Beyond a bound of
-// 8 MiB it drops new records and counts them. Every flush continues at the byte where the last write stopped, so the
-// file is complete once space returns. AppendFile does the same while this process may not write.
+// On a full disk, a missing directory or a read-only file system, AppendFile keeps records in memory. Beyond 8 MiB it
+// drops new records and counts them. Every flush continues at the byte where the last write stopped, so the file is
+// complete once space returns. AppendFile also keeps records in memory while `may_write` returns false.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace sinew::report {
 
 class AppendFile {
  public:
-  // The first flush creates and opens the file. AppendFile calls `may_write` before each write; it must not throw, and
-  // if it is empty, the process may always write.
+  // The first flush creates and opens the file. AppendFile calls `may_write` before each write; it must not throw. If
+  // `may_write` is empty, the process may always write.
   explicit AppendFile(std::string path, std::function<bool()> may_write = nullptr)
       : path_(std::move(path)), may_write_(std::move(may_write)) {}
   AppendFile(const AppendFile&) = delete;
@@ -27,7 +27,7 @@ class AppendFile {
   // Stores an error that the caller found, so that trouble() shows it.
   void fail(std::string why) { other_trouble_ = std::move(why); }
   std::string trouble() const;                      // empty if every appended record is in the file
-  bool waits() const { return !waiting_.empty(); }  // some records are not written yet
+  bool waits() const { return !waiting_.empty(); }  // whether some records are not written yet
   const std::string& path() const { return path_; }
 
  private:

@@ -73,7 +73,7 @@ TEST(AppendFile, memory_is_bounded_and_losses_are_counted) {
   EXPECT_EQ(file.trouble(), "cannot write " + (directory / "x") + ": No space left on device (12 records lost)");
 }
 
-TEST(AppendFile, out_of_turn_records_wait_and_nothing_is_touched) {
+TEST(AppendFile, records_wait_and_no_file_changes_while_may_write_is_false) {
   const TemporaryDirectory directory;
   bool turn = false;
   AppendFile file(directory / "x", [&] { return turn; });
@@ -95,7 +95,7 @@ TEST(AppendFile, out_of_turn_records_wait_and_nothing_is_touched) {
   EXPECT_EQ(read_file(directory / "x").size(), 4U + (8 << 20));
 }
 
-TEST(AppendFile, appears_late_when_its_directory_does) {
+TEST(AppendFile, creates_the_file_once_its_directory_exists) {
   const TemporaryDirectory directory;
   AppendFile file(directory / "later/x");
   file.append("one\n");
@@ -107,7 +107,7 @@ TEST(AppendFile, appears_late_when_its_directory_does) {
   EXPECT_EQ(read_file(directory / "later/x"), "one\n");
 }
 
-TEST(AppendFile, nothing_appended_makes_no_file) {
+TEST(AppendFile, creates_no_file_without_records) {
   const TemporaryDirectory directory;
   { AppendFile file(directory / "x"); }
   EXPECT_FALSE(std::filesystem::exists(directory / "x"));

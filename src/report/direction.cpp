@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 36> kLowerIsBetterWords = {
     "hinge",  "deviance", "brier",   "ece",    "wer",        "cer",      "fid",  "divergence", "kl",
     "regret", "latency",  "seconds", "ms",     "time",       "distance", "bpc",  "bpb",        "mispredictions"};
 
-// The same for endings of words: "logloss", "valLoss" and the like.
+// Endings of words that mean the same, as in "logloss" and "valLoss".
 constexpr std::array<std::string_view, 4> kLowerIsBetterEndings = {"loss", "error", "rmse", "perplexity"};
 
 bool means_lower(const std::string& word) {
@@ -29,7 +29,7 @@ bool lower_is_better(std::string_view metric) {
   std::string word;
   bool rate = false, lower = false;
   const auto finish_word = [&] {
-    rate = rate || word == "throughput" || word == "per";  // in a rate such as "samples_per_ms" the unit does not count
+    rate = rate || word == "throughput" || word == "per";  // in a rate such as "samples_per_ms", "ms" does not count
     lower = lower || (!rate && !word.empty() && means_lower(word));
     word.clear();
   };

@@ -85,8 +85,8 @@ std::string read_range(int descriptor, const std::string& path, Range range) {
   return text;
 }
 
-// Replaces the file by a new one that holds only the kept ranges. Needed if the ranges are not one prefix of the file,
-// because records were out of order.
+// Replaces the file by a new one that has only the kept ranges. This is needed if the kept ranges are not a prefix of
+// the file, because records were out of order.
 void rewrite(const std::string& path, const std::vector<Range>& kept) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.value < 0) fail("read", path, errno);

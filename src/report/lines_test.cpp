@@ -22,7 +22,7 @@ std::string cut(const std::string& text, int64_t step) {
   return read_file(directory / "x");
 }
 
-TEST(Lines, chunks_and_line_ends_make_no_difference) {
+TEST(Lines, reads_the_same_lines_wherever_chunks_end) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     RandomStream random(random_key({seed}));
     const TemporaryDirectory directory;
@@ -48,7 +48,7 @@ TEST(Lines, chunks_and_line_ends_make_no_difference) {
   }
 }
 
-TEST(Lines, cut_keeps_what_is_up_to_the_step) {
+TEST(Lines, cut_keeps_records_up_to_the_step) {
   const std::string kept = record(1) + "\n" + record(5) + "\n" + record(5) + "\n";
   EXPECT_EQ(cut(kept + record(6) + "\n" + record(9) + "\n", 5), kept);
   EXPECT_EQ(cut(kept, 5), kept);
@@ -57,7 +57,7 @@ TEST(Lines, cut_keeps_what_is_up_to_the_step) {
   EXPECT_EQ(cut("", 3), "");
 }
 
-TEST(Lines, cut_drops_a_torn_end_and_finishes_a_whole_one) {
+TEST(Lines, cut_drops_a_torn_end_and_completes_a_full_record) {
   const std::string kept = record(1) + "\n";
   const std::string next = record(2);
   for (size_t length = 1; length < next.size(); ++length)
@@ -67,11 +67,11 @@ TEST(Lines, cut_drops_a_torn_end_and_finishes_a_whole_one) {
   EXPECT_EQ(cut(kept + std::string(4096, '\0'), 9), kept);  // a file system may leave zeros after a power failure
 }
 
-TEST(Lines, a_line_without_step_shares_the_fate_of_the_one_before) {
+TEST(Lines, a_line_without_step_is_kept_or_dropped_with_the_line_before) {
   EXPECT_EQ(cut(record(1) + "\nrubbish\n" + record(3) + "\nrubbish\n", 1), record(1) + "\nrubbish\n");
 }
 
-TEST(Lines, records_out_of_order_are_sorted_out) {
+TEST(Lines, cut_drops_late_records_out_of_order) {
   const std::string one = record(1) + "\n", two = record(2) + "\n", nine = record(9) + "\n";
   EXPECT_EQ(cut(one + nine + two + nine, 2), one + two);
   EXPECT_EQ(cut(nine + one, 2), one);
@@ -84,7 +84,7 @@ TEST(Lines, ledger_lines_have_steps_too) {
   EXPECT_EQ(step_of_line(std::string_view(line).substr(0, line.size() - 1)), 7);
 }
 
-TEST(Lines, the_step_of_a_line_is_the_one_its_record_has) {
+TEST(Lines, step_of_line_agrees_with_the_parser) {
   EXPECT_EQ(step_of_line("{\"step\":1,\"step\":2}"), 2);
   EXPECT_EQ(step_of_line("{\"step\":1,\"st\\u0065p\":2}"), 2);
   EXPECT_EQ(step_of_line("{\"a\":1,\"step\":2}"), 2);

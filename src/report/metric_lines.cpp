@@ -11,7 +11,7 @@
 namespace sinew::report {
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 53;  // a double holds whole numbers up to this exactly
+constexpr int64_t kLargest = int64_t{1} << 53;  // a double represents all integers up to this exactly
 
 void append_integer(std::string& out, int64_t value) {
   char digits[24];
@@ -32,8 +32,8 @@ bool put(MetricRecord& record, std::string_view name, double value) {
   return true;
 }
 
-// Parses the lines that append_metrics_line writes if no name needs escapes. Returns false for all other lines, which
-// the general parser then decides.
+// Parses the lines that append_metrics_line writes if no name needs escapes. Returns false for all other lines; the
+// general parser then reads them.
 class FastLine {
  public:
   explicit FastLine(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
@@ -119,7 +119,7 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
     if (why != nullptr) *why = reason;
     return std::nullopt;
   };
-  // The callback bounds the nesting, because a record is a flat object.
+  // A record is a flat object, so the callback limits the nesting depth.
   const nlohmann::ordered_json json = nlohmann::ordered_json::parse(
       line, [](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) { return depth < 4; }, false);
   if (json.is_discarded() || !json.is_object()) return refuse("not a JSON object");
@@ -136,8 +136,8 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
 std::optional<int64_t> step_of_line(std::string_view line) {
   constexpr std::string_view kStart = "{\"step\":";
   if (!line.ends_with('}')) return std::nullopt;
-  // Lines that we wrote start with their only "step". An escaped name might be a second "step", so such lines go to the
-  // general parser.
+  // Lines that we wrote start with "step" and contain it only once. An escaped name might be a second "step", so a line
+  // with escapes goes to the general parser.
   const bool ours =
       line.starts_with(kStart) && line.find("\"step\"", kStart.size()) == line.npos && line.find('\\') == line.npos;
   int64_t step = 0;

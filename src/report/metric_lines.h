@@ -1,4 +1,4 @@
-// Inside report/: writing and parsing one line of metrics.jsonl or ledger.jsonl.
+// Inside report/: writes and parses one line of metrics.jsonl or ledger.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,6 @@ void append_ledger_line(std::string& out, int64_t step, Digest digest);
 // parser does not accept.
 std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std::string* why = nullptr);
 
-std::optional<int64_t> step_of_line(std::string_view line);  // of a line of either file
+std::optional<int64_t> step_of_line(std::string_view line);  // reads a line of either file
 
 }  // namespace sinew::report

@@ -45,7 +45,7 @@ TEST(MetricLines, any_values_read_back_to_the_same_bits) {
   }
 }
 
-TEST(MetricLines, the_form_of_a_line) {
+TEST(MetricLines, writes_the_documented_format) {
   std::string line;
   append_metrics_line(line, 10, 640, 1763697600.5, {{"train/loss", 0.5}, {"val/x", std::nan("")}, {"y", -HUGE_VAL}});
   EXPECT_EQ(
@@ -93,7 +93,7 @@ TEST(MetricLines, the_fast_parser_agrees_with_the_general_one_on_damaged_lines) 
   EXPECT_GT(taken, 1000);
 }
 
-TEST(MetricLines, refusals_say_why) {
+TEST(MetricLines, errors_name_the_reason) {
   const auto why = [](const std::string& line) {
     std::string reason;
     EXPECT_FALSE(parse_metrics_line(line, &reason)) << line;
@@ -109,7 +109,7 @@ TEST(MetricLines, refusals_say_why) {
   EXPECT_EQ(why("{\"step\":1,\"a\":{\"b\":1}}"), "\"a\" is not a number");
 }
 
-TEST(MetricLinesDeath, a_metric_can_not_take_the_name_of_a_record_field) {
+TEST(MetricLinesDeath, a_metric_cannot_take_the_name_of_a_record_field) {
   std::string line;
   EXPECT_DEATH(append_metrics_line(line, 1, 2, 3, {{"step", 1}}), "step");
 }
@@ -130,7 +130,7 @@ TEST(ReadMetrics, a_torn_end_is_no_error_and_broken_lines_are_named) {
   EXPECT_TRUE(read_metrics(directory / "none.jsonl").empty());
 }
 
-TEST(ReadMetrics, a_file_of_rubbish_is_told_shortly) {
+TEST(ReadMetrics, limits_the_report_about_a_file_of_rubbish) {
   const TemporaryDirectory directory;
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "rubbish\n";
@@ -141,7 +141,7 @@ TEST(ReadMetrics, a_file_of_rubbish_is_told_shortly) {
   EXPECT_EQ(broken.back(), "metrics.jsonl: 4900 more broken lines");
 }
 
-TEST(ReadMetrics, what_is_not_a_file_is_refused) {
+TEST(ReadMetrics, refuses_what_is_not_a_regular_file) {
   EXPECT_THROW(read_metrics("/dev/zero"), std::exception);
   EXPECT_THROW(read_metrics("/"), std::exception);
 }

@@ -26,9 +26,9 @@ bool has_room(int descriptor, double seconds) {
 
 }  // namespace
 
-// We open the stream once more instead of setting O_NONBLOCK on the given descriptor, because other processes, such as
-// the shell that started us, share that open file and would be affected. Calling poll() first is not enough: a terminal
-// reports room and then blocks on the rest of a larger write.
+// The constructor opens the stream a second time instead of setting O_NONBLOCK on the given descriptor. Other
+// processes, such as the shell that started us, share that open file, and the flag would affect them. Calling poll()
+// first is not enough: a terminal reports room and then blocks on the rest of a larger write.
 NonBlockingOutput::NonBlockingOutput(int descriptor, double patience_seconds)
     : descriptor_(descriptor), patience_seconds_(patience_seconds) {
   struct stat facts {};

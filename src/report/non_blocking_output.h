@@ -1,5 +1,5 @@
-// Inside report/: output to stdout or stderr that never blocks for long, so that training and signal handling do not
-// depend on the program that reads the stream.
+// Inside report/: output to stdout or stderr that never blocks for long. So training and signal handling do not depend
+// on the program that reads the stream.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@ class NonBlockingOutput {
   NonBlockingOutput(const NonBlockingOutput&) = delete;
   NonBlockingOutput& operator=(const NonBlockingOutput&) = delete;
 
-  // Writes the text for at most `patience_seconds` and then drops the rest, for example if a pager waits or a terminal
-  // is stopped or gone. After a drop, later calls do not wait at all until one text was written completely.
+  // Tries to write the text for at most `patience_seconds` and then drops the rest, for example because a pager waits
+  // or a terminal is stopped or gone. After a drop, later calls do not wait at all until a text was written completely.
   void write(std::string_view text);
 
  private:
@@ -28,7 +28,7 @@ class NonBlockingOutput {
   bool socket_ = false;
   double patience_seconds_;
   bool stalled_ = false;
-  bool torn_ = false;  // the last line was dropped in its middle
+  bool torn_ = false;  // the last output ends within a line, because its rest was dropped
 };
 
 }  // namespace sinew::report

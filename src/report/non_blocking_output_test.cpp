@@ -59,7 +59,8 @@ void make_terminal(Ends& ends) {
   ends.writer = ::open(::ptsname(ends.reader), O_RDWR | O_NOCTTY);
 }
 
-// Writes lines without a reader, then reads. The reader gets whole lines, except for at most one, and the newest line.
+// Writes lines without a reader, then reads. All lines that the reader gets are complete, except for at most one. The
+// newest line arrives.
 void expect_never_held_up(const Ends& ends) {
   NonBlockingOutput stream(ends.writer, kPatienceSeconds);
   const std::string line = std::string(999, 'x') + "\n";
@@ -76,26 +77,26 @@ void expect_never_held_up(const Ends& ends) {
   EXPECT_EQ(ends.taken(), line);
 }
 
-TEST(NonBlockingOutput, APipeThatNobodyReadsHoldsNothingUp) {
+TEST(NonBlockingOutput, DoesNotBlockOnAPipeThatNobodyReads) {
   Ends ends;
   ASSERT_NO_FATAL_FAILURE(make_pipe(ends));
   expect_never_held_up(ends);
 }
 
-TEST(NonBlockingOutput, ASocketThatNobodyReadsHoldsNothingUp) {
+TEST(NonBlockingOutput, DoesNotBlockOnASocketThatNobodyReads) {
   Ends ends;
   ASSERT_NO_FATAL_FAILURE(make_sockets(ends));
   expect_never_held_up(ends);
 }
 
-TEST(NonBlockingOutput, ATerminalThatNobodyReadsHoldsNothingUp) {
+TEST(NonBlockingOutput, DoesNotBlockOnATerminalThatNobodyReads) {
   Ends ends;
   make_terminal(ends);
   ASSERT_GE(ends.writer, 0);
   expect_never_held_up(ends);
 }
 
-TEST(NonBlockingOutput, AFileKeepsItsPlace) {
+TEST(NonBlockingOutput, ContinuesAtTheEndOfAFile) {
   char path[] = "/tmp/sinew-output-XXXXXX";
   const int file = ::mkstemp(path);
   ASSERT_GE(file, 0);
@@ -108,7 +109,7 @@ TEST(NonBlockingOutput, AFileKeepsItsPlace) {
   ::close(file);
 }
 
-TEST(NonBlockingOutput, WhatIsGoneLosesAndGoesOn) {
+TEST(NonBlockingOutput, DropsOutputOfAClosedStreamAndContinues) {
   Ends ends;
   ASSERT_NO_FATAL_FAILURE(make_pipe(ends));
   auto* const usual = std::signal(SIGPIPE, SIG_IGN);

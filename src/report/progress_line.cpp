@@ -16,11 +16,11 @@ namespace {
 constexpr int kBarCells = 10;
 
 // One part of the line. If the line is too long, the part with the greatest `drop_rank` is left out first. A part with
-// 0 always stays.
+// rank 0 is never left out.
 struct Part {
   std::string label, value, unit;
   int drop_rank = 0;
-  bool joined = false;  // one blank before this part instead of two
+  bool joined = false;  // one blank before this part, instead of two
   bool alarming = false;
 };
 

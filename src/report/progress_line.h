@@ -14,6 +14,6 @@ namespace sinew::report {
 // ETA.
 std::string progress_line(const Progress& progress, int columns, bool bar, bool color);
 
-nlohmann::ordered_json progress_json(const Progress& progress);  // the same values as JSON, for --log-format json
+nlohmann::ordered_json progress_json(const Progress& progress);  // the same values as JSON
 
 }  // namespace sinew::report

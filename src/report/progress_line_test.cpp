@@ -39,14 +39,14 @@ std::string bare(const std::string& text) {
   return plain;
 }
 
-TEST(ProgressLine, whole) {
+TEST(ProgressLine, shows_all_parts) {
   EXPECT_EQ(progress_line(example(), 120, true, false),
             "step 1240/2350  epoch 5.3/10 [#####-----]  loss 0.3120  val/accuracy 0.9120  84.2k samples/s  eta 12s");
   EXPECT_EQ(progress_line(example(), 0, false, false),
             "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  84.2k samples/s  eta 12s");
 }
 
-TEST(ProgressLine, the_least_needed_is_left_out_first) {
+TEST(ProgressLine, leaves_out_the_least_important_parts_first) {
   EXPECT_EQ(progress_line(example(), 79, true, false),
             "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  eta 12s");
   EXPECT_EQ(progress_line(example(), 60, true, false), "step 1240/2350  loss 0.3120  val/accuracy 0.9120  eta 12s");
@@ -55,7 +55,7 @@ TEST(ProgressLine, the_least_needed_is_left_out_first) {
   EXPECT_EQ(progress_line(example(), 10, true, false), "step 1240…");
 }
 
-TEST(ProgressLine, what_is_not_known_is_not_shown) {
+TEST(ProgressLine, leaves_out_unknown_values) {
   EXPECT_EQ(progress_line({}, 80, true, false), "step 0");
   Progress progress;
   progress.step = Step(7);
@@ -91,7 +91,7 @@ TEST(ProgressLine, fits_and_stays_one_line_for_anything) {
   }
 }
 
-TEST(ProgressLine, colour_changes_no_letter) {
+TEST(ProgressLine, colour_codes_change_no_text) {
   Progress progress = example();
   progress.shown["loss"] = NAN;
   for (int columns = 1; columns < 120; ++columns) {
@@ -100,7 +100,7 @@ TEST(ProgressLine, colour_changes_no_letter) {
   EXPECT_NE(progress_line(progress, 0, true, true).find("\x1b[31mnan"), std::string::npos);
 }
 
-TEST(TextFormat, numbers) {
+TEST(TextFormat, formats_numbers) {
   const std::vector<std::pair<double, std::string>> cases = {
       {0, "0"},         {0.312, "0.3120"},    {-0.5, "-0.5000"},    {0.99996, "1.000"},
       {1, "1.000"},     {12.345, "12.35"},    {99.996, "100.0"},    {999.96, "1000"},
@@ -120,14 +120,14 @@ TEST(TextFormat, numbers) {
   EXPECT_EQ(short_seconds(1e300), "long");
 }
 
-TEST(TextFormat, width_on_a_terminal) {
+TEST(TextFormat, computes_the_width_on_a_terminal) {
   EXPECT_EQ(display_width("µé日本"), 6);
   EXPECT_EQ(fit("日本語", 4), "日…");
   EXPECT_EQ(fit("日本語", 6), "日本語");
   EXPECT_EQ(fit("abc", 0), "");
 }
 
-TEST(ProgressLine, the_last_is_not_older_than_the_metrics) {
+TEST(ProgressLine, the_last_line_is_not_older_than_the_metrics) {
   for (const int waiting : {47, 60}) {
     testing::TemporaryDirectory directory;
     testing::FakeClock clock;

@@ -1,5 +1,5 @@
-// Inside report/: writes the protocol-buffer wire format, without a schema. It has only the four kinds of fields that
-// TensorBoard's messages need.
+// Inside report/: writes the protocol-buffer wire format without a schema. It supports only the four kinds of fields
+// that TensorBoard's messages need.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The output of a run: progress on stdout (a live line, plain lines or JSON), and in the run directory metrics.jsonl,
 // TensorBoard events, log.jsonl, ledger.jsonl and report.json. This module also reads these files back.
 //
-// train/ and jobs/ write with it; cli/ reads. It computes nothing about training. A Reporter belongs to one thread; the
-// results of the other functions depend only on the files on disk. Formats: docs/formats/run-directory.md.
+// train/ and jobs/ write with it; cli/ reads with it. It computes nothing about training. A Reporter belongs to one
+// thread. The results of the other functions depend only on the files on disk. Formats: docs/formats/run-directory.md.
 #pragma once
 
 #include <cstdint>
@@ -49,18 +49,18 @@ enum class Level { info, warning, error };
 struct ReporterOptions {
   std::string directory;  // the run directory; must exist
   LogFormat format = LogFormat::human;
-  bool terminal = false;  // true: stdout is a terminal and shows one live line; false: plain lines, never '\r'
+  bool terminal = false;  // true: stdout shows one live line; false: plain lines, never '\r'
   bool color = false;     // callers turn it off under NO_COLOR; ignored unless `terminal`
   bool tensorboard = true;
   bool ledger = false;                // write ledger.jsonl
-  int columns = 80;                   // width of the terminal, if stdout cannot be asked
+  int columns = 80;                   // width of the terminal, used if stdout does not report it
   double plain_interval_seconds = 5;  // between progress lines if stdout is not a terminal
   std::optional<Step> resumed_at;     // before the first write, drop all records after this step
   bool takes_over = false;            // continue the files of another process, without repeating its records
-  std::function<void(std::string_view)> output, errors;  // receive the text; if empty, it goes to stdout and stderr
-  // May this process write files? The Reporter asks before each write, on the caller's thread. While the answer is
-  // false it touches no file: it keeps records in memory (up to the same bound as on a full disk) and delays dropping
-  // old records, too. Must not throw. If empty, the process may always write.
+  std::function<void(std::string_view)> output, errors;  // get the text; if empty: stdout and stderr
+  // Whether this process may write files. The Reporter calls it before each write, on the caller's thread. While it
+  // returns false, the Reporter changes no file: it keeps records in memory (up to the same bound as on a full disk)
+  // and drops no old records yet. It must not throw. If it is empty, the process may always write.
   std::function<bool()> may_write = nullptr;
 };
 
@@ -85,8 +85,8 @@ class Reporter {
   // verdict on the objective, appear below the last line.
   void finish(bool success);
   void flush();                 // passes all records to the kernel
-  bool waits() const;           // some records could not be written: no space, or this process may not write
-  std::string trouble() const;  // why a file could not be written (disk full, for example), or empty
+  bool waits() const;           // whether some records are not written: no space, or may_write is false
+  std::string trouble() const;  // why a file could not be written, such as a full disk; or ""
 
  private:
   struct State;
@@ -103,7 +103,7 @@ struct MetricRecord {
 // Reads metrics.jsonl. Ignores an incomplete last line; reports other broken lines with their numbers in `broken` (the
 // first hundred). A missing file has no records. Throws DiskError if the file cannot be read.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
-// Parses one line of metrics.jsonl. Returns nullopt if it is not a record; `why` then says what is wrong with it.
+// Parses one line of metrics.jsonl. Returns nullopt if it is not a record, and stores the reason in `why`.
 std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
 
 // One run directory as `sinew runs` shows it, read from resolved.yaml, report.json and metrics.jsonl. A run whose lock
@@ -124,12 +124,12 @@ struct RunSummary {
 };
 // Returns nullopt if the directory is not a run, which means that it has no resolved.yaml.
 std::optional<RunSummary> read_run(const std::string& directory);
-// Newest first.
+// Returns the runs below `root`, newest first.
 std::vector<RunSummary> find_runs(const std::string& root);
 // Reads the run that rundir::find_run finds. Throws Error if no run or more than one run matches.
 RunSummary pick_run(const std::string& root, const std::string& name);
 
-// Text for people. If `columns` > 0, no line is wider, and the less important columns are left out first.
+// Text for a terminal. If `columns` > 0, no line is wider: the less important columns are left out first.
 std::string runs_table(const std::vector<RunSummary>& runs, int columns = 0);
 std::string run_details(const RunSummary& run);
 std::string compare_table(const std::vector<RunSummary>& runs, int columns = 0);

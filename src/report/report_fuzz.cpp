@@ -1,4 +1,4 @@
-// Feeds any bytes to the readers of a run directory's files. Each reader must accept them or say what is wrong, and the
+// Feeds any bytes to the parsers of a run directory's files. Each parser must accept them or report an error, and the
 // two parsers of metric lines must agree.
 #include <cmath>
 #include <cstdint>

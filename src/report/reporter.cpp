@@ -56,7 +56,8 @@ struct Reporter::State {
   void show(const Progress& progress, bool last);
   void say(Level level, const std::string& event, const std::string& text, const Fields& fields);
 
-  // All files, in the order in which trouble() lists their errors. Without TensorBoard, the log takes its place.
+  // Returns all files, in the order in which trouble() lists their errors. Without TensorBoard, the log is in its
+  // place.
   std::vector<AppendFile*> files() { return {&metrics, &ledger, events ? &*events : &log, &log}; }
 
   ReporterOptions options;
@@ -64,7 +65,7 @@ struct Reporter::State {
   Screen screen;
   AppendFile metrics, log, ledger;
   std::optional<AppendFile> events;                 // TensorBoard
-  std::optional<Step> step;                         // the step of the last call that had one
+  std::optional<Step> step;                         // the step that the last call with a step named
   int64_t newest_metrics = -1, newest_ledger = -1;  // last steps that another process or an earlier attempt wrote
   bool has_hparams = false, finished = false, cut = false;
   double flushed_at = 0;
@@ -109,10 +110,9 @@ void Reporter::State::cut_back() {
   if (events) attempt(*events, [&] { cut_session_end(options.directory); });
 }
 
-// Returns whether another process or attempt already wrote these metrics of this step. Comparing the step is not
-// enough: the final test of a model writes its own line at a step that may lie far back and already has an evaluation
-// line. So all names must be present. Throughput differs between processes, so a missing throughput makes no new
-// record.
+// Returns whether another process or attempt already wrote these metrics of this step. The step alone does not tell:
+// the final test of a model writes its own line at an earlier step, which may already have an evaluation line. So all
+// names must be present. Throughput differs between processes, so a missing throughput makes no new record.
 bool Reporter::State::already_written(Step at, const Metrics& values) const {
   if (at.value > newest_metrics) return false;
   std::set<std::string> names;
@@ -123,7 +123,7 @@ bool Reporter::State::already_written(Step at, const Metrics& values) const {
       for (const auto& [name, value] : record ? record->values : Metrics()) names.insert(name);
     });
   } catch (const DiskError&) {
-    return false;  // writing a record twice is better than losing it
+    return false;  // better write a record twice than lose it
   }
   return std::all_of(values.begin(), values.end(), [&](const auto& value) {
     return names.contains(value.first) || value.first.starts_with("throughput/");
@@ -264,7 +264,7 @@ void Reporter::ledger(Step step, Digest digest) {
 
 void Reporter::finish(bool success) {
   if (std::exchange(state_->finished, true)) return;
-  // Do not show the waiting progress if a later step was already reported.
+  // Do not show the delayed progress if a later step was already reported.
   const std::optional<Progress> unshown = std::exchange(state_->unshown, std::nullopt);
   if (unshown && unshown->step >= state_->step) state_->show(*unshown, true);
   state_->screen.end_live();

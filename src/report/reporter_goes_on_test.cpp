@@ -45,7 +45,7 @@ void first_lead(Files& files) {
   reporter.metrics(Step(5), 5, {{"train/loss", 1}, {"val/loss", 2}});
 }
 
-TEST(Reporter, who_takes_over_starts_behind_what_stands_there) {
+TEST(Reporter, a_new_leader_starts_after_the_written_records) {
   Files files;
   first_lead(files);
   Reporter reporter(files.successor(), files.clock);
@@ -55,7 +55,7 @@ TEST(Reporter, who_takes_over_starts_behind_what_stands_there) {
   EXPECT_EQ(files.records().size(), 6U);
 }
 
-TEST(Reporter, who_takes_over_says_what_is_missing_and_nothing_twice) {
+TEST(Reporter, a_new_leader_writes_missing_records_and_none_twice) {
   Files files;
   first_lead(files);
   Reporter reporter(files.successor(), files.clock);
@@ -86,7 +86,7 @@ TEST(Reporter, a_finished_run_that_is_resumed_tests_once) {
   }
 }
 
-TEST(Reporter, what_a_resume_cut_off_is_said_again) {
+TEST(Reporter, records_that_a_resume_cut_off_are_written_again) {
   Files files;
   first_lead(files);
   ReporterOptions options = files.options();

@@ -100,7 +100,7 @@ TEST(Reporter, live_line_is_redrawn_in_place_at_most_ten_times_a_second) {
   EXPECT_EQ(bench.terminal.current, "");
 }
 
-TEST(Reporter, messages_pass_above_the_live_line) {
+TEST(Reporter, messages_appear_above_the_live_line) {
   Bench bench;
   bench.options_.terminal = true;
   Reporter reporter = bench.make();
@@ -113,7 +113,7 @@ TEST(Reporter, messages_pass_above_the_live_line) {
   EXPECT_EQ(bench.errors, "warning: data is slow\n");
 }
 
-TEST(Reporter, a_shorter_line_leaves_nothing_of_a_longer_one) {
+TEST(Reporter, a_shorter_live_line_erases_a_longer_one) {
   Bench bench;
   bench.options_.terminal = true;
   Reporter reporter = bench.make();
@@ -125,7 +125,7 @@ TEST(Reporter, a_shorter_line_leaves_nothing_of_a_longer_one) {
   EXPECT_EQ(bench.terminal.current, "step   2/100 [----------]  loss 0.5000");
 }
 
-TEST(Reporter, elsewhere_plain_lines_now_and_then_and_no_carriage_return) {
+TEST(Reporter, without_a_terminal_prints_plain_lines_and_no_carriage_return) {
   Bench bench;
   {
     Reporter reporter = bench.make();
@@ -144,7 +144,7 @@ TEST(Reporter, elsewhere_plain_lines_now_and_then_and_no_carriage_return) {
   EXPECT_EQ(bench.errors, "error: it broke?[2J\n");
 }
 
-TEST(Reporter, colour_is_for_terminals) {
+TEST(Reporter, uses_colour_only_on_terminals) {
   for (const bool terminal : {true, false}) {
     for (const bool color : {true, false}) {
       Bench bench;
@@ -159,10 +159,10 @@ TEST(Reporter, colour_is_for_terminals) {
   }
 }
 
-TEST(Reporter, json_is_one_object_a_line) {
+TEST(Reporter, json_output_has_one_object_a_line) {
   Bench bench;
   bench.options_.format = LogFormat::json;
-  bench.options_.terminal = true;  // JSON on a terminal, too
+  bench.options_.terminal = true;  // JSON output on a terminal
   {
     Reporter reporter = bench.make();
     reporter.say(Level::warning, "skip", "bad \"sample\"\n\xff", {{"sample", "7"}});
@@ -184,7 +184,7 @@ TEST(Reporter, json_is_one_object_a_line) {
   EXPECT_EQ(progress["metrics"]["loss"], "NaN");
 }
 
-TEST(Reporter, what_is_said_is_logged_with_the_step) {
+TEST(Reporter, messages_are_logged_with_the_step) {
   Bench bench;
   Reporter reporter = bench.make();
   reporter.say(Level::info, "start", "starts");
@@ -212,7 +212,7 @@ TEST(Reporter, records_reach_the_files_within_a_second) {
   EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").back().samples, 128);
 }
 
-// Reads event files as a reader does that honours session starts. Returns tag -> step -> value.
+// Reads event files like a TensorBoard reader that handles session starts. Returns tag -> step -> value.
 std::map<std::string, std::map<int64_t, float>> scalars_in(const std::string& directory) {
   std::map<std::string, std::map<int64_t, float>> scalars;
   bool started = false;
@@ -231,7 +231,7 @@ std::map<std::string, std::map<int64_t, float>> scalars_in(const std::string& di
   return scalars;
 }
 
-TEST(Reporter, a_resumed_run_takes_back_the_steps_it_repeats) {
+TEST(Reporter, a_resumed_run_replaces_the_steps_it_repeats) {
   Bench bench;
   const auto train = [&](int64_t from, int64_t to, double value) {
     Reporter reporter = bench.make();
@@ -244,7 +244,7 @@ TEST(Reporter, a_resumed_run_takes_back_the_steps_it_repeats) {
     reporter.finish(to == 30);
   };
   train(1, 20, 1);
-  std::ofstream(bench.directory / "metrics.jsonl", std::ios::app) << "{\"step\":21,\"tr";  // torn by a kill
+  std::ofstream(bench.directory / "metrics.jsonl", std::ios::app) << "{\"step\":21,\"tr";  // a kill cut this line off
   bench.options_.resumed_at = Step(12);
   train(13, 25, 2);
   bench.options_.resumed_at = Step(20);
@@ -267,10 +267,10 @@ TEST(Reporter, a_resumed_run_takes_back_the_steps_it_repeats) {
   std::string all;
   for (const std::string& path : event_files_in(bench.directory.path)) all += read_file(path);
   for (size_t i = all.find("session_end_info"); i != std::string::npos; i = all.find("session_end_info", i + 1)) ++ends;
-  EXPECT_EQ(ends, 1);  // the session end of the attempt that finished
+  EXPECT_EQ(ends, 1);  // the end of the attempt that finished
 }
 
-TEST(Reporter, a_full_disk_is_told_once_and_stops_nothing) {
+TEST(Reporter, a_full_disk_gives_one_warning_and_stops_nothing) {
   Bench bench;
   std::filesystem::create_symlink("/dev/full", bench.directory / "metrics.jsonl");
   bench.options_.tensorboard = false;
@@ -288,7 +288,7 @@ TEST(Reporter, a_full_disk_is_told_once_and_stops_nothing) {
   EXPECT_NE(bench.errors.find("training continues"), std::string::npos);
 }
 
-TEST(Reporter, a_directory_that_is_gone_is_survived) {
+TEST(Reporter, survives_the_loss_of_its_directory) {
   Bench bench;
   Reporter reporter = bench.make();
   std::filesystem::remove_all(bench.directory.path);
@@ -302,7 +302,7 @@ TEST(Reporter, a_directory_that_is_gone_is_survived) {
   reporter.finish(true);
 }
 
-TEST(Reporter, trouble_is_over_when_space_returns) {
+TEST(Reporter, trouble_ends_when_the_file_can_be_written) {
   Bench bench;
   bench.options_.tensorboard = false;
   Reporter reporter = bench.make();
@@ -324,7 +324,7 @@ std::map<std::string, std::string> files_in(const std::string& directory) {
   return files;
 }
 
-TEST(Reporter, out_of_turn_no_file_changes_and_no_record_is_lost) {
+TEST(Reporter, while_may_write_is_false_no_file_changes_and_no_record_is_lost) {
   for (const bool tensorboard : {true, false}) {
     Bench bench;
     bench.options_.tensorboard = tensorboard;
@@ -373,7 +373,7 @@ TEST(Reporter, out_of_turn_no_file_changes_and_no_record_is_lost) {
   }
 }
 
-TEST(Reporter, what_never_had_its_turn_is_lost_and_harms_nobody) {
+TEST(Reporter, records_of_a_process_that_never_may_write_are_lost_without_harm) {
   Bench bench;
   {
     ReporterOptions options = bench.options();
@@ -384,7 +384,7 @@ TEST(Reporter, what_never_had_its_turn_is_lost_and_harms_nobody) {
   EXPECT_EQ(files_in(bench.directory.path).size(), 0U);
 }
 
-TEST(Reporter, without_tensorboard_no_event_file) {
+TEST(Reporter, without_tensorboard_writes_no_event_file) {
   Bench bench;
   bench.options_.tensorboard = false;
   {

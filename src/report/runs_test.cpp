@@ -47,7 +47,7 @@ rundir::Outcome example() {
   return outcome;
 }
 
-TEST(Direction, by_the_words_of_the_name) {
+TEST(Direction, depends_on_the_words_of_the_name) {
   for (const char* name :
        {"loss", "train/loss", "val/cross_entropy", "val/RMSE", "mae", "val/error_rate", "perplexity", "logloss",
         "val/top1-error", "time/step_ms", "seconds_per_step", "val/mean_squared_error", "wer"}) {
@@ -59,7 +59,7 @@ TEST(Direction, by_the_words_of_the_name) {
   }
 }
 
-TEST(Runs, a_run_without_report) {
+TEST(Runs, reads_a_run_without_report) {
   const TemporaryDirectory root;
   make_run(root / "mnist/20251121T040000Z-ab12");
   const auto runs = find_runs(root.path);
@@ -94,7 +94,7 @@ TEST(Runs, a_run_whose_lock_is_held_is_running) {
   EXPECT_EQ(read_run(directory)->status, "budget");
 }
 
-TEST(Runs, the_report_is_believed) {
+TEST(Runs, takes_the_result_from_the_report) {
   const TemporaryDirectory root;
   const std::string directory = root / "mnist/20251121T040000Z-ab12";
   make_run(directory);
@@ -115,7 +115,7 @@ TEST(Runs, the_report_is_believed) {
   }
 }
 
-TEST(Runs, broken_files_are_named_and_the_rest_still_shows) {
+TEST(Runs, names_broken_files_and_shows_the_rest) {
   const TemporaryDirectory root;
   make_run(root / "a/20251121T040000Z-0001", "[not: a: job");
   make_run(root / "a/20251121T040001Z-0002");
@@ -144,7 +144,7 @@ TEST(Runs, broken_files_are_named_and_the_rest_still_shows) {
   EXPECT_EQ(runs[6].job, "a");
 }
 
-TEST(Runs, newest_first_and_links_are_not_followed) {
+TEST(Runs, lists_the_newest_first_and_follows_no_links) {
   const TemporaryDirectory root;
   make_run(root / "b/20251121T040000Z-0001");
   make_run(root / "a/20251122T040000Z-0002");
@@ -158,7 +158,7 @@ TEST(Runs, newest_first_and_links_are_not_followed) {
   EXPECT_TRUE(find_runs(root / "nowhere").empty());
 }
 
-TEST(Runs, picked_by_path_end_of_id_or_last) {
+TEST(Runs, picks_by_path_end_of_id_or_last) {
   const TemporaryDirectory root;
   make_run(root / "b/20251121T040000Z-0001");
   make_run(root / "a/20251122T040000Z-1001");
@@ -172,8 +172,8 @@ TEST(Runs, picked_by_path_end_of_id_or_last) {
   EXPECT_THROW(pick_run(root / "b/nowhere", "last"), Error);
 }
 
-// pick_run reads the metrics of the chosen run only.
-TEST(Runs, picking_one_reads_no_others_metrics) {
+// pick_run reads the metrics of the chosen run alone.
+TEST(Runs, picking_a_run_reads_no_metrics_of_others) {
   const TemporaryDirectory root;
   const std::string line = "{\"step\":1,\"samples\":64,\"time\":1763697610,\"train/loss\":2.5}\n";
   std::string metrics;
@@ -226,7 +226,7 @@ TEST(Runs, tables_fit_any_width) {
   EXPECT_EQ(compare_table({}), "");
 }
 
-TEST(Runs, compare_leaves_out_what_is_the_same) {
+TEST(Runs, compare_leaves_out_equal_options) {
   const TemporaryDirectory root;
   make_run(root / "a/20251121T040000Z-0001", "name: m\nlr: 0.1\nseed: 1\n");
   make_run(root / "a/20251121T040000Z-0002", "name: m\nlr: 0.2\n");
@@ -235,7 +235,7 @@ TEST(Runs, compare_leaves_out_what_is_the_same) {
   EXPECT_EQ(json["metrics"]["val/accuracy"][0]["best"], 0.8);
 }
 
-TEST(Runs, json_of_a_list_and_of_one) {
+TEST(Runs, writes_json_of_a_list_and_of_a_run) {
   const TemporaryDirectory root;
   make_run(root / "a/20251121T040000Z-0001");
   write_file(root / "a/20251121T040000Z-0001/report.json", rundir::outcome_json(example()));

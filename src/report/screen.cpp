@@ -43,7 +43,7 @@ int Screen::columns() const {
   int columns = columns_;
   winsize size{};
   if (!output_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    columns = size.ws_col;               // asked each time, because the user may resize the terminal
+    columns = size.ws_col;               // read each time, because the user may resize the terminal
   return columns > 1 ? columns - 1 : 1;  // some terminals wrap if the last column is full
 }
 

@@ -1,5 +1,5 @@
 // Inside report/: what a run prints to stdout and stderr. On a terminal one live line stays at the bottom and messages
-// scroll above it. Otherwise Screen prints only whole lines and never '\r'.
+// scroll above it. Otherwise Screen prints only complete lines and never '\r'.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class Screen {
 
   int columns() const;                               // maximum width of the live line
   void live(std::string text);                       // replaces the live line; only on a terminal
-  void line(std::string_view text);                  // prints one whole line to stdout
+  void line(std::string_view text);                  // prints one complete line to stdout
   void message(Level level, std::string_view text);  // prints a message; warnings and errors go to stderr
   void pass_on(std::string_view text, bool errors);  // prints another program's line unchanged
   void end_live();                                   // leaves the live line on the screen and starts a new one below

@@ -42,7 +42,7 @@ Message event_at(double wall_seconds, int64_t step) {
   return event;
 }
 
-// Returns the google.protobuf.Value of an option as the user wrote it.
+// Returns an option, as the user wrote it, as a google.protobuf.Value.
 Message value_of(const std::string& text) {
   Message value;
   double number = 0;
@@ -52,8 +52,8 @@ Message value_of(const std::string& text) {
   return value.bytes(3, text);
 }
 
-// The hparams plugin reads its data from the metadata of a summary. The format requires a tensor beside it, so we write
-// an empty one.
+// The hparams plugin reads its data from the metadata of a summary. The format requires a tensor beside the metadata,
+// so we write an empty one.
 std::string hparams_summary_record(double wall_seconds, std::string_view tag, const Message& plugin_data) {
   Message metadata, plugin, tensor, shape, value;
   plugin.bytes(1, "hparams").message(2, plugin_data);
@@ -74,8 +74,8 @@ std::vector<std::string> event_files(const std::string& directory) {
   return names;
 }
 
-// Returns the offset at which to cut the file: before an incomplete record, and before the end of the session if that
-// is the last record.
+// Returns the offset at which to cut the file: before an incomplete record, and before the session end if that is the
+// last record.
 off_t end_without_session_end(int descriptor) {
   constexpr uint64_t kMaxBytes = 64 << 20;  // far larger than any record that we write
   off_t end = 0, last = 0;
@@ -143,7 +143,8 @@ std::string session_end_record(double wall_seconds, bool success) {
 
 std::string new_event_path(const std::string& directory, double wall_seconds) {
   auto second = static_cast<long long>(wall_seconds);
-  for (const std::string& name : event_files(directory)) {  // the last file may be of this second, or of a fast clock
+  // The newest file may be of this second, or from a time when the clock was fast.
+  for (const std::string& name : event_files(directory)) {
     long long there = 0;
     const auto [end, code] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), there);
     if (code == std::errc() && there >= second && there < 9'999'999'999LL) second = there + 1;

@@ -1,4 +1,4 @@
-// Inside report/: TensorBoard event files. These functions encode events and choose the name of the file.
+// Inside report/: TensorBoard event files. These functions encode events and choose the file's name.
 //
 // The format: TFRecord frames with masked CRC-32C around Event messages (tensorboard/compat/proto/event.proto,
 // summary.proto; plugins/hparams/plugin_data.proto). We write only plain scalars (simple_value), hyperparameters, and
@@ -14,10 +14,10 @@
 
 namespace sinew::report {
 
-// Each function returns one whole record, ready to append.
+// Each function returns one complete record, ready to append.
 std::string version_record(double wall_seconds);
-// Marks the START of a session at its first step. A reader that has seen an earlier START drops the values that it
-// holds for this step and later ones. In this way a resumed run replaces the steps that it repeats.
+// Marks the start of a session at its first step. A reader that has seen an earlier start drops the values that it has
+// for this step and later ones. In this way a resumed run replaces the steps that it repeats.
 std::string session_start_record(double wall_seconds, int64_t first_step);
 std::string scalars_record(double wall_seconds, int64_t step, const Metrics& values);
 // Writes "0.1" as a number, "true" as a boolean, and everything else as text.

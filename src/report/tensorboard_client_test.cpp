@@ -22,7 +22,7 @@ class TensorboardClient : public ::testing::Test {
     python_ = std::getenv("SINEW_PYTHON");
     if (python_ == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set to a Python with tensorboard";
   }
-  // Reports the steps from..to as one attempt of a run that was resumed at `resumed_at`.
+  // Reports the steps `from` to `to` as one attempt of a run that was resumed at `resumed_at`.
   void train(int64_t from, int64_t to, std::optional<Step> resumed_at, std::optional<bool> finished) {
     ReporterOptions options;
     options.directory = directory_.path;
@@ -73,7 +73,7 @@ TEST_F(TensorboardClient, SeesAFailure) {
 }
 
 // Makes sure that the check can fail.
-TEST_F(TensorboardClient, TellsARunThatIsNotTheFile) {
+TEST_F(TensorboardClient, TheCheckDetectsADifference) {
   train(1, 30, std::nullopt, true);
   EXPECT_FALSE(check(hparams_ + "--status FAILURE").first);
   EXPECT_FALSE(check("--hparam optimizer.lr=0.002").first);

@@ -14,7 +14,7 @@ namespace {
 using namespace testing;
 
 TEST(TensorBoard, frames_carry_length_and_masked_checksums) {
-  // The version event of a real file by another writer: wall time 0.0, "brain.Event:2".
+  // The version event of a real file that another writer made: wall time 0.0, "brain.Event:2".
   const std::string data = std::string("\x09\0\0\x80\x38\x5d\x8e\xd9\x41\x1a\x0d", 11) + "brain.Event:2";
   const std::string record = tfrecord(data);
   EXPECT_EQ(record.size(), data.size() + 16);
@@ -99,7 +99,7 @@ TEST(TensorBoard, session_end_says_how_it_went) {
   }
 }
 
-TEST(TensorBoard, a_new_file_is_read_after_all_that_are_there) {
+TEST(TensorBoard, a_new_file_sorts_after_all_others) {
   const TemporaryDirectory directory;
   std::string previous;
   for (const double now : {1000.0, 1000.0, 900.0, 5000.0, 5000.5}) {  // the same second twice, and a clock set back
@@ -111,7 +111,7 @@ TEST(TensorBoard, a_new_file_is_read_after_all_that_are_there) {
   EXPECT_NE(previous.find("events.out.tfevents.0000005001."), std::string::npos) << previous;
 }
 
-TEST(TensorBoard, the_end_of_a_session_is_taken_back_wherever_the_file_is_torn) {
+TEST(TensorBoard, cut_session_end_works_wherever_the_file_is_torn) {
   const std::string kept = version_record(1) + session_start_record(1, 0) + scalars_record(1, 3, {{"train/loss", 1}});
   const std::string whole = kept + session_end_record(2, false);
   for (size_t length = kept.size(); length <= whole.size(); ++length) {

@@ -63,7 +63,7 @@ inline uint32_t plain_crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-// A parsed protocol-buffer message: a map from field numbers to the raw bytes of the values, in order.
+// A parsed protocol-buffer message: it maps field numbers to the raw bytes of the values, in order.
 struct Wire {
   std::multimap<int, std::string> fields;
   bool good = true;

@@ -21,7 +21,7 @@ struct Character {
   size_t length = 1;
 };
 
-// Returns the first character of the text. A byte that is not UTF-8 counts as a character of its own.
+// Returns the first character of the text. A byte that is not UTF-8 counts as one character.
 Character first_character(std::string_view text) {
   const CodePoint point = decode_utf8(text, 0);
   return point.size == 0 ? Character() : Character{point.value, static_cast<size_t>(point.size)};

@@ -1,4 +1,4 @@
-// Numbers, durations and names as text for people, and the width of text on a terminal.
+// Numbers, durations and names as text for output, and the width of text on a terminal.
 #pragma once
 
 #include <cstdint>
