@@ -1,7 +1,7 @@
 # Finds libtorch without find_package(Torch), which demands a CUDA toolkit for a CUDA build of the wheel.
 #
-# Looks in SINEW_TORCH_DIR (a folder with include/ and lib/: the wheel's torch/ or an unpacked libtorch), else in the
-# private environment that ./dev setup makes. Defines SinewTorch::torch.
+# Looks in SINEW_TORCH_DIR (a folder with include/ and lib/: the wheel's torch/ or an unpacked libtorch). If it is not
+# set, looks in the virtual environment that ./dev setup makes. Defines SinewTorch::torch.
 set(SINEW_TORCH_DIR "" CACHE PATH "Folder with libtorch's include/ and lib/")
 if(NOT SINEW_TORCH_DIR)
   file(GLOB SINEW_TORCH_CANDIDATES ${CMAKE_SOURCE_DIR}/build/venv/lib/python3*/site-packages/torch)
@@ -23,13 +23,15 @@ if(SinewTorch_FOUND AND NOT TARGET SinewTorch::torch)
   target_include_directories(SinewTorch::torch SYSTEM INTERFACE ${SINEW_TORCH_DIR}/include ${SINEW_TORCH_DIR}/include/torch/csrc/api/include)
   # The library is built with NDEBUG, and the layout of some of its classes depends on it.
   target_compile_definitions(SinewTorch::torch INTERFACE NDEBUG)
-  # --no-as-needed: kernels register themselves in constructors, no symbol of theirs is named.
+  # --no-as-needed keeps the libraries although nothing names a symbol of them: their kernels register themselves in
+  # constructors.
   set(libraries ${SINEW_LIB_TORCH_CPU} ${SINEW_LIB_C10})
   if(SINEW_LIB_TORCH_CUDA)
     list(APPEND libraries ${SINEW_LIB_TORCH_CUDA} ${SINEW_LIB_C10_CUDA})
   endif()
   target_link_libraries(SinewTorch::torch INTERFACE -Wl,--no-as-needed ${libraries} -Wl,--as-needed)
-  # The wheel's own libgomp, not the compiler's: two OpenMP runtimes in one process would each have their threads.
+  # Links the wheel's own libgomp instead of the compiler's. Two OpenMP runtimes in one process would each start
+  # threads.
   target_link_options(SinewTorch::torch INTERFACE -Wl,-rpath,${SINEW_TORCH_DIR}/lib -Wl,--allow-shlib-undefined)
   if(SINEW_LIB_GOMP)
     list(GET SINEW_LIB_GOMP 0 gomp)

@@ -1,8 +1,8 @@
-# Rooms: a folder under src/ is a room, its *.cpp belong to one of the two halves, its *_test.cpp make one test program
-# <room>_test, its *_bench.cpp one program <room>_bench, and each *_fuzz.cpp a libFuzzer program of its own.
+# A room is a folder under src/. Its *.cpp belong to one of the two halves. Its *_test.cpp make one test program,
+# <room>_test, its *_bench.cpp one program <room>_bench, and each *_fuzz.cpp makes a libFuzzer program.
 
 set(SINEW_WARNINGS -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Woverloaded-virtual
-  # Members have initialisers of their own; a designated initialiser may leave them out.
+  # A designated initialiser may leave out members, because members have default initialisers.
   -Wno-missing-field-initializers -Werror=return-type $<$<BOOL:${SINEW_WERROR}>:-Werror>)
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -10,11 +10,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND SINEW_WARNINGS -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
-# The headers that cost most in the plain half: parsed once and not once for each source.
+# The headers of the plain half that take longest to parse. Precompiled, they are parsed once instead of once a source.
 set(SINEW_PLAIN_HEADERS <algorithm> <filesystem> <functional> <map> <memory> <nlohmann/json.hpp> <optional> <sstream>
   <string> <thread> <vector>)
 
-# Bits must not depend on what the compiler likes to fuse.
+# The compiler must not fuse multiplications and additions, because that would change the bits of a result.
 set(SINEW_NUMERICS -ffp-contract=off)
 
 # Most of what a source costs to compile is templates of its headers (libtorch, nlohmann/json, the standard library),
@@ -25,7 +25,7 @@ function(sinew_compile_together target)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # The compiler takes a source of the group for a header.
+  # The compiler believes that a source of such a group is a header.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   set(number 0)
   foreach(source IN LISTS ARGN)
@@ -77,8 +77,8 @@ function(sinew_rooms library half)
   endif()
 endfunction()
 
-# Adds files to a library as constants: `header` declares, in `namespace`, a std::string_view for each NAME of the
-# arguments FILE=NAME. FILE is relative to src/.
+# Adds files to a library as constants: for each argument FILE=NAME, `header` declares a std::string_view NAME in
+# `namespace`. FILE is relative to src/.
 function(sinew_embed library header namespace)
   string(REPLACE "." "_" output "${header}")
   set(output ${CMAKE_BINARY_DIR}/embedded/${output}.cpp)
@@ -94,7 +94,7 @@ function(sinew_embed library header namespace)
   target_sources(${library} PRIVATE ${output})
 endfunction()
 
-# A GoogleTest program; its tests are registered as <program>.<Suite>.<Test>, label core.
+# Adds a GoogleTest program. Its tests are registered as <program>.<Suite>.<Test> with the label core.
 function(sinew_test name library half)
   if(SINEW_FUZZ OR NOT SINEW_TESTS)
     return()
@@ -102,11 +102,11 @@ function(sinew_test name library half)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE ${library} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${SINEW_WARNINGS} ${SINEW_NUMERICS})
-  if(half STREQUAL TENSOR)  # the precompiled header is only valid without further definitions
+  if(half STREQUAL TENSOR)  # the precompiled header is valid only without further definitions
     target_precompile_headers(${name} REUSE_FROM ${library})
     sinew_compile_together(${name} ${ARGN})
   else()
-    # The library holds the code under test. Most of a test's compile time was the optimiser's.
+    # The code under test is in the library, so the test itself needs no optimisation: it took most of the compile time.
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
     target_compile_definitions(${name} PRIVATE SINEW_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SINEW_BINARY_DIR="${CMAKE_BINARY_DIR}")
     # The first test program makes the precompiled header that all others use.

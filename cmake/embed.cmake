@@ -1,4 +1,4 @@
-# Writes a C++ source that holds the bytes of some files. Run as a script, by sinew_embed() (cmake/SinewRooms.cmake):
+# Writes a C++ source that contains the bytes of some files. sinew_embed() (cmake/SinewRooms.cmake) runs it as a script:
 #   cmake -DOUTPUT=OUT.cpp -DHEADER=HEADER -DNAMESPACE=NS -DFILES="FILE=NAME;..." -P embed.cmake
 # HEADER declares `extern const std::string_view NAME` in NS for each file.
 set(text "// Made by cmake/embed.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n")
