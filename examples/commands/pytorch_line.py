@@ -27,7 +27,7 @@ if os.environ.get("SINEW_RESUME_FROM"):
 
 
 def save():
-    """Under another name first: a checkpoint that is there is complete."""
+    """Writes under another name and renames: a checkpoint that exists is complete."""
     if folder is None:
         return
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
@@ -45,7 +45,7 @@ def ask(*_):
     asked = True
 
 
-signal.signal(signal.SIGTERM, ask)  # the step is finished first
+signal.signal(signal.SIGTERM, ask)  # lets the current step finish before the program ends
 
 while step < steps:
     step += 1

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes a number small. It saves its state every 10 steps and resumes from it when it is started again.
+# Makes a number smaller step by step. Saves its state every 10 steps and resumes from it when it is started again.
 set -u
 rate=$1
 step=0
@@ -9,11 +9,11 @@ if [ -n "${SINEW_RESUME_FROM:-}" ]; then
   echo "goes on at step $step"
 fi
 
-save() {  # complete before it has its name
+save() {  # writes under another name and renames: a checkpoint that exists is complete
   echo "$step $loss" > "$SINEW_CHECKPOINT_DIR/.saving"
   mv "$SINEW_CHECKPOINT_DIR/.saving" "$SINEW_CHECKPOINT_DIR/step-$step"
 }
-trap 'save; exit 75' TERM  # asked to stop: saved, to be resumed
+trap 'save; exit 75' TERM  # at a stop request: saves, and exits with the code for "resumable"
 
 while [ "$step" -lt "$SINEW_PARAM_STEPS" ]; do
   step=$((step + 1))

@@ -2,8 +2,8 @@
 
     python text_classifier.py FOLDER
 
-FOLDER has the train.tsv and dev.tsv of the Stanford Sentiment Treebank (a sentence, a tab, 0 or 1 a line), from
-https://github.com/clairett/pytorch-sentiment-classification/tree/master/data/SST2. Needs PyTorch 2.13 and numpy.
+FOLDER has the train.tsv and dev.tsv of the Stanford Sentiment Treebank (in each line a sentence, a tab, and 0 or 1),
+from https://github.com/clairett/pytorch-sentiment-classification/tree/master/data/SST2. Needs PyTorch 2.13 and numpy.
 """
 import collections
 import pathlib
@@ -13,7 +13,7 @@ import numpy
 import torch
 from torch import nn
 
-WORDS, LENGTH, WIDTH = 8000, 32, 64  # 0 is padding, 1 an unknown word
+WORDS, LENGTH, WIDTH = 8000, 32, 64  # 0 is padding, 1 is an unknown word
 
 
 def read(path):
@@ -33,7 +33,7 @@ def write(folder, known, part, name):
 
 
 class TextClassifier(nn.Module):
-    """An encoder layer over the words, then the mean of those that are no padding."""
+    """An encoder layer over the words, then the mean over the positions that are not padding."""
 
     def __init__(self):
         super().__init__()

@@ -13,7 +13,7 @@ class Vae(nn.Module):
         self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 2 * LATENT))
         self.decoder = nn.Sequential(nn.Linear(LATENT, 256), nn.ReLU(), nn.Linear(256, 784))
 
-    def forward(self, image):  # [batch, 1, 28, 28], normalised -> the mean over the batch of the negative evidence bound
+    def forward(self, image):  # [batch, 1, 28, 28], normalised -> the batch mean of the negative evidence lower bound
         mean, log_variance = self.encoder(image).chunk(2, 1)
         latent = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
         apart = 0.5 * F.mse_loss(self.decoder(latent), image.flatten(1), reduction="none").sum(1)
