@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `./dev bench` runs: contestants side by side, figures into docs/benchmarks.md. All rows take more than an hour,
-# `quick` half of that; names of rows measure only these.
+# `./dev bench` runs this script: it compares Sinew with other programs and writes the figures into docs/benchmarks.md.
+# All rows take more than an hour, `quick` half of that. With names of rows, it measures only these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${SINEW_PYTHON:-}" ]; then
