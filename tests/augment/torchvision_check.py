@@ -2,10 +2,10 @@
 
     python tests/augment/torchvision_check.py build/plain/bin/data_test [--freeze]
 
-Runs the test program to write images, drawn parameters and results, repeats them with
-torchvision.transforms.v2.functional on float tensors and prints the largest difference of each kind. Exit code 1 when a
-difference is over 1e-4, or when noise is not distributed as torchvision's. Needs torch, torchvision and numpy; a
-torchvision built for another torch will do, for none of its compiled operators are used.
+The test program writes images, drawn parameters and results. This script repeats the augmentations with
+torchvision.transforms.v2.functional on float tensors and prints the largest difference of each kind. Exit code 1 if a
+difference exceeds 1e-4, or if the noise is not distributed like torchvision's. Needs torch, torchvision and numpy. A
+torchvision that was built for another torch works, too, because its compiled operators are not used.
 """
 import json
 import os
@@ -17,7 +17,8 @@ import tempfile
 import numpy
 import torch
 
-# Lets a torchvision import whose compiled operators do not load: their schemas are all it asks for.
+# Declares these operators, so that torchvision can be imported even if its compiled operators do not load: the import
+# needs only their schemas.
 LIBRARY = torch.library.Library("torchvision", "DEF")
 for schema in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
                "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"):
@@ -39,7 +40,7 @@ def affine(image, angle, translate, scale):
 
 
 def expected(image, case):
-    """Everything but noise, as torchvision does it."""
+    """Applies all augmentations but noise, with torchvision."""
     channels, height, width = image.shape
     if case["padding"]:
         padding = case["padding"]
@@ -63,7 +64,7 @@ def kind(case):
 
 
 def noise_is_alike(ours, clean, deviation):
-    """Moments of ours against torchvision's own noise on the same image; clipped pixels count on both sides."""
+    """Compares the moments of our noise with those of torchvision's noise on the same image. Both sides clip pixels."""
     theirs = functional.gaussian_noise(clean, mean=0.0, sigma=deviation, clip=True)
     a, b = (ours - clean).double(), (theirs - clean).double()
     n = a.numel()

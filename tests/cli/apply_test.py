@@ -1,6 +1,7 @@
-"""`sinew eval` and `sinew predict`, on models trained here by the real programs.
+"""Tests `sinew eval` and `sinew predict` on models that the real programs train here.
 
-SINEW names `sinew`; without SINEW_WORKER, which says that the half that trains was built too, nothing runs."""
+SINEW names `sinew`. Without SINEW_WORKER, which shows that the tensor half was built too, no test runs.
+"""
 import csv
 import json
 import math
@@ -18,7 +19,8 @@ SINEW = os.environ.get("SINEW")
 
 
 def flowers(path, rows, seed, classes=True, target=True):
-    """Two columns of numbers and one of words that tell the target; some numbers are missing."""
+    """Writes a table with two numeric columns and one text column, which together predict the target; some numbers are
+    missing."""
     draw = random.Random(seed)
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
@@ -37,7 +39,7 @@ def idx(path, kind, dims, values):
 
 
 def images(folder, prefix, count, seed):
-    """8 x 8 grey images, bright in one of two halves."""
+    """Writes 8 x 8 grey images in which one of two halves is bright."""
     draw = random.Random(seed)
     labels = [draw.randrange(2) for _ in range(count)]
     pixels = []
@@ -135,7 +137,7 @@ class Apply(unittest.TestCase):
         run = self.train("halves", IDX_JOB.format(folder=self.folder))
         expected = self.last_val(run)
         self.assertEqual(self.evaluate(run, "--split", "val")["metrics"], expected)
-        for old in ("train-images", "train-labels"):  # a model outlives its training data
+        for old in ("train-images", "train-labels"):  # evaluation works without the training data
             (self.folder / old).unlink()
         kept = json.loads((run / "model/model.json").read_text())
         self.assertEqual(self.evaluate(run, "--split", "val")["metrics"], expected)
@@ -145,7 +147,7 @@ class Apply(unittest.TestCase):
         right = sum(int(row["prediction"]) == label for row, label in zip(rows, labels, strict=True))
         self.assertEqual(right / len(labels), expected["accuracy"])
         self.assertIn("test.path=", self.fails(1, "[EVALUATION_NO_DATA]", "eval", run))
-        # weights of another architecture
+        # The weights belong to another architecture.
         other = self.folder / "other"
         shutil.copytree(run / "model", other)
         kept["job"] = kept["job"].replace("channels: [4]", "channels: [6]")
@@ -162,20 +164,20 @@ class Apply(unittest.TestCase):
         right = sum(row[i] for i, row in enumerate(report["confusion"]))
         self.assertEqual(right / 40, report["metrics"]["accuracy"])
         self.assertEqual(report["data"], [])
-        self.evaluate(self.run_dir, "test.path=new.csv")  # the same name, of other data: it says so
+        self.evaluate(self.run_dir, "test.path=new.csv")  # the same file name for other data: the report names the data
         other = json.loads((self.run_dir / "eval-test.json").read_text())
         self.assertEqual((other["samples"], other["data"]), (120, ["data.test.path=new.csv"]))
 
     # ---- new data
 
     def test_new_rows_are_prepared_as_the_training_rows(self):
-        """A split of train must not change because a test file is named: the file is prepared by the model's memory."""
+        """A named test file must not change the split of train: it is prepared as model.json describes."""
         result = self.evaluate(self.run_dir, "test.path=new.csv")
         self.assertEqual(result["samples"], 120)
         with open(self.folder / "new.csv", newline="") as file:
             rows = list(csv.DictReader(file))
         without = self.folder / "without.csv"
-        with open(without, "w", newline="") as file:  # columns in another order, no target, one the model never saw
+        with open(without, "w", newline="") as file:  # columns in another order, no target, one unknown column
             writer = csv.writer(file)
             writer.writerow(["note", "weight", "size", "colour"])
             for row in rows:
@@ -189,14 +191,14 @@ class Apply(unittest.TestCase):
         for guess in guesses:
             self.assertTrue(1 / 3 - 1e-6 <= float(guess["probability"]) <= 1)
         self.assertEqual(guesses[0]["sample"], "without.csv:2")
-        # a batch of one sample says the same as all together, up to rounding of other shapes
+        # A batch of one sample predicts the same as all samples together, up to rounding in kernels of another shape.
         lines = without.read_text().splitlines()
         (self.folder / "one.csv").write_text("\n".join([lines[0], lines[7]]) + "\n")
         one = self.predictions(moved, self.folder / "one.csv")
         self.assertEqual(one[0]["prediction"], guesses[6]["prediction"])
         self.assertAlmostEqual(float(one[0]["probability"]), float(guesses[6]["probability"]), places=5)
 
-    def test_json_lines_say_the_same_as_csv(self):
+    def test_json_lines_equal_csv(self):
         done = self.sinew("predict", self.run_dir, "new.csv", "-o", "out.jsonl")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, "")
@@ -206,7 +208,7 @@ class Apply(unittest.TestCase):
         self.assertEqual([o["probability"] for o in objects], [float(row["probability"]) for row in rows])
         self.assertEqual({o["class"] for o in objects} <= {0, 1, 2}, True)
 
-    def test_no_number_is_null_in_json_lines(self):
+    def test_nan_is_null_in_json_lines(self):
         broken = self.folder / "broken"
         shutil.copytree(self.run_dir / "model", broken)
         weights = (broken / "model.safetensors").read_bytes()
@@ -224,14 +226,14 @@ class Apply(unittest.TestCase):
         self.assertEqual(len(objects), 120)
         self.assertEqual([o["probability"] for o in objects], [None] * 120)
 
-    def test_a_signal_ends_what_has_nothing_to_save(self):
+    def test_a_signal_ends_a_command_that_has_nothing_to_save(self):
         flowers(self.folder / "many.csv", 20000, 6)
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(signal=signal_number):
                 asked = subprocess.Popen([SINEW, "predict", self.run_dir, "many.csv"], cwd=self.folder,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
                 try:
-                    self.assertTrue(asked.stdout.read(1))  # it now waits for somebody to read on
+                    self.assertTrue(asked.stdout.read(1))  # it now waits until somebody reads more
                     asked.send_signal(signal_number)
                     self.assertEqual(asked.wait(60), -signal_number)
                 finally:
@@ -239,7 +241,7 @@ class Apply(unittest.TestCase):
                     asked.wait()
                     asked.stdout.close()
 
-    def test_numbers_come_in_their_own_units(self):
+    def test_predicted_numbers_have_the_units_of_the_target(self):
         flowers(self.folder / "train.csv.prices", 300, 4, classes=False)
         job = CSV_JOB.format(folder=self.folder, target="price", norm="none", ema=0).replace("train.csv", "prices.csv")
         (self.folder / "train.csv.prices").rename(self.folder / "prices.csv")
@@ -254,8 +256,8 @@ class Apply(unittest.TestCase):
         self.assertAlmostEqual(error, result["metrics"]["rmse"], delta=1e-3 * error)
         self.assertTrue(4000 < float(rows[0]["prediction"]) < 12000)
 
-    def test_a_checkpoint_alone_learns_from_the_data_what_the_model_would_remember(self):
-        """Without model.json the training data tells how to prepare samples, split as it was then."""
+    def test_a_checkpoint_alone_prepares_samples_by_the_training_data(self):
+        """Without model.json, the training data determines how samples are prepared, with the split of the training."""
         expected = self.evaluate(self.run_dir, "test.path=new.csv")["metrics"]
         alone = self.folder / "alone"
         shutil.copytree((self.run_dir / "checkpoints/last").resolve(), alone, dirs_exist_ok=True)
@@ -264,13 +266,13 @@ class Apply(unittest.TestCase):
 
     # ---- mistakes
 
-    def test_changed_training_data_is_refused_where_it_is_needed(self):
+    def test_changed_training_data_is_refused_if_it_is_needed(self):
         copy = self.folder / "copy.csv"
         flowers(copy, 400, 9)
         error = self.fails(1, "[TRAIN_DATA_CHANGED]", "eval", self.run_dir, f"train.path={copy}")
         self.assertIn("test.path=", error)
 
-    def test_usage(self):
+    def test_wrong_usage(self):
         self.fails(2, "[ARGUMENT_MISSING]", "eval")
         self.fails(2, "[OPTION_UNKNOWN]", "eval", "last", "--frob")
         self.fails(2, "--split is", "eval", "last", "--split", "dev")
@@ -284,7 +286,7 @@ class Apply(unittest.TestCase):
             self.assertEqual(done.returncode, 0)
             self.assertIn("usage: sinew " + command, done.stdout)
 
-    def test_what_is_no_model_is_named(self):
+    def test_an_error_names_what_is_not_a_model(self):
         (self.folder / "empty").mkdir(exist_ok=True)
         self.fails(1, "[WEIGHTS_NOT_FOUND]", "eval", "empty")
         self.fails(1, "nosuchrun", "eval", "nosuchrun")

@@ -1,4 +1,4 @@
-"""A program that tunes with `sinew tune --ask-tell` as its child. SINEW names the program."""
+"""Tests a program that tunes with `sinew tune --ask-tell` as its child process. SINEW names `sinew`."""
 import json
 import os
 import subprocess
@@ -53,7 +53,7 @@ class AskTell(unittest.TestCase):
         self.assertGreater(max(values[20:]), max(values[:10]))
         self.assertEqual(self.child.line('{"cmd":"ask","why":true}')["id"], 60)
 
-    def test_trials_wait_and_go_on(self):
+    def test_trials_pause_and_continue(self):
         say = self.child.say
         pruner = {"name": "asha", "min_resource": 1, "max_resource": 9, "reduction_factor": 3}
         began = say(cmd="init", sampler="random", seed=2, budget=9, space=SPACE, pruner=pruner)
@@ -81,7 +81,7 @@ class AskTell(unittest.TestCase):
         self.assertEqual(new, 9)
         self.assertGreaterEqual(whole, 1)
         self.assertGreaterEqual(resumed, 1)
-        self.assertEqual(steps[0], 9)  # the best is whole
+        self.assertEqual(steps[0], 9)  # the best trial is completed
         self.assertLess(sum(steps.values()), 9 * 9)
 
     def test_nonsense_is_answered_and_changes_nothing(self):
@@ -93,14 +93,14 @@ class AskTell(unittest.TestCase):
             self.assertIn("error", answer)
         self.assertEqual(say(cmd="tell", id=0, value=float("nan")), {"ok": True})
 
-    def test_quit_and_the_end_of_input_end_it(self):
+    def test_quit_and_the_end_of_input_end_the_program(self):
         self.child.process.stdin.write('{"cmd":"quit"}\n')
         self.child.process.stdin.flush()
         self.assertEqual(self.child.process.wait(20), 0)
         other = Child()
         self.assertEqual(other.end(), 0)
 
-    def test_help_names_it(self):
+    def test_help_names_ask_tell(self):
         done = subprocess.run([SINEW, "tune", "--help"], capture_output=True, timeout=30)
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"--ask-tell", done.stdout)

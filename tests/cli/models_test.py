@@ -1,5 +1,5 @@
-"""`sinew models`, `sinew data` and `sinew repro` over run directories as training leaves them. No libtorch: what trains is
-played by a script. SINEW names `sinew`."""
+"""Tests `sinew models`, `sinew data` and `sinew repro` with run directories as training leaves them. It needs no
+libtorch: a script takes the place of sinew-worker. SINEW names `sinew`."""
 import contextlib
 import hashlib
 import json
@@ -28,7 +28,7 @@ cp -r "$FAKE_RUN"/. "$(field run_directory)"/
 
 
 def safetensors(path, tensors):
-    """Float32 vectors by name, in the stock library's layout."""
+    """Writes float32 vectors by name, in the file format of the stock library."""
     header, data = {}, b""
     for name in sorted(tensors):
         raw = struct.pack(f"<{len(tensors[name])}f", *tensors[name])
@@ -100,7 +100,7 @@ class Registry(unittest.TestCase):
             self.assertIn(part, shown)
         self.assertIn("metric test/accuracy", self.sinew("models", "diff", "m/1", "m/2"))
 
-        # What versions share is there once; and it is there when the runs are not.
+        # Content that versions share is stored once, and it stays when the runs are deleted.
         artifacts = self.folder / "runs" / ".sinew" / "artifacts"
         bytes_kept = sum(f.stat().st_size for f in artifacts.rglob("*") if f.is_file())
         self.assertLess(bytes_kept, 80000 + 3 * (32000 + 8000))
@@ -116,7 +116,7 @@ class Registry(unittest.TestCase):
             store.execute("UPDATE lease SET holder = ?, fence = fence + 1, until = ? WHERE name = 'registry.index'",
                           (holder, time.monotonic() + 1000))
 
-    def test_the_last_run_is_the_one_on_the_disk(self):
+    def test_last_means_the_newest_run_on_disk(self):
         self.run_dir("20261121T000001Z-a", 0.8, {"w": [1.0]})
         self.sinew("models", "register", "last")
         self.run_dir("20261121T000002Z-b", 0.9, {"w": [2.0]})
@@ -130,12 +130,12 @@ class Registry(unittest.TestCase):
         self.assertIn("20261121T000003Z-c is not in the store yet", refused)
         self.assertIn(str(os.getpid()), refused)
 
-    def test_gc_with_a_store_that_knows_nothing_removes_nothing(self):
+    def test_gc_with_an_empty_store_removes_nothing(self):
         self.run_dir("a1", 0.8, {"w": [1.0]})
         self.sinew("models", "register", "a1", "--store", "elsewhere.db")
         self.assertIn("there is no store", self.sinew("models", "gc", code=1))
         self.assertFalse((self.folder / "runs/.sinew/store.db").exists())
-        self.sinew("models", "list")  # makes one
+        self.sinew("models", "list")  # creates a store
         self.assertIn("[ARTIFACTS_FOREIGN]", self.sinew("models", "gc", code=1))
         self.assertIn("7 of 7", self.sinew("models", "verify", "--store", "elsewhere.db"))
 
@@ -153,13 +153,13 @@ class Registry(unittest.TestCase):
     def test_the_metric_shown_is_the_one_compared(self):
         run = self.run_dir("a1", 0.8, {"w": [1.0]})
         report = json.loads((run / "report.json").read_text())
-        report["best"]["metric"] = "train/loss"  # which was not measured at the end
+        report["best"]["metric"] = "train/loss"  # this metric was not measured at the end
         (run / "report.json").write_text(json.dumps(report))
         self.assertIn("test/accuracy 0.8", self.sinew("models", "register", "runs/prices/a1"))
         self.assertIn("test/accuracy 0.8", self.sinew("models", "show", "prices"))
         self.assertIn("test/accuracy is 0.8", self.json("models", "promote", "prices")["why"])
 
-    def test_what_is_not_there_is_said(self):
+    def test_errors_name_what_is_missing(self):
         (self.folder / "runs").mkdir()
         self.assertIn("no models yet", self.sinew("models"))
         for words in (("promote", "m"), ("show", "m/3"), ("register", "nothing"), ("rollback", "m")):
@@ -167,7 +167,7 @@ class Registry(unittest.TestCase):
         for words in (("promote",), ("dance",), ("list", "--margin", "x"), ("gc", "--root")):
             self.assertIn("try:", self.sinew("models", *words, code=2))
 
-    def test_data_says_what_changed(self):
+    def test_data_reports_what_changed(self):
         (self.folder / "d").mkdir()
         (self.folder / "d" / "one").write_text("1")
         self.sinew("data", "record", "d", "before.json")
@@ -180,7 +180,7 @@ class Registry(unittest.TestCase):
         self.assertIn("1 files, 12 B", self.sinew("data", "status", "train.csv"))
         self.assertIn("try:", self.sinew("data", "status", "nothing", code=1))
 
-    def test_a_version_that_is_deleted_is_freed(self):
+    def test_gc_frees_a_deleted_version(self):
         self.run_dir("a1", 0.8, {"w": [1.0]})
         self.run_dir("b2", 0.9, {"w": [2.0]})
         for run in ("a1", "b2"):
@@ -191,7 +191,7 @@ class Registry(unittest.TestCase):
         self.assertGreater(self.json("models", "gc")["removed"], 0)
         self.assertIn("7 of 7", self.sinew("models", "verify"))
 
-    def test_names_do_not_drive_the_terminal(self):
+    def test_names_send_no_control_characters_to_the_terminal(self):
         (self.folder / "d").mkdir()
         self.sinew("data", "record", "d", "before.json")
         (self.folder / "d" / "a\x1b[31mb").write_text("1")
@@ -200,7 +200,7 @@ class Registry(unittest.TestCase):
         for words in (("register", "a1", "--model", "m\x1b[2J"), ("list",), ("show", "m\x1b[2J"), ("promote", "m\x1b[2J")):
             self.assertNotIn("\x1b", self.sinew("models", *words))
 
-    def test_a_champion_is_made_by_promote_alone(self):
+    def test_only_promote_makes_a_champion(self):
         self.run_dir("a1", 0.8, {"w": [1.0]})
         said = self.sinew("models", "register", "a1", "--alias", "champion", code=2)
         self.assertIn("try: sinew models register RUN, then sinew models promote MODEL@candidate", said)

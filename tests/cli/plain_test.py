@@ -1,4 +1,4 @@
-"""What `sinew train` and `sinew inspect` do before, or without, the tensor half. SINEW names the program."""
+"""Tests the parts of `sinew train` and `sinew inspect` that need no tensor half. SINEW names the program."""
 import fcntl
 import json
 import os
@@ -23,7 +23,8 @@ class Plain(unittest.TestCase):
 
 
 class Begin(Plain):
-    """A worker that dies before it has written resolved.yaml has done nothing, and leaves nothing in the way."""
+    """A worker that dies before it writes resolved.yaml has done nothing, so the run can begin again in the same
+    directory."""
 
     def setUp(self):
         super().setUp()
@@ -42,7 +43,7 @@ class Begin(Plain):
     def train(self, job, *words):
         return self.sinew("train", f"{job}.yaml", "--run-dir", "run", *words, SINEW_WORKER=str(self.path / "worker"))
 
-    def test_it_begins_anew_with_the_job_as_it_is_now(self):
+    def test_a_run_that_never_began_begins_again_with_the_current_job(self):
         self.assertEqual(self.train("a").returncode, 1)
         data = json.loads((self.run_directory / "data.json").read_text())
         for words in ((), ("--resume",)):
@@ -64,7 +65,7 @@ class Begin(Plain):
             self.assertIn("a.csv", (self.run_directory / "job.yaml").read_text())
         self.assertIn(b'"job":"run/resolved.yaml"', self.train("a", "--resume").stdout)
 
-    def test_one_that_is_about_to_begin_is_left_alone(self):
+    def test_a_run_that_is_about_to_begin_is_left_alone(self):
         self.train("a")
         with open(self.run_directory / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -74,7 +75,7 @@ class Begin(Plain):
 
 
 class Inspect(Plain):
-    """Names come out of files of anybody's: a terminal must not be driven by them."""
+    """Names come from files of any origin, so they must not send control characters to the terminal."""
 
     def test_names_hold_no_control_characters(self):
         names = ["plain.weight", "\x1b]0;title\x07", "a\x1b[2Jb\r\tc\x7f", "\u009b31m", "line\nbreak"]

@@ -1,4 +1,4 @@
-"""docs/reference/commands.md is what the program prints of its commands; every command explains itself."""
+"""Tests that docs/reference/commands.md equals the program's output, and that every command has a help text."""
 import os
 import pathlib
 import re
@@ -15,7 +15,7 @@ class Reference(unittest.TestCase):
         self.assertEqual(made.returncode, 0, made.stderr)
         self.assertEqual(made.stdout, PAGE.read_text(), "make it anew: sinew help --markdown > docs/reference/commands.md")
 
-    def test_every_command_explains_itself_and_names_what_it_does_not_know(self):
+    def test_every_command_has_help_and_refuses_unknown_options(self):
         commands = re.findall(r"^## sinew (\w+)", PAGE.read_text(), re.MULTILINE)
         self.assertGreater(len(commands), 20)
         for command in commands:

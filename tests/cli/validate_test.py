@@ -1,4 +1,4 @@
-"""`sinew validate` and `sinew schema` as a person or a script meets them. SINEW names the program."""
+"""Tests `sinew validate` and `sinew schema` as a user or a script runs them. SINEW names the program."""
 import json
 import os
 import pathlib
@@ -21,7 +21,7 @@ class Validate(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         self.assertTrue(done.stdout.decode().endswith("digits.yaml: ok: mlp on idx, 10ep of batch 128, adamw\n"))
 
-    def test_overrides_count(self):
+    def test_overrides_are_applied(self):
         done = sinew("validate", str(JOBS / "digits.yaml"), "optimizer=sgd", "trainer.batch_size=32")
         self.assertIn(b"batch 32, sgd", done.stdout)
 
@@ -42,7 +42,7 @@ class Validate(unittest.TestCase):
         self.assertIn(b"on /here/x", sinew("validate", "-", stdin=job, env={"DIR": "/here"}).stdout)
         self.assertIn(b"[SPEC_UNSET_VARIABLE]", sinew("validate", "-", stdin=job).stderr)
 
-    def test_files_that_can_not_be_read(self):
+    def test_files_that_cannot_be_read(self):
         with tempfile.TemporaryDirectory() as folder:
             for path in (folder, folder + "/none.yaml", "", "/dev/zero"):
                 done = sinew("validate", path)
@@ -50,7 +50,7 @@ class Validate(unittest.TestCase):
                 self.assertTrue(done.stderr, path)
                 self.assertNotIn(b"bug in sinew", done.stderr)
 
-    def test_wrong_use(self):
+    def test_wrong_usage(self):
         for arguments in ((), ("--strict",), ("-x", "job.yaml")):
             done = sinew("validate", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)
@@ -67,13 +67,13 @@ class Schema(unittest.TestCase):
         page = JOBS.parents[1] / "docs" / "reference" / "job-file.md"
         self.assertEqual(sinew("schema", "--markdown").stdout, page.read_bytes())
 
-    def test_wrong_use(self):
+    def test_wrong_usage(self):
         for arguments in (("x",), ("--markdown", "x"), ("--json",)):
             self.assertEqual(sinew("schema", *arguments).returncode, 2, arguments)
 
 
 class Help(unittest.TestCase):
-    def test_lists_every_command_and_each_has_its_own(self):
+    def test_lists_every_command_and_each_command_has_help(self):
         listing = sinew("--help").stdout.decode()
         commands = [line.split()[0] for line in listing.split("commands:\n")[1].split("\n\n")[0].splitlines()]
         self.assertIn("validate", commands)
@@ -82,7 +82,7 @@ class Help(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, b""), command)
             self.assertTrue(done.stdout.decode().startswith(f"usage: sinew {command}"), command)
 
-    def test_an_unknown_command_is_met_with_the_closest(self):
+    def test_an_unknown_command_suggests_the_most_similar(self):
         done = sinew("valdate")
         self.assertEqual((done.returncode, done.stdout), (2, b""))
         self.assertEqual(done.stderr, b"sinew: there is no command 'valdate' [COMMAND_UNKNOWN]\n  try: sinew validate\n")

@@ -43,7 +43,7 @@ class MlflowClient(unittest.TestCase):
             call(*args, **more)
         self.assertEqual(caught.exception.error_code, code, str(caught.exception))
 
-    def test_a_usual_script(self):
+    def test_a_typical_script(self):
         mlflow = self.mlflow
         mlflow.set_experiment("usual")
         with mlflow.start_run(run_name="first", tags={"team": "a b"}) as run:
@@ -69,7 +69,7 @@ class MlflowClient(unittest.TestCase):
         self.assertEqual([m.value for m in history], [1 / (step + 1) for step in range(20)])
         self.assertEqual(mlflow.artifacts.load_text(got.info.artifact_uri + "/notes/a.txt"), "hello")
         self.assertEqual(mlflow.artifacts.load_dict(got.info.artifact_uri + "/b.json"), {"a": [1, 2]})
-        with mlflow.start_run(run_id=run.info.run_id):  # goes on, and ends again
+        with mlflow.start_run(run_id=run.info.run_id):  # the run continues and ends again
             mlflow.log_metric("loss", 0.001, step=20)
         got = self.client.get_run(run.info.run_id)
         self.assertEqual((got.info.status, got.data.metrics["loss"]), ("FINISHED", 0.001))
@@ -289,7 +289,7 @@ class MlflowClient(unittest.TestCase):
         os.environ["MLFLOW_TRACKING_TOKEN"] = self.server.add_token("submitter", "submit")
         try:
             deadline = time.monotonic() + 20
-            while True:  # a new token is known a second later
+            while True:  # the server accepts a new token after about a second
                 try:
                     run = client.create_run("0").info
                     break
@@ -325,7 +325,7 @@ class MlflowClient(unittest.TestCase):
         self.assertEqual(len(client.search_runs([run.experiment_id], "dataset.name = 'digits' AND dataset.context = 'train'")), 1)
         self.assertEqual(len(client.search_runs([run.experiment_id], "datasets.digest = 'x'")), 0)
 
-    def test_a_filter_means_what_it_means_to_mlflow(self):
+    def test_a_filter_means_the_same_as_in_mlflow(self):
         from mlflow.exceptions import MlflowException
         from mlflow.utils.search_utils import SearchUtils
         client, rng = self.client, random.Random(7)
@@ -358,7 +358,9 @@ class MlflowClient(unittest.TestCase):
             except MlflowException as error:
                 self.assertEqual(error.error_code, "INVALID_PARAMETER_VALUE")
                 got = None
-            # What it refuses we may understand; and it looks at a later comparison only where the first holds.
+            # Skips filters that MLflow refuses and we accept. Also skips filters that we refuse if MLflow finds no run:
+            # MLflow evaluates a later comparison only for runs that meet the earlier ones, so it may not see the
+            # mistake.
             if expected or (expected == [] and got is not None):
                 self.assertEqual(got, expected, text)
                 agreed += 1

@@ -1,11 +1,11 @@
-"""Does the stock safetensors library see the same as sinew, and sinew the same as it?
+"""Compares how the stock safetensors library and sinew read each other's files.
 
-  safetensors_check.py read DIR          one line a tensor of every part of a checkpoint sinew wrote
+  safetensors_check.py read DIR          prints one line a tensor of each part of a checkpoint that sinew wrote
   safetensors_check.py write FILE        writes a file for sinew to read, and prints the same lines about it
-  safetensors_check.py judge FILE...     "accept" or "refuse", one line a file
+  safetensors_check.py judge FILE...     prints "accept" or "refuse", one line a file
 
-A line is: file, name, dtype, shape and CRC-32 of the bytes, as JSON. Needs the packages safetensors and (to write) numpy. Driven by
-checkpoint_test when SINEW_PYTHON names a Python that has it.
+A line has the file, name, dtype, shape and CRC-32 of the bytes, as JSON. Needs the packages safetensors and (to write)
+numpy. checkpoint_test runs it if SINEW_PYTHON names a Python that has them.
 """
 import json
 import pathlib
@@ -37,7 +37,7 @@ def read(directory):
 
 
 def write(path):
-    """Every dtype, odd names, scalars, empty tensors, written by the library itself."""
+    """The library itself writes every dtype, odd names, scalars and empty tensors."""
     draw = random.Random(20261121)
     entries = {}
     for dtype, bits in BITS.items():
@@ -46,14 +46,14 @@ def write(path):
             for size in shape:
                 count *= size
             entries[f"{dtype} \u00e9\n\"\\ {shape}"] = (dtype, shape, draw.randbytes(count * bits // 8))
-    import numpy  # the package's writers take arrays; bytes are given a type of the right width
+    import numpy  # the package's writers take arrays, so the bytes get a type of the right width
     kinds = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "F16": "float16", "I32": "int32",
              "F32": "float32", "F64": "float64", "I64": "int64"}
     from safetensors.numpy import save_file
     arrays = {}
     for name, (dtype, shape, data) in entries.items():
         if dtype == "BF16":
-            continue  # numpy has none
+            continue  # numpy has no bfloat16
         if dtype == "BOOL":
             data = bytes(byte & 1 for byte in data)
         arrays[name] = numpy.frombuffer(data, dtype=kinds[dtype]).reshape(shape)
@@ -67,7 +67,7 @@ def judge(paths):
         try:
             safetensors.deserialize(pathlib.Path(path).read_bytes())
             print("accept")
-        except Exception:  # the library's own error type and Python's, alike
+        except Exception:  # both the library's own error type and Python's
             print("refuse")
 
 

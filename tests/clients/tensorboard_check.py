@@ -2,9 +2,9 @@
 
 usage: tensorboard_check.py RUN_DIRECTORY [--hparam NAME=VALUE ...] [--status SUCCESS|FAILURE]
 
-Needs the package tensorboard (no TensorFlow). Three readers are asked: the accumulator scripts use, the one the server
-uses, and the server's hparams plugin. Exit code 0: all agree with the file to float precision. Driven by report_test
-when SINEW_PYTHON names a Python that has the package.
+Needs the package tensorboard (no TensorFlow). Reads with three readers: the accumulator that scripts use, the one that
+the server uses, and the server's hparams plugin. Exit code 0: all agree with the file to float precision. report_test
+runs it if SINEW_PYTHON names a Python that has the package.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ ALL = {"scalars": 0, "tensors": 0}
 
 
 def single(value):
-    """The value as the event file holds it."""
+    """Returns the value rounded to float32, as the event file has it."""
     try:
         return struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -29,7 +29,7 @@ def single(value):
 
 
 def expected_scalars(directory):
-    """tag -> {step: value} of metrics.jsonl."""
+    """Returns tag -> {step: value} of metrics.jsonl."""
     scalars = {}
     with open(f"{directory}/metrics.jsonl", encoding="utf-8") as lines:
         for line in lines:
@@ -104,7 +104,7 @@ def hparams_problems(events, wanted, status):
 
 
 def main():
-    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # purging is what a resume is meant to cause
+    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # hides messages about purged points: a resume causes them on purpose
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("directory")
     arguments.add_argument("--hparam", action="append", default=[], metavar="NAME=VALUE")

@@ -1,4 +1,4 @@
-"""Commands as runs: what they are told, what they leave, how they end."""
+"""Tests commands as runs: what they receive, what they leave behind, and how they end."""
 import json
 import os
 import pathlib
@@ -15,10 +15,10 @@ import urllib.request
 
 from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last: file names there are taken here, too
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last, because this folder has modules of the same names
 from server_process import Server
 
-NOBODY = 54321  # the number of no user
+NOBODY = 54321  # no user has this number
 
 
 def pending_signals(pid):
@@ -56,19 +56,19 @@ for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": 0.$i, \\"val_accuracy\\": 
         self.assertEqual(self.endings(), {1: ["done"]})
         self.assertEqual(self.status(), "done")
 
-    def test_an_exit_code_is_a_failure_that_is_named(self):
+    def test_a_failure_reports_its_exit_code(self):
         done = self.run_script("exit 7")
         self.assertEqual(done.returncode, 1)
         self.assertIn("ended with exit code 7", done.stderr)
         self.assertEqual(self.report()["status"], "failed")
         self.assertIn("exit code 7", self.report()["error"])
 
-    def test_a_signal_is_a_failure_that_is_named(self):
+    def test_a_failure_reports_its_signal(self):
         done = self.run_script("kill -SEGV $$")
         self.assertEqual(done.returncode, 1)
         self.assertIn("SIGSEGV", self.report()["error"])
 
-    def test_what_can_not_be_started_is_said(self):
+    def test_an_error_names_what_cannot_be_started(self):
         done = self.sinew("run", "--run-dir", self.run_directory, "--", "no-such-program")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot start no-such-program: No such file or directory", done.stderr)
@@ -77,7 +77,7 @@ for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": 0.$i, \\"val_accuracy\\": 
         done = self.sinew("run", "workdir=/no/such", "--run-dir", self.run_directory + "2", "--", "true")
         self.assertIn("working directory /no/such: No such file", done.stderr)
 
-    def test_what_it_leaves_behind_is_ended_with_it(self):
+    def test_processes_that_it_leaves_behind_are_killed(self):
         tag = f"left-{os.getpid()}-{time.monotonic_ns()}"
         done = self.run_script(f"setsid bash -c 'trap \"\" TERM HUP; exec -a {tag} sleep 1000' >/dev/null 2>&1 &\nsleep 0.3")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -90,23 +90,23 @@ for i in 1 2 3; do echo "{\\"step\\": $i, \\"loss\\": 0.$i, \\"val_accuracy\\": 
 
 
 class Retries(Commands):
-    def test_a_crash_is_forgiven_as_often_as_the_job_says(self):
+    def test_a_crash_is_retried_as_often_as_the_job_says(self):
         done = self.run_script("[ $SINEW_ATTEMPT = 3 ] || kill -9 $$", "retries.crash=2", "retries.backoff=0.01s")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.endings(), {1: ["crash"], 2: ["crash"], 3: ["done"]})
 
-    def test_an_exit_code_counts_by_itself(self):
+    def test_retries_of_an_exit_code_are_counted_separately(self):
         done = self.run_script("exit 4", "retries.crash=5", "retries.exit=1", "retries.backoff=0.01s")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.endings(), {1: ["exit"], 2: ["exit"]})
         self.assertEqual(self.status(), "failed")
 
-    def test_only_listed_exit_codes_are_forgiven(self):
+    def test_only_listed_exit_codes_are_retried(self):
         done = self.run_script("exit 4", "retries.exit=3", "retries.exit_codes=[5, 6]", "retries.backoff=0.01s")
         self.assertEqual(self.endings(), {1: ["exit"]})
         self.assertEqual(done.returncode, 1)
 
-    def test_exit_75_goes_on_from_its_checkpoint(self):
+    def test_exit_75_continues_from_its_checkpoint(self):
         done = self.run_script(SAVES + """
 for n in 1 2; do step=$((step+1)); echo "{\\"step\\": $step, \\"loss\\": 1}"; done
 save
@@ -115,7 +115,7 @@ save
         self.assertEqual(self.endings(), {1: ["preempted"], 2: ["preempted"], 3: ["done"]})
         self.assertEqual([line["step"] for line in self.metrics()], [1, 2, 3, 4, 5, 6])
 
-    def test_steps_made_again_are_recorded_once(self):
+    def test_repeated_steps_are_recorded_once(self):
         done = self.run_script("""
 for step in 1 2 3 4; do echo "{\\"step\\": $step, \\"loss\\": $SINEW_ATTEMPT}"; [ $step$SINEW_ATTEMPT = 31 ] && kill -9 $$; done
 exit 0""",
@@ -124,7 +124,7 @@ exit 0""",
         self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 2), (2, 2), (3, 2), (4, 2)])
 
 
-    def test_constants_printed_first_do_not_hide_steps_made_again(self):
+    def test_constants_printed_first_do_not_hide_repeated_steps(self):
         done = self.run_script("""
 echo '{"world_size": 4}'
 for step in $(seq $((SINEW_ATTEMPT == 2 ? 3 : 1)) 5); do
@@ -135,7 +135,7 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
         self.assertEqual([(line["step"], line.get("train/loss")) for line in self.metrics()],
                          [(0, None), (1, 1), (2, 1), (3, 2), (4, 2), (5, 2)])
 
-    def test_a_look_at_the_model_before_it_goes_on_deletes_nothing(self):
+    def test_an_evaluation_before_training_continues_deletes_nothing(self):
         done = self.run_script("""
 echo "{\\"step\\": 0, \\"val_loss\\": $SINEW_ATTEMPT}"
 for step in $(seq $((SINEW_ATTEMPT == 2 ? 3 : 1)) 5); do
@@ -158,8 +158,8 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([(line["step"], line["train/loss"]) for line in self.metrics()], [(1, 1), (2, 3), (3, 3), (4, 3)])
 
-    def test_no_process_to_be_had_is_worth_another_try(self):
-        root = os.geteuid() == 0  # whom the limit does not bind
+    def test_a_failure_to_start_processes_is_retried(self):
+        root = os.geteuid() == 0  # the process limit does not bind root
         os.chown(self.folder, NOBODY if root else -1, -1)
         for limit in (1, 2, 3) if root else (1,):  # sinew itself, its outer reaper, its inner reaper
             self.run_directory = os.path.join(self.folder, f"run-{limit}")
@@ -178,7 +178,7 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
         self.assertEqual(self.sinew("resume", self.run_directory).returncode, 0)
         self.assertEqual(self.endings(), {1: ["preempted"], 2: ["done"]})
 
-    def test_what_is_done_is_not_done_again_for_want_of_a_report(self):
+    def test_a_finished_run_without_a_report_does_not_run_again(self):
         self.assertEqual(self.run_script("echo once").returncode, 0)
         self.file("report.json").unlink()
         self.assertEqual(self.status(), "interrupted")
@@ -214,21 +214,21 @@ while [ $step -lt 20 ]; do step=$((step+1)); echo "{\\"step\\": $step, \\"loss\\
         again = self.sinew("resume", self.run_directory)
         self.assertIn("is done already", again.stdout)
 
-    def test_one_that_does_not_save_ends_with_the_signal(self):
+    def test_a_command_that_does_not_save_ends_with_the_signal(self):
         process = self.start_script("echo up; exec sleep 1000")
         self.wait_for_text("output/stdout.log", "up")
         code, out, err = self.end(process, signal.SIGINT)
         self.assertEqual(code, 130, err)
         self.assertEqual((self.status(), self.endings()), ("stopped", {1: ["ended"]}))
 
-    def test_one_that_does_not_hear_is_killed_after_its_grace(self):
+    def test_a_command_that_ignores_the_signal_is_killed_after_its_grace(self):
         process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=0.2s")
         self.wait_for_text("output/stdout.log", "up")
         code, out, err = self.end(process)
         self.assertEqual(code, 143, err)
         self.assertIn("did not end within 0.2 s", err)
 
-    def test_a_shell_in_front_that_does_not_hear_takes_no_grace_away(self):
+    def test_a_shell_in_front_that_dies_takes_no_grace_away(self):
         process = self.start_script("""
 bash -c 'trap "sleep 0.3; echo 7 > $SINEW_CHECKPOINT_DIR/step-7; exit 75" TERM; echo up; while :; do sleep 0.01; done'
 exit $?""")
@@ -237,20 +237,20 @@ exit $?""")
         self.assertEqual(code, 143, err)
         self.assertEqual(self.file("checkpoints/step-7").read_text(), "7\n")
 
-    def test_a_terminal_that_goes_ends_nothing_under_nohup(self):
+    def test_a_closed_terminal_ends_nothing_under_nohup(self):
         process = self.start("run", "--run-dir", self.run_directory, "--", self.script("echo up\nsleep 0.5\necho done"),
                              preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGCHLD)])
         self.wait_for_text("output/stdout.log", "up")
         code, out, err = self.end(process, signal.SIGHUP)
         self.assertEqual((code, self.status()), (0, "done"), err)
 
-    def test_who_reads_its_output_does_not_hold_it_up(self):
+    def test_a_reader_that_reads_nothing_does_not_block_it(self):
         process = self.start_script("for i in $(seq 20000); do echo $i; done; echo up >&2; exec sleep 1000")
-        self.wait_for_text("output/stderr.log", "up")  # and nobody has read any of it
+        self.wait_for_text("output/stderr.log", "up")  # although nobody has read its output
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=PATIENCE), 143)
 
-    def test_a_slow_reader_of_its_output_does_not_hold_it_up(self):
+    def test_a_slow_reader_does_not_block_it(self):
         process = self.start_script("exec yes 'a line that somebody reads slowly'")
         over = threading.Event()
 
@@ -268,7 +268,7 @@ exit $?""")
             over.set()
             reader.join()
 
-    def test_a_terminal_that_is_closed_leaves_it_its_grace(self):
+    def test_a_closed_terminal_leaves_it_its_grace(self):
         script = self.script("trap 'sleep 0.3; echo 7 > $SINEW_CHECKPOINT_DIR/step-7; exit 75' TERM\necho up\nwhile :; do sleep 0.01; done")
         shell, terminal = pty.fork()
         if shell == 0:
@@ -303,10 +303,10 @@ exit $?""")
         again = self.sinew("stop", self.run_directory)
         self.assertIn("was not running", again.stdout)
 
-    def test_stop_now_is_heard_by_one_that_is_busy(self):
+    def test_stop_now_works_while_sinew_is_stopped(self):
         process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")
         self.wait_for_text("output/stdout.log", "up")
-        process.send_signal(signal.SIGSTOP)  # signals of one kind become one meanwhile
+        process.send_signal(signal.SIGSTOP)  # while it is stopped, the kernel merges signals of one kind
         stop = self.start("stop", self.run_directory, "--now")
         wait_for(lambda: pending_signals(process.pid) & 1 << signal.SIGTERM - 1, "the first signal")
         time.sleep(0.3)
@@ -314,7 +314,7 @@ exit $?""")
         self.assertEqual(stop.wait(timeout=PATIENCE), 0, stop.stderr.read())
         self.assertEqual(process.wait(timeout=PATIENCE), 143)
 
-    def test_who_may_not_stop_it_is_told_so(self):
+    def test_another_user_cannot_stop_it(self):
         process = self.start_script("echo up; exec sleep 1000")
         self.wait_for_text("output/stdout.log", "up")
         os.chmod(self.folder, 0o755)
@@ -322,7 +322,7 @@ exit $?""")
             done = subprocess.run([SINEW, "stop", self.run_directory], capture_output=True, text=True, timeout=PATIENCE, user=NOBODY)
             self.assertIn(f"pid {process.pid} of another user", done.stderr)
             self.assertEqual(done.returncode, 1)
-        self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # and nobody else is signalled
+        self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # so no other process gets a signal
         done = self.sinew("stop", self.run_directory, "--wait", "0")
         self.assertIn("the process that holds it was not found", done.stderr)
         self.end(process)
@@ -342,19 +342,19 @@ class Limits(Commands):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.status(), "budget")
 
-    def test_an_attempt_that_takes_too_long_is_another_failure(self):
+    def test_an_attempt_that_takes_too_long_is_a_timeout(self):
         done = self.run_script("[ $SINEW_ATTEMPT = 2 ] || exec sleep 1000", "budget.attempt=0.5s", "retries.timeout=1",
                                "retries.backoff=0.01s", "grace=5s")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.endings(), {1: ["timeout"], 2: ["done"]})
 
-    def test_too_much_memory_is_told_from_other_deaths(self):
+    def test_running_out_of_memory_differs_from_other_deaths(self):
         hungry = "exec python3 -c 'import time; x = bytearray(400 << 20); x[::4096] = b\"a\" * len(x[::4096]); time.sleep(1000)'"
         done = self.run_script(hungry, "resources.memory=120MiB", "retries.crash=3", "grace=1s")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.endings(), {1: ["out_of_memory"]}, done.stderr)
 
-    def test_an_attempt_that_can_not_begin_leaves_no_group(self):
+    def test_an_attempt_that_cannot_begin_leaves_no_group(self):
         few_files = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
         process = self.start("run", "resources.nproc=64", "resources.memory=1GiB", "--run-dir", self.run_directory, "--", "true",
                              preexec_fn=few_files)
@@ -365,7 +365,7 @@ class Limits(Commands):
         groups = lines_of(self.file("attempts.jsonl"))[0]["groups"]
         self.assertEqual([group for group in groups if os.path.exists(group)], [])
 
-    def test_an_objective_ends_it_as_done(self):
+    def test_a_met_objective_ends_it_as_done(self):
         done = self.run_script("""
 for i in 1 2 3; do echo "{\\"step\\": $i, \\"val_accuracy\\": 0.$((i*3))}"; done
 exec sleep 1000""", "objective=val/accuracy >= 0.9")
@@ -401,7 +401,7 @@ class Tells(Commands):
         self.assertNotIn("SINEW_RESUME_FROM", told)
         self.assertNotIn("MLFLOW_TRACKING_URI", told)
 
-    def test_a_secret_is_told_and_not_kept(self):
+    def test_a_secret_is_passed_on_and_not_stored(self):
         done = self.run_script('[ "$TOKEN" = sesame ] && exit $((SINEW_ATTEMPT == 1 ? 3 : 0))', "env={TOKEN: '${SECRET}'}", env={"SECRET": "sesame"})
         self.assertIn("exit code 3", self.report()["error"], done.stderr)
         kept = [path for path in pathlib.Path(self.run_directory).rglob("*") if path.is_file() and b"sesame" in path.read_bytes()]
@@ -411,7 +411,7 @@ class Tells(Commands):
         self.assertIn("[SPEC_UNSET_VARIABLE]", resumed.stderr)
         self.assertEqual(self.sinew("resume", self.run_directory, env={"SECRET": "sesame"}).returncode, 0)
 
-    def test_a_server(self):
+    def test_a_server_is_passed_on(self):
         told = self.told(before=("--server", "http://127.0.0.1:1"))
         self.assertEqual(told["MLFLOW_TRACKING_URI"], "http://127.0.0.1:1")
         self.assertNotIn("MLFLOW_RUN_ID", told)
@@ -436,7 +436,7 @@ urllib.request.urlopen(urllib.request.Request(
         self.assertEqual({tag["key"]: tag["value"] for tag in data["tags"]}["sinew.directory"], "job/one")
         self.assertIn(("own", 0.5, 3), [(metric["key"], metric["value"], metric["step"]) for metric in data["metrics"]])
 
-    def test_what_a_server_refuses_is_said_and_holds_nothing_up(self):
+    def test_a_refusal_of_a_server_is_reported_and_blocks_nothing(self):
         server = Server(SINEW, os.path.join(self.folder, "runs"))
         server.start()
         self.addCleanup(server.kill)
@@ -458,19 +458,19 @@ urllib.request.urlopen(urllib.request.Request(
         self.assertIn("rank 1 ended with exit code 5", self.report()["error"])
         self.assertIn("/output/rank-1.stderr.log", self.report()["hint"])
 
-    def test_parameters_stand_in_the_command(self):
+    def test_parameters_are_filled_into_the_command(self):
         job = pathlib.Path(self.folder) / "job.yaml"
         job.write_text("name: say\ncommand: [echo, '{params.a}-{b}', 3, '{\"a\": 1}']\nparams: {a: 1}\n")
         done = self.sinew("train", str(job), "params.a=x y", "--run-dir", self.run_directory)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('x y-{b} 3 {"a": 1}\n', done.stdout)
 
-    def test_words_of_several_lines(self):
+    def test_arguments_of_several_lines(self):
         done = self.sinew("run", "--run-dir", self.run_directory, "--", "bash", "-c", "echo one\necho 'two\t$HOME'")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.file("output/stdout.log").read_text(), "one\ntwo\t$HOME\n")
 
-    def test_it_is_called_after_what_it_runs(self):
+    def test_a_run_is_named_after_its_command(self):
         pathlib.Path(self.folder, "go.now.sh").write_text("true")
         for words, name in ((["sh", "-c", "echo 1.5 > a.txt"], "sh"), (["sh", "./go.now.sh"], "go.now"), (["/bin/true"], "true")):
             done = self.sinew("run", "--", *words)
@@ -487,7 +487,7 @@ echo broken >> $SINEW_METRICS_FILE""", "metrics=file")
         self.assertIn('{"step": 1, "loss": 1}', done.stdout)
         self.assertIn("a line looks like metrics", done.stderr)
 
-    def test_lines_that_are_no_metrics_are_never_fatal(self):
+    def test_lines_that_are_not_metrics_are_never_fatal(self):
         done = self.run_script(r"""
 echo '{"step": 1, "loss": '
 echo '{"step": -1, "loss": 1}'
@@ -499,7 +499,7 @@ printf '\n{"step": 2, "loss": 0.25}'""")
         self.assertIn('{"msg": "hello", "level": 3}\n', done.stdout)
 
 
-    def test_a_progress_bar_is_seen_while_it_moves(self):
+    def test_a_progress_bar_is_shown_while_it_moves(self):
         process = self.start_script(r'''printf '\r 1%%\r 2%%\r{"step": 1, "loss": 0.5}\r 3%%'; exec sleep 1000''')
         self.wait_for_text("metrics.jsonl", '"train/loss":0.5')
         code, out, err = self.end(process)
@@ -517,7 +517,7 @@ class Refused(Commands):
         self.assertRegex(done.stderr, r"job\.yaml:2:1: model .*\[SPEC_NO_EFFECT\]")
         self.assertRegex(done.stderr, r"job\.yaml:3:1: optimizer .*\[SPEC_NO_EFFECT\]")
 
-    def test_wrong_use(self):
+    def test_wrong_usage(self):
         for words in ((), ("--",), ("--name",), ("true",), ("--nope", "--", "true"), ("params.a", "--", "true")):
             done = self.sinew("run", *words)
             self.assertEqual(done.returncode, 2, words)

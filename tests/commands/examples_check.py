@@ -1,4 +1,4 @@
-"""The examples of examples/commands/ as their comments say to run them. In the reference environment: it has PyTorch."""
+"""Runs the examples of examples/commands/ as their comments say. Needs the reference environment, which has PyTorch."""
 import os
 import pathlib
 import re
@@ -38,7 +38,7 @@ class Examples(Commands):
         self.assertAlmostEqual(self.metrics()[-1]["train/loss"], 0.9**50, places=4)
         self.assertEqual(self.report()["objective"]["met"], False)
 
-    def test_pytorch_goes_on_as_if_nothing_had_been(self):
+    def test_pytorch_continues_as_if_undisturbed(self):
         whole = self.run_directory
         self.finish(self.example("pytorch", "params.steps=100", "early_stopping.patience=1000"))
         undisturbed = self.metrics()
@@ -53,7 +53,7 @@ class Examples(Commands):
         values = [(line["step"], line["val/loss"]) for line in self.metrics()]
         self.assertEqual(values, [(line["step"], line["val/loss"]) for line in undisturbed])
 
-    def test_the_forest_is_a_good_job(self):
+    def test_the_forest_is_a_valid_job(self):
         done = subprocess.run([SINEW, "validate", "examples/commands/sklearn_forest.yaml"], cwd=ROOT, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -1,6 +1,6 @@
-"""Commands and everything above them killed at random instants: nothing is left, and every end is written once.
+"""Kills commands and the processes above them at random instants. No process may be left, and each end is written once.
 
-`SINEW_LONG=1` makes it 1,000 kills; else as many as the core tier has time for.
+`SINEW_LONG=1` makes 1,000 kills; otherwise the test makes as many as the core tier has time for.
 """
 import json
 import os
@@ -17,7 +17,7 @@ KILLS = 1000 if os.environ.get("SINEW_LONG") else 60
 SIDE_BY_SIDE = 3
 SEED = int(os.environ.get("SINEW_DRILL_SEED", "1"))
 
-# Every process has the tag in its arguments, also those that leave their session, their parents or their environment.
+# Every process has the tag in its arguments, even one that leaves its session, its parents or its environment.
 VICTIM = r"""
 tag=$1
 hold() { exec -a "$tag-$1" sleep 1000; }
@@ -30,7 +30,7 @@ while :; do i=$((i+1)); echo "{\"step\": $i, \"loss\": 0.5}"; sleep 0.02; [ $i =
 exit $(($SINEW_ATTEMPT % 3))
 """
 
-# Who is killed, and whether sinew is among them. All three watchers at once are a case of their own.
+# Which processes are killed. `sinew`, the inner and the outer reaper all at once are a separate case.
 TARGETS = {
     "sinew": ("sinew",),
     "inner reaper": ("inner",),
@@ -48,7 +48,7 @@ TARGETS = {
 
 class Kills(Commands):
     def story(self, number):
-        """One run and one kill; what is wrong afterwards, as sentences."""
+        """Makes one run and one kill. Returns what is wrong afterwards, as messages."""
         dice = random.Random(f"{SEED}-{number}")
         name = list(TARGETS)[number % len(TARGETS)]
         tag = f"drill-{os.getpid()}-{number}-{dice.randrange(10**9)}"
@@ -68,7 +68,7 @@ class Kills(Commands):
             process.kill()
             code = process.wait()
             wrong.append(f"it never ended; {processes_with(tag)} are there")
-        if name == "all three":  # the next who looks ends what is left
+        if name == "all three":  # the next `sinew stop` ends the processes that are left
             subprocess.run([SINEW, "stop", directory], cwd=self.folder, capture_output=True, timeout=PATIENCE)
         try:
             wait_for(lambda: not processes_with(tag), "the end of all", 20)
@@ -106,7 +106,7 @@ class Kills(Commands):
                 pass
 
     def look(self, directory, killed, code):
-        """The run's state as anybody sees it, then after somebody took it up."""
+        """Checks the run's files, and its status before and after `sinew stop`. Returns what is wrong, as messages."""
         wrong = []
         report = os.path.join(directory, "report.json")
         if not os.path.exists(os.path.join(directory, "job.yaml")):

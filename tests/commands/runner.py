@@ -1,4 +1,4 @@
-"""Runs of commands by the real program, and what they leave. SINEW names it."""
+"""Runs commands with the real program and reads what they leave behind. SINEW names the program."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import time
 import unittest
 
 SINEW = os.path.abspath(os.environ.get("SINEW", "build/plain/bin/sinew"))
-PATIENCE = 60  # seconds; a bound on waits, nothing is timed
+PATIENCE = 60  # seconds; a timeout; a test that passes does not wait for it
 
 
 def wait_for(condition, what, patience=PATIENCE):
@@ -24,7 +24,7 @@ def wait_for(condition, what, patience=PATIENCE):
 
 
 def lines_of(path):
-    """JSON objects of a file; a torn last line is passed over."""
+    """Returns the JSON objects of a file. Skips an incomplete last line."""
     path = pathlib.Path(path)
     if not path.exists():
         return []
@@ -38,7 +38,7 @@ def lines_of(path):
 
 
 def processes_with(tag):
-    """Pids of all processes that have the tag in their arguments or their environment."""
+    """Returns the pids of all processes that have the tag in their arguments or their environment."""
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) == os.getpid():
@@ -66,7 +66,8 @@ def children_of(pid):
 
 
 def reapers_of(pid):
-    """The pids of the outer and the inner reaper of a sinew that runs a command; None while there is none."""
+    """Returns the pids of the outer and the inner reaper of a sinew that runs a command, or None while there are none.
+    """
     for outer in children_of(pid):
         try:
             with open(f"/proc/{outer}/comm") as file:
@@ -127,7 +128,7 @@ class Commands(unittest.TestCase):
         return lines_of(self.file("metrics.jsonl"))
 
     def endings(self):
-        """Of each attempt the endings that were written; one each is right."""
+        """Returns for each attempt the endings that were written. Each attempt should have exactly one."""
         found = {}
         for line in lines_of(self.file("attempts.jsonl")):
             endings = found.setdefault(line["attempt"], [])

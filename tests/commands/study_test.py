@@ -1,4 +1,4 @@
-"""A search whose trials are commands: `sinew tune` on a job file with `command`."""
+"""Tests a search whose trials are commands: `sinew tune` on a job file with `command`."""
 import os
 import random
 import signal
@@ -7,8 +7,8 @@ import unittest
 
 from runner import PATIENCE, Commands, lines_of, processes_with, wait_for
 
-LAST = 9  # reports of a whole trial
-# The further it is the better; saves each step, and goes on from there.
+LAST = 9  # reports of a completed trial
+# The loss falls with each step. The script saves each step and continues from there.
 SCRIPT = r"""
 step=0
 [ -n "$SINEW_RESUME_FROM" ] && step=$(cat "$SINEW_RESUME_FROM")
@@ -24,7 +24,7 @@ while [ "$step" -lt 9 ]; do
 done
 """
 SAVE = 'echo $step > "$SINEW_CHECKPOINT_DIR/.new" && mv "$SINEW_CHECKPOINT_DIR/.new" "$SINEW_CHECKPOINT_DIR/step-$step"'
-# Not before, and it takes its time; a signal that ends awk ends nothing else.
+# Saves only when it is asked to stop, and takes some time to save. A signal that ends awk does not end the script.
 SAVES_WHEN_TOLD = SCRIPT.replace(SAVE + "\n", "\n").replace("|| exit 75", "|| { step=$((step - 1)); continue; }").replace(
     "&& exit 75", "&& { sleep 0.2; " + SAVE + "; } && exit 75")
 JOB = """
@@ -78,7 +78,7 @@ class Study(Commands):
                 self.assertEqual(event["values"], told[event["id"]][-1:])
                 self.assertTrue(killed or len(told[event["id"]]) == LAST)
 
-    def test_every_trial_is_the_command_with_its_parameters(self):
+    def test_every_trial_runs_the_command_with_its_parameters(self):
         done = self.sinew("tune", self.job(), "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         ends = self.events("end")
@@ -89,7 +89,7 @@ class Study(Commands):
         self.assertTrue((self.study / "report.html").exists())
         self.assertEqual(processes_with(self.tag), [])
 
-    def test_a_paused_trial_goes_on_from_what_it_saved(self):
+    def test_a_paused_trial_continues_from_its_checkpoint(self):
         done = self.sinew("tune", self.job(f"evaluations: {LAST}\n  pruner: asha"), "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assert_told_what_they_were()
@@ -111,7 +111,7 @@ class Study(Commands):
         self.assert_told_what_they_were()
         self.assertFalse([event for event in self.events("end") if event["state"] == "failed"])
 
-    def test_killed_anywhere_it_goes_on_and_leaves_nothing_behind(self):
+    def test_a_study_killed_anywhere_continues_and_leaves_nothing_behind(self):
         rng = random.Random(3)
         process = self.start("tune", self.job(), "--study", str(self.study))
         wait_for(lambda: (self.study / "study.jsonl").exists(), "a study")
@@ -129,7 +129,8 @@ class Study(Commands):
         self.assertEqual(processes_with(self.tag), [])
 
     def population(self, script=SCRIPT):
-        """Whose members take their time: what they train until they hear that their part is over stays little."""
+        """Returns the job of a population whose members train slowly, so that they do few steps after their part is
+        over."""
         script = script.replace("sleep 0.05", "sleep 0.15")
         return self.job(f"evaluations: {LAST}\n  population: 4", script), ["tune.sampler=pbt", "tune.trials=12"]
 
@@ -139,7 +140,8 @@ class Study(Commands):
         return [lines[-1]["train/loss"]]
 
     def assert_trained_in_parts(self, killed=False):
-        """Each part goes on from where the one it names was saved, with its own parameters, and is worth what it reported last."""
+        """Each part continues from where the part that it names was saved, with its own parameters. Its value is its
+        last report."""
         starts = {event["id"]: event for event in self.events("start")}
         ends = {event["id"]: event for event in self.events("end")}
         self.assertEqual(sorted(starts), list(range(12)))
@@ -171,14 +173,14 @@ class Study(Commands):
         kept = [path.parent.name for path in self.study.glob("trials/*/checkpoints")]
         self.assertEqual(len(kept), 1, "the best one's")
 
-    def test_a_population_goes_on_from_what_its_members_saved(self):
+    def test_a_population_continues_from_the_checkpoints_of_its_members(self):
         path, words = self.population()
         done = self.sinew("tune", path, *words, "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assert_trained_in_parts()
 
     def killed_population(self, rng, script=SCRIPT):
-        """Whose study is killed whenever some more reports came."""
+        """Runs a population and kills the study each time after a few more reports."""
         path, words = self.population(script)
         process = self.start("tune", path, *words, "--study", str(self.study))
         for reports in (2, 5, 9, 14):
@@ -191,21 +193,21 @@ class Study(Commands):
         said = process.communicate(timeout=PATIENCE * 3)
         self.assertEqual(process.returncode, 0, said)
 
-    def test_a_killed_population_goes_on(self):
+    def test_a_killed_population_continues(self):
         self.killed_population(random.Random(8))
         self.assert_trained_in_parts(killed=True)
 
-    def test_a_killed_population_that_saves_when_it_is_told_to_goes_on(self):
+    def test_a_killed_population_that_saves_on_request_continues(self):
         self.killed_population(random.Random(9), SAVES_WHEN_TOLD)
         ends = {event["id"]: event for event in self.events("end")}
         self.assertEqual({end["state"] for end in ends.values()}, {"complete"})
         starts = {event["id"]: event for event in self.events("start")}
-        for trial, start in starts.items():  # each begins where the one before saved, after all that it had trained
+        for trial, start in starts.items():  # each part begins where the previous one saved, after all its steps
             output = (self.study / f"trials/{trial:05d}/output/stdout.log").read_text()
             begun = [int(line.split()[-1]) for line in output.splitlines() if line.startswith("begins after")]
             self.assertTrue(all(step >= LAST // 3 * (trial // 4) for step in begun), f"trial {trial} began after {begun}")
 
-    def test_a_member_that_saves_no_more_has_failed(self):
+    def test_a_member_that_stops_saving_fails(self):
         path, words = self.population(SCRIPT.replace("&& mv ", '&& [ "$step" -lt 4 ] && mv '))
         done = self.sinew("tune", path, *words, "--study", str(self.study))
         states = {event["id"]: event["state"] for event in self.events("end")}
@@ -217,7 +219,7 @@ class Study(Commands):
                 self.assertEqual(states[trial], "failed", done.stdout)
         self.assertIn("it left no complete checkpoint in SINEW_CHECKPOINT_DIR", done.stdout)
 
-    def test_a_population_whose_members_save_nothing_is_told_so(self):
+    def test_an_error_names_a_population_that_saves_nothing(self):
         path, words = self.population(SCRIPT.replace("echo $step >", "true >"))
         done = self.sinew("tune", path, *words, "--study", str(self.study))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -225,7 +227,7 @@ class Study(Commands):
         states = {event["id"]: event["state"] for event in self.events("end")}
         self.assertEqual([states[trial] for trial in range(12)], ["failed"] * 8 + ["complete"] * 4, "the last part needs none")
 
-    def test_the_first_signal_lets_them_save(self):
+    def test_the_first_signal_lets_trials_save(self):
         process = self.start("tune", self.job(), "--study", str(self.study))
         wait_for(lambda: len(lines_of(self.study / "study.jsonl")) > 6 if (self.study / "study.jsonl").exists() else False, "reports")
         process.send_signal(signal.SIGTERM)
@@ -236,7 +238,7 @@ class Study(Commands):
         self.assertEqual([event["state"] for event in self.events("end")], ["complete"] * 8)
         self.assert_told_what_they_were()
 
-    def test_what_is_searched_for_must_be_named(self):
+    def test_a_search_must_name_its_metric(self):
         path = self.job()
         self.file("job.yaml").write_text(self.file("job.yaml").read_text().replace("  monitor: train/loss\n", ""))
         done = self.sinew("tune", path, "--study", str(self.study))
@@ -244,7 +246,7 @@ class Study(Commands):
         self.assertIn("[TUNE_NO_METRIC]", done.stderr)
         self.assertFalse(self.study.exists())
 
-    def test_parts_that_are_not_alike_are_refused_before_there_is_a_study(self):
+    def test_unequal_parts_are_refused_before_the_study_begins(self):
         path, words = self.population()
         done = self.sinew("tune", path, *words, "tune.evaluations=10", "--study", str(self.study))
         self.assertEqual(done.returncode, 2)

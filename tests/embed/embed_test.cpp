@@ -1,4 +1,5 @@
-// Two trainings and a study in one process, each stopped and resumed on its own: what a program that embeds Sinew does.
+// Runs two trainings and a study in one process, as a program that embeds Sinew does. Each is stopped and resumed
+// alone.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kPatienceSeconds = 240;  // a bound, never a measure
+constexpr double kPatienceSeconds = 240;  // a timeout; a test that passes does not wait for it
 
 std::string programs_directory() {
   const char* given = std::getenv("SINEW_BIN");
@@ -121,7 +122,7 @@ TEST_F(Embed, TwoTrainingsAndAStudyDoNotDisturbEachOther) {
   auto b = std::async(std::launch::async, [&] { return train(other, "other", second); });
   auto c = std::async(std::launch::async, [&] { return search(searched, third, false); });
 
-  // A request to one of them stops that one alone.
+  // A stop request reaches only the training or study that it was sent to.
   ASSERT_TRUE(wait_for_step("one", 30));
   first.send(SIGTERM);
   EXPECT_EQ(a.get(), kResumable);
@@ -130,13 +131,13 @@ TEST_F(Embed, TwoTrainingsAndAStudyDoNotDisturbEachOther) {
   EXPECT_TRUE(stopped == kResumable || stopped == kDone) << stopped;
   EXPECT_EQ(b.get(), kDone);
 
-  // Resumed, again side by side, each comes to its end.
+  // The stopped ones are resumed side by side, and each finishes.
   auto a2 = std::async(std::launch::async, [&] { return train(one, "one", first, true); });
   auto c2 = std::async(std::launch::async, [&] { return search(searched, third, true); });
   EXPECT_EQ(a2.get(), kDone);
   EXPECT_EQ(c2.get(), kDone);
 
-  // The stopped and resumed run is the undisturbed one, to the last bit.
+  // The run that was stopped and resumed equals an undisturbed run to the last bit.
   SignalQueue none;
   EXPECT_EQ(train(one, "calm", none), kDone);
   EXPECT_EQ(digest("one"), digest("calm"));

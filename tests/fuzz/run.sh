@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What `./dev long fuzz [NAME]` runs: each fuzz target for SINEW_FUZZ_SECONDS (600), one line a target.
+# `./dev long fuzz [NAME]` runs this script: each fuzz target for SINEW_FUZZ_SECONDS (600), one line a target.
 #
-# Whatever crashes, leaks, hangs or eats memory is a finding: its input is kept in build/fuzz/findings, named after its
-# target, and the run fails. To see one again: build/fuzz/bin/TARGET FILE. What each run learnt is kept in
-# build/fuzz/corpus, where the next one begins.
+# A crash, a leak, a hang or too much memory is a finding: the script keeps its input in build/fuzz/findings, named
+# after the target, and fails. To repeat a finding: build/fuzz/bin/TARGET FILE. Each run starts from the inputs in
+# build/fuzz/corpus and adds those that reach new code.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${SINEW_FUZZ_SECONDS:-600}
@@ -21,7 +21,7 @@ for source in src/*/*_fuzz.cpp; do
   ran=$((ran + 1))
   log=build/fuzz/logs/$target.log
   mkdir -p "build/fuzz/corpus/$target"
-  # The outer bound is for a target that hangs where libFuzzer's own alarm does not reach.
+  # The outer timeout ends a target that hangs where libFuzzer's own alarm has no effect.
   timeout --kill-after=10 $((seconds + 300)) "build/fuzz/bin/$target" -max_total_time="$seconds" -timeout=20 \
     -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$findings/$target-" "build/fuzz/corpus/$target" >"$log" 2>&1
   status=$?

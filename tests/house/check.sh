@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What `./dev check` runs: house rules, format, lint. A file that passed is not linted again until it or a header changes.
+# `./dev check` runs this script: house rules, format, lint. A file that passed is linted again only after it or a
+# header that it includes changes.
 #
-# clang-format and clang-tidy are version 14. Files in format_later.txt are not yet in form: the list only shrinks
-# (tests/house/size_test.py), and a file leaves it when it is next worked on.
+# clang-format and clang-tidy are version 14. Files in format_later.txt are not formatted yet. The list may only shrink
+# (tests/house/size_test.py); a file is removed from it when somebody next changes the file.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 failed=0

@@ -1,4 +1,4 @@
-"""Pages agree with the code and with each other: links, paths, the room table, commands, exit codes."""
+"""Checks that the pages agree with the code and with each other: links, paths, the room table, commands, exit codes."""
 import re
 import unittest
 
@@ -8,7 +8,7 @@ from layers_test import MAY_INCLUDE
 PAGES = [path for path in project_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
-# A path in code marks: begins with a folder of the repository and has no placeholder.
+# A path in code marks: it begins with a folder of the repository and has no placeholder.
 PATH = re.compile(r"^(?:src|docs|tests|cmake|examples|bench)/[\w./-]*$")
 # A path within src/: "train/engine.cpp", "base/".
 IN_SOURCE = re.compile(r"^(?:base|spec|checkpoint|report|data|model|train|cli|worker)/(?:[\w-]+\.(?:h|cpp))?$")
@@ -19,7 +19,7 @@ def fenced_removed(text):
 
 
 def anchors(text):
-    """Headings as the anchors a renderer gives them."""
+    """Returns the anchors that a renderer makes from the headings."""
     titles = re.findall(r"^#+ (.*)$", fenced_removed(text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -54,7 +54,7 @@ class Docs(unittest.TestCase):
         self.assertEqual(set(rooms), {path.name for path in (ROOT / "src").iterdir() if path.is_dir()})
         self.assertEqual(len(rooms), len(set(rooms)))
 
-    def test_the_room_table_stands_in_the_order_of_includes(self):
+    def test_the_room_table_has_the_order_of_includes(self):
         rooms = re.findall(r"^\| `(\w+)/` \|", text_of("README.md"), re.MULTILINE)
         for room in rooms:
             for other in MAY_INCLUDE[room]:
@@ -82,14 +82,14 @@ class Docs(unittest.TestCase):
         codes = set(re.findall(r"= (\d+)", body))
         page = set(re.findall(r"^\| `(\d+)` \|", text_of("docs/reference/exit-codes.md"), re.MULTILINE))
         self.assertLessEqual(codes, page)
-        self.assertEqual(page - codes, {"130", "143"})  # given by signals
+        self.assertEqual(page - codes, {"130", "143"})  # codes of processes that a signal ended
 
-    def test_the_two_commands_stand_in_the_readme(self):
+    def test_the_readme_has_the_two_commands(self):
         readme = text_of("README.md")
         self.assertIn("\n./dev train examples/fashion-mnist.yaml\n", readme)
         self.assertIn("\n./dev test\n", readme)
 
-    def test_pages_that_must_be_there(self):
+    def test_required_pages_exist(self):
         for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs/glossary.md"):
             self.assertTrue((ROOT / name).is_file(), name)
         self.assertRegex(text_of("CHANGELOG.md"), r"(?m)^## ")

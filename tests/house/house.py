@@ -1,4 +1,4 @@
-"""What the house tests share: the files of the project, and the functions in a C++ file."""
+"""Code that the house tests share: lists the files of the project, and finds the functions in a C++ file."""
 import pathlib
 import re
 import subprocess
@@ -7,7 +7,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def project_files():
-    """Every file that is, or would be, in the repository, relative to ROOT. Without git (an archive): all but build/."""
+    """Returns every file that is, or would be, in the repository, relative to ROOT. Without git (an archive): all but
+    build/."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT,
                             capture_output=True)
     if listed.returncode == 0:
@@ -31,21 +32,23 @@ CONTROL = re.compile(r"\s*(if|for|while|switch|else|do|try|catch|namespace|retur
 
 
 def heading_before(lines, last):
-    """The line a heading that ends with `{` on line `last` begins on, or None if that is no function's heading."""
+    """Returns the first line of the heading that ends with `{` on line `last`, or None if it is no function's heading.
+    """
     first = last
     while first > 0 and re.match(r"\s{4,}\S", lines[first]):
         first -= 1
     text = "\n".join(lines[first:last + 1])
     if CONTROL.match(lines[first]) or not re.match(r" {0,2}[A-Za-z_~\[]", lines[first]):
         return None
-    # "f(" to ")" with nothing finished on the way; the list of initialisers of a constructor may follow.
+    # The text is "f(" to ")" with no finished statement in between. A constructor's list of initialisers may follow.
     if text.count("(") != text.count(")") or ";" in text or re.search(r"[^=]=[^=]", text.split("(")[0]):
         return None
     return first
 
 
 def functions(text):
-    """(first line, length, heading) of functions, by indentation: the style closes a function at the column it began."""
+    """Returns (first line, length, heading) of each function. Finds the end by indentation: a function closes at its
+    own column."""
     lines = text.split("\n")
     found = []
     for number, line in enumerate(lines):

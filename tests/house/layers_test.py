@@ -1,11 +1,11 @@
-"""Rooms include each other in one direction only (ARCHITECTURE.md, "Rooms and directions")."""
+"""Checks that rooms include each other in one direction only (ARCHITECTURE.md, "Rooms and directions")."""
 import pathlib
 import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Room -> rooms it may include. Rooms on one level do not include each other.
+# Room -> rooms that it may include. Rooms on one level do not include each other.
 MAY_INCLUDE = {
     "base": [],
     "spec": ["base"],
@@ -38,7 +38,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
 def problems_in(room, name, text):
-    """Every forbidden include of one file, as sentences."""
+    """Returns a message for every forbidden include of one file."""
     found = []
     for quote, target in INCLUDE.findall(text):
         if room in PLAIN and re.match(r"(torch|ATen|c10|caffe2)/", target):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""clang-tidy-14 over the plain half, two files at a time; .clang-tidy says with which checks.
+"""Runs clang-tidy-14 over the plain half, two files at a time; .clang-tidy selects the checks.
 
-The tensor half is left out: a file that sees libtorch takes clang-tidy a minute. Errors of clang's own front end are no
-findings (g++ 12 judges what compiles; clang 14 does not know all of its library), only those of checks are. What passed
-is remembered in build/lint, as it passes, by a hash of the file, the headers it includes and .clang-tidy.
+The tensor half is left out, because clang-tidy takes a minute for a file that includes libtorch. Errors of clang's own
+front end are not findings, because g++ 12 decides what compiles and clang 14 does not know all of its library. Only
+findings of checks count. build/lint stores, for each file that passed, a hash of the file, the headers that it includes
+and .clang-tidy.
 """
 import concurrent.futures
 import functools
@@ -24,7 +25,7 @@ FINDING = re.compile(r"^(\S+:\d+:\d+): \w+: (.*) \[((?:bugprone|performance|read
 
 
 def write_database():
-    """The compile commands of the `plain` preset in clang 14's words (c++2b, no ccache)."""
+    """Writes the compile commands of the `plain` preset with clang 14's options (c++2b, no ccache)."""
     subprocess.run(["cmake", "--preset", "plain"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     commands = json.loads((ROOT / "build/plain/compile_commands.json").read_text())
     for entry in commands:
@@ -37,7 +38,7 @@ def write_database():
 
 
 def findings(path):
-    """Findings of one file as lines; clang-tidy's own failure is one."""
+    """Returns the findings of one file as lines. A failure of clang-tidy itself is a finding, too."""
     done = subprocess.run(
         ["clang-tidy-14", "-p", str(DATABASE), "--quiet", "--extra-arg=-D__cpp_concepts=202002L",
          "--extra-arg=-Wno-everything", "--extra-arg=-ferror-limit=0", str(path)],
@@ -50,7 +51,7 @@ def findings(path):
 
 @functools.cache
 def included(path):
-    """The file and every header of the house it sees."""
+    """Returns the file and every header of the project that it includes, directly or not."""
     seen = {path}
     for name in INCLUDE.findall(path.read_text()):
         header = ROOT / "src" / name
@@ -69,7 +70,7 @@ def stamp(path):
 def main():
     files = [path for path in write_database()
              if path.parent.name in PLAIN and not re.search(r"_(test|bench|fuzz)\.cpp$", path.name) and path.exists()]
-    passed = {}  # file -> stamp of when it passed
+    passed = {}  # file -> its stamp when it last passed
     memory = DATABASE / "passed.json"
     if memory.exists():
         passed = json.loads(memory.read_text())

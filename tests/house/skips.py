@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fails naming every skipped test that tests/skips.txt does not allow. Reads ctest's log of the run just made.
+"""Fails, and names every skipped test that tests/skips.txt does not allow. Reads ctest's log of the last run.
 
     tests/house/skips.py [build/release/Testing/Temporary/LastTest.log]
 
-Knows GoogleTest's and unittest's words. A unittest program that says how many it skipped but not which fails too: run
-it with -v.
+It reads the output of GoogleTest and unittest. A unittest program that prints how many tests it skipped, but not which,
+fails as well: run it with -v.
 """
 import fnmatch
 import pathlib
@@ -14,15 +14,15 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 GTEST = re.compile(r"^\[  SKIPPED \] ([\w./]+\.[\w./]+)", re.MULTILINE)
-# "test_a (module.Class.test_a) ... skipped 'why'"; a docstring's first line may stand between.
+# "test_a (module.Class.test_a) ... skipped 'why'"; the first line of a docstring may be in between.
 UNITTEST = re.compile(r"^(\w+) \(([\w.]+)\)(?:\n[^\n]*)? \.\.\. skipped ", re.MULTILINE)
-# "setUpClass (module.Class) ... skipped 'why'" is covered by the above: the class counts as one.
+# The pattern above also matches "setUpClass (module.Class) ... skipped 'why'": the class counts as one test.
 UNITTEST_COUNT = re.compile(r"^OK \(.*\bskipped=(\d+)|^FAILED \(.*\bskipped=(\d+)", re.MULTILINE)
 CTEST = re.compile(r"^\d+/\d+ Test(?:ing)?: (\S+)$", re.MULTILINE)
 
 
 def unittest_name(method, place):
-    """Class.test of "test (module.Class.test)" (3.11 on) or "test (module.Class)"."""
+    """Returns Class.test for "test (module.Class.test)" (Python 3.11 and later) or "test (module.Class)"."""
     words = place.split(".")
     if words[-1] == method:
         words.pop()
@@ -30,7 +30,7 @@ def unittest_name(method, place):
 
 
 def skipped_in(log):
-    """(names of skipped tests, [(program, sentence)] of what could not be told)."""
+    """Returns the names of skipped tests, and (program, message) for each program that does not name them all."""
     names, unclear = set(), []
     pieces = CTEST.split(log)
     for program, text in zip(pieces[1::2], pieces[2::2]):
@@ -57,7 +57,7 @@ def main(arguments):
     allowed = patterns_in((ROOT / "tests/skips.txt").read_text())
     names, unclear = skipped_in(log.read_text(errors="replace"))
     def may(name):
-        suite = re.sub(r"^\w+/", "", name)  # All/Suite.Test/0 is of Suite
+        suite = re.sub(r"^\w+/", "", name)  # All/Suite.Test/0 belongs to Suite
         return any(fnmatch.fnmatchcase(suite, pattern) for pattern in allowed)
 
     bad = sorted(name for name in names if not may(name))

@@ -1,4 +1,4 @@
-"""skips.py finds every skipped test in ctest's log, and the list has a reason for each."""
+"""Tests that skips.py finds every skipped test in ctest's log, and that each entry of the list has a reason."""
 import unittest
 
 import skips
@@ -34,7 +34,7 @@ Test Passed.
 
 
 class Skips(unittest.TestCase):
-    def test_all_are_found(self):
+    def test_finds_all_skipped_tests(self):
         names, unclear = skips.skipped_in(LOG)
         self.assertEqual(names, {"RealTables.Diamonds", "Sizes/Writer.Fills/3", "Apply.test_a", "Apply.test_b"})
         self.assertEqual(unclear, [])

@@ -1,4 +1,4 @@
-"""Forms of source files, headers nobody includes, and one list of packages."""
+"""Checks the form of source files, that every header is included somewhere, and that there is one list of packages."""
 import re
 import unittest
 
@@ -34,7 +34,7 @@ class Source(unittest.TestCase):
         found = [str(path) for path in source_files() if not re.fullmatch(r"[a-z][a-z0-9_]*\.(h|cpp)", path.name)]
         self.assertEqual(found, [])
 
-    def test_no_house_of_helpers(self):
+    def test_no_file_is_named_helpers_or_the_like(self):
         found = [str(path) for path in source_files() if re.search(r"(util|helper|common|manager|misc)", path.name)]
         self.assertEqual(found, [])
 
@@ -51,7 +51,7 @@ class Source(unittest.TestCase):
 
 
 class Version(unittest.TestCase):
-    def test_it_is_one_everywhere(self):
+    def test_the_version_is_the_same_everywhere(self):
         version = re.search(r"project\(sinew VERSION ([0-9.]+)", text_of("CMakeLists.txt")).group(1)
         self.assertIn(f'#define SINEW_VERSION "{version}"', text_of("include/sinew/library.h"))
         self.assertIn(f'{{"sinew", "{version}"}}', text_of("src/train/resolve.cpp"))
@@ -64,7 +64,7 @@ class Packages(unittest.TestCase):
     def test_the_image_installs_what_dev_installs(self):
         dockerfile, dev = text_of("Dockerfile"), text_of("dev")
         build, runtime = re.split(r"^FROM ", dockerfile, flags=re.MULTILINE)[1:]
-        self.assertRegex(build, r"\./dev build")  # one list: dev's
+        self.assertRegex(build, r"\./dev build")  # the image has no list of its own: ./dev installs
         known = self.packages(dev, "PACKAGES")
         for stage in (build, runtime):
             for words in re.findall(r"apt-get install -y --no-install-recommends ([^&;]*)", stage.replace("\\\n", " ")):
@@ -73,7 +73,7 @@ class Packages(unittest.TestCase):
                     self.assertTrue(package in known or any(name.startswith(library) for name in known),
                                     f"{package} is not in PACKAGES of ./dev")
 
-    def test_the_image_runs_as_nobody_special(self):
+    def test_the_image_does_not_run_as_root(self):
         dockerfile = text_of("Dockerfile")
         self.assertRegex(dockerfile, r'(?m)^ENTRYPOINT \["sinew"\]$')
         runtime = dockerfile.rsplit("\nFROM ", 1)[1]

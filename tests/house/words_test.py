@@ -1,10 +1,10 @@
-"""The product speaks of itself only: no place, machine, package server or diary of whoever worked on it."""
+"""Checks that no file mentions places, machines, package servers or a diary of its developers."""
 import re
 import unittest
 
 from house import project_files, text_of
 
-# Written in pieces so that this file does not find itself.
+# The words are split so that this file does not contain them.
 FORBIDDEN = [
     r"\.\./sha" r"red\b",
     r"/wo" r"rk/",

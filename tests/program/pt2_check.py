@@ -1,10 +1,10 @@
-"""Does stock torch agree with what Sinew reads and writes of a .pt2?
+"""Checks with stock torch the .pt2 files that Sinew reads and writes.
 
     python tests/program/pt2_check.py build/plain/bin/pt2_copy
 
-Exports models of many kinds with torch.export, has pt2_copy negate every parameter of the file, opens the result with
-torch.export.load, and compares: the state dict, the outputs with those of the eager model changed alike, the names of
-inputs and outputs, and every other member of the archive byte for byte. Needs torch.
+Exports models of many kinds with torch.export. pt2_copy negates every parameter of each file. Then the script opens the
+result with torch.export.load and compares: the state dict, the outputs with those of the eager model after the same
+change, the names of inputs and outputs, and every other member of the archive byte for byte. Needs torch.
 """
 import collections
 import copy
@@ -38,7 +38,7 @@ torch.export.register_dataclass(Result, serialized_type_name="sinew.Result")
 
 
 class Convolution(nn.Module):
-    """Buffers that change, channels last."""
+    """Buffers that change, and weights in channels-last order."""
     def __init__(self):
         super().__init__()
         self.body = nn.Sequential(nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last), nn.BatchNorm2d(4), nn.ReLU())
@@ -48,7 +48,8 @@ class Convolution(nn.Module):
 
 
 class Weights(nn.Module):
-    """Tied, strided, sliced, empty, scalar, of every float, buffers that are kept and that are not, constants."""
+    """Weights that are tied, strided, sliced, empty, scalar, of every float type; saved and unsaved buffers; constants.
+    """
     def __init__(self):
         super().__init__()
         self.embed, self.out = nn.Embedding(10, 8), nn.Linear(8, 10, bias=False)
@@ -71,7 +72,7 @@ class Weights(nn.Module):
 
 
 class Nested(nn.Module):
-    """Arguments and results of every shape."""
+    """Arguments and results of every structure."""
     def __init__(self):
         super().__init__()
         self.scale = nn.Parameter(torch.tensor(3.0))
@@ -82,7 +83,7 @@ class Nested(nn.Module):
 
 
 class Branches(nn.Module):
-    """Higher-order operators, with graphs inside the graph."""
+    """Higher-order operators, which contain subgraphs."""
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(3, 3)
@@ -95,7 +96,7 @@ class Branches(nn.Module):
 
 
 class Lists(nn.Module):
-    """Operators that return lists, infinities, shapes that are symbols."""
+    """Operators that return lists, infinities, and symbolic shapes."""
     def __init__(self):
         super().__init__()
         self.rnn = nn.LSTM(4, 5, 2, batch_first=True)
@@ -174,7 +175,7 @@ def check(tool, folder, name, model, args, kwargs, options, inputs, outputs, dec
 
 def close(a, b, decomposed):
     if decomposed and isinstance(a, torch.Tensor) and a.is_floating_point():
-        return torch.allclose(a, b, rtol=1e-4, atol=1e-5)  # other kernels, other roundings
+        return torch.allclose(a, b, rtol=1e-4, atol=1e-5)  # other kernels round differently
     return same(a, b)
 
 

@@ -1,5 +1,5 @@
-// pt2_copy IN OUT: writes the program IN at OUT with every floating-point parameter negated, and prints what its user's
-// inputs and outputs are called. For pt2_check.py, which asks torch whether that is what became of it.
+// `pt2_copy IN OUT` copies the program IN to OUT with every floating-point parameter negated, and prints the names of
+// the user inputs and outputs. pt2_check.py checks the result with torch.
 #include <cstdio>
 #include <deque>
 
@@ -15,7 +15,7 @@ bool is_float(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }
 
-// By the sign bit: exact in every format.
+// Flips the sign bit, which is exact in every format.
 void negate(Array& array) {
   const size_t width = size_of(array.dtype);
   auto* bytes = array.bytes.data();

@@ -1,3 +1,3 @@
 #!/bin/sh
-# The Python with the reference packages, else the plain one (the tests then say what they lack).
+# Runs the Python with the reference packages. Without SINEW_PYTHON, runs python3; the tests then name missing packages.
 exec "${SINEW_PYTHON:-python3}" "$@"

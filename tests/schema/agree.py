@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Do the JSON Schema and the program accept the same job files?
+"""Checks that the JSON Schema and the program accept the same job files.
 
 usage: agree.py SINEW [--sample N] [--each N]
 
-Needs the package `jsonschema`. Takes good job files from tests/jobs, changes one value or key at a time to each of a
-bank of probes (and random ones), and asks both. Rules between options (`has no effect`, ...) and environment variables
-are no part of the schema: an instance that only they refuse is counted apart.
+Needs the package `jsonschema`. Takes valid job files from tests/jobs, replaces one value or key at a time by fixed and
+random probes, and asks both the schema and the program. Rules between options (`has no effect`, ...) and environment
+variables are not part of the schema: an instance that only these rules refuse is counted separately.
 """
 import argparse
 import copy
@@ -51,12 +51,13 @@ PROBES = [
 
 OF_COMMANDS = ("command", "workdir", "grace", "params", "env", "resources", "retries", "metrics")
 
-# Of all options a search can vary, some of each kind; else nearly all probes would be these.
+# Of the options that a search can vary, the probes cover these, some of each kind. Otherwise nearly all probes would be
+# of search options.
 SEARCHED = ("optimizer.lr", "trainer.shards", "model.hidden")
 
 
 def leaves(schema, path=()):
-    """Every key path of the schema, sections and options."""
+    """Yields every key path of the schema: sections and options."""
     for branch in [schema] + schema.get("anyOf", []):
         for key, below in branch.get("properties", {}).items():
             if path == ("tune", "search") and key not in SEARCHED:
@@ -66,7 +67,7 @@ def leaves(schema, path=()):
 
 
 def words_of(schema):
-    """Every choice and default: probes that are near the truth."""
+    """Returns every choice and default as a probe, because these are nearly valid values."""
     found = []
     if isinstance(schema, dict):
         found += [value for value in schema.get("enum", [])] + ([schema["default"]] if "default" in schema else [])
@@ -79,7 +80,7 @@ def words_of(schema):
 
 
 def put(job, path, value):
-    """The job with the value at the path; None where a section on the way is a value."""
+    """Returns the job with the value at the path. Sections on the path that are no mappings become mappings."""
     job = copy.deepcopy(job)
     level = job
     for key in path[:-1]:
@@ -101,14 +102,14 @@ def instances(schema, each):
             yield put(base, path, value)
         for word in words:
             yield put(base, path, json.loads(word))
-        yield put(base, path[:-1] + (path[-1] + "x",), 1)  # an unknown key beside it
+        yield put(base, path[:-1] + (path[-1] + "x",), 1)  # an unknown key beside the option
         for _ in range(each):
             yield put(base, path, random_value(rng))
-    for key in (("params",), ("env",)):  # below them any name may stand
+    for key in (("params",), ("env",)):  # these sections accept any names as keys
         for name in ("a", "_", "A1", "1a", "a-b", "", "a.b", "é", "a" * 64, "a" * 65):
             for value in PROBES:
                 yield put(command, key, {name: value})
-    for value in PROBES:  # the job as a whole, and without what is required
+    for value in PROBES:  # probes in place of the whole job, and jobs without the required keys
         yield value
     yield {"data": {}}
     yield {"data": {"format": "auto"}}
@@ -129,12 +130,12 @@ def random_value(rng):
 
 
 def as_yaml(instance):
-    # JSON is YAML; what Python writes that JSON has not is left as it is.
+    # JSON is YAML. Python also writes NaN and Infinity, which are not JSON; they stay as they are.
     return json.dumps(instance, ensure_ascii=True)
 
 
 def ask_program(sinew, instance):
-    """(accepted, refused only by rules between options, output)"""
+    """Returns (accepted, refused only by rules between options, output)."""
     done = subprocess.run([sinew, "validate", "-"], input=as_yaml(instance).encode(), capture_output=True, env={}, timeout=60)
     text = done.stderr.decode()
     if done.returncode not in (0, 2):
