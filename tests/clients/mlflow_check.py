@@ -1,4 +1,4 @@
-"""MLflow's own client, as it is installed, against `sinew server`: logs, searches, registers, stores and fetches files.
+"""Runs MLflow's own, unchanged client against `sinew server`: it logs, searches, registers, stores and fetches files.
 
 The environment variable SINEW names the program.
 """

@@ -1,4 +1,4 @@
-"""What `sinew server` says at /metrics, read by Prometheus' own parser (the package prometheus-client).
+"""Reads /metrics of `sinew server` with Prometheus' own parser (the package prometheus-client).
 
 The environment variable SINEW names the program.
 """

@@ -104,7 +104,7 @@ def hparams_problems(events, wanted, status):
 
 
 def main():
-    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # hides messages about purged points: a resume causes them on purpose
+    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # hides messages about purged points: a resume causes them
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("directory")
     arguments.add_argument("--hparam", action="append", default=[], metavar="NAME=VALUE")

@@ -15,7 +15,7 @@ import urllib.request
 
 from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last, because this folder has modules of the same names
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last: this folder has equal names
 from server_process import Server
 
 NOBODY = 54321  # no user has this number
@@ -322,7 +322,7 @@ exit $?""")
             done = subprocess.run([SINEW, "stop", self.run_directory], capture_output=True, text=True, timeout=PATIENCE, user=NOBODY)
             self.assertIn(f"pid {process.pid} of another user", done.stderr)
             self.assertEqual(done.returncode, 1)
-        self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # so no other process gets a signal
+        self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # no process gets a signal
         done = self.sinew("stop", self.run_directory, "--wait", "0")
         self.assertIn("the process that holds it was not found", done.stderr)
         self.end(process)

@@ -60,8 +60,8 @@ class Study(Commands):
         return [line for line in lines_of(self.study / "study.jsonl")[1:] if line["event"] == kind]
 
     def assert_told_what_they_were(self, killed=False):
-        """Every report is what the script makes of the trial's parameter, once and in its order. What a command printed in
-        the instant its trial was killed may be missing."""
+        """Checks every report against the script's value for the trial's parameter: each appears once and in order. The
+        last output of a killed command may be missing."""
         points = {event["id"]: event["params"]["params.x"] for event in self.events("start")}
         told = {}
         for event in self.events("report"):

@@ -1,5 +1,5 @@
-"""Six jobs that between them hold everything stateful, each disturbed by `sinew chaos` under many seeds: every step has
-the digest of the undisturbed run. SINEW_SEEDS says how many seeds (the long tier: 20)."""
+"""Disturbs six jobs, which together contain every kind of state, with `sinew chaos` under many seeds. Every step must
+have the digest of the undisturbed run. SINEW_SEEDS is the number of seeds (the long tier: 20)."""
 import os
 import pathlib
 import random
@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import sinew_process as sp
 
-PATIENCE = 900  # seconds that a run of half a minute may take on a crowded machine
+PATIENCE = 900  # seconds; a run of half a minute may take so long on a crowded machine
 
 # 299 images and batches of 32 and 24: the last batch of an epoch is short.
 IMAGES = """
@@ -64,13 +64,13 @@ scheduler: {name: cosine, warmup: 30st}
 }
 STEPS = {"mlp": 1500, "cnn": 900, "resnet": 400, "lstm": 900, "average": 3600, "ramp": 1200}
 SEEDS = range(1, 1 + int(os.environ.get("SINEW_SEEDS", "20")))
-# Job, seed, steps, events.
+# (job, seed, steps, events)
 SWEEP = [(name, seed, STEPS[name], 20) for seed in SEEDS for name in JOBS] if os.environ.get("SINEW_LONG") else [
     ("mlp", 1, 800, 4), ("lstm", 1, 400, 4)]
 
 
 def write_text(path, characters):
-    """Words of a small vocabulary in an order a model can learn something of."""
+    """Writes words of a small vocabulary in an order that a model can partly predict."""
     rng = random.Random(4)
     words = ["".join(rng.choice("abcdefgh") for _ in range(rng.randint(2, 6))) for _ in range(30)]
     text, place = "", 0
@@ -81,7 +81,7 @@ def write_text(path, characters):
 
 
 def write_data(path, characters):
-    """FOLDER of the jobs: images, labels and text."""
+    """Writes the data in FOLDER of the jobs: images, labels and text."""
     sp.write_idx(path, "train", 333, 1)
     os.rename(path / "train-images", path / "images")
     os.rename(path / "train-labels", path / "labels")
@@ -101,7 +101,7 @@ class Chaos(unittest.TestCase):
         cls.folder.cleanup()
 
     def undisturbed(self, name, steps):
-        """The job file and its undisturbed run, made once."""
+        """Returns the job file and its undisturbed run, which is made only once."""
         if name not in self.calm:
             job = self.path / f"{name}.yaml"
             text = JOBS[name].replace("FOLDER", str(self.path)).replace("trainer: {", f"trainer: {{max_duration: {steps}st, ")
@@ -127,12 +127,12 @@ class Chaos(unittest.TestCase):
         print(f"{name:8} seed {seed:3} workers {workers}: {found[1]:>2} of {found[2]} events, {same[1]} steps the same, OK",
               file=sys.stderr, flush=True)
 
-    def test_every_step_is_that_of_the_undisturbed_run(self):
+    def test_every_step_equals_that_of_the_undisturbed_run(self):
         for name, seed, steps, events in SWEEP:
             with self.subTest(job=name, seed=seed):
                 self.disturb(name, seed, steps, events)
 
-    def test_a_run_of_another_job_is_not_compared_with(self):
+    def test_a_run_of_another_job_is_refused_for_comparison(self):
         name, _, steps, _ = SWEEP[0]
         job, calm = self.undisturbed(name, steps)
         done = sp.run("chaos", job, "optimizer.lr=0.01", "trainer.max_duration=40st", "--seed", 1, "--against", calm,

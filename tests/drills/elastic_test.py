@@ -1,4 +1,4 @@
-"""Many workers, killed, stopped, joined at any moment: the ledger is that of one worker nobody disturbed."""
+"""Kills, stops and joins workers at any moment. The ledger must equal that of one undisturbed worker."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ import sinew_process as sp
 LONG = bool(os.environ.get("SINEW_LONG"))
 STEPS = 300
 SHARDS = "trainer.shards=7"
-PATIENCE = 240  # seconds that a run of a few seconds may take on a crowded machine
+PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
 
 
 class Elastic(unittest.TestCase):
@@ -55,7 +55,7 @@ class Elastic(unittest.TestCase):
     def assert_same_story(self, directory):
         self.assertEqual(sp.report(directory)["digest"], sp.report(self.path / "calm")["digest"])
         lines = [json.loads(line) for line in (directory / "ledger.jsonl").read_text().splitlines()]
-        for line in lines:  # also where a step stands twice
+        for line in lines:  # includes both lines if a step has two
             self.assertEqual(line["digest"], self.calm[line["step"]], f"step {line['step']}")
         self.assertEqual(sorted({line["step"] for line in lines}), sorted(self.calm))
 
@@ -67,12 +67,12 @@ class Elastic(unittest.TestCase):
         return [member["pid"] for member in (sp.status(directory) or {}).get("members", [])]
 
     def grows(self, process, directory, least, most=99):
-        """Waits for so many members that compute; the run must not end before."""
+        """Waits until this number of members compute. Fails if the run ends before."""
         there = lambda: least <= len(sp.computing(directory)) <= most
         self.assertTrue(sp.wait_for(lambda: process.poll() is not None or there(), PATIENCE), self.said(directory))
         self.assertIsNone(process.poll(), f"it ended before {least} computed")
 
-    def test_any_number_of_workers_is_one_worker(self):
+    def test_any_number_of_workers_equals_one_worker(self):
         for workers in (1, 3, 8):
             process, directory = self.start(f"calm-{workers}", workers, pace=workers + 3)
             self.grows(process, directory, (workers + 1) // 2)
@@ -95,7 +95,7 @@ class Elastic(unittest.TestCase):
         self.assertGreaterEqual(kills, 4)
         self.assert_same_story(directory)
 
-    def test_inside_tls_nothing_is_different(self):
+    def test_tls_changes_nothing(self):
         process, directory = self.start("tls", 3, "--tls", pace=3)
         self.reach(process, directory, 20)
         coordinator = json.loads((directory / "coordinator.json").read_text())
@@ -106,7 +106,7 @@ class Elastic(unittest.TestCase):
         self.end(process, directory)
         self.assert_same_story(directory)
 
-    def test_processes_of_a_launcher_are_one_worker(self):
+    def test_processes_of_a_launcher_equal_one_worker(self):
         directory = self.path / "launched"
         processes = []
         for rank in range(3):
@@ -132,7 +132,7 @@ class Elastic(unittest.TestCase):
         self.end(process, directory)
         self.assert_same_story(directory)
 
-    def test_a_stopped_worker_is_put_out_and_comes_back(self):
+    def test_a_stopped_worker_is_removed_and_comes_back(self):
         process, directory = self.start("stopped", 3, pace=6)
         self.grows(process, directory, 3)
         victim = self.workers_of(directory)[0]  # the leader

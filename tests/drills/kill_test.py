@@ -1,4 +1,4 @@
-"""Kill-anywhere: whatever instant a run dies at, resuming gives the model of the undisturbed run, to the bit."""
+"""Kills a run at any instant. After a resume, the model must equal that of the undisturbed run to the bit."""
 import os
 import pathlib
 import random
@@ -16,7 +16,7 @@ KILLS = 50 if os.environ.get("SINEW_LONG") else 10
 
 
 def newest(directory):
-    """The step of the newest checkpoint; 0: there is none."""
+    """Returns the step of the newest checkpoint, or 0 if there is none."""
     return max((int(path.name[5:]) for path in directory.glob("checkpoints/step-" + "[0-9]" * 8)), default=0)
 
 
@@ -45,7 +45,7 @@ class Kill(unittest.TestCase):
             sp.run("train", self.job, f"trainer.lanes={lanes}", "--run-dir", directory, "--ledger", check=0, env={"OMP_NUM_THREADS": threads})
             self.assertEqual(sp.digests(directory), self.calm)
 
-    def test_another_seed_is_another_model(self):
+    def test_another_seed_gives_another_model(self):
         sp.run("train", self.job, "trainer.seed=1", "--run-dir", self.path / "seed", "--ledger", check=0)
         self.assertNotEqual(sp.digests(self.path / "seed")[STEPS], self.calm[STEPS])
 
@@ -54,9 +54,9 @@ class Kill(unittest.TestCase):
         for trial in range(KILLS):
             directory = self.path / f"killed-{trial}"
             process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
-            if trial % 5 == 0:  # while it starts
+            if trial % 5 == 0:  # kills it while it starts
                 time.sleep(rng.uniform(0, 1))
-            else:  # from the first checkpoint to the very end; some fall into a checkpoint
+            else:  # between the first checkpoint and the end; some kills hit a checkpoint
                 self.assertTrue(sp.wait_for(lambda: process.poll() is not None or newest(directory) > 0))
                 time.sleep(rng.uniform(0, 0.9) * self.seconds)
             ended = process.poll() is not None
@@ -66,7 +66,7 @@ class Kill(unittest.TestCase):
             done = sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
             self.assert_same_story(directory)
             resumed = [int(line.split("resumed at step ")[1].split()[0]) for line in done.stdout.splitlines() if "resumed at step" in line]
-            # Only the steps after the newest durable checkpoint are done again. (0: there was none yet.)
+            # Only the steps after the newest durable checkpoint are repeated. `durable` is 0 if there was none.
             self.assertEqual(resumed[0] if resumed else 0, durable)
         self.assertGreater(cut, KILLS // 4, "too few were killed between their first checkpoint and their end")
 
@@ -85,7 +85,7 @@ class Kill(unittest.TestCase):
         sp.run("train", self.job, "--run-dir", directory, "--resume", "--ledger", check=0)
         self.assert_same_story(directory)
 
-    def test_first_signal_saves_and_says_resumable(self):
+    def test_the_first_signal_saves_and_exits_as_resumable(self):
         stopped = 0
         for sig in (signal.SIGINT, signal.SIGTERM):
             directory = self.path / f"signal-{sig.name}"
@@ -112,7 +112,7 @@ class Kill(unittest.TestCase):
         self.assertEqual(sp.run("train", self.job, "--run-dir", directory).returncode, 2)
         sp.kill(process)
 
-    def test_budget_stops_with_its_own_code(self):
+    def test_a_budget_ends_the_run_with_its_own_exit_code(self):
         directory = self.path / "budget"
         done = sp.run("train", self.job, "trainer.max_duration=100000st", "budget.time=1s", "--run-dir", directory)
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -134,7 +134,7 @@ class Kill(unittest.TestCase):
         finally:
             labels.write_bytes(before)
 
-    def test_a_damaged_newest_checkpoint_is_named_and_the_older_taken(self):
+    def test_resume_names_a_damaged_newest_checkpoint_and_uses_the_older(self):
         directory = self.path / "damaged"
         process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
         self.assertTrue(sp.wait_for(lambda: len(list(directory.glob("checkpoints/step-*"))) >= 2 or process.poll() is not None))

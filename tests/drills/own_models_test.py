@@ -1,6 +1,6 @@
-"""TorchScript modules and C++ libraries, with dropout and batch norm inside, disturbed by `sinew chaos`: with 2 and 3
-workers that are killed and joined every step has the digest of the undisturbed run. What comes back opens in stock
-PyTorch, and a library that crashes is a worker that died."""
+"""Disturbs TorchScript modules and C++ libraries, with dropout and batch norm inside, with `sinew chaos`: 2 and 3
+workers are killed and joined, and every step must have the digest of the undisturbed run. Trained models open in stock
+PyTorch, and a library that crashes counts as a dead worker."""
 import pathlib
 import shutil
 import subprocess
@@ -34,7 +34,7 @@ SINEW_LIBRARY(library) { library.model = sinew::library::model<Net>(); }
 
 
 def build_library(source, build):
-    """The template project's library, built as its README says."""
+    """Builds the library of the template project as its README says."""
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     subprocess.run(["cmake", "-S", source, "-B", build, f"-DSINEW_DIR={sp.ROOT}", *launcher], check=True,
                    stdout=subprocess.DEVNULL, timeout=300)
@@ -116,7 +116,7 @@ logging: {{interval: 50st}}
             expected = eager(x)
             torch.manual_seed(2)
             self.assertTrue(torch.equal(back(x), expected), f"training={mode}")
-        # The model directory is all that asking needs.
+        # Evaluation needs only the model directory.
         (self.path / "net.pt").rename(self.path / "away.pt")
         sp.run("eval", calm / "model", f"test.images={self.path}/images", f"test.labels={self.path}/labels", check=0)
         (self.path / "away.pt").rename(self.path / "net.pt")
@@ -127,7 +127,7 @@ logging: {{interval: 50st}}
         calm = self.assert_whoever_computes("library", job)
         self.assertTrue((calm / "model/model.so").is_file())
 
-    def test_a_library_that_crashes_is_a_worker_that_died(self):
+    def test_a_library_that_crashes_counts_as_a_dead_worker(self):
         source = self.path / "crashing"
         shutil.copytree(EXAMPLE, source)
         (source / "net.cpp").write_text(CRASHING)
@@ -149,13 +149,13 @@ logging: {{interval: 50st}}
         self.assertIn("[LIBRARY_INCOMPATIBLE]", done.stderr)
         self.assertIn("it was built for torch 1", done.stderr)
 
-    def test_its_own_job_learns_and_its_data_is_asked(self):
+    def test_the_example_job_learns_and_predicts(self):
         text = (EXAMPLE / "job.yaml").read_text().replace("build/cpp-module/libnet.so", str(self.library))
         job = self.path / "spiral.yaml"
         job.write_text(text.replace("examples/cpp-module/spiral.txt", str(EXAMPLE / "spiral.txt")))
         run = self.path / "spiral"
         sp.run("train", job, "--run-dir", run, timeout=300, check=0)
-        self.assertGreater(sp.report(run)["last"]["val/accuracy"], 0.6)  # one in three by chance
+        self.assertGreater(sp.report(run)["last"]["val/accuracy"], 0.6)  # a guess is right in one of three cases
         done = sp.run("predict", run, EXAMPLE / "spiral.txt", check=0)
         self.assertEqual(len(done.stdout.splitlines()), 601)
 

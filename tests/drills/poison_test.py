@@ -1,4 +1,5 @@
-"""A shard that kills whoever computes it ends the run by its name; kills from outside do not; who hangs is ended."""
+"""A shard that kills every worker that computes it ends the run and is named. Kills from outside accuse no shard. A
+worker that hangs is killed."""
 import os
 import pathlib
 import random
@@ -14,10 +15,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import sinew_process as sp
 
 STEPS = 120
-DEADLY = 57  # steps made before the deadly one; the newest checkpoint is that of step 55
+DEADLY = 57  # steps before the deadly one; the newest checkpoint is that of step 55
 SHARD = 3
 MOST_DEATHS = 3
-PATIENCE = 240  # seconds that a run of a few seconds may take on a crowded machine
+PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
 KILLS = 12
 NAMED = rf"step {DEADLY}, shard {SHARD} \(samples \d+ to \d+ in the order of epoch \d+\)"
 
@@ -40,8 +41,9 @@ class Poison(unittest.TestCase):
         return ["train", self.job, self.shards, "--run-dir", self.path / name, "--ledger", "--workers", workers, *more]
 
     def poisoned(self, how, workers, *more):
-        """A run with a deadly shard, to its end. Returns its directory and what it said."""
-        # Who hangs is judged by the steps before: they must not all be made between two looks.
+        """Runs a job with a deadly shard to its end. Returns its directory and its stderr."""
+        # The supervisor compares a hanging step with the steps before it, so these must not all pass between two of its
+        # polls.
         done = sp.run(*self.words(how, workers, *more), timeout=PATIENCE, check=1,
                       env={"SINEW_POISON": f"{DEADLY}:{SHARD}:{how}", "SINEW_PACE": "20" if how == "hang" else "2"})
         return self.path / how, done.stderr
@@ -102,7 +104,7 @@ class Poison(unittest.TestCase):
         self.assert_goes_on_without_it(directory)
 
     def start_endless(self, name, workers, *more, env=None):
-        """A run that makes steps until it is stopped; its words are in NAME.log."""
+        """Starts a run that makes steps until it is stopped. Its output is in NAME.log."""
         words = self.words(name, workers, "trainer.max_duration=100000st", *more)
         with open(self.path / f"{name}.log", "wb") as log:
             process = subprocess.Popen(sp.command(*words), stdout=log, stderr=log, env={**os.environ, **(env or {})})
@@ -141,7 +143,7 @@ class Poison(unittest.TestCase):
         self.assert_stops(process, directory)
         self.assertNotIn("in turn", self.said(directory))
 
-    def test_a_stopped_only_worker_is_left_alone(self):
+    def test_a_stopped_single_worker_is_left_alone(self):
         process, directory = self.start_endless("debugged", 1, "--hang-after", "3s")
         self.assert_makes_steps(process, directory)
         victim = sp.status(directory)["members"][0]["pid"]
@@ -152,7 +154,7 @@ class Poison(unittest.TestCase):
         self.assert_stops(process, directory)
         self.assertNotIn("is stopped", self.said(directory))
 
-    def test_what_is_no_poison_is_refused(self):
+    def test_wrong_poison_options_are_refused(self):
         for wrong in ("5", "5:1", "5:1:love", "a:b:segv"):
             done = sp.run("train", self.job, "--run-dir", self.path / "wrong", env={"SINEW_POISON": wrong})
             self.assertEqual(done.returncode, 1)

@@ -1,7 +1,7 @@
-"""Ten small models with dropout or other random numbers inside, exported by stock PyTorch: program_models.py OUT.
+"""Exports ten small models with dropout or other random numbers inside, with stock PyTorch: program_models.py OUT.
 
-Those of IMAGES take [batch, 1, 8, 8] and tell 5 classes apart, those of TEXT take [batch, 12] of 9 characters and say
-the next one at every place; "vae" returns its loss.
+Models of IMAGES take [batch, 1, 8, 8] and classify into 5 classes. Models of TEXT take [batch, 12] of 9 characters and
+predict the next one at every position. "vae" returns its loss.
 """
 import pathlib
 import sys

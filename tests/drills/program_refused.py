@@ -1,4 +1,4 @@
-"""Models that can be exported but not trained here: for each name the model and the sentence that refuses it."""
+"""Models that torch exports but Sinew refuses to train: for each name the model and part of the error message."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -7,7 +7,7 @@ CLASSES = 5
 
 
 class Linear(nn.Module):
-    """[batch, 1, 8, 8]"""
+    """Takes [batch, 1, 8, 8]."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +25,7 @@ class Clamped(Linear):
 
 
 class ClampedView(Linear):
-    """Only a run shows it, because a view may be a copy."""
+    """A view may be a copy, so only running the program shows that it writes to its weight."""
 
     def forward(self, x):
         with torch.no_grad():
@@ -100,7 +100,7 @@ class Bytes(Linear):
 
 
 class SharedNorm(nn.Module):
-    """A valid model: one batch norm under two names, and two buffers side by side in one memory."""
+    """A valid model: one batch norm under two names, and two buffers that are parts of one tensor."""
 
     def __init__(self):
         super().__init__()
@@ -132,7 +132,7 @@ REFUSED = {
     "number": (Scaled, (IMAGE, 3), (ANY, torch.export.Dim.DYNAMIC), "input k is a number, not a tensor"),
     "bytes": (Bytes, (torch.zeros(4, 1, 8, 8, dtype=torch.uint8),), (ANY,), "input x takes uint8 [batch, 1, 8, 8]"),
 }
-# Refused when it runs.
+# Models that are refused only when they run.
 WHEN_RUN = {"clamped_view": (ClampedView, (IMAGE,), (ANY,), "the program writes to its parameter head.weight")}
 TRAINED = {"shared_norm": (SharedNorm, (IMAGE,), (ANY,), "")}
 

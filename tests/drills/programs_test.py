@@ -1,5 +1,5 @@
-"""Models brought as .pt2, with random numbers inside, disturbed by `sinew chaos`: with 1, 2 and 3 workers that are
-killed and joined every step has the digest of the undisturbed run. All ten in the long tier."""
+"""Disturbs models from .pt2 files, with random numbers inside, with `sinew chaos`: 1, 2 and 3 workers are killed and
+joined, and every step must have the digest of the undisturbed run. The long tier trains all ten models."""
 import os
 import pathlib
 import shutil
@@ -57,7 +57,7 @@ logging: {{interval: 50st}}
 """)
         return path
 
-    def test_whoever_computes_them_the_model_is_the_same(self):
+    def test_the_model_is_the_same_on_any_number_of_workers(self):
         for name in NAMES:
             job, calm = self.job(name), self.path / f"calm-{name}"
             sp.run("train", job, "workers.max=1", "--run-dir", calm, "--ledger", timeout=900, check=0)
@@ -68,8 +68,8 @@ logging: {{interval: 50st}}
                     self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
                     self.assertIn(f"the same to the last bit: {STEPS} of {STEPS} steps", done.stdout)
 
-    def test_what_training_refuses_is_said_before(self):
-        """By `sinew inspect`, which looks at the file alone; and by the training, before its first step is done."""
+    def test_programs_that_cannot_be_trained_are_refused_early(self):
+        """`sinew inspect` refuses them by the file alone, and the training refuses them before its first step ends."""
         import program_refused as refused
         for name, (*_, said) in refused.REFUSED.items():
             with self.subTest(program=name):
@@ -82,7 +82,7 @@ logging: {{interval: 50st}}
                 done = sp.run("train", self.job(name, LINEAR), "--run-dir", self.path / name, check=1)
                 self.assertIn({**refused.REFUSED, **refused.WHEN_RUN}[name][-1], done.stderr)
 
-    def test_what_a_module_shares_stays_one(self):
+    def test_tensors_that_modules_share_stay_shared(self):
         import program_refused as refused
         import torch
         sp.run("inspect", refused.write("shared_norm", self.path), check=0)
@@ -94,8 +94,8 @@ logging: {{interval: 50st}}
         self.assertGreater(weights["left"].abs().sum(), 0)
         self.assertEqual(weights["right"].abs().sum(), 0)
 
-    def test_what_comes_back_is_what_was_trained(self):
-        """Somebody exports the next model over the file in the middle of a run."""
+    def test_the_exported_model_is_the_one_that_was_trained(self):
+        """In the middle of a run another model is exported to the same file."""
         import torch
         job, run = self.job("mlp", LINEAR.replace("60st", "1500st"), file="swapped"), self.path / "swapped"
         shutil.copy(self.path / "mlp.pt2", self.path / "swapped.pt2")

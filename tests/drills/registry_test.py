@@ -1,4 +1,5 @@
-"""A real run, indexed while it trains, is killed and resumed; its model registered, promoted, and made again to the bit."""
+"""Indexes a real run while it trains, kills and resumes it, registers and promotes its model, and reproduces it to the
+bit."""
 import json
 import pathlib
 import sys
@@ -24,15 +25,15 @@ class Registry(unittest.TestCase):
         done = sp.run("models", *words, "--root", self.root, "--format", "json", check=check)
         return json.loads(done.stdout) if done.stdout else done.stderr
 
-    def test_killed_resumed_registered_and_made_again(self):
+    def test_a_killed_and_resumed_run_is_registered_and_reproduced(self):
         first = self.root / "drill" / "one"
         process = sp.start("train", self.job, "--run-dir", first, "--ledger")
         self.addCleanup(lambda: process.poll() is None and sp.kill(process))
-        self.assertTrue(sp.wait_for((first / "resolved.yaml").exists))  # before, there is no run
+        self.assertTrue(sp.wait_for((first / "resolved.yaml").exists))  # before this, there is no run
         deadline = time.monotonic() + 120
         while not list(first.glob("checkpoints/step-*")) and time.monotonic() < deadline:
             self.models("list")
-            self.models("register", first, check=1)  # indexes it; there is no model yet
+            self.models("register", first, check=1)  # indexes the run; there is no model yet
         sp.kill(process)
         self.assertIn("[RUN_NO_MODEL]", self.models("register", first, check=1))
         sp.run("resume", first, "--ledger", check=0)
@@ -42,7 +43,7 @@ class Registry(unittest.TestCase):
         self.assertEqual(len(made["data"]["train"]), 64)
         self.assertTrue(self.models("promote", "m/1")["done"])
 
-        # The same job again is the same model, to the bit; so it may follow, and its files are there already.
+        # The same job gives the same model to the bit. So it may be promoted, and its files are stored already.
         again = self.root / "drill" / "two"
         said = sp.run("repro", first, "--root", self.root, "--run-dir", again, check=0)
         self.assertIn("same: same digest", said.stdout)
@@ -54,7 +55,7 @@ class Registry(unittest.TestCase):
         self.assertEqual(self.models("rollback", "m")["to"], 1)
         sp.run("models", "verify", "--root", self.root, check=0)
 
-        # Other data: it is said, and it is the likely cause.
+        # With other data, the output names the data as the likely cause.
         sp.write_idx(self.path, "train", 333, 2)
         sp.run("data", "status", first, "--root", self.root, check=4)
         said = sp.run("repro", first, "--root", self.root, "--run-dir", self.root / "drill" / "three", check=4)

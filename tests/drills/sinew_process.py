@@ -1,4 +1,4 @@
-"""Starting, watching and killing real `sinew train` processes."""
+"""Starts, watches and kills real `sinew train` processes."""
 import json
 import os
 import pathlib
@@ -10,12 +10,14 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SINEW = pathlib.Path(os.environ.get("SINEW_BIN", ROOT / "build/release/bin")) / "sinew"
 
-# A shell ignores SIGINT for what it runs in the background, and who is started inherits that: Ctrl-C would do nothing.
+# A shell ignores SIGINT for the processes that it runs in the background, and their children inherit that. Without this
+# line Ctrl-C would have no effect.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def write_idx(folder, name, count, seed):
-    """A small image data set in IDX form, with labels a model can learn. No libraries: bytes of a fixed generator."""
+    """Writes a small image data set in IDX format, with labels that a model can learn. Uses only a fixed generator of
+    bytes."""
     folder = pathlib.Path(folder)
     state = seed * 2654435761 % 2**32 + 1
     images, labels = bytearray(), bytearray()
@@ -32,7 +34,7 @@ def write_idx(folder, name, count, seed):
 
 
 def write_job(folder, steps, extra=""):
-    """A job of short steps over that data, with everything stateful switched on."""
+    """Writes a job of short steps over that data, with every kind of state."""
     folder = pathlib.Path(folder)
     write_idx(folder, "train", 333, 1)
     (folder / "job.yaml").write_text(f"""
@@ -57,7 +59,7 @@ def command(*words):
 
 
 def run(*words, timeout=300, env=None, check=None):
-    """Runs sinew to its end; bounded. check: the exit code that is expected."""
+    """Runs sinew to its end, with a timeout. `check` is the expected exit code."""
     done = subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})})
     if check is not None and done.returncode != check:
         raise AssertionError(f"sinew {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
@@ -75,7 +77,7 @@ def kill(process, sig=signal.SIGKILL):
 
 
 def digests(run_directory):
-    """Step -> digest of a ledger; a torn last line is left out."""
+    """Returns step -> digest of a ledger. Skips an incomplete last line."""
     found = {}
     for line in (pathlib.Path(run_directory) / "ledger.jsonl").read_text().splitlines():
         try:
@@ -87,24 +89,24 @@ def digests(run_directory):
 
 
 def status(run_directory):
-    """What `sinew ps` says of a run, or None while there is nothing to say."""
+    """Returns the output of `sinew ps` about a run, or None if it fails."""
     done = run("ps", run_directory, "--json", timeout=60)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def step_of(run_directory):
-    """The newest step in the ledger; 0 before there is one."""
+    """Returns the newest step in the ledger, or 0 if there is no ledger yet."""
     try:
         with open(pathlib.Path(run_directory) / "ledger.jsonl", "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
-            lines = file.read().split(b"\n")[:-1]  # what stands behind the last end of a line is torn
+            lines = file.read().split(b"\n")[:-1]  # text after the last newline is an incomplete line
     except FileNotFoundError:
         return 0
     return json.loads(lines[-1])["step"] if lines else 0
 
 
 def computing(run_directory):
-    """Process ids of the members that compute."""
+    """Returns the process ids of the members that compute."""
     return [member["pid"] for member in (status(run_directory) or {}).get("members", []) if member["phase"] == "computing"]
 
 

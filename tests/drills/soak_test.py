@@ -1,8 +1,8 @@
-"""One run disturbed for minutes: workers killed, stopped and continued, coordinators killed, all by one supervisor.
+"""Disturbs one run for minutes under one supervisor: kills, stops and continues workers, and kills coordinators.
 
-Afterwards every step's digest and every line of metrics are those of a single worker nobody disturbed, samples and
-epochs counted exactly, and the supervisor holds no more files and little more memory than at its beginning. In the long
-tier at least ten minutes and a thousand kills.
+Afterwards every step's digest and every line of metrics must equal those of a single undisturbed worker, with exact
+counts of samples and epochs. The supervisor must not have more open files and much more memory than at its beginning.
+The long tier takes at least ten minutes and a thousand kills.
 """
 import json
 import os
@@ -19,17 +19,17 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import sinew_process as sp
 
-SECONDS, KILLS = (600, 1000) if os.environ.get("SINEW_LONG") else (15, 10)  # at least
-JOINS = 50 if os.environ.get("SINEW_LONG") else 4  # transfers of the state that are cut off
-PERIOD = 0.3  # seconds between two disturbances, at least
+SECONDS, KILLS = (600, 1000) if os.environ.get("SINEW_LONG") else (15, 10)  # minimum
+JOINS = 50 if os.environ.get("SINEW_LONG") else 4  # interrupted transfers of the state
+PERIOD = 0.3  # minimum seconds between two disturbances
 WORKERS = 3
 PATIENCE = 240
 ENDLESS = "trainer.max_duration=100000000st"
-BY_CLOCK = ("time", "throughput/", "time/")  # keys of a line of metrics that a clock has a part in
+BY_CLOCK = ("time", "throughput/", "time/")  # keys of a line of metrics that depend on a clock
 
 
 def metrics(directory, last):
-    """Step -> its metrics up to a step, but for those a clock has a part in."""
+    """Returns step -> its metrics up to step `last`, without those that depend on a clock."""
     found = {}
     for text in (directory / "metrics.jsonl").read_text().splitlines():
         line = json.loads(text)
@@ -39,7 +39,7 @@ def metrics(directory, last):
 
 
 def held_by(pid):
-    """Open files and resident bytes of a process."""
+    """Returns the number of open files and the resident bytes of a process."""
     pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
     return len(os.listdir(f"/proc/{pid}/fd")), pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -49,7 +49,7 @@ class Soak(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.path = pathlib.Path(self.folder.name)
-        # No schedule that depends on the end: the run ends when it has been disturbed for long enough.
+        # The job has no schedule that depends on the number of steps, because the run ends after enough disturbances.
         self.job = sp.write_job(self.path, 1)
         text = self.job.read_text().replace("scheduler: {name: cosine, warmup: 10st}\n", "").replace("interval: 5st", "interval: 50st")
         self.job.write_text(text)
@@ -63,13 +63,14 @@ class Soak(unittest.TestCase):
         return process, directory
 
     def stop(self, process, name):
-        """The first signal: it saves and says that it can be resumed."""
+        """Sends the first signal: the run saves and exits with the code for "resumable"."""
         process.send_signal(signal.SIGINT)
         said = lambda: (self.path / f"{name}.log").read_text()[-4000:]
         self.assertEqual(process.wait(PATIENCE), 75, said())
 
     def disturb(self, process, directory, rng):
-        """Kills, stops and coordinator deaths until there were enough, each after some further step."""
+        """Kills and stops workers and kills coordinators until the minimum is reached. Each disturbance waits for
+        another step."""
         kills, stopped, at_first, step = 0, [], None, 0
         begin = time.monotonic()
         while kills < KILLS or time.monotonic() - begin < SECONDS:
@@ -96,7 +97,7 @@ class Soak(unittest.TestCase):
         for _, pid in stopped:
             self.send(pid, signal.SIGCONT)
         files, resident = held_by(process.pid)
-        self.assertLessEqual(files, at_first[0] + 12)  # a worker that is being started holds some
+        self.assertLessEqual(files, at_first[0] + 12)  # a worker that is being started has some open files
         self.assertLess(resident, at_first[1] + (32 << 20))
         return kills
 
@@ -108,20 +109,21 @@ class Soak(unittest.TestCase):
             return 0
 
     def compare_with_calm(self, directory):
-        """Every step of the disturbed run, and its metrics, with one worker's; how many steps."""
+        """Compares every step of the disturbed run, and its metrics, with those of one worker. Returns the number of
+        steps."""
         last = sp.report(directory)["steps"]
         process, calm = self.start("calm", "workers.max=1")
         self.assertTrue(sp.wait_for(lambda: process.poll() is not None or sp.step_of(calm) >= last, SECONDS + PATIENCE))
         self.stop(process, "calm")
         expected = sp.digests(calm)
-        for text in (directory / "ledger.jsonl").read_text().splitlines():  # also where a step stands twice
+        for text in (directory / "ledger.jsonl").read_text().splitlines():  # includes both lines if a step has two
             line = json.loads(text)
             self.assertEqual(line["digest"], expected[line["step"]], f"step {line['step']}")
         self.assertEqual(sorted(sp.digests(directory)), list(range(min(expected), last + 1)))
         self.assertEqual(metrics(directory, last), metrics(calm, last))
         return last
 
-    def test_for_minutes(self):
+    def test_a_run_survives_minutes_of_disturbance(self):
         process, directory = self.start("soak", "--workers", WORKERS)
         self.assertTrue(sp.wait_for(lambda: sp.step_of(directory) > 20, PATIENCE))
         begin = time.monotonic()
@@ -131,8 +133,8 @@ class Soak(unittest.TestCase):
         steps = self.compare_with_calm(directory)
         print(f"{kills} kills in {seconds:.0f} s, {steps} steps the same to the last bit", file=sys.stderr)
 
-    def test_killed_while_somebody_joins(self):
-        """Who joins, or one of those it may take the state from (50 MB), dies at a random instant of the transfer."""
+    def test_workers_killed_while_one_joins(self):
+        """Kills the joiner, or a member that may send it the state (50 MB), at a random instant of the transfer."""
         text = self.job.read_text()
         self.job.write_text(re.sub("model: .*", "model: {name: mlp, hidden: [3000, 1000]}", text))
         process, directory = self.start("soak", "--workers", WORKERS)
@@ -141,7 +143,7 @@ class Soak(unittest.TestCase):
         rng, killed, gone = random.Random(13), {"joining": 0, "computing": 0}, set()
 
         def kill(pid):
-            gone.add(pid)  # the status shows it for a moment yet
+            gone.add(pid)  # the status still shows it for a moment
             return self.send(pid, signal.SIGKILL)
 
         kill(rng.choice(sp.computing(directory)))
@@ -154,9 +156,9 @@ class Soak(unittest.TestCase):
             able = [pid for pid, phase in phases.items() if phase == "computing"]
             joiners = [pid for pid, phase in phases.items() if phase == "joining"]
             if len(able) < 2:
-                continue  # the last one that has the state is left alone
+                continue  # this is the last member with the state: do not kill it
             if not joiners and len(able) == WORKERS:
-                kill(rng.choice(able))  # so that somebody joins again
+                kill(rng.choice(able))  # then a new worker joins
             if joiners:
                 time.sleep(rng.uniform(0, 0.2))
                 which = "joining" if sum(killed.values()) % 2 else "computing"

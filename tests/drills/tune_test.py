@@ -1,4 +1,5 @@
-"""Studies of real trainings: killed anywhere, nothing told is lost, and every trial is the training it says it is."""
+"""Studies of real trainings, killed anywhere: no reported value is lost, and every trial equals a training of its
+options."""
 import collections
 import json
 import os
@@ -42,7 +43,7 @@ tune:
 
 
 def events(study):
-    """Every line but the head; a torn last one is left out."""
+    """Returns all lines but the header. Skips an incomplete last line."""
     text = (study / "study.jsonl").read_text()
     return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()[1:]]
 
@@ -64,7 +65,8 @@ class Study(unittest.TestCase):
         return ends
 
     def assert_is_the_training_it_says(self, trial, *overrides):
-        """The same job with the trial's overrides, undisturbed, has the same metrics and the same digest."""
+        """Checks that the same job with the trial's overrides, undisturbed, has the same metrics and the same digest.
+        """
         params = next(e["params"] for e in events(self.study) if e["event"] == "start" and e["id"] == trial)
         words = [*overrides, *(f"{key}={value}" for key, value in params.items())]
         calm = self.path / f"calm-{trial}"
@@ -80,7 +82,7 @@ class Study(unittest.TestCase):
         return min(complete)[1]
 
     def trainings(self):
-        """The processes that train, each with its trial."""
+        """Returns the training processes, each with its trial."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -94,7 +96,7 @@ class Study(unittest.TestCase):
 
 
 class Tune(Study):
-    def test_the_best_trial_is_kept_and_is_what_it_says(self):
+    def test_the_best_trial_is_kept_and_equals_its_training(self):
         done = sp.run("tune", self.job, "--study", self.study, check=0)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
         best = self.best()
@@ -111,7 +113,7 @@ class Tune(Study):
         self.assertIn("10 trials", more.stdout)
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 10)
 
-    def test_a_study_is_extended_shown_and_begins_another(self):
+    def test_a_study_is_extended_and_shown_and_starts_another(self):
         words = ["tune.trials=3", "tune.pruner=none", "tune.deterministic=true"]
         sp.run("tune", self.job, *words, "--study", self.study, check=0)
         sp.run("tune", "extend", self.study, "--trials", 2, check=0)
@@ -130,7 +132,7 @@ class Tune(Study):
         again = sp.run("tune", "extend", self.study, "--trials", "some")
         self.assertNotEqual(again.returncode, 0)
 
-    def test_of_several_metrics_the_trials_that_no_other_beats_are_kept(self):
+    def test_with_several_metrics_the_pareto_front_is_kept(self):
         job = self.path / "several.yaml"
         job.write_text(self.job.read_text().replace("pruner: asha", "constraints: [val/loss <= 100]")
                        .replace("monitor: val/loss", "objectives: [val/loss, val/f1, throughput/samples_per_sec]"))
@@ -150,7 +152,7 @@ class Tune(Study):
         impossible = sp.run("tune", self.job, "tune.trials=2", "tune.constraints=[val/loss <= -1]", "tune.pruner=none", "--study", self.path / "none", check=0)
         self.assertIn("no trial meets the constraints", impossible.stdout)
 
-    def test_no_trial_breaks_what_must_hold_between_its_parameters(self):
+    def test_every_trial_meets_the_constraints_between_parameters(self):
         job = self.path / "between.yaml"
         job.write_text(self.job.read_text().replace("search:", "parameter_constraints: [optimizer.lr * 10 + model.dropout <= 0.3]\n  search:"))
         sp.run("tune", job, "tune.trials=6", "--study", self.study, check=0)
@@ -162,7 +164,7 @@ class Tune(Study):
         self.assertIn("'optimizer.lr > 1' [TUNE_CONSTRAINTS_TOO_TIGHT]", none.stderr)
         self.assertFalse((self.path / "none").exists())
 
-    def test_a_study_ends_when_its_cost_is_spent_whoever_leads_it(self):
+    def test_a_study_ends_when_its_cost_is_spent_whichever_process_leads(self):
         process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=6", "tune.pruner=none", "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: any(e["event"] == "report" for e in events(self.study)) if (self.study / "study.jsonl").exists() else False))
         process.kill()
@@ -185,7 +187,7 @@ class Tune(Study):
         self.assertTrue(any(e["event"] == "leave" and e["seconds"] > 0 for e in events(self.study)))
         self.assertIn("[STUDY_NO_COST_LIMIT]", sp.run("tune", "resume", self.left_alone(), "--cost", 3).stderr)
 
-    def test_what_was_begun_before_the_cost_was_spent_comes_to_its_end(self):
+    def test_trials_begun_before_the_cost_was_spent_finish(self):
         process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=4", "tune.pruner=none", "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists() and self.ended() and self.trained() > 4.2, 120))
         process.kill()
@@ -198,7 +200,7 @@ class Tune(Study):
         return {e["id"] for e in events(self.study) if e["event"] == "start"}
 
     def trained(self):
-        """Seconds, of all trials."""
+        """Returns the seconds that all trials took together."""
         seconds = {}
         for event in events(self.study):
             seconds[event.get("id")] = max(seconds.get(event.get("id"), 0), event.get("seconds", 0))
@@ -210,7 +212,8 @@ class Tune(Study):
         return study
 
     def population(self, name, *words):
-        """The study of a population, killed now and then: what it tried and what came of it."""
+        """Runs the study of a population, with kills if the name contains "killed". Returns its trials and their
+        results."""
         job = self.path / f"{name}.yaml"
         job.write_text(self.job.read_text().replace(STUDY, POPULATION))
         study, rng = self.path / name, random.Random(name)
@@ -226,7 +229,7 @@ class Tune(Study):
         told = [(e["event"], e["id"], e.get("params"), e.get("from"), e.get("values")) for e in events(study) if e["event"] in ("start", "end")]
         return study, sorted(told, key=lambda one: one[:2])
 
-    def test_a_population_is_the_same_whatever_the_timing_and_trains_in_parts(self):
+    def test_a_population_is_the_same_at_any_timing_and_trains_in_parts(self):
         study, calm = self.population("calm", "tune.parallel=1")
         for name, places in (("many", 5), ("killed", 2), ("killed-alone", 1)):
             self.assertEqual(self.population(name, f"tune.parallel={places}")[1], calm, name)
@@ -234,7 +237,8 @@ class Tune(Study):
         self.assertEqual([trials[i][3] is None for i in range(15)], [True] * 5 + [False] * 10)
         copies = [i for i in range(5, 15) if trials[i][3] % 5 != i % 5]
         self.assertEqual(len(copies), 2, "one of five after each part")
-        # A member that was never changed is the undisturbed training of its options, from the first step to the last.
+        # A member whose options never changed equals the undisturbed training of these options, from first step to
+        # last.
         whole = next(i for i in range(10, 15) if i not in copies and i - 5 not in copies)
         words = [f"{key}={value}" for key, value in trials[whole][2].items()]
         sp.run("train", study / "job.yaml", "--run-dir", self.path / "whole", *words, check=0)
@@ -242,8 +246,9 @@ class Tune(Study):
         kept = [path.parent.name for path in study.glob("trials/*/checkpoints")]
         self.assertEqual(len(kept), 1, "the best one's")
 
-    def test_trials_that_wait_go_on_with_the_lanes_they_began_with(self):
-        """As on a machine with other cores: what this one would give a trial is not what it began with."""
+    def test_paused_trials_continue_with_their_first_number_of_lanes(self):
+        """Simulates a move to a machine with another number of cores: a trial continues with the number of lanes it
+        began with."""
         process = sp.start("tune", self.job, "tune.trials=2", "tune.pruner=none", "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: len(list(self.study.glob("trials/*/checkpoints/step-*"))) > 1))
         process.kill()
@@ -256,7 +261,7 @@ class Tune(Study):
         sp.run("tune", "resume", self.study, check=0)
         self.assertEqual({e["state"] for e in self.ended().values()}, {"complete"})
 
-    def test_killed_anywhere_the_study_goes_on(self):
+    def test_a_study_killed_anywhere_continues(self):
         rng, kills = random.Random(5), 0
         process = sp.start("tune", self.job, "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
@@ -276,8 +281,8 @@ class Tune(Study):
         self.assertEqual(sum(e["event"] == "start" for e in events(self.study)), 8)
         self.assert_is_the_training_it_says(self.best())
 
-    def test_several_processes_lead_one_study_and_they_and_their_trainings_are_killed(self):
-        """Nothing told is lost, nothing happens twice, and no trial stays behind."""
+    def test_several_leaders_of_one_study_and_their_trainings_are_killed(self):
+        """No reported value is lost, nothing happens twice, and no training process remains."""
         rng, parents, trainings, resting = random.Random(8), 0, 0, {}
         processes = [sp.start("tune", self.job, "tune.trials=100000", "--study", self.study)]
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
@@ -287,7 +292,7 @@ class Tune(Study):
             time.sleep(rng.uniform(0.1, 0.9))
             self.assertTrue(all(p.poll() is None for p in processes), "none has ended by itself")
             before = events(self.study)
-            # A study gives a trial up that dies three times without a word between.
+            # A study marks a trial as failed if it dies three times without a report in between.
             reports = collections.Counter(e["id"] for e in before if e["event"] == "report")
             running = [(pid, trial) for pid, trial in self.trainings() if reports[trial] > resting.get(trial, 0)]
             if running and rng.random() < 0.6:
@@ -314,14 +319,15 @@ class Tune(Study):
         for trial in {self.best(), *rng.sample(sorted(t for t in resting if ends[t]["state"] == "complete") or [self.best()], 1)}:
             self.assert_is_the_training_it_says(trial)
 
-    def test_trials_that_are_killed_go_on_from_their_checkpoints(self):
+    def test_killed_trials_continue_from_their_checkpoints(self):
         rng, killed = random.Random(6), []
         process = sp.start("tune", self.job, "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
         next_kill = time.monotonic()
         while process.poll() is None and len(killed) < KILLS:
             time.sleep(0.01)
-            # Of a trial that has evaluated since it died last: a study gives one up that dies three times without.
+            # Kills only trials that have reported since their last death, because a study marks a trial as failed if it
+            # dies three times without a report.
             told = [e["id"] for e in events(self.study) if e["event"] == "report"]
             if time.monotonic() < next_kill or told[-1:] == killed[-1:]:
                 continue
@@ -339,7 +345,7 @@ class Tune(Study):
         self.assertTrue(any("resumed at step" in log for log in logs), "nobody went on from a checkpoint")
         self.assert_is_the_training_it_says(self.best())
 
-    def test_the_first_signal_saves_and_says_resumable(self):
+    def test_the_first_signal_saves_and_exits_as_resumable(self):
         process = sp.start("tune", self.job, "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: (self.study / "trials/00000/metrics.jsonl").exists()))
         process.send_signal(signal.SIGTERM)
@@ -351,12 +357,12 @@ class Tune(Study):
 
 @unittest.skipUnless(LONG, "the long tier")
 class LongTune(Study):
-    """Not beside others: it takes every core of the machine."""
+    """Must not run beside other tests, because it uses every core of the machine."""
 
     def running(self):
         return len({trial for _, trial in self.trainings()})
 
-    def test_a_study_gives_way_to_other_programs_and_comes_back(self):
+    def test_a_study_yields_to_other_programs_and_comes_back(self):
         places = len(os.sched_getaffinity(0))
         self.assertGreater(places, 1, "a machine of one core has one place")
         long = ("trainer.max_duration=40000st", "trainer.eval_interval=2000st", "checkpoint.interval=2000st")

@@ -1,6 +1,7 @@
-"""`sinew server` killed at random instants under load: what it acknowledged is there afterwards, and nothing by halves.
+"""Kills `sinew server` at random instants under load. Afterwards all that it acknowledged is stored, and nothing in
+part.
 
-SINEW_LONG=1: a hundred kills instead of twenty. SINEW_SERVER_SEED repeats a story's choices (not its instants).
+SINEW_LONG=1 makes a hundred kills instead of twenty. SINEW_SERVER_SEED repeats the choices of a run (not its instants).
 """
 import json
 import os
@@ -25,7 +26,7 @@ MLFLOW = "/api/2.0/mlflow"
 
 
 class Writer(threading.Thread):
-    """Writes without end, and remembers what was acknowledged. A call that failed may have been done, or not."""
+    """Writes in a loop and stores what was acknowledged. A call that failed may or may not have been executed."""
 
     def __init__(self, server, number):
         super().__init__(daemon=True)
@@ -36,12 +37,12 @@ class Writer(threading.Thread):
         self.run_id, self.step = None, 0
 
     def send(self, method, path, body):
-        """The answer, or None: nobody knows."""
+        """Returns the response, or None if it is unknown whether the request was executed."""
         try:
             status, answer = self.server.call(method, path, body, timeout=10)
         except OSError:
             return None
-        except Exception:  # half an answer
+        except Exception:  # an incomplete response
             return None
         if status != 200 and status != 201:
             if status < 500:
@@ -78,12 +79,12 @@ class Writer(threading.Thread):
 
 
 class Promoter(threading.Thread):
-    """Makes versions and moves an alias forward and back; knows where it may stand."""
+    """Makes versions and moves an alias forward and back. Tracks which versions the alias may point to."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
         self.server, self.ending, self.wrong = server, False, []
-        self.may_be = {0}  # where the alias may stand now
+        self.may_be = {0}  # versions that the alias may point to now
         self.newest = 0
 
     def send(self, method, path, body):
@@ -117,7 +118,7 @@ class Kills(unittest.TestCase):
     def test_nothing_acknowledged_is_lost(self):
         self.story(KILLS)
 
-    def test_nor_with_postgresql(self):
+    def test_nothing_acknowledged_is_lost_with_postgresql(self):
         with Postgres() as postgres:
             self.story(KILLS // 4, "--store", postgres.url)
 
@@ -178,7 +179,7 @@ class Kills(unittest.TestCase):
 
 
 class Places(unittest.TestCase):
-    def test_one_server_a_store(self):
+    def test_a_store_has_only_one_server(self):
         with tempfile.TemporaryDirectory() as folder:
             with Server(SINEW, pathlib.Path(folder) / "runs") as first:
                 second = Server(SINEW, pathlib.Path(folder) / "runs")
@@ -188,10 +189,10 @@ class Places(unittest.TestCase):
                 self.assertIn(str(first.process.pid), str(caught.exception))
                 self.assertEqual(first.call("GET", "/api/v1/ready")[0], 200)
                 self.assertRegex(first.call("GET", "/version")[1].decode(), r"^\d+\.\d+\.\d+$")
-            with Server(SINEW, pathlib.Path(folder) / "runs") as third:  # the first one gave it back
+            with Server(SINEW, pathlib.Path(folder) / "runs") as third:  # the first server released the store
                 self.assertEqual(third.call("GET", "/health"), (200, b"OK"))
 
-    def test_a_store_that_is_damaged_or_can_not_be_written_is_said_so(self):
+    def test_a_damaged_or_unwritable_store_is_reported(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder) / "runs"
             server = Server(SINEW, root)
@@ -222,7 +223,7 @@ class Places(unittest.TestCase):
                     one.close()
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
-    def test_a_token_as_a_password_and_one_that_is_taken_away(self):
+    def test_a_token_works_as_a_password_until_it_is_removed(self):
         import base64
         with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
             pair = base64.b64encode(b"anybody:" + server.token.encode()).decode()
@@ -256,18 +257,18 @@ class Places(unittest.TestCase):
                 trusted = ssl.create_default_context(cafile=str(certificate))
                 with urllib.request.urlopen(request, timeout=60, context=trusted) as answer:
                     self.assertEqual(answer.status, 200)
-                status, answer = server.call("GET", "/api/v1/runs")  # in clear
+                status, answer = server.call("GET", "/api/v1/runs")  # without TLS
                 self.assertEqual((status, "https://" in answer["hint"]), (400, True), answer)
             wrong = Server(SINEW, pathlib.Path(folder) / "others", "--tls-cert", str(certificate), "--tls-key", str(certificate))
             with self.assertRaises(AssertionError) as refused:
                 wrong.start()
             self.assertIn("cannot use the key", str(refused.exception))
 
-    def test_one_that_ends_finishes_what_it_began(self):
+    def test_a_server_that_ends_finishes_its_requests(self):
         import http.client
         with tempfile.TemporaryDirectory() as folder, Server(SINEW, pathlib.Path(folder) / "runs") as server:
             headers = {"Authorization": "Bearer " + server.token}
-            deadline = time.monotonic() + 60  # who reads the run directories says so, a moment after the start
+            deadline = time.monotonic() + 60  # the indexer writes this event shortly after the start
             while not any(event["id"] == "registry.index" for event in server.call("GET", "/api/v1/events?after=0")[1]["events"]):
                 self.assertLess(time.monotonic(), deadline)
             after = server.call("GET", "/api/v1/events?after=0")[1]["after"]
@@ -296,12 +297,12 @@ class Places(unittest.TestCase):
             run = server.call("POST", MLFLOW + "/runs/create", {"experiment_id": "0"})[1]["run"]["info"]["run_id"]
             path = f"/api/v1/runs/{run}/files/a"
             self.assertEqual(server.call("PUT", path, bytes(50_000_000))[0], 201)
-            lazy = socket.create_connection(("127.0.0.1", server.port), timeout=60)  # an answer under way: it is waited for
+            lazy = socket.create_connection(("127.0.0.1", server.port), timeout=60)  # an unfinished response
             lazy.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode())
             self.assertTrue(lazy.recv(1))
             server.process.send_signal(signal.SIGTERM)
             deadline = time.monotonic() + 60
-            while True:  # until it no longer listens, so that it is ending
+            while True:  # until it no longer listens, which shows that it is ending
                 try:
                     socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
                 except OSError:
@@ -313,7 +314,7 @@ class Places(unittest.TestCase):
             server.process.stdout.close()
             server.log.close()
 
-    def test_an_unwritable_place_to_listen_or_a_wrong_option_is_said(self):
+    def test_an_unusable_address_or_a_wrong_option_is_reported(self):
         for options, said in ((["--address", "0.0.0.0"], "TLS"), (["--address", "0.0.0.0", "--no-auth"], "no-auth"),
                               (["--port", "99999"], "port"), (["--what"], "[OPTION_UNKNOWN]"), (["what"], "[OPTION_INVALID]"),
                               (["token", "add", "x"], "--role"), (["token"], "add NAME")):

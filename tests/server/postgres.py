@@ -1,4 +1,5 @@
-"""A PostgreSQL of a test's own, reached by a socket in a folder of its own. It refuses root, who runs it as postgres."""
+"""A PostgreSQL server for one test, reached by a socket in its own folder. It refuses to run as root; then it runs as
+user postgres."""
 import os
 import pathlib
 import pwd

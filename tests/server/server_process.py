@@ -1,4 +1,4 @@
-"""A `sinew server` for tests: started on a free port, killed however the test likes, and started again on the same files."""
+"""A `sinew server` for tests: it starts on a free port, can be killed, and can be started again on the same files."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 
-PATIENCE = 60  # seconds: far more than anything here takes
+PATIENCE = 60  # seconds; a timeout far above the usual time
 
 
 class Server:
@@ -33,7 +33,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self):
-        """Seconds until it listened."""
+        """Starts the server. Returns the seconds until it listens."""
         began = time.monotonic()
         self.log = open(self.root / "server.err", "ab")
         self.process = subprocess.Popen(
@@ -75,7 +75,7 @@ class Server:
             self.stop()
 
     def call(self, method, path, body=None, headers=(), token="own", timeout=PATIENCE):
-        """Status and answer: what JSON says, else its bytes."""
+        """Returns the status and the response: parsed JSON, or else its bytes."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=dict(headers))
         secret = self.token if token == "own" else token
@@ -89,7 +89,7 @@ class Server:
         return status, json.loads(text) if "json" in kind and text else text
 
     def environment(self):
-        """For MLflow's client, as a user would set it."""
+        """Sets the environment variables for MLflow's client, as a user would."""
         os.environ["MLFLOW_TRACKING_URI"] = self.url
         os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "1"
         os.environ["GIT_PYTHON_REFRESH"] = "quiet"

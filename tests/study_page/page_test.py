@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: what stands in the document after the page's script ran."""
+"""Opens the page of a study in a real browser and checks the document after the page's script ran."""
 import html.parser
 import os
 import pathlib
@@ -17,7 +17,7 @@ class Element:
         self.tag, self.attributes, self.parent, self.children = tag, dict(attributes), parent, []
 
     def all(self, tag, name=None):
-        """Every element below this one with this tag and class, in the order of the document."""
+        """Yields every element below this one with this tag and class, in document order."""
         for child in self.children:
             if isinstance(child, Element):
                 if child.tag == tag and (name is None or name in child.attributes.get("class", "").split()):
@@ -29,7 +29,7 @@ class Element:
 
 
 class Document(html.parser.HTMLParser):
-    """The tree of a document that a browser printed."""
+    """The element tree of a document that a browser printed."""
 
     def __init__(self, text):
         super().__init__()
@@ -59,7 +59,7 @@ class StudyPage(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def browse(self, page, *words):
-        """What the browser printed. A script that fails fails the test."""
+        """Returns the document that the browser printed. An error of the page's script fails the test."""
         done = subprocess.run(
             [self.browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
              "--enable-logging=stderr", "--virtual-time-budget=5000", f"--user-data-dir={self.folder / 'profile'}", *words,
@@ -138,7 +138,7 @@ class StudyPage(unittest.TestCase):
         self.assertEqual(self.titles(main), ["Best so far", "Importance", "Trials", "Summary"])
         self.assertIn("no trial is complete yet", main.text())
 
-    def test_it_can_be_seen(self):
+    def test_the_page_is_not_blank(self):
         for kind in ("plain", "several"):
             picture = self.folder / f"{kind}.png"
             self.browse(self.page(kind), f"--screenshot={picture}", "--window-size=1280,2400")

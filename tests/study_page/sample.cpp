@@ -12,7 +12,7 @@
 namespace sinew::study {
 namespace {
 
-// Sets an attribute of the document if a browser ever runs it.
+// A browser that runs either of these sets an attribute of the document, which the test detects.
 constexpr const char* kScript = "<script>document.documentElement.dataset.injected='yes'</script>";
 constexpr const char* kImage = "<img src=x onerror=\"document.documentElement.dataset.injected='yes'\">";
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker that joins the group, says it makes steps, and trains nothing: `sinew-worker TASK` for tests of the programs
-around it. Ten "steps" a second. FAKE_* variables and files in the run directory tell it how to misbehave."""
+"""Takes the place of sinew-worker in tests of the programs around it: joins the group and reports ten steps a second,
+but trains nothing. FAKE_* variables and files in the run directory tell it how to misbehave."""
 import http.client
 import json
 import os
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 def connection_to(address):
-    """With TLS it trusts anybody: who is trusted is the real workers' affair."""
+    """With TLS it accepts any certificate, because the tests of the real workers cover verification."""
     if address.scheme == "http":
         return http.client.HTTPConnection(address.hostname, address.port, timeout=10)
     context = ssl.create_default_context()
@@ -40,7 +40,7 @@ def connection_to(address):
 
 
 def note_work(step, shard):
-    """Post on the activity board (src/base/activity_board.h): the only lane computes that shard of 32 samples."""
+    """Posts on the activity board (src/base/activity_board.h) that the only lane computes this shard of 32 samples."""
     with open(TASK["activity_board"], "r+b", buffering=0) as board:
         board.write(struct.pack("7q", 1, 1, step, shard, 2, 32 * shard, 32))
 
@@ -63,7 +63,7 @@ class Worker:
 
     def step(self):
         step = max(0, int(10 * (time.time() - self.began)))
-        stuck = int(os.environ.get("FAKE_STUCK", "0"))  # at this step for ever, at work on shard 3
+        stuck = int(os.environ.get("FAKE_STUCK", "0"))  # stays at this step for ever, computing shard 3
         if not stuck or step < stuck:
             return step
         note_work(stuck, 3)
@@ -74,7 +74,7 @@ class Worker:
                 "identity": {"job": "job", "machine": "machine", "probe": "probe"}}
 
     def call(self, path, body):
-        """The answer; tried again, wherever the coordinator is by then, until patience ends."""
+        """Returns the response. Tries again, at the coordinator's current address, until the timeout."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             try:

@@ -1,4 +1,5 @@
-"""Processes that a launcher started: `sinew train --launcher env` and `sinew join`, with workers that pretend to train."""
+"""Tests processes that a launcher started (`sinew train --launcher env`) and `sinew join`, with workers that train
+nothing."""
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ def slurm(rank, size, nodes):
 
 
 class Launched(Run):
-    """Rank 0 is the process of a Run, the others stand beside it."""
+    """Rank 0 is the process of a Run; the other ranks are in `others`."""
 
     def __init__(self, test, size, variables, *words):
         self.others = []
@@ -45,7 +46,7 @@ class Launched(Run):
 
 
 class Launcher(unittest.TestCase):
-    def test_all_of_them_train_and_end_alike(self):
+    def test_all_ranks_train_and_end_with_the_same_code(self):
         with Launched(self, 3, lambda rank: torchrun(rank, 3, 3)) as run:
             run.wait_computing(3)
             self.assertEqual(run.status()["wanted"], 3)
@@ -78,7 +79,7 @@ class Launcher(unittest.TestCase):
                 process.send_signal(signal.SIGTERM)
             run.all_end(75)
 
-    def test_scale_starts_more_beside_the_first(self):
+    def test_scale_starts_more_workers_beside_the_first_process(self):
         with Launched(self, 2, lambda rank: torchrun(rank, 2, 2)) as run:
             before = run.wait_computing(2)
             run.sinew("scale", str(run.directory), "4")
@@ -88,7 +89,7 @@ class Launcher(unittest.TestCase):
             (run.directory / "finish").touch()
             run.all_end(0)
 
-    def test_machines_are_found_by_an_address_others_reach(self):
+    def test_the_coordinator_listens_at_an_address_that_others_reach(self):
         with Launched(self, 2, lambda rank: slurm(rank, 2, 2), "--listen", "127.0.0.2") as run:
             run.wait_computing(2)
             self.assertTrue(run.file()["url"].startswith("http://127.0.0.2:"))
@@ -96,20 +97,20 @@ class Launcher(unittest.TestCase):
             (run.directory / "finish").touch()
             run.all_end(0)
 
-    def test_the_same_command_goes_on_with_the_run(self):
+    def test_the_same_command_resumes_the_run(self):
         with Launched(self, 2, lambda rank: torchrun(rank, 2, 2), "--resume") as run:
             run.wait_computing(2)
             run.process.send_signal(signal.SIGTERM)
             run.all_end(75)
             again = [subprocess.Popen(run.command("--resume"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                       cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE, **torchrun(rank, 2, 2)})
-                     for rank in (1, 0)]  # the file of the run that ended is there: rank 1 must not believe it
+                     for rank in (1, 0)]  # the ended run's file is still there; rank 1 must not use it
             run.process, run.others = again[1], again[:1]
             run.wait_computing(2)
             (run.directory / "finish").touch()
             run.all_end(0)
 
-    def test_join_is_as_many_workers_as_it_is_started(self):
+    def test_each_join_adds_one_worker(self):
         with Run(self, 1) as run:
             run.wait_computing(1)
             with open(run.errors, "ab") as errors:
@@ -129,7 +130,7 @@ class Launcher(unittest.TestCase):
 
 
 class Alone(unittest.TestCase):
-    """One process that finds nobody, or is told nonsense."""
+    """One process that finds no coordinator, or whose options are wrong."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -150,7 +151,7 @@ class Alone(unittest.TestCase):
         self.assertIn("  try: ", done.stderr)
 
     def write_file(self, **fields):
-        # Written beside it and renamed, as the coordinator does.
+        # Written beside the file and renamed, as the coordinator does.
         text = json.dumps({"url": "http://127.0.0.1:1", "secret": "x", "pid": 1, "version": 2, "incarnation": 0, **fields})
         (self.directory / "new").write_text(text)
         os.replace(self.directory / "new", self.directory / "coordinator.json")
@@ -158,16 +159,16 @@ class Alone(unittest.TestCase):
     def test_without_a_coordinator_the_wait_ends(self):
         words = ("--launcher", "env", "--wait", "1")
         self.ends(1, f"no coordinator came up in {self.directory} within 1 s", torchrun(1, 2, 2), *words)
-        for fields in ({}, {"exit_code": 0}, {"url": ""}):  # of an attempt before this one
+        for fields in ({}, {"exit_code": 0}, {"url": ""}):  # files of an earlier attempt
             self.write_file(**fields)
             self.ends(1, "no coordinator came up", torchrun(1, 2, 2), *words)
 
-    def test_a_run_that_began_and_ended_meanwhile_says_how(self):
+    def test_a_run_that_began_and_ended_meanwhile_gives_its_exit_code(self):
         self.write_file(exit_code=0, incarnation=3)
         process = subprocess.Popen(self.command("--launcher", "env"), stderr=subprocess.DEVNULL, cwd=self.path,
                                    env={**os.environ, **torchrun(1, 2, 2)})
         try:
-            for incarnation in range(4, 4 + 10 * LONG):  # whichever of them it finds first is not the last
+            for incarnation in range(4, 4 + 10 * LONG):  # the one that it finds first is not the last
                 self.write_file(exit_code=3, incarnation=incarnation)
                 if wait_for(lambda: process.poll() is not None, 0.1):
                     break
@@ -176,7 +177,7 @@ class Alone(unittest.TestCase):
             process.kill()
             process.wait(LONG)
 
-    def test_what_can_not_be_meant(self):
+    def test_wrong_options_are_refused(self):
         launch = ("--launcher", "env")
         self.ends(2, "no launcher started this", {}, *launch)
         self.ends(2, "--launcher is env, not 'slurm'", torchrun(0, 2, 2), "--launcher", "slurm")

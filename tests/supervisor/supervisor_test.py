@@ -1,4 +1,4 @@
-"""`sinew train --workers N` with its real supervisor and coordinator, and workers that only pretend to train."""
+"""Runs `sinew train --workers N` with its real supervisor and coordinator, and workers that only pretend to train."""
 import json
 import os
 import pathlib
@@ -12,7 +12,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SINEW = os.environ.get("SINEW", str(ROOT / "build/plain/bin/sinew"))
 FAKE = str(pathlib.Path(__file__).parent / "fake_worker.py")
-LONG = 120  # a bound, never a measure
+LONG = 120  # a timeout; a test that passes does not wait for it
 
 
 def wait_for(condition, seconds=LONG):
@@ -26,7 +26,7 @@ def wait_for(condition, seconds=LONG):
 
 
 def processes_of(directory):
-    """Living processes whose words or variables name this run directory."""
+    """Returns the living processes whose arguments or environment name this run directory."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -40,7 +40,7 @@ def processes_of(directory):
 
 
 class Run:
-    """One supervised run in a directory of its own."""
+    """One supervised run in its own directory."""
 
     def __init__(self, test, workers, *words, launcher=False, program=SINEW, **variables):
         self.test = test
@@ -83,7 +83,7 @@ class Run:
         return json.loads(done.stdout) if done.returncode == 0 else {"members": []}
 
     def pids(self):
-        """Of the members that compute."""
+        """Returns the process ids of the members that compute."""
         return {member["pid"] for member in self.status()["members"] if member["phase"] == "computing" and member["in_view"]}
 
     def wait_computing(self, count, without=()):
@@ -111,7 +111,7 @@ class Run:
 
 
 class Supervisor(unittest.TestCase):
-    def test_a_run_ends_with_its_code_and_leaves_nobody(self):
+    def test_a_run_ends_with_its_code_and_leaves_no_process(self):
         with Run(self, 3) as run:
             run.wait_computing(3)
             self.assertEqual(oct(run.directory.joinpath("coordinator.json").stat().st_mode & 0o777), "0o600")
@@ -134,7 +134,7 @@ class Supervisor(unittest.TestCase):
             self.assertTrue(run.started()[3]["resume"])
             self.assertFalse(run.started()[0]["resume"])
 
-    def test_another_life_is_begun(self):
+    def test_a_worker_that_must_rejoin_is_restarted(self):
         with Run(self, 2) as run:
             before = run.wait_computing(2)
             victim = min(before)
@@ -155,7 +155,7 @@ class Supervisor(unittest.TestCase):
             (run.directory / "finish").touch()
             run.ends(0)
 
-    def test_a_program_that_was_replaced_starts_its_coordinator_anew(self):
+    def test_a_program_that_was_replaced_restarts_its_coordinator(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(shutil.copy(SINEW, folder))
             with Run(self, 2, program=program) as run:
@@ -170,7 +170,7 @@ class Supervisor(unittest.TestCase):
                 (run.directory / "finish").touch()
                 run.ends(0)
 
-    def test_a_worker_that_can_not_be_started_is_tried_again(self):
+    def test_a_worker_that_cannot_be_started_is_tried_again(self):
         with tempfile.TemporaryDirectory() as folder:
             worker = pathlib.Path(shutil.copy(FAKE, folder))
             with Run(self, 2, SINEW_WORKER=str(worker)) as run:
@@ -213,7 +213,7 @@ class Supervisor(unittest.TestCase):
             self.assertIn("sinew ps", done.stderr)
             self.assertEqual(run.pids(), before)
 
-    def test_control_reaches_the_lead(self):
+    def test_control_reaches_the_leader(self):
         with Run(self, 2) as run:
             run.wait_computing(2)
             for wish, kind, value in (("lr=0.5", "learning_rate", 0.5), ("checkpoint", "checkpoint", 0),
@@ -244,13 +244,13 @@ class Supervisor(unittest.TestCase):
         with Run(self, 2) as run:
             pids = run.wait_computing(2)
             for pid in pids:
-                os.kill(pid, signal.SIGSTOP)  # nobody takes the request
+                os.kill(pid, signal.SIGSTOP)  # no worker takes the stop request
             run.process.send_signal(signal.SIGINT)
             self.assertTrue(wait_for(lambda: "once more stops at once" in run.errors.read_text()))
             run.process.send_signal(signal.SIGINT)
             run.ends(130)
 
-    def test_nobody_outlives_the_supervisor(self):
+    def test_no_process_outlives_the_supervisor(self):
         with Run(self, 3) as run:
             run.wait_computing(3)
             run.process.kill()
@@ -270,7 +270,7 @@ class Supervisor(unittest.TestCase):
                               f"({how}, {how}, {how}): sinew stops the run", run.errors.read_text())
                 self.assertEqual(len(run.started()), 3)
 
-    def test_who_holds_the_run_is_named_then_ended(self):
+    def test_a_worker_that_blocks_the_run_is_named_then_killed(self):
         with Run(self, 1, "--hang-after", "1s", FAKE_STUCK="15") as run:
             run.ends(1)
             said = run.errors.read_text()
@@ -287,7 +287,7 @@ class Supervisor(unittest.TestCase):
             run.ends(1)
             self.assertEqual(len(run.started()), 1)
 
-    def test_a_run_goes_on_with_numbers_never_given_before(self):
+    def test_a_resumed_run_gives_new_member_numbers(self):
         with Run(self, 1) as run:
             run.wait_computing(1)
             first = run.status()
@@ -315,7 +315,7 @@ class Refusals(unittest.TestCase):
         self.assertIn("  try: ", done.stderr)
         self.assertNotIn("bug in sinew", done.stderr)
 
-    def test_what_can_not_be_meant(self):
+    def test_wrong_options_are_refused(self):
         self.refused(2, "--workers is a whole number from 1 to 4096, not '0'", "train", "job.yaml", "--workers", "0")
         self.refused(2, "not 'many'", "train", "job.yaml", "--workers", "many")
         self.refused(2, "the number of workers", "scale", "last", "3x")
@@ -329,7 +329,7 @@ class Refusals(unittest.TestCase):
         self.refused(2, "there is no nowhere", "coordinator", "nowhere", "--workers", "2")
         self.refused(1, "", "ps", "none")
 
-    def test_chaos_against_a_run_without_a_ledger(self):
+    def test_chaos_refuses_a_run_without_a_ledger(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "job.yaml").write_text("data: {train: x.csv}\n")
             done = subprocess.run([SINEW, "chaos", "job.yaml", "--seed", "1", "--against", "."], capture_output=True,
@@ -337,7 +337,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("has no ledger.jsonl to compare with", done.stderr)
 
-    def test_a_chaos_plan_is_its_seeds(self):
+    def test_a_chaos_plan_depends_only_on_its_seed(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "job.yaml").write_text("data: {train: x.csv}\n")
 

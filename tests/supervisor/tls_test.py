@@ -1,4 +1,4 @@
-"""A run whose processes speak TLS: the supervisor, the coordinator, people's commands, workers of other machines."""
+"""Tests a run whose processes use TLS: the supervisor, the coordinator, users' commands, workers of other machines."""
 import http.client
 import os
 import signal
@@ -16,7 +16,7 @@ class Tls(unittest.TestCase):
         self.assertTrue(url.startswith("https://127.0.0.1:"), url)
         return urllib.parse.urlsplit(url)
 
-    def test_a_run_and_the_commands_of_people(self):
+    def test_a_run_and_the_commands_of_users(self):
         with Run(self, 2, "--tls") as run:
             first = run.wait_computing(2)
             self.place(run)
@@ -27,7 +27,7 @@ class Tls(unittest.TestCase):
             (run.directory / "finish").touch()
             run.ends(0)
 
-    def test_who_calls_in_clear_is_told_so(self):
+    def test_a_client_without_tls_gets_an_error(self):
         with Run(self, 1, "--tls") as run:
             run.wait_computing(1)
             place = self.place(run)
@@ -39,7 +39,7 @@ class Tls(unittest.TestCase):
             connection.close()
             self.assertEqual(run.status()["wanted"], 1)
 
-    def test_strangers_in_the_middle_of_a_handshake_hinder_nobody(self):
+    def test_unfinished_handshakes_block_nobody(self):
         with Run(self, 2, "--tls") as run:
             run.wait_computing(2)
             place = self.place(run)
@@ -52,7 +52,7 @@ class Tls(unittest.TestCase):
             for stranger in strangers:
                 stranger.close()
 
-    def test_what_began_with_it_goes_on_with_it(self):
+    def test_a_run_that_began_with_tls_resumes_with_tls(self):
         with Run(self, 1, "--tls") as run:
             run.wait_computing(1)
             first = run.file()
@@ -72,7 +72,7 @@ class Tls(unittest.TestCase):
         with Run(self, 1, "--tls") as run:
             run.wait_computing(1)
             (run.path / "secret").write_text(run.file()["secret"] + "\n")
-            elsewhere = run.path / "run-elsewhere"  # its name begins like the run's: what is left behind is seen
+            elsewhere = run.path / "run-elsewhere"  # begins like the run's name, so that processes_of finds leftovers
             with open(run.errors, "ab") as errors:
                 joined = subprocess.Popen(
                     [SINEW, "join", run.file()["url"], "--secret-file", str(run.path / "secret"),

@@ -1,4 +1,4 @@
-"""Other kinds of attention: linear, with relative positions, with its weights as an output, with convolutions."""
+"""Other kinds of attention: linear, with relative positions, with weights as an output, with convolutions."""
 import math
 
 import torch
@@ -18,7 +18,7 @@ def tokens(n, vocabulary=30, length=8):
 
 
 class LinearAttention(nn.Module):
-    """Causal, by cumulative sums of outer products."""
+    """Causal attention by cumulative sums of outer products."""
 
     def __init__(self, vocabulary=30, width=16, heads=2):
         super().__init__()
@@ -103,7 +103,7 @@ class WeightedPooling(nn.Module):
 
 
 class Retention(nn.Module):
-    """Decay in place of softmax, group norm over heads, a swish gate."""
+    """Decay in place of softmax, group norm over heads, and a swish gate."""
 
     def __init__(self, vocabulary=30, width=16, heads=4):
         super().__init__()
@@ -150,7 +150,7 @@ class Conformer(nn.Module):
 
 
 class MaskedAttention(nn.Module):
-    """Scaled dot products with masks as inputs: a float bias and who may look at whom."""
+    """Scaled dot products with masks as inputs: a float bias, and a boolean mask of allowed pairs."""
 
     def __init__(self, width=12, classes=4):
         super().__init__()

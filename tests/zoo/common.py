@@ -1,7 +1,7 @@
-"""What the modules of the zoo share: the list of programs, and the random data they are made with.
+"""Code that the modules of the zoo share: the list of programs, and the random data that they are made with.
 
-A family module declares its programs with `program(...)`. Everything random comes from the global generator, which
-make_zoo.py seeds by the program's name before it makes the model, and again before it makes the data.
+A family module declares its programs with `program(...)`. All random numbers come from the global generator.
+make_zoo.py seeds it by the program's name before it makes the model, and again before it makes the data.
 """
 import dataclasses
 import typing
@@ -20,19 +20,19 @@ class Program:
     loss: str = "cross_entropy"  # or "mse", or "output": the first output is the loss itself
     batch: int = 8
     other: int = 5  # batch size of the second example
-    # Which dimensions are dynamic: True: the first of every tensor; False: none; or a function of the Dim "batch" that
+    # The dynamic dimensions. True: the first of every tensor. False: none. Otherwise a function of the Dim "batch" that
     # returns dynamic_shapes as torch.export.export takes them.
     dynamic: typing.Any = True
-    batched: bool = True  # what is dynamic is the first dimension of every input; else dynamic_batch is false
-    dropout: bool = False  # draws random numbers: no gradients and losses are written
-    evals: bool = True  # eval mode is the same graph, its normalisation and dropout switched
+    batched: bool = True  # the first dimension of every input is dynamic; if not, dynamic_batch is false
+    dropout: bool = False  # draws random numbers, so no gradients and losses are written
+    evals: bool = True  # eval mode is the same graph with normalisation and dropout switched
     strict: bool = False
     decomposed: bool = False
-    base: str = ""  # the program this one is another export of: same weights and data
+    base: str = ""  # the program that this is another export of, with the same weights and data
 
 
 def program(name, family, model, data, *, variants=(), **options):
-    """Adds a program, and its variants ("decomposed", "strict") as programs of their own."""
+    """Adds a program, and its variants ("decomposed", "strict") as separate programs."""
     for variant in ("", *variants):
         full = f"{name}_{variant}" if variant else name
         if full in PROGRAMS:
@@ -50,12 +50,12 @@ def uniform(*shape):
 
 
 def integers(most, *shape, least=0):
-    """Of least, least + 1 ... most - 1."""
+    """Random integers from `least` to `most` - 1."""
     return torch.randint(least, most, shape)
 
 
 def padded_ids(vocabulary, count, length, padding=0):
-    """Sequences of different lengths, at least 2, filled up with the padding index."""
+    """Returns sequences of different lengths, at least 2, padded with the padding index."""
     ids = torch.randint(1, vocabulary, (count, length))
     lengths = torch.randint(2, length + 1, (count, 1))
     return torch.where(torch.arange(length) < lengths, ids, padding)

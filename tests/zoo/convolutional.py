@@ -1,4 +1,4 @@
-"""Convolutional networks without skips: images, sequences and volumes."""
+"""Convolutional networks without skip connections: images, sequences and volumes."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -30,7 +30,7 @@ def conv_stage(inputs, outputs, norm):
 
 
 class ConvNet(nn.Module):
-    """The usual small network; what it is normalised with differs."""
+    """The usual small network with a given kind of normalisation."""
 
     def __init__(self, norm, classes=10):
         super().__init__()
@@ -146,7 +146,7 @@ class VideoNet(nn.Module):
 
 
 class ChannelsLast(nn.Module):
-    """Asks for channels last inside, whatever it was given."""
+    """Converts to channels last inside, whatever format its input has."""
 
     def __init__(self, classes=10):
         super().__init__()

@@ -45,7 +45,7 @@ class GptBlock(nn.Module):
 
 
 class Gpt(nn.Module):
-    """As nanoGPT writes it, the head tied to the embedding."""
+    """GPT as in nanoGPT, with the head tied to the embedding."""
 
     def __init__(self, width=24, heads=3, depth=2, block_size=16, dropout=0.0, recompute=False):
         super().__init__()

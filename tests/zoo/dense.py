@@ -1,4 +1,4 @@
-"""Images out: autoencoders, segmentation, super-resolution, warping, patches."""
+"""Models whose output is an image: autoencoders, segmentation, super-resolution, warping, patches."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -82,7 +82,7 @@ class FeaturePyramid(nn.Module):
 
 
 class SegNet(nn.Module):
-    """Unpools where the maxima were."""
+    """Unpools to the positions of the maxima."""
 
     def __init__(self, classes=3, width=10):
         super().__init__()
@@ -107,7 +107,7 @@ class SuperResolution(nn.Module):
 
 
 class SpatialTransformer(nn.Module):
-    """Warps its input before it is classified."""
+    """Warps its input before it classifies it."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -126,7 +126,7 @@ class SpatialTransformer(nn.Module):
 
 
 class PatchDenoiser(nn.Module):
-    """Overlapping patches, a shared network, overlaps averaged."""
+    """Applies a shared network to overlapping patches and averages the overlaps."""
 
     def __init__(self, patch=4, stride=2, hidden=24):
         super().__init__()

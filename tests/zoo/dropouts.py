@@ -1,4 +1,4 @@
-"""Programs that draw random numbers: shapes and repetition are what can be compared."""
+"""Programs that draw random numbers. Only shapes and repeatability can be compared."""
 import torch
 from torch import nn
 
@@ -46,7 +46,7 @@ class LstmClassifier(nn.Module):
 
 
 class StochasticDepth(nn.Module):
-    """Whole residual branches dropped for whole samples."""
+    """Drops complete residual branches for complete samples."""
 
     def __init__(self, width=16, depth=3, classes=5, p=0.3):
         super().__init__()

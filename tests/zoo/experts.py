@@ -1,4 +1,4 @@
-"""Mixtures of experts: gates that are dense, sparse, of limited capacity, one for every task."""
+"""Mixtures of experts: gates that are dense, sparse, of limited capacity, or separate for each task."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -36,7 +36,8 @@ class DenseTopK(nn.Module):
 
 
 class SparseDispatch(nn.Module):
-    """Mixtral's: each expert is given the tokens that chose it, how many is known only in the run."""
+    """Mixtral's dispatch: each expert gets the tokens that chose it. Their number is known only when the program runs.
+    """
 
     def __init__(self, vocabulary=30, width=16, experts=3, k=2):
         super().__init__()
@@ -58,7 +59,8 @@ class SparseDispatch(nn.Module):
 
 
 class SwitchCapacity(nn.Module):
-    """One expert a token and so many tokens an expert, balanced by an auxiliary loss; the graph returns the loss."""
+    """Each token goes to one expert, and an expert takes a limited number of tokens. An auxiliary loss balances them;
+    the graph returns the loss."""
 
     def __init__(self, width=12, experts=4, capacity=3, classes=5):
         super().__init__()
@@ -84,7 +86,7 @@ class SwitchCapacity(nn.Module):
 
 
 class MultiGate(nn.Module):
-    """One gate a task over shared experts; two outputs, the second only watched."""
+    """One gate for each task over shared experts. Of the two outputs, only the first has a loss."""
 
     def __init__(self, width=12, experts=3):
         super().__init__()
@@ -101,7 +103,7 @@ class MultiGate(nn.Module):
 
 
 class SoftExperts(nn.Module):
-    """Slots are weighted means of all tokens, tokens weighted means of all slots."""
+    """Slots are weighted means of all tokens, and tokens are weighted means of all slots."""
 
     def __init__(self, width=12, experts=3, slots=2, classes=5):
         super().__init__()

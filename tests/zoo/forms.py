@@ -1,4 +1,5 @@
-"""Forms a graph can take: branches, blocks without gradients, constants, nested inputs and outputs, other dtypes."""
+"""Forms that a graph can take: branches, blocks without gradients, constants, nested inputs and outputs, other dtypes.
+"""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -43,7 +44,7 @@ class ConditionalShape(nn.Module):
 
 
 class Checkpointed(nn.Module):
-    """Activations computed again in the backward pass, through a function and a block with BatchNorm-free layers."""
+    """Computes each block's activations again in the backward pass. The blocks have no BatchNorm."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -57,7 +58,7 @@ class Checkpointed(nn.Module):
 
 
 class WithoutGradients(nn.Module):
-    """Blocks of no_grad and of autocast that is off, as attention code keeps its positions precise."""
+    """Blocks under no_grad and under disabled autocast, as attention code uses them to keep positions precise."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -75,7 +76,7 @@ class WithoutGradients(nn.Module):
 
 
 class LowPrecision(nn.Module):
-    """Blocks of autocast that is on: weights are cast in them anew at every step."""
+    """Blocks under enabled autocast: they cast the weights again at every step."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -91,7 +92,7 @@ class LowPrecision(nn.Module):
 
 
 class FixedFilters(nn.Module):
-    """A constant tensor made in forward beside one that is kept as a plain attribute."""
+    """One constant tensor is made in forward, another is kept as a plain attribute."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -106,7 +107,7 @@ class FixedFilters(nn.Module):
 
 
 class ByteImages(nn.Module):
-    """Images as they are stored: bytes with the channels last; normalised inside."""
+    """Takes stored images: bytes with the channels last. Normalises inside."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -121,7 +122,7 @@ class ByteImages(nn.Module):
 
 
 class NestedInputs(nn.Module):
-    """A list in a dict beside a tuple, a number, a word and nothing."""
+    """Inputs: a list in a dict beside a tuple, a number, a string and None."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -171,7 +172,7 @@ class MultiHeadOutputs(nn.Module):
 
 
 class InPlace(nn.Module):
-    """Writes into parts of tensors: slices, masked places, views; the gradients follow."""
+    """Writes into parts of tensors: slices, masked positions, views. Gradients flow through the writes."""
 
     def __init__(self, classes=5):
         super().__init__()

@@ -1,4 +1,5 @@
-"""Generative models: autoencoders with codes of several kinds, flows, diffusion, masked densities, adversaries."""
+"""Generative models: autoencoders with codes of several kinds, flows, diffusion, masked densities, adversarial
+training."""
 import math
 
 import torch
@@ -16,7 +17,7 @@ def perceptron(*widths, activation=nn.ReLU):
 
 
 class Vae(nn.Module):
-    """The noise is an input, or drawn inside when there is none."""
+    """The noise is an optional input; without it the model draws the noise."""
 
     def __init__(self, inputs=20, hidden=24, code=4):
         super().__init__()
@@ -39,7 +40,7 @@ class VaeWithLoss(Vae):
 
 
 class VectorQuantizer(nn.Module):
-    """Nearest codes, gradients straight through, commitment to the codes."""
+    """Replaces codes by the nearest ones, passes gradients straight through, and adds a commitment loss."""
 
     def __init__(self, codes=16, width=4):
         super().__init__()
@@ -74,7 +75,7 @@ class Coupling(nn.Module):
 
 
 class Flow(nn.Module):
-    """Coupling layers between learned rotations, whose determinants count; returns the negative log likelihood."""
+    """Coupling layers between learned rotations, with their determinants. Returns the negative log likelihood."""
 
     def __init__(self, width=6, depth=3):
         super().__init__()
@@ -153,7 +154,7 @@ class MaskedConv2d(nn.Conv2d):
 
 
 class PixelCnn(nn.Module):
-    """Four levels of grey, pixel by pixel; logits as (batch, pixels, levels)."""
+    """Predicts four levels of grey pixel by pixel. Logits have the shape (batch, pixels, levels)."""
 
     def __init__(self, width=12, levels=4):
         super().__init__()
@@ -168,7 +169,7 @@ class PixelCnn(nn.Module):
 
 
 class GeneratorStep(nn.Module):
-    """A generator's step against a discriminator that is frozen: gradients pass through it."""
+    """One step of a generator against a frozen discriminator. Gradients pass through the discriminator."""
 
     def __init__(self, code=6):
         super().__init__()
@@ -182,7 +183,7 @@ class GeneratorStep(nn.Module):
 
 
 class SparseAutoencoder(nn.Module):
-    """Keeps the largest k activations, and counts in a buffer how often each feature was one."""
+    """Keeps the k largest activations, and counts in a buffer how often it kept each feature."""
 
     def __init__(self, width=12, features=32, k=4):
         super().__init__()

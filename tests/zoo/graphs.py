@@ -1,4 +1,4 @@
-"""Graphs and sets: message passing over edge lists and matrices, points, and pooling that ignores order."""
+"""Graphs and sets: message passing over edge lists and matrices, point clouds, and pooling that ignores order."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -7,7 +7,7 @@ from common import integers, normal, program, uniform
 
 
 def sparse_graph(n, classes=4):
-    """Nodes, and edges as (2, edges); labels of the nodes."""
+    """Returns nodes, edges as (2, edges), and labels of the nodes."""
     return {"x": normal(n, 8), "edge_index": integers(n, 2, 4 * n)}, integers(classes, n)
 
 
@@ -72,7 +72,8 @@ class DenseGcn(nn.Module):
 
 
 class PaddedGraphs(nn.Module):
-    """A batch of graphs as one: edges are shifted to their graph's nodes, then nodes averaged a graph."""
+    """A batch of graphs as one graph: edges are shifted to their graph's nodes, and nodes are averaged for each graph.
+    """
 
     def __init__(self, width=16):
         super().__init__()
@@ -96,7 +97,7 @@ class PaddedGraphs(nn.Module):
 
 
 class EdgeConv(nn.Module):
-    """The nearest neighbours of every point, by distance, and the maximum over them."""
+    """Finds the nearest neighbours of every point by distance and takes the maximum over them."""
 
     def __init__(self, k=4, classes=4):
         super().__init__()
@@ -116,7 +117,7 @@ class EdgeConv(nn.Module):
 
 
 class PointNet(nn.Module):
-    """A learned alignment of the points, shared layers, the maximum over points."""
+    """A learned alignment of the points, shared layers, and the maximum over points."""
 
     def __init__(self, classes=4):
         super().__init__()
@@ -132,7 +133,7 @@ class PointNet(nn.Module):
 
 
 class DeepSets(nn.Module):
-    """Sum, mean, maximum and deviation over the elements that are there."""
+    """Sum, mean, maximum and standard deviation over the elements that are not masked."""
 
     def __init__(self, width=12):
         super().__init__()
@@ -151,7 +152,7 @@ class DeepSets(nn.Module):
 
 
 class SortPooling(nn.Module):
-    """Every feature sorted over the set and weighed by rank; elements ordered by their first feature as well."""
+    """Sorts every feature over the set and weights it by rank. Also orders the elements by their first feature."""
 
     def __init__(self, width=8, count=6, classes=4):
         super().__init__()

@@ -11,7 +11,7 @@ def encoder(inputs=12, outputs=8):
 
 
 class ContrastiveViews(nn.Module):
-    """SimCLR: two views of each sample, all others are negatives."""
+    """SimCLR: two views of each sample; all other samples are negatives."""
 
     def __init__(self):
         super().__init__()
@@ -116,7 +116,7 @@ class ConditionalRandomField(nn.Module):
 
 
 class Segmentation(nn.Module):
-    """Dice and cross-entropy over pixels, some of them not labelled."""
+    """Dice and cross-entropy over pixels, some of which have no label."""
 
     def __init__(self, classes=3):
         super().__init__()
@@ -153,7 +153,7 @@ class ActorCritic(nn.Module):
 
 def labelled(n):
     label = integers(5, n)
-    label[0] = 1  # some label must count
+    label[0] = 1  # at least one label must count
     return (normal(n, 12), label), label
 
 

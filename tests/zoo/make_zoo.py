@@ -1,30 +1,30 @@
 #!/usr/bin/env python3
-"""Writes the zoo: programs exported by stock PyTorch, each with what eager PyTorch makes of it.
+"""Writes the zoo: programs exported by stock PyTorch, each with the results of eager PyTorch.
 
     make_zoo.py [--verify] [--list] OUT [NAME ...]
 
-For each program, OUT/<name>.pt2 (torch.export, of the model in train mode) and OUT/<name>.safetensors:
+For each program it writes OUT/<name>.pt2 (torch.export, of the model in train mode) and OUT/<name>.safetensors with:
     input.<i>                the tensors among the user's inputs, flattened; zoo.json has their names
-    target                   for the loss; of a program that returns its loss, a copy of one of its inputs
-    output.<i>               of one forward in train mode, from the initial state
+    target                   for the loss; if the program returns its loss, a copy of one of its inputs
+    output.<i>               outputs of one forward in train mode, from the initial state
     after.<buffer>           buffers after that forward
     loss, grad.<parameter>   of that forward
-    losses                   of 50 steps of Adam (lr 0.001), each before its step, on that one batch
-    eval.output.<i>          of one forward in eval mode, from the initial state, where evals: true says that this is
-                             the train graph with its normalisation and dropout switched
-    other.input.<i>, other.output.<i>   as above with another batch size, where the program's is dynamic
-Programs with random numbers inside (dropout: true) have neither loss, gradients nor losses; their outputs show shapes.
+    losses                   the losses before each of 50 steps of Adam (lr 0.001) on that one batch
+    eval.output.<i>          outputs of one forward in eval mode, from the initial state. "evals": true in zoo.json
+                             means that this is the train graph with normalisation and dropout switched
+    other.input.<i>, other.output.<i>   the same with another batch size, if the batch size is dynamic
+Programs that draw random numbers (dropout: true) have no loss, gradients or losses; their outputs show only shapes.
 Tied parameters appear once, under the first of their names.
 
-OUT/zoo.json lists the programs OUT has: name, family, inputs, loss, dynamic_batch, dropout, evals, decomposed,
-strict. Losses:
+OUT/zoo.json lists the programs in OUT: name, family, inputs, loss, dynamic_batch, dropout, evals, decomposed, strict.
+Losses:
     cross_entropy   F.cross_entropy(output.0, target); with 3-D output.0.flatten(0, -2) and target.flatten()
     mse             F.mse_loss(output.0, target)
     output          output.0 itself
 
---verify then loads every .pt2 back and compares what it computes with the reference.
+--verify then loads every .pt2 again and compares its results with the reference.
 
-Every run writes the same bytes, but for what torch notes beside the nodes of strict, decomposed and cond programs:
+Every run writes the same bytes, except for notes of torch beside the nodes of strict, decomposed and cond programs:
 memory addresses and counters, which nothing reads.
 """
 import argparse
@@ -50,7 +50,7 @@ FAMILIES = ["mlp", "convolutional", "residual", "dense", "torchvision_models", "
 
 
 def dynamic_shapes(entry, arguments):
-    """As torch.export.export takes them: by argument name, nested like the arguments."""
+    """Returns dynamic_shapes as torch.export.export takes them: by argument name, nested like the arguments."""
     if not entry.dynamic:
         return None
     batch = torch.export.Dim("batch")
@@ -70,7 +70,8 @@ def export(entry):
 
 
 def write_program(entry, out):
-    """Both files of one program, each appearing whole, and its entry for zoo.json."""
+    """Writes both files of one program, each under its final name only when complete. Returns its entry for zoo.json.
+    """
     with tempfile.TemporaryDirectory(dir=out, prefix=".part-") as part:
         part = pathlib.Path(part)
         torch.export.save(export(entry), part / f"{entry.name}.pt2")
@@ -84,7 +85,7 @@ def write_program(entry, out):
 
 
 def write_list(out, entries):
-    """zoo.json: these entries, and those it has of other programs whose files are there."""
+    """Writes zoo.json: these entries, and its earlier entries of other programs whose files are there."""
     path = out / "zoo.json"
     known = {entry["name"]: entry for entry in json.loads(path.read_text())} if path.exists() else {}
     known.update({entry["name"]: entry for entry in entries})
@@ -95,7 +96,7 @@ def write_list(out, entries):
 
 
 def worst_difference(found, expected):
-    """Relative to the larger of 1 and the expected tensor's largest element."""
+    """Returns the largest difference, relative to the larger of 1 and the expected tensor's largest element."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return float("inf")
     if not expected.numel():
@@ -105,9 +106,9 @@ def worst_difference(found, expected):
 
 
 class Functional(torch.nn.Module):
-    """A decomposed program with its buffers written after the outputs, not in the middle of the graph.
+    """A decomposed program that writes its buffers after the outputs, not in the middle of the graph.
 
-    Its own module() writes them where autograd has saved them, so that it computes but does not train.
+    The program's own module() writes them where autograd has saved them, so that it computes but does not train.
     """
 
     def __init__(self, exported):
@@ -137,7 +138,7 @@ def load(entry, out):
 
 
 def verify(entry, out):
-    """{tensor of the reference: how far the loaded program is from it}"""
+    """Returns {tensor of the reference: its difference from the loaded program}."""
     expected = safetensors.torch.load_file(out / f"{entry.name}.safetensors")
     found = {}
 
@@ -157,7 +158,7 @@ def verify(entry, out):
         loss = loss_of(entry.loss, outputs[0], target)
         loss.backward()
         found["loss"] = loss.detach()
-        first = {}  # name of the data; loaded, tied parameters share their data but are two
+        first = {}  # data pointer -> name; tied parameters share their data but are two parameters after loading
         for name, parameter in module.named_parameters():
             known = first.setdefault(parameter.data_ptr(), name)
             if parameter.grad is not None:
@@ -178,7 +179,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="write nothing, print the names")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    torch.backends.mha.set_fastpath_enabled(False)  # eval mode computes what train mode does
+    torch.backends.mha.set_fastpath_enabled(False)  # so that eval mode computes the same as train mode
     warnings.filterwarnings("ignore")
     for family in FAMILIES:
         importlib.import_module(family)
@@ -202,7 +203,7 @@ def main():
                 if differences[worst] > (1e-5 if PROGRAMS[name].decomposed else 1e-6):
                     failed.append(name)
                     line += " TOO FAR"
-        except Exception as error:  # the others are still written
+        except Exception as error:  # the other programs are still written
             failed.append(name)
             line = f"{name}: FAILED: {type(error).__name__}: {str(error)[:2000]}"
         print(line, flush=True)

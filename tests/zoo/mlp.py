@@ -18,7 +18,7 @@ def regression(n):
 
 
 class Classifier(nn.Module):
-    """Blocks of linear, norm and activation, as most tabular code has them."""
+    """Blocks of linear, norm and activation, as in most code for tables."""
 
     def __init__(self, norm, activation, widths=(64, 32), inputs=20, classes=5):
         super().__init__()
@@ -34,7 +34,8 @@ class Classifier(nn.Module):
 
 
 class CumulativeBatchNorm(nn.Module):
-    """BatchNorm1d with momentum=None, in tensors: torch.nn's turns the number of batches into a Python number."""
+    """BatchNorm1d with momentum=None, written in tensors: torch.nn's version turns the number of batches into a Python
+    number."""
 
     def __init__(self, width, eps=1e-5):
         super().__init__()
@@ -79,7 +80,7 @@ class ResidualRegressor(nn.Module):
 
 
 class ActivationMixture(nn.Module):
-    """One branch for every activation, mixed by learned weights."""
+    """One branch for each activation, mixed by learned weights."""
 
     def __init__(self, width=16):
         super().__init__()
@@ -119,7 +120,7 @@ class Highway(nn.Module):
 
 
 class Siren(nn.Module):
-    """An image as a function of coordinates: sine activations, Fourier features as a buffer that is not saved."""
+    """An image as a function of coordinates: sine activations, and Fourier features in a buffer that is not saved."""
 
     def __init__(self, width=32, frequencies=4):
         super().__init__()
@@ -136,7 +137,7 @@ class Siren(nn.Module):
 
 
 class MixtureDensity(nn.Module):
-    """A distribution of the target; its negative log likelihood is what the graph returns."""
+    """Predicts a distribution of the target. The graph returns its negative log likelihood."""
 
     def __init__(self, components=4):
         super().__init__()
@@ -151,7 +152,7 @@ class MixtureDensity(nn.Module):
 
 
 class QuantileRegressor(nn.Module):
-    """Pinball and Huber losses in the graph; the quantiles are a tensor made in forward."""
+    """Pinball and Huber losses in the graph. The quantiles are a tensor made in forward."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tables and recommendations: embeddings of categories, bags, hashes, crosses, towers, histories."""
+"""Tables and recommendations: embeddings of categories, bags, hashes, feature crosses, towers, histories."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -7,7 +7,7 @@ from common import integers, normal, padded_ids, program
 
 
 class WideAndDeep(nn.Module):
-    """Several categorical inputs and numbers, as keyword arguments."""
+    """Takes several categorical inputs and numbers as keyword arguments."""
 
     def __init__(self, sizes=(7, 11, 5), width=6, numbers=4):
         super().__init__()
@@ -25,7 +25,7 @@ class WideAndDeep(nn.Module):
 
 
 class FactorizationMachine(nn.Module):
-    """Fields share one table through offsets; pairs by the square of the sum; a deep part on top."""
+    """Fields share one table through offsets. Pairs are computed by the square of the sum, with a deep part on top."""
 
     def __init__(self, sizes=(6, 9, 4, 5), width=6):
         super().__init__()
@@ -43,7 +43,7 @@ class FactorizationMachine(nn.Module):
 
 
 class TwoTower(nn.Module):
-    """Users and items in one space, the other items of the batch as negatives; returns the loss."""
+    """Embeds users and items in one space, with the other items of the batch as negatives. Returns the loss."""
 
     def __init__(self, width=12):
         super().__init__()
@@ -72,7 +72,7 @@ class BagClassifier(nn.Module):
 
 
 class HashedClicks(nn.Module):
-    """Large integers to buckets by remainders of products; the second table by the quotient."""
+    """Hashes large integers to buckets by remainders of products; the second table uses the quotient."""
 
     def __init__(self, buckets=16, width=8):
         super().__init__()
@@ -90,7 +90,7 @@ class HashedClicks(nn.Module):
 
 
 class CrossNetwork(nn.Module):
-    """DCN's crosses beside a deep part, and DLRM's products of pairs."""
+    """DCN's crosses beside a deep part, and DLRM's pairwise products."""
 
     def __init__(self, fields=4, width=6):
         super().__init__()
@@ -113,7 +113,7 @@ class CrossNetwork(nn.Module):
 
 
 class InterestNetwork(nn.Module):
-    """A history weighed by its likeness to the candidate; a dict in, a dict of two tasks out."""
+    """Weights a history by its similarity to the candidate. Takes a dict and returns a dict of two tasks."""
 
     def __init__(self, width=8):
         super().__init__()
@@ -133,7 +133,7 @@ class InterestNetwork(nn.Module):
 
 
 class FeatureTokens(nn.Module):
-    """FT-Transformer: a token a column, categorical or not, and one that sums up."""
+    """FT-Transformer: one token for each column, categorical or numeric, and a CLS token."""
 
     def __init__(self, width=12, numbers=5, classes=3):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Recurrent networks: torch.nn's, and loops written out."""
+"""Recurrent networks: those of torch.nn, and loops written out."""
 import torch
 from torch import nn
 
@@ -15,7 +15,7 @@ def text(n, vocabulary=30, length=8):
 
 
 class SequenceClassifier(nn.Module):
-    """The last step of a recurrent layer, classified."""
+    """Classifies the last step of a recurrent layer."""
 
     def __init__(self, kind, width=16, classes=4, **options):
         super().__init__()
@@ -28,7 +28,7 @@ class SequenceClassifier(nn.Module):
 
 
 class FinalState(nn.Module):
-    """Both directions' final states of the upper layer, time first."""
+    """Classifies the final states of the upper layer in both directions. Time is the first dimension."""
 
     def __init__(self, width=12, classes=4):
         super().__init__()
@@ -54,7 +54,7 @@ class CharacterModel(nn.Module):
 
 
 class CellLoop(nn.Module):
-    """An LSTMCell stepped in Python, the state masked where the sequence has ended."""
+    """Steps an LSTMCell in Python and masks the state after the end of a sequence."""
 
     def __init__(self, vocabulary=30, width=16, classes=4):
         super().__init__()
@@ -75,7 +75,7 @@ class CellLoop(nn.Module):
 
 
 class Seq2Seq(nn.Module):
-    """GRU encoder and decoder with additive attention; the decoder is given the right words."""
+    """GRU encoder and decoder with additive attention. The decoder's inputs are the target words (teacher forcing)."""
 
     def __init__(self, vocabulary=20, width=16):
         super().__init__()
@@ -100,7 +100,7 @@ class Seq2Seq(nn.Module):
 
 
 class ConvLstm(nn.Module):
-    """Frames in, the next frame out."""
+    """Takes frames and predicts the next frame."""
 
     def __init__(self, width=6):
         super().__init__()
@@ -120,7 +120,7 @@ class ConvLstm(nn.Module):
 
 
 class AttentionPooling(nn.Module):
-    """Bidirectional GRU, pooled by attention over the steps that are there, given an initial state."""
+    """Bidirectional GRU with a given initial state, pooled by attention over the steps that are not padding."""
 
     def __init__(self, width=12, classes=4):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What eager PyTorch makes of a program: outputs, gradients, buffers, and the losses of 50 steps."""
+"""The results of eager PyTorch for a program: outputs, gradients, buffers, and the losses of 50 steps."""
 import inspect
 import zlib
 
@@ -20,7 +20,7 @@ class Arguments:
         return tensor_leaves((self.args, self.kwargs))
 
     def names(self):
-        """Of the tensors: the argument's name and, inside a nested one, the path: "batch.ids"."""
+        """Returns the names of the tensors: the argument's name and, inside a nested one, the path: "batch.ids"."""
         leaves, _ = pytree.tree_flatten_with_path(self.by_name)
         return [".".join(str(getattr(key, "key", getattr(key, "idx", None))) for key in path)
                 for path, leaf in leaves if isinstance(leaf, torch.Tensor)]
@@ -49,7 +49,7 @@ def loss_of(kind, output, target):
 
 
 def forward(model, given):
-    """The tensors among the outputs. Random numbers inside are the same at every call."""
+    """Returns the tensors among the outputs. The model draws the same random numbers at every call."""
     arguments = Arguments(model, given)
     torch.manual_seed(0)
     return tensor_leaves(model(*arguments.args, **arguments.kwargs))
@@ -70,7 +70,7 @@ def train(entry, given, target):
 
 
 def write_reference(entry):
-    """(the tensors of <name>.safetensors, the names of the inputs)"""
+    """Returns (the tensors of <name>.safetensors, the names of the inputs)."""
     given, target = seeded_data(entry, entry.batch)
     model = seeded_model(entry).train()
     arguments = Arguments(model, given)

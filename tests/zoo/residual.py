@@ -1,4 +1,4 @@
-"""Image classifiers with skips: ResNet and what came after it."""
+"""Image classifiers with skip connections: ResNet and its successors."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -75,7 +75,7 @@ class SqueezeExcite(nn.Module):
 
 
 class InvertedResidual(nn.Module):
-    """MobileNet's: widen, depthwise, squeeze and excite, narrow."""
+    """MobileNet's block: widen, depthwise convolution, squeeze and excite, narrow."""
 
     def __init__(self, inputs, outputs, expand=3, stride=1, activation=nn.Hardswish, gate=None):
         super().__init__()
@@ -138,7 +138,7 @@ class ConvNeXtBlock(nn.Module):
 
 
 class StandardizedConv2d(nn.Conv2d):
-    """Weights standardised for every output channel at every forward."""
+    """Standardises the weights of every output channel in every forward."""
 
     def forward(self, x):
         variance, mean = torch.var_mean(self.weight, dim=(1, 2, 3), keepdim=True, correction=0)

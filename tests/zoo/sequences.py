@@ -64,7 +64,7 @@ class FourierMixer(nn.Module):
 
 
 class SelectiveScan(nn.Module):
-    """A Mamba block: projections decide the step, the scan is a loop."""
+    """A Mamba block: projections determine the step size, and a loop does the scan."""
 
     def __init__(self, vocabulary=30, width=12, states=4):
         super().__init__()
@@ -111,7 +111,7 @@ class CumulativeScan(nn.Module):
 
 
 class TimeMixing(nn.Module):
-    """RWKV's: tokens shifted by one, decayed sums of exponentials, a stable running maximum."""
+    """RWKV's time mixing: tokens shifted by one, decayed sums of exponentials, a running maximum for stability."""
 
     def __init__(self, vocabulary=30, width=12):
         super().__init__()
@@ -139,7 +139,7 @@ class TimeMixing(nn.Module):
 
 
 class NeuralOde(nn.Module):
-    """Classical Runge-Kutta with fixed steps; the same small network at every stage."""
+    """Classical Runge-Kutta with fixed steps. Every stage uses the same small network."""
 
     def __init__(self, width=8, steps=4):
         super().__init__()

@@ -1,17 +1,18 @@
-"""torchvision's own models at a small size, code that nobody wrote for an exporter."""
+"""torchvision's own models at a small size: code that was not written for export."""
 import torch
 from torch import nn
 
 from common import integers, normal, program
 
-# Lets a torchvision import whose compiled operators do not load: their schemas are all it asks for.
+# Declares these operators, so that torchvision can be imported even if its compiled operators do not load: the import
+# needs only their schemas.
 operators = torch.library.Library("torchvision", "FRAGMENT")
 for schema in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
                "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"):
     try:
         operators.define(schema)
     except RuntimeError:
-        pass  # they did load
+        pass  # the compiled operators did load
 
 from torchvision import models  # noqa: E402
 from torchvision.models.convnext import CNBlockConfig  # noqa: E402
@@ -60,7 +61,7 @@ def regnet():
 
 
 def small(build, **options):
-    """With the width multiplier these models have, and without dropout."""
+    """Builds the model with 10 classes and the given options, without dropout."""
     model = build(num_classes=10, **options)
     for module in model.modules():
         if isinstance(module, nn.Dropout):

@@ -1,4 +1,4 @@
-"""Encoders and encoder-decoders: BERT and its kin, and torch.nn's own."""
+"""Encoders and encoder-decoders: BERT and similar models, and those of torch.nn."""
 import math
 
 import torch
@@ -70,7 +70,7 @@ class BertClassifier(nn.Module):
 
 
 class BertMaskedLanguage(nn.Module):
-    """The loss over the masked places, as it is fine tuned; the decoder is the embedding."""
+    """The loss over the masked positions, as in BERT's training. The decoder is tied to the embedding."""
 
     def __init__(self, vocabulary=50, width=24):
         super().__init__()
@@ -86,7 +86,7 @@ class BertMaskedLanguage(nn.Module):
 
 
 class TorchEncoder(nn.Module):
-    """torch.nn.TransformerEncoder with sinusoids and a padding mask, averaged over the words."""
+    """torch.nn.TransformerEncoder with sinusoidal positions and a padding mask, averaged over the words."""
 
     def __init__(self, vocabulary=50, width=24, classes=3, longest=16, **options):
         super().__init__()

@@ -54,7 +54,7 @@ class VisionTransformer(nn.Module):
 
 
 class WindowBlock(nn.Module):
-    """Attention within windows of a rolled image, a learned bias for every relative position."""
+    """Attention within windows of a rolled image, with a learned bias for every relative position."""
 
     def __init__(self, width, size=8, window=4, shift=0, heads=2):
         super().__init__()
@@ -139,7 +139,7 @@ class Mixer(nn.Module):
 
 
 class Perceiver(nn.Module):
-    """A few latents look at every pixel, then at each other; the same weights twice."""
+    """A few latents attend to every pixel, then to each other. The same weights are applied twice."""
 
     def __init__(self, width=16, latents=4, classes=10):
         super().__init__()
@@ -162,7 +162,7 @@ class Perceiver(nn.Module):
 
 
 class Detector(nn.Module):
-    """Object queries on a transformer decoder, auxiliary outputs of every layer, boxes besides classes."""
+    """Object queries on a transformer decoder, auxiliary outputs of every layer, and boxes beside classes."""
 
     def __init__(self, width=16, queries=3, classes=4):
         super().__init__()
@@ -186,7 +186,7 @@ class Detector(nn.Module):
 
 
 class MaskedAutoencoder(nn.Module):
-    """Keeps a quarter of the patches, in the order of noise that comes as an input; loss on the others."""
+    """Keeps a quarter of the patches, chosen by noise that is an input. The loss is over the other patches."""
 
     def __init__(self, width=16, patches=16):
         super().__init__()

@@ -1,4 +1,5 @@
-"""What weights can be: shared, generated, normalised, frozen, low rank, rounded; and buffers that the forward moves."""
+"""Kinds of weights: shared, generated, normalised, frozen, low rank, rounded; and buffers that the forward pass
+changes."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -32,7 +33,7 @@ class Skewed(nn.Module):
 
 
 class Parametrized(nn.Module):
-    """One layer's weight is symmetric, the other's orthogonal, whatever the optimizer does."""
+    """One layer's weight stays symmetric and the other's orthogonal, whatever the optimizer does."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -45,7 +46,7 @@ class Parametrized(nn.Module):
 
 
 class Siamese(nn.Module):
-    """One encoder used twice; how far apart the two are is the output."""
+    """Uses one encoder twice. The output scores how similar the two results are."""
 
     def __init__(self):
         super().__init__()
@@ -75,7 +76,8 @@ class LayerSharing(nn.Module):
 
 
 class HyperNetwork(nn.Module):
-    """Each sample's own convolution, generated from its code: one grouped convolution over the whole batch."""
+    """Generates each sample's own convolution from its code, and computes all as one grouped convolution over the
+    batch."""
 
     def __init__(self, channels=4, classes=5):
         super().__init__()
@@ -92,7 +94,7 @@ class HyperNetwork(nn.Module):
 
 
 class LowRank(nn.Module):
-    """A frozen network with trained low-rank additions, as large ones are fine tuned."""
+    """A frozen network with trained low-rank additions, as in the fine-tuning of large models (LoRA)."""
 
     def __init__(self, rank=2, classes=5):
         super().__init__()
@@ -108,7 +110,7 @@ class LowRank(nn.Module):
 
 
 class FineTuned(nn.Module):
-    """A frozen backbone kept in eval mode, its new head trained."""
+    """A frozen backbone in eval mode with a new head that is trained."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -128,7 +130,7 @@ class FineTuned(nn.Module):
 
 
 class Quantized(nn.Module):
-    """Trained for few bits: rounding with gradients passed straight through, scales learned or measured."""
+    """Quantization-aware training: rounding with straight-through gradients, scales learned or measured."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -147,7 +149,7 @@ class Quantized(nn.Module):
 
 
 class MovingPrototypes(nn.Module):
-    """Class centres as a buffer that follows the features: the forward writes by index."""
+    """Class centres in a buffer that follows the features: the forward pass writes by index."""
 
     def __init__(self, classes=5, width=8):
         super().__init__()
@@ -164,7 +166,7 @@ class MovingPrototypes(nn.Module):
 
 
 class MomentumContrast(nn.Module):
-    """A slow copy of the encoder in buffers, and a queue of its keys; the loss compares with both."""
+    """A slow copy of the encoder in buffers, and a queue of its keys. The loss compares with both."""
 
     def __init__(self, width=8, queue=16, momentum=0.9):
         super().__init__()

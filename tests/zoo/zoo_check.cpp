@@ -1,5 +1,5 @@
-// Programs made by stock PyTorch against what eager PyTorch computed of them: `zoo_check ZOO [NAME ...]`, one line a
-// program. ZOO is a folder that make_zoo.py filled; its docstring says what stands in it.
+// `zoo_check ZOO [NAME ...]` compares programs that stock PyTorch made with the results of eager PyTorch, and prints
+// one line a program. ZOO is a folder that make_zoo.py filled; the docstring of make_zoo.py describes its files.
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ torch::Tensor loss_of(const std::string& kind, const torch::Tensor& output, cons
   return torch::nn::functional::cross_entropy(output.dim() == 3 ? output.flatten(0, 1) : output, target.flatten());
 }
 
-// The largest difference in units of the larger of the two scales.
+// Returns the largest difference, relative to the larger of `scale` and the largest wanted element.
 double difference(const torch::Tensor& got, const torch::Tensor& wanted, double scale) {
   if (got.sizes() != wanted.sizes()) throw Error("ZOO_CHECK_FAILED", "a shape differs", "");
   if (got.numel() == 0) return 0;
@@ -79,8 +79,8 @@ struct Program {
   Tensors reference;
 };
 
-// torch.optim.Adam(foreach=False, fused=False) operation by operation: torch::optim's own rounds otherwise, and a
-// network with a step in it (grid sampling, a relu near 0) makes percents of a last bit within 50 steps.
+// torch.optim.Adam(foreach=False, fused=False) operation by operation. torch::optim::Adam rounds differently, and in a
+// network with a discontinuity (grid sampling, a relu near 0) the last bit grows to percents within 50 steps.
 class PlainAdam {
  public:
   explicit PlainAdam(std::vector<torch::Tensor> parameters) : parameters_(std::move(parameters)) {
@@ -146,7 +146,7 @@ double check_gradients(Program& program) {
   return worst;
 }
 
-// Loss by loss, of a fresh model.
+// Trains a fresh model and compares the loss of every step.
 double check_training(Program& program) {
   std::vector<torch::Tensor> leaves;
   for (const auto& parameter : program.model.parameters()) {
@@ -179,7 +179,7 @@ void check_other_ways(const std::string& zoo, const json& entry) {
          "the output of another batch size");
 }
 
-// With dropout the numbers are ours: the same key gives the same bits, another key others.
+// With dropout the random numbers are ours: the same key must give the same bits, and another key different ones.
 void check_dropout(Program& program) {
   const auto outputs = [&](uint64_t seed) {
     const model::RandomScope scope(random_key({seed}));

@@ -1,5 +1,5 @@
-"""Programs of the zoo are exported afresh and compared with eager PyTorch by zoo_check: some of each kind of model, all
-of them in the long tier (SINEW_LONG=1, some minutes)."""
+"""Exports programs of the zoo and compares them with eager PyTorch by zoo_check: some of each kind of model, or all of
+them in the long tier (SINEW_LONG=1, some minutes)."""
 import os
 import pathlib
 import subprocess
@@ -12,11 +12,11 @@ SOME = """mlp_relu mlp_batchnorm_decomposed mlp_batchnorm_cumulative cnn_lenet c
 resnet_basic mobilenet_v2_blocks unet rnn_lstm_bidirectional rnn_gru_bidirectional bert_classifier vit gpt
 gpt_dynamic_length llama swin_windows s4_fft neural_ode low_precision_blocks gpt_dropout
 lstm_dropout cnn_dropout""".split()
-AT_LEAST = 0.95  # of the programs agree; the others say why not
+AT_LEAST = 0.95  # of the programs must agree; the others print why not
 
 
 class Zoo(unittest.TestCase):
-    def test_programs_are_what_eager_pytorch_makes_of_them(self):
+    def test_programs_agree_with_eager_pytorch(self):
         wanted = [] if os.environ.get("SINEW_LONG") else SOME
         with tempfile.TemporaryDirectory() as zoo:
             made = subprocess.run([sys.executable, HERE / "make_zoo.py", zoo, *wanted], capture_output=True, text=True,

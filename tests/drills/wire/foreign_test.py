@@ -1,5 +1,5 @@
-"""Processes that have no business here, at the members' link ports and at the coordinator's: none gets in, none slows the
-group, and a new member still finds room."""
+"""Unrelated processes connect to the members' link ports and to the coordinator. None is admitted, none slows the
+group, and a new member can still connect."""
 import hashlib
 import hmac
 import os
@@ -20,9 +20,9 @@ import group as gr
 import network as net
 import sinew_process as sp
 
-HELD = 300  # connections of a scanner, to every port: more than a member keeps unfinished
+HELD = 300  # connections of a port scanner, to each port: more than a member keeps
 WRONG_SECRET = 1
-WAIT = 120  # seconds for an answer or an end that has to come
+WAIT = 120  # seconds; a timeout for responses and ends
 
 
 def call(address):
@@ -30,7 +30,7 @@ def call(address):
 
 
 def read_all(connection):
-    """What comes until the end; a reset is an end."""
+    """Reads all bytes until the end of the connection. A reset is an end, too."""
     data = b""
     try:
         while more := connection.recv(1 << 16):
@@ -41,7 +41,7 @@ def read_all(connection):
 
 
 def hello_of(seen, sender):
-    """A hello as a member of the same job would say it, from a member nobody knows."""
+    """Returns the hello of an unknown member of the same job."""
     return seen[:8] + struct.pack("<Q", sender) + seen[16:56] + os.urandom(32)
 
 
@@ -51,7 +51,7 @@ def proof(secret, dialler, listener):
 
 
 class Strangers:
-    """What they do to one address; each returns the connections that are to be held."""
+    """Attacks on one address. Each method returns the connections that stay open."""
 
     def __init__(self, address, hello):
         self.address, self.hello = address, hello
@@ -125,7 +125,7 @@ class Foreign(unittest.TestCase):
         said, since = len(group.log()), time.monotonic()
         addresses = [("127.0.0.1", int(one["address"].rsplit(":", 1)[1])) for one in before["members"]]
         hellos = self.hellos(group)
-        self.assertEqual(len(hellos), 2)  # the member with the highest id is called by nobody
+        self.assertEqual(len(hellos), 2)  # no member calls the one with the highest id
         hello = next(iter(hellos.values()))
         for address in [*addresses, group.where]:
             strangers = Strangers(address, hello)
@@ -133,7 +133,7 @@ class Foreign(unittest.TestCase):
                         strangers.giant_length, strangers.hold_half_hellos):
                 self.held += self.meanwhile(group, act)[0] or []
         acts = [lambda: self.slow_hello(addresses[0], hello), lambda: self.wrong_calls(group)]
-        if os.environ.get("SINEW_LONG"):  # the coordinator's patience is longer
+        if os.environ.get("SINEW_LONG"):  # the coordinator's timeout is longer
             acts.append(lambda: self.slow_header(group.where))
         for port, heard in hellos.items():
             to = ("127.0.0.1", port)
@@ -145,14 +145,14 @@ class Foreign(unittest.TestCase):
         for word in ("lost", "joins", "is fenced"):
             self.assertNotIn(word, group.log(said))
         print(f"\n  strangers: {len(self.held)} connections held; without a step for {group.watch.longest_gap(since):.2f} s at most")
-        group.kill(0)  # and there is still room for a new member
+        group.kill(0)  # a new member can still connect
         group.until_complete()
         group.stop()
         self.assertEqual(group.lives_that_failed(), [])
         gr.assert_same_story(self, group.directory, gr.Calm(self.job, self.path / "calm"))
 
     def meanwhile(self, group, *acts):
-        """Steps go on while these happen at once, and after them; what each returned."""
+        """Runs the acts at once. Checks that steps are made during and after them. Returns their results."""
         results = {}
         threads = [threading.Thread(target=lambda i=i, act=act: results.update({i: self.result_of(act)}), daemon=True)
                    for i, act in enumerate(acts)]
@@ -173,11 +173,11 @@ class Foreign(unittest.TestCase):
             return error
 
     def hellos(self, group):
-        """Port of a member's links -> a hello it was sent."""
+        """Returns port of a member's links -> a hello that was sent to it."""
         return {gate.address[1]: gate.seen[-1] for gate in list(group.network.gates.values()) if gate.seen}
 
     def shake(self, address, hello):
-        """Up to the listener's hello."""
+        """Does the handshake up to the listener's hello."""
         one = call(address)
         self.addCleanup(one.close)
         one.sendall(hello)
@@ -198,22 +198,25 @@ class Foreign(unittest.TestCase):
         self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
 
     def replay(self, address, seen):
-        """What a member once said, said again: the listener's number is another."""
+        """Repeats the hello of a member, with random bytes as the proof. The listener's nonce is new, so no earlier proof
+        would be valid."""
         one, theirs = self.shake(address, seen)
         one.sendall(os.urandom(32))
         self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
 
     def uninvited(self, secret, address, seen):
-        """It knows the secret but is in no view: it is let wait, nothing is read from it, and sent away in time."""
+        """A process that knows the secret but is in no view: the listener lets it wait, reads nothing from it, and then
+        disconnects it."""
         mine = hello_of(seen, 1 << 40)
         one, theirs = self.shake(address, mine)
         one.sendall(proof(secret, mine, theirs))
         one.sendall(b"SNWF" + struct.pack("<BBHQ", 2, 0, 1, 1 << 62) + bytes(32))
         answer = read_all(one)
-        self.assertEqual(answer[:1], b"\0")  # welcome; pulses may follow
+        self.assertEqual(answer[:1], b"\0")  # the listener accepts the handshake; pulses may follow
 
     def slow_hello(self, address, hello):
-        """Byte by byte, slower than a handshake may be: cut off before its end."""
+        """Sends a hello byte by byte. The listener disconnects it before the end, because the handshake takes too long.
+        """
         with call(address) as one:
             try:
                 for at in range(len(hello)):

@@ -1,4 +1,4 @@
-"""A group of real workers and a coordinator whose every connection goes through a Network the drill owns."""
+"""A group of real workers and a coordinator. Every connection goes through a Network that the drill controls."""
 import ctypes
 import json
 import os
@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import sinew_process as sp
 from network import Network
 
-PATIENCE = 240  # seconds that anything here may take on a crowded machine
+PATIENCE = 240  # seconds; a timeout for a crowded machine
 AGAIN, STOPPED = 76, 75
 SHARDS = "trainer.shards=7"
 ENDLESS = 1_000_000
@@ -27,11 +27,11 @@ LIBC = ctypes.CDLL(None)
 
 
 def die_with_parent():
-    LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: nothing outlives the drill, however it ends
+    LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: no process outlives the drill, however it ends
 
 
 class Watch(threading.Thread):
-    """When the ledger grew."""
+    """Stores the times at which the ledger grew."""
 
     def __init__(self, directory):
         super().__init__(daemon=True)
@@ -57,7 +57,7 @@ class Watch(threading.Thread):
         return int(steps[-1]) if steps else 0
 
     def longest_gap(self, since):
-        """The longest time without a step from then until now."""
+        """Returns the longest time without a step from `since` until now."""
         times = [since] + [at for at in list(self.times) if at >= since] + [time.monotonic()]
         return max(later - earlier for earlier, later in zip(times, times[1:]))
 
@@ -69,11 +69,11 @@ class Member:
 
 
 class Group:
-    """`tend` has to be called while it runs: it starts members anew. `until` does."""
+    """Call `tend` while the group runs: it starts dead members again. `until` calls it."""
 
     def __init__(self, case, job, directory, members=3, pace=1):
         self.case, self.job, self.directory, self.pace = case, job, pathlib.Path(directory), pace
-        self.ends = []  # (member's number, exit code, what it said last) of every life that ended
+        self.ends = []  # (member number, exit code, last output) of every worker process that ended
         self.tending = True
         (self.directory / "checkpoints").mkdir(parents=True)
         self.network = Network()
@@ -142,7 +142,7 @@ class Group:
             self.start(member)
 
     def kill(self, number):
-        """Dead when this returns; `tend` starts another in its place."""
+        """Returns when the member is dead. `tend` starts another in its place."""
         self.members[number].process.kill()
         self.members[number].process.wait(60)
 
@@ -153,7 +153,7 @@ class Group:
             if process is not None:
                 process.wait(60)
 
-    # ---- what is going on
+    # ---- observing the group
 
     def until(self, condition, what, seconds=PATIENCE):
         end = time.monotonic() + seconds
@@ -164,7 +164,7 @@ class Group:
             time.sleep(0.02)
 
     def call(self, method, path, body=None, token=None):
-        """(status, JSON) of the coordinator's answer, past all gates."""
+        """Returns (status, JSON) of the coordinator's response. Connects to it directly, not through a gate."""
         request = urllib.request.Request(self.line["url"] + path, method=method, data=body and json.dumps(body).encode(),
                                          headers={"Authorization": f"Bearer {token or self.line['secret']}"})
         try:
@@ -180,7 +180,7 @@ class Group:
             return {}
 
     def computing(self):
-        """Ids of those who compute and act by the newest view, by member number."""
+        """Returns the ids of the members that compute under the newest view, by member number."""
         status = self.status()
         newest = status.get("view", {}).get("generation")
         number = {member.process.pid: member.number for member in self.members if member.process.poll() is None}
@@ -188,7 +188,7 @@ class Group:
                 if one["phase"] == "computing" and one["view"] == newest and one["pid"] in number}
 
     def until_complete(self):
-        """Everybody computes, and steps are made; ids by member number."""
+        """Waits until all members compute and steps are made. Returns their ids by member number."""
         ids = {}
         def complete():
             nonlocal ids
@@ -213,14 +213,15 @@ class Group:
     # ---- the end
 
     def stop(self):
-        """A person stops the run; everybody ends with that code."""
+        """Stops the run as a user does. All members end with that exit code."""
         self.network.heal()
         self.until_steps(1)
         sp.run("control", self.directory, "stop", check=0, timeout=60)
         self.end(STOPPED)
 
     def end(self, code, everybody=True):
-        """The run ends with that code, and all members do; not everybody: one that was about to join need not."""
+        """Waits until the run and all members end with that code. With everybody=False, a member that was about to join
+        need not."""
         self.until(lambda: self.coordinator.poll() is not None, "the coordinator ends")
         self.tending = False
         self.case.assertEqual(self.coordinator.returncode, code, self.said())
@@ -230,12 +231,12 @@ class Group:
                                   self.said())
 
     def lives_that_failed(self):
-        """Ends of lives that are no part of being put out, killed by the drill or told to end."""
+        """Returns the ends of worker processes that were not removed, killed by the drill, or asked to end."""
         return [end for end in self.ends if end[1] not in (0, AGAIN, STOPPED, -signal.SIGKILL)]
 
 
 class Calm:
-    """The same job by one worker nobody disturbs, as far as somebody asks."""
+    """The same job on one undisturbed worker. It trains only as far as the tests need."""
 
     def __init__(self, job, directory):
         self.job, self.directory = job, pathlib.Path(directory)
@@ -266,7 +267,8 @@ class Calm:
 
 
 def assert_same_story(case, directory, calm):
-    """Every line of the ledger, also where a step stands twice, is that of the undisturbed run; no step is missing."""
+    """Checks that every line of the ledger, also of a step that has two, equals the undisturbed run, and that no step
+    is missing."""
     lines = [json.loads(line) for line in (pathlib.Path(directory) / "ledger.jsonl").read_text().splitlines()]
     last = max(line["step"] for line in lines)
     expected = calm.digests(last)

@@ -1,7 +1,8 @@
-"""A network that misbehaves: TCP proxies on loopback, between members and between a member and the coordinator.
+"""A network with faults: TCP proxies on loopback, between members and between a member and the coordinator.
 
-A Gate listens in the name of somebody and passes on what comes, both ways. Faults are put on ways (one direction of one
-connection) while bytes flow, and taken off again. One thread and one event loop serve all gates of a Network.
+A Gate listens in place of a member or the coordinator and forwards all bytes in both directions. A Way is one direction
+of one connection. Faults are put on ways while bytes flow, and removed again. One thread with one event loop serves all
+gates of a Network.
 """
 import asyncio
 import collections
@@ -15,11 +16,11 @@ HELLO_BYTES = 88
 DIALLER_SHAKE, LISTENER_SHAKE, HEADER_BYTES = 88 + 32, 88 + 33, 48  # docs/formats/link.md
 PULSE = 1
 
-Span = collections.namedtuple("Span", "part begin end first last type")  # first, last: it begins, ends its part
+Span = collections.namedtuple("Span", "part begin end first last type")  # first, last: whether it begins, ends its part
 
 
 class Track:
-    """Which part of the link format the bytes of one direction are: handshake, header or payload."""
+    """Tells which part of the link format the bytes of one direction are: handshake, header or payload."""
 
     def __init__(self, shake):
         self.part, self.left, self.header, self.begun = "handshake", shake, b"", False
@@ -47,11 +48,11 @@ class Track:
 
 
 class Reset(Exception):
-    """The connection is to be reset."""
+    """Raised to reset the connection."""
 
 
 class Way:
-    """One direction of a connection. up: from who called to who listens."""
+    """One direction of a connection. `up` is from the dialler to the listener."""
 
     def __init__(self, gate, ids, up, source, sink):
         self.gate, self.ids, self.up, self.source, self.sink = gate, ids, up, source, sink
@@ -73,10 +74,10 @@ class Way:
 class Gate:
     def __init__(self, network, listener, to, member_link, host=None):
         self.network, self.listener, self.to, self.member_link = network, listener, to, member_link
-        self.host = host      # of a member's coordinator gate: the address that member's links are advertised by
+        self.host = host  # of a gate to the coordinator: the address that the member advertises for its links
         self.address = listener.getsockname()
         self.tail = b""
-        self.seen = []        # hellos of members that called
+        self.seen = []  # hellos of members that connected
 
     async def serve(self):
         loop = asyncio.get_running_loop()
@@ -85,7 +86,8 @@ class Gate:
             self.network.spawn(self.connection(accepted))
 
     async def connection(self, dialler):
-        """Both ways until both have ended, or one broke: then the other end sees a reset too."""
+        """Forwards both directions until both have ended or one breaks. If one breaks, the other end sees a reset, too.
+        """
         loop = asyncio.get_running_loop()
         upstream = socket.socket()
         tasks = []
@@ -109,7 +111,7 @@ class Gate:
             upstream.close()
 
     async def greeting(self, dialler):
-        """The hello of a member that calls, and the ids it tells: (its own, the one it means)."""
+        """Returns the hello of a member that connects, and the ids in it: (its own, the intended listener's)."""
         data = b""
         while len(data) < HELLO_BYTES:
             more = await asyncio.get_running_loop().sock_recv(dialler, HELLO_BYTES - len(data))
@@ -131,7 +133,8 @@ class Gate:
         way.finish()
 
     async def look_for_address(self, data):
-        """A member tells where its links listen: a gate stands there before anybody hears of it."""
+        """Finds the address where a member's links listen, and puts a gate in front of it before other members learn of
+        it."""
         self.tail = (self.tail + data)[-4096:]
         for port in re.findall(rb'"address":"%s:(\d+)"' % re.escape(self.host.encode()), self.tail):
             self.network.stand_before((self.host, int(port)))
@@ -177,7 +180,7 @@ class Network:
         if address not in self.gates:
             self.gate(address, ("127.0.0.1", address[1]), True)
 
-    # ---- faults, from the drill's thread
+    # ---- faults, added and removed by the drill's thread
 
     def add(self, fault):
         self.faults = self.faults + [fault]
@@ -193,15 +196,15 @@ class Network:
         return next((fault for fault in self.faults if not fault.spent and fault.chosen(way)), None)
 
 
-# ---- what can go wrong ----------------------------------------------------------------------------------------------
+# ---- faults ---------------------------------------------------------------------------------------------------------
 
 class Fault:
-    """`chosen` says which ways it is on. A fault that is spent leaves everything alone."""
+    """`chosen` selects the ways that the fault acts on. A fault that is spent forwards everything unchanged."""
 
     def __init__(self, chosen, rng=None):
         self.chosen, self.rng = chosen, rng or random.Random(0)
         self.spent = self.healed = False
-        self.touched = 0  # chunks of bytes it did something to
+        self.touched = 0  # number of chunks that it changed
 
     async def pass_on(self, way, data, spans):
         self.touched += 1
@@ -226,14 +229,14 @@ class Trickle(Fault):
 
 
 class Swallow(Fault):
-    """The connection stays open, and nothing arrives any more."""
+    """The connection stays open, but nothing arrives any more."""
 
     async def do(self, way, data, spans):
         pass
 
 
 class Hold(Fault):
-    """As a cable that is pulled and put in again: what was on its way arrives late, nothing is missing."""
+    """Like a cable that is pulled and plugged in again: the bytes on their way arrive late, and none is missing."""
 
     async def do(self, way, data, spans):
         while not self.healed:
@@ -242,7 +245,7 @@ class Hold(Fault):
 
 
 class Break(Fault):
-    """A reset in the middle of what is being sent."""
+    """Resets the connection in the middle of a chunk."""
 
     async def do(self, way, data, spans):
         self.spent = True
@@ -251,7 +254,7 @@ class Break(Fault):
 
 
 class Truncate(Fault):
-    """An orderly end in the middle of what is being sent."""
+    """Ends the connection in an orderly way in the middle of a chunk."""
 
     async def do(self, way, data, spans):
         if self.spent:
@@ -264,7 +267,7 @@ class Truncate(Fault):
 
 
 class Flip(Fault):
-    """One bit, in the part of the format that was asked for. `place`: of the part's bytes, where the part is whole."""
+    """Flips one bit in the given part of the format. `place`: which byte of the part; then only parts count that begin in the chunk."""
 
     def __init__(self, chosen, part, rng=None, place=None):
         super().__init__(chosen, rng)
@@ -283,13 +286,13 @@ class Flip(Fault):
 
 
 def whole_frames(spans):
-    """[begin, end) of the frames, no pulses, that lie whole in a chunk."""
+    """Returns [begin, end) of the frames in a chunk that are complete and are not pulses."""
     found = []
     for i, span in enumerate(spans):
         if span.part != "header" or not (span.first and span.last) or span.type == bytes([PULSE]):
             continue
         after = spans[i + 1] if i + 1 < len(spans) else None
-        if after is not None and after.part == "header":  # it has no payload
+        if after is not None and after.part == "header":  # the frame has no payload
             found.append((span.begin, span.end))
         elif after is not None and after.last:
             found.append((span.begin, after.end))
@@ -297,7 +300,7 @@ def whole_frames(spans):
 
 
 class Repeat(Fault):
-    """A piece of the stream comes twice: a whole frame, or some bytes."""
+    """Sends a part of the stream twice: a complete frame, or some bytes."""
 
     def __init__(self, chosen, frames, rng=None):
         super().__init__(chosen, rng)
@@ -317,7 +320,7 @@ class Repeat(Fault):
 
 
 class Hole(Fault):
-    """One whole frame never comes; all others do."""
+    """Drops one complete frame and forwards all others."""
 
     async def pass_on(self, way, data, spans):
         pieces = whole_frames(spans)
@@ -329,10 +332,10 @@ class Hole(Fault):
         await way.send(data)
 
 
-# ---- which ways -----------------------------------------------------------------------------------------------------
+# ---- choices of ways ------------------------------------------------------------------------------------------------
 
 def between(a, b, up=None):
-    """The link of two members, by id; up: only that direction."""
+    """The link of two members, by id. `up`: only that direction."""
     return lambda way: way.ids is not None and set(way.ids) == {a, b} and up in (None, way.up)
 
 
@@ -341,7 +344,7 @@ def links_of(member, up=None):
 
 
 def line_of(gate, up=None):
-    """A member's line to the coordinator."""
+    """A member's connection to the coordinator."""
     return lambda way: way.gate is gate and up in (None, way.up)
 
 

@@ -1,5 +1,5 @@
-"""The leader cut off from the coordinator, from the others, from both, for longer than its lease: no step has two digests,
-and no checkpoint appears or goes by the hand of a member whose time is over."""
+"""Cuts the leader off from the coordinator, from the other members, or from both, for longer than its lease. No step
+may get two digests, and a member whose lease is over must not publish or delete a checkpoint."""
 import collections
 import ctypes
 import os
@@ -20,14 +20,14 @@ import network as net
 import sinew_process as sp
 
 SEEDS = range(1, 13)
-SILENT_TOO_LONG = 6  # seconds: beyond the lease, the coordinator's patience and the links'
+SILENT_TOO_LONG = 6  # seconds: longer than the lease and the timeouts of the coordinator and the links
 
-Renamed = collections.namedtuple("Renamed", "published step pid")  # else: deleted
+Renamed = collections.namedtuple("Renamed", "published step pid")  # published: else deleted
 
 
 class Hands(threading.Thread):
-    """Who published and who deleted what in a directory of checkpoints, in order: the hidden name a step comes from or goes
-    to has its process's number in it."""
+    """Records which process published or deleted what in a directory of checkpoints, in order. The hidden name that a
+    step is renamed from or to contains the number of the process."""
     MOVED_FROM, MOVED_TO, NONBLOCK = 0x40, 0x80, 0o4000
 
     def __init__(self, directory):
@@ -89,7 +89,7 @@ class Partition(unittest.TestCase):
         return group, hands
 
     def cut(self, group, hands, name, victim, from_coordinator, from_peers):
-        """Until the others have published without the victim for a while; then it is let back."""
+        """Cuts the victim off until the other members have published without it for a while, then reconnects it."""
         ids = group.until_complete()
         member = group.members[victim]
         pid, said, since = member.process.pid, len(group.log()), time.monotonic()
@@ -108,7 +108,7 @@ class Partition(unittest.TestCase):
         self.assert_hands(hands.seen[marked:], pid)
 
     def assert_hands(self, seen, gone):
-        """From the first checkpoint another published on, the one that is gone does nothing any more."""
+        """Checks that the victim does nothing more after another process first published a checkpoint."""
         first = next(i for i, one in enumerate(seen) if one.published and one.pid != gone)
         self.assertEqual([one for one in seen[first:] if one.pid == gone], [])
 
@@ -131,7 +131,7 @@ class Partition(unittest.TestCase):
         ids = group.until_complete()
         return min(ids, key=ids.get)
 
-    def test_the_lead_is_cut_off(self):
+    def test_the_leader_is_cut_off(self):
         group, hands = self.begin("leader")
         for name, coordinator, peers in (("from the coordinator", True, False), ("from the others", False, True)):
             self.cut(group, hands, "the leader, " + name, self.leader(group), coordinator, peers)
@@ -142,7 +142,7 @@ class Partition(unittest.TestCase):
 class LongPartition(Partition):
     test_the_lead_is_cut_off = None
 
-    def test_anybody_is_cut_off_in_any_way(self):
+    def test_any_member_is_cut_off_in_any_way(self):
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 rng = random.Random(seed)
@@ -156,7 +156,7 @@ class LongPartition(Partition):
             self.doCleanups()
 
     def test_all_are_cut_off_from_the_coordinator(self):
-        """Nobody has a lease: the steps go on, or stand, and nothing is published until it is back."""
+        """No member has a lease. Steps may continue or stop, and nothing is published until the coordinator is back."""
         group, hands = self.begin("all")
         group.until_complete()
         since = time.monotonic()

@@ -1,5 +1,5 @@
-"""Links and lines that break in every way a network knows: the run goes on, says what happened, and its ledger is that of
-one worker nobody disturbed."""
+"""Breaks links and connections to the coordinator with every fault of network.py. The run continues, reports what
+happened, and its ledger equals that of one undisturbed worker."""
 import os
 import pathlib
 import random
@@ -15,13 +15,14 @@ import network as net
 import sinew_process as sp
 
 SEEDS = range(1, 21)
-LOST = "lost while it joined|during the handshake"  # as it happens before or after the group let it compute
+LOST = "lost while it joined|during the handshake"  # it may happen before or after the group lets it compute
 
 SILENT = r"no sign of life"
 CHECKSUM = r"wrong checksum|bytes that are no frame"
 ENDED = r"connection (closed|reset) by"
 
-# Name -> (a fault on the chosen ways, what the coordinator says about it; None: nobody is lost by it; "": who knows).
+# Name -> (a fault on the chosen ways, what the coordinator logs about it). None: no member is lost. "": either may
+# happen.
 ON_LINKS = {
     "flip in a header": (lambda ways, rng: net.Flip(ways, "header", rng), CHECKSUM),
     "flip in a payload": (lambda ways, rng: net.Flip(ways, "payload", rng), r"wrong checksum of a payload"),
@@ -42,7 +43,7 @@ ON_LINES = {
     "delay": (lambda ways, rng: net.Delay(ways), None),
     "reset": (lambda ways, rng: net.Break(ways), None),
     "end": (lambda ways, rng: net.Truncate(ways), None),
-    "flip": (lambda ways, rng: net.Flip(ways, "http", rng), ""),  # in a length it is silence
+    "flip": (lambda ways, rng: net.Flip(ways, "http", rng), ""),  # in a length field it causes silence
 }
 SHORT_LINKS = ["flip in a payload", "reset in a frame", "a frame is missing", "one direction dead", "trickle"]
 SHORT_LINES = ["silence", "flip", "delay"]
@@ -66,14 +67,14 @@ class Wire(unittest.TestCase):
         self.report.append((name, group.watch.longest_gap(since), held))
 
     def end(self, group):
-        """Everybody is back, the run is stopped, and its ledger is right."""
+        """Waits until all members compute, stops the run, and checks its ledger."""
         group.until_complete()
         group.stop()
         self.assertEqual(group.lives_that_failed(), [])
         gr.assert_same_story(self, group.directory, self.calm)
 
     def disturb(self, group, name, make, words, ways_of, rng):
-        """One fault on ways that ways_of(ids) chooses, until it was noticed; then all is well again."""
+        """Puts one fault on the ways that ways_of(ids) chooses until it was noticed, then removes it."""
         ids = group.until_complete()
         chosen, concerned = ways_of(ids)
         said, since = len(group.log()), time.monotonic()
@@ -114,11 +115,11 @@ class Wire(unittest.TestCase):
         for name in SHORT_LINES:
             make, words = ON_LINES[name]
             self.disturb(group, "line: " + name, make, words, lambda ids: self.line(group, ids, rng), rng)
-        self.disturb_a_handshake(group, 60, "different secrets")  # the nonce: what is proved does not fit any more
+        self.disturb_a_handshake(group, 60, "different secrets")  # the nonce: the proof does not match it any more
         self.end(group)
 
     def disturb_a_handshake(self, group, place, words):
-        """Of a worker that comes anew: it is put out for it, and its next life gets in."""
+        """Breaks the handshake of a restarted worker: it is removed for that, and its next process is admitted."""
         group.until_complete()
         said, since = len(group.log()), time.monotonic()
         fresh = lambda way: way.up and way.track is not None and way.track.part == "handshake"
@@ -154,10 +155,10 @@ class LongWire(Wire):
             self.end(group)
             self.doCleanups()
 
-    def test_flips_all_over_a_handshake(self):
+    def test_flips_at_every_part_of_a_handshake(self):
         group = gr.Group(self, self.job, self.path / "shakes")
-        # What the byte is part of tells one of the two; the other may be the first to accuse, of a lost connection. Who
-        # is called at can not say yet who calls.
+        # The end that reads the changed byte names its part. The other end may report a lost connection first. The
+        # listener does not know yet which member connects.
         any_of_them = f"{LOST}|speaks version|another job|different secrets|not the one that was meant"
         for place, words in ((0, LOST), (4, any_of_them), (10, any_of_them),
                              (18, any_of_them), (30, any_of_them), (60, "different secrets")):
@@ -171,7 +172,8 @@ class LongWire(Wire):
             self.doCleanups()
 
     def mixture(self, seed):
-        """Up to three faults at a time, of any kind anywhere, put on and taken off without waiting for anybody."""
+        """Up to three faults at a time, of any kind and anywhere. They are added and removed without waiting for their
+        effect."""
         rng = random.Random(seed)
         folder = self.path / f"mixture-{seed}"
         folder.mkdir()
@@ -194,7 +196,7 @@ class LongWire(Wire):
                                        lambda way: way.ids is not None and way.up])
                     faults.append(group.network.add(make(ways, rng)))
                     count += 1
-            if group.watch.step >= 390:  # the last steps in peace: who is cut off then keeps the others waiting for long
+            if group.watch.step >= 390:  # a member cut off in the last steps would delay the others
                 group.network.heal()
             return group.coordinator.poll() is not None
         group.until(over, "the run ends by itself", 900)
