@@ -198,8 +198,8 @@ class Foreign(unittest.TestCase):
         self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
 
     def replay(self, address, seen):
-        """Repeats the hello of a member, with random bytes as the proof. The listener's nonce is new, so no earlier proof
-        would be valid."""
+        """Repeats the hello of a member, with random bytes as the proof. The listener's nonce is new, so no earlier
+        proof would be valid."""
         one, theirs = self.shake(address, seen)
         one.sendall(os.urandom(32))
         self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))

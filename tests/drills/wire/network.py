@@ -267,7 +267,8 @@ class Truncate(Fault):
 
 
 class Flip(Fault):
-    """Flips one bit in the given part of the format. `place`: which byte of the part; then only parts count that begin in the chunk."""
+    """Flips one bit in the given part of the format. If `place` is given, it flips that byte of the part and skips
+    chunks in which no such part begins."""
 
     def __init__(self, chosen, part, rng=None, place=None):
         super().__init__(chosen, rng)

@@ -140,7 +140,7 @@ class Partition(unittest.TestCase):
 
 @unittest.skipUnless(os.environ.get("SINEW_LONG"), "the long tier")
 class LongPartition(Partition):
-    test_the_lead_is_cut_off = None
+    test_the_leader_is_cut_off = None
 
     def test_any_member_is_cut_off_in_any_way(self):
         for seed in SEEDS:
