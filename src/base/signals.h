@@ -35,7 +35,8 @@ class Signals final : public SignalSource {
 
   int descriptor() const override { return descriptor_; }
   int next() override;
-  // Gives the signals their default effect again, on the calling thread. A process that takes too long to end calls it.
+  // Gives the signals their default effect again, on the calling thread. For a process that may take long to end: the
+  // next signal kills it.
   void let_through();
 
  private:
