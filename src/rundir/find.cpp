@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepestRun = 6;  // runs/<job>/<utc>-<id>, and room for grouping
+constexpr int kDeepestRun = 6;  // levels below the root: <job>/<utc>-<id>, and directories that group runs
 
 void collect(const fs::path& directory, int depth, std::vector<std::string>& runs) {
   std::error_code code;
@@ -22,13 +22,13 @@ void collect(const fs::path& directory, int depth, std::vector<std::string>& run
   if (depth == 0) return;
   for (fs::directory_iterator it(directory, code), end; !code && it != end; it.increment(code)) {
     std::error_code ignored;
-    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // the link `latest` is no run of its own
-    if (it->path().filename().string().starts_with('.')) continue;        // .sinew holds facts about runs, no runs
+    if (it->is_symlink(ignored) || !it->is_directory(ignored)) continue;  // `latest` is a link to another run
+    if (it->path().filename().string().starts_with('.')) continue;        // .sinew holds data about runs, but no runs
     collect(it->path(), depth - 1, runs);
   }
 }
 
-// Empty if the file is missing, too large, or cannot be read.
+// Returns the file's text, or "" if the file is missing, too large, or cannot be read.
 std::string small_text(const std::string& path) {
   constexpr uint64_t kMost = 8 << 20;
   std::error_code ignored;
@@ -60,7 +60,7 @@ std::string job_of(const std::string& directory) {
   try {
     const auto options = flat_options(small_text(file_in(directory, kResolvedFile)));
     if (const auto name = options.find("name"); name != options.end()) return name->second;
-  } catch (const Error&) {  // the directory's name has to do
+  } catch (const Error&) {  // use the directory's name instead
   }
   return fs::path(directory).parent_path().filename().string();
 }

@@ -34,7 +34,7 @@ TEST(GrowingFile, GivesEachLineOnceHoweverTheFileIsCutAndGrows) {
       } while (piece.more);
       const size_t end = file.rfind('\n');
       std::string expected = end == file.npos ? "" : file.substr(0, end + 1);
-      if (piece.too_long == 0 && seen != expected) {  // a line longer than a piece is passed over
+      if (piece.too_long == 0 && seen != expected) {  // the reader skips lines that are longer than a piece
         size_t at = 0;
         for (size_t from = 0; from < expected.size();) {
           const size_t to = expected.find('\n', from) + 1;

@@ -10,11 +10,12 @@
 namespace sinew::rundir {
 namespace {
 
-// The run ended before resolved.yaml was written, so there is nothing to resume: the job starts anew as it is now.
+// Replaces the job file of a run that ended before it wrote resolved.yaml. There is nothing to resume, so the new job
+// may differ from the old one.
 void replace_job_file(const std::string& directory, const std::string& text) {
   const auto lock = RunLock::take(directory);
   if (!lock) throw UsageError("RUN_IN_USE", lock.error(), "wait for it to end, stop it, or name another --run-dir");
-  system_disk().remove_file(file_in(directory, kDataManifest));  // of the earlier job
+  system_disk().remove_file(file_in(directory, kDataManifest));  // it lists the files of the earlier job
   write_durably(system_disk(), file_in(directory, kJobFile), text);
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kPauseSeconds = 0.01;
 
-// Returns 0 once locked, else errno. Waits for a holder that keeps the lock only for an instant.
+// Takes the lock and returns 0, or returns the errno of the failure. Waits up to kPatienceSeconds while another process
+// holds the lock, because lock_is_held() holds it only for an instant.
 int lock_patiently(int descriptor, Clock& clock) {
   for (double waited = 0;; waited += kPauseSeconds) {
     int result = 0;
@@ -28,7 +29,7 @@ int lock_patiently(int descriptor, Clock& clock) {
   }
 }
 
-// nullopt: the holder has not written its line yet.
+// Returns nullopt if the file names no holder, for example because the holder has not written its line yet.
 std::optional<LockHolder> holder_in(int descriptor) {
   char text[400] = {};
   const ssize_t got = ::pread(descriptor, text, sizeof text - 1, 0);
@@ -55,8 +56,9 @@ std::string to_string(const LockHolder& holder) {
   return "pid " + std::to_string(holder.pid) + " on " + holder.host;
 }
 
-// flock and not a record lock: it belongs to this opening of the file. A second taker in the same process is refused
-// too, closing another descriptor of the file does not release it, and the kernel frees it however the process dies.
+// Uses flock and not a record lock of fcntl, because a flock belongs to one open file description. So a second call in
+// the same process is refused too, and closing another descriptor of the file does not release the lock. The kernel
+// releases it however the process dies.
 std::expected<RunLock, std::string> RunLock::take(const std::string& directory, Clock& clock) {
   const std::string path = file_in(directory, kLockFile);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -77,7 +79,7 @@ std::expected<RunLock, std::string> RunLock::take(const std::string& directory, 
 RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);  // `other` now holds, and releases, the lock this one had
+  std::swap(descriptor_, other.descriptor_);  // `other` now holds the lock that this object had, and will release it
   return *this;
 }
 

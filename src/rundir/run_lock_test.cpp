@@ -25,7 +25,7 @@ struct Folder {
   std::string name;
 };
 
-TEST(RunLock, ASecondTakerIsToldWhoHoldsIt) {
+TEST(RunLock, RefusalNamesTheHolder) {
   const Folder folder;
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
@@ -39,7 +39,7 @@ TEST(RunLock, ASecondTakerIsToldWhoHoldsIt) {
     EXPECT_NE(second.error().find(folder.path()), std::string::npos);
     RunLock moved = std::move(*first);
     EXPECT_FALSE(RunLock::take(folder.path()));
-    std::ifstream(folder.path() + "/.lock").get();  // closing another opening of the file does not let go
+    std::ifstream(folder.path() + "/.lock").get();  // closing another descriptor of the file does not release it
     EXPECT_FALSE(RunLock::take(folder.path()));
   }
   const auto third = RunLock::take(folder.path());
@@ -68,7 +68,8 @@ TEST(RunLock, IsFreeWhenItsHolderWasKilled) {
   ::close(ends[1]);
 }
 
-// Whoever only looks whether a run is alive holds the lock while it looks, and lets go while the taker sleeps.
+// lock_is_held() holds the lock for an instant. This clock simulates such a holder: it releases the lock in the sleep
+// with the number `at`.
 class LetsGoInSleep final : public Clock {
  public:
   LetsGoInSleep(std::optional<RunLock>& held, int at) : held_(held), at_(at) {}
@@ -85,7 +86,7 @@ class LetsGoInSleep final : public Clock {
   int at_, sleeps_ = 0;
 };
 
-TEST(RunLock, WaitsForSomeoneWhoOnlyLooks) {
+TEST(RunLock, WaitsForABriefHolder) {
   const Folder folder;
   for (const int at : {1, 2, 10}) {
     std::optional<RunLock> held = std::move(*RunLock::take(folder.path()));
@@ -94,7 +95,7 @@ TEST(RunLock, WaitsForSomeoneWhoOnlyLooks) {
   }
 }
 
-TEST(RunLock, DoesNotWaitLongForSomeoneWhoStays) {
+TEST(RunLock, DoesNotWaitLongForALastingHolder) {
   const Folder folder;
   std::optional<RunLock> held = std::move(*RunLock::take(folder.path()));
   LetsGoInSleep clock(held, 1000);
@@ -103,7 +104,7 @@ TEST(RunLock, DoesNotWaitLongForSomeoneWhoStays) {
   EXPECT_LT(clock.slept, 2 * RunLock::kPatienceSeconds);
 }
 
-TEST(RunLock, WhatCanNotBeLockedIsNotHeldBySomeone) {
+TEST(RunLock, ThrowsIfTheDirectoryDoesNotExist) {
   try {
     (void)RunLock::take("/nonexistent/directory");
     FAIL();
@@ -112,7 +113,7 @@ TEST(RunLock, WhatCanNotBeLockedIsNotHeldBySomeone) {
   }
 }
 
-TEST(RunLock, TheFileNamesItsHolder) {
+TEST(RunLock, LockFileNamesItsHolder) {
   const Folder folder;
   EXPECT_FALSE(lock_holder(folder.path()));
   const auto lock = RunLock::take(folder.path());

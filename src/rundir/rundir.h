@@ -1,8 +1,8 @@
 // A run's directory: the names of its files, its lock, how it is made and found, how the run ended, and reading files
 // that grow.
 //
-// Rooms that write or read run directories call this one, so that each name and each format is spelt once. The files'
-// formats: docs/formats/run-directory.md. Every function here works on the disk as it is now; none keeps state.
+// Rooms that write or read run directories call this one, so that each name and each format is defined once.
+// docs/formats/run-directory.md describes the formats. The functions read the disk at every call and keep no state.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ namespace sinew::rundir {
 // ---- names ---------------------------------------------------------------------------------------------------------
 
 inline constexpr const char* kJobFile = "job.yaml";            // the job as the user gave it
-inline constexpr const char* kResolvedFile = "resolved.yaml";  // the job with every `auto` decided; makes it a run
+inline constexpr const char* kResolvedFile = "resolved.yaml";  // the job with every `auto` decided; every run has it
 inline constexpr const char* kDataManifest = "data.json";
 inline constexpr const char* kEnvironmentFile = "environment.json";
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
@@ -38,12 +38,13 @@ inline constexpr const char* kCheckpoints = "checkpoints";  // a directory
 inline constexpr const char* kModel = "model";              // a directory: the model artifact
 
 std::string file_in(const std::string& directory,
-                    std::string_view name);  // "runs/x/1" and "job.yaml": "runs/x/1/job.yaml"
+                    std::string_view name);  // file_in("runs/x/1", "job.yaml") is "runs/x/1/job.yaml"
 
 // ---- one writer a directory ----------------------------------------------------------------------------------------
 
-// A process holds the lock while it writes to a run's directory; a second process is refused. The kernel releases the
-// lock when the last process that has it open ends, however it ends (an advisory flock, not the file's existence).
+// A process holds the lock while it writes to a run's directory; a second process is refused. The lock is an advisory
+// flock; the existence of the lock file means nothing. The kernel releases the lock when the last process that has the
+// file open ends, however that process ends.
 class RunLock {
  public:
   // Returns the reason, which names the holder's pid and host, if another process holds the lock. Waits up to
@@ -54,7 +55,7 @@ class RunLock {
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();
-  // For a forked process that should share the lock.
+  // A forked process that inherits this descriptor shares the lock.
   int descriptor() const { return descriptor_; }
 
  private:
@@ -64,39 +65,39 @@ class RunLock {
 
 bool lock_is_held(const std::string& directory);
 
-// What the lock file says about its last holder, who may have ended since.
+// The last holder of the lock, as the lock file names it. The holder may have ended since.
 struct LockHolder {
   pid_t pid = 0;
   std::string host;
   bool operator==(const LockHolder&) const = default;
 };
-std::string to_string(const LockHolder& holder);                      // "pid 4711 on host-a": the text of the lock file
-std::optional<LockHolder> lock_holder(const std::string& directory);  // nullopt: no lock file, or none that says it
+std::string to_string(const LockHolder& holder);                      // the text of the lock file: "pid 4711 on host-a"
+std::optional<LockHolder> lock_holder(const std::string& directory);  // nullopt if no lock file names one
 
 // ---- making a run --------------------------------------------------------------------------------------------------
 
-// <root>/<job>/<utc>-<id> for this instant; the directory is not created.
+// Returns <root>/<job>/<utc>-<id> for the present time. Does not create the directory.
 std::string new_run_directory(const std::string& root, const std::string& job_name, Clock& clock);
 
-// Writes `text` as the run's job file. A directory whose run ended before resolved.yaml was written is used again.
-// Throws UsageError if the directory holds another run: any run, unless `resume` is set and its job file has the same
+// Writes `text` as the run's job file. Reuses a directory whose run ended before resolved.yaml was written. Throws
+// UsageError if the directory already holds a run, unless `resume` is set and the job file of that run has the same
 // text.
 void keep_job_file(const std::string& directory, const std::string& text, bool resume);
 
 // ---- finding runs --------------------------------------------------------------------------------------------------
 
 bool is_run(const std::string& directory);  // it has a resolved.yaml
-// Every run below `root`, in no order; directories whose names begin with a dot are left out.
+// Returns every run below `root`, in no particular order. Skips directories whose names begin with a dot.
 std::vector<std::string> run_directories(const std::string& root);
-// The run that `name` means: a directory, "last", the end of a run's id, or "<job>/<id>". Throws Error if no run or
-// more than one fits.
+// Returns the directory of the run that `name` means: a directory, "last", the end of a run's id, or "<job>/<id>".
+// Throws Error if no run matches or several do.
 std::string find_run(const std::string& root, const std::string& name);
-// When the run started, in seconds since 1970: from its outcome, else from its id, else from its first metrics line,
-// else from the time of its resolved.yaml.
+// Returns when the run started, in seconds since 1970, from the first of these that is known: its outcome, its id, its
+// first metrics line, the modification time of its resolved.yaml. Returns 0 if none is known.
 double started_wall_seconds(const std::string& directory);
 
-// resolved.yaml as a flat list: dotted keys and the values as written. Throws Error naming the place if the text is not
-// a YAML mapping, or is too large to be a job.
+// Parses resolved.yaml into a flat list of dotted keys and the values as written. Throws Error with the position if the
+// text is not a YAML mapping, or is too large to be a job.
 std::map<std::string, std::string> flat_options(const std::string& yaml);
 
 // ---- how a run ended: report.json ----------------------------------------------------------------------------------
@@ -109,10 +110,11 @@ struct BestMetric {
 struct ObjectiveResult {
   std::string text;  // "val/accuracy >= 0.92"
   bool met = false;
-  double value = 0;  // of the metric that was judged; NaN: never measured
+  double value = 0;  // of the objective's metric; NaN if it was never measured
 };
 
-// The worker writes report.json last, with write_durably, and removes that of an earlier attempt when it resumes.
+// The content of report.json. The worker writes the file last, with write_durably. A worker that resumes a run first
+// removes the file of the earlier attempt.
 struct Outcome {
   std::string status = "done";  // done | failed | stopped | budget
   int exit_code = 0;
@@ -120,43 +122,44 @@ struct Outcome {
   double started_wall_seconds = 0, seconds = 0;
   int64_t steps = 0, samples = 0;
   double epochs = 0;
-  std::string digest;  // of the final training state, hexadecimal; empty: none
+  std::string digest;  // of the final training state, hexadecimal; empty if there is none
   std::optional<BestMetric> best;
   std::optional<ObjectiveResult> objective;
   std::map<std::string, double> last;
   std::string error, hint;  // of a failed run
 };
 std::string outcome_json(const Outcome& outcome);  // ends with a newline
-// nullopt: the text is no outcome; `why` then says what is wrong with it.
+// Returns nullopt if the text is not an outcome; `why` then receives the reason.
 std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
 
 // ---- files that grow -----------------------------------------------------------------------------------------------
 
-// A resumed run cuts its files back and writes on. The size alone does not show a cut once the file has outgrown what
-// was read, so a position remembers a digest of the last bytes before it. A line carries the time it was written, so a
-// line that was written again differs.
+// A place in a growing file up to which a reader has read. A resumed run truncates its files and then appends to them.
+// Once a file has grown past the reader's offset again, its size no longer shows the truncation. So a position also has
+// a digest of the bytes just before it. Every line contains the time of its writing, so a line that is written again
+// differs from the old line.
 struct FilePosition {
   uint64_t offset = 0;
-  bool inside = false;  // of an overlong line: the rest of it is passed over
+  bool inside = false;  // the offset is inside an overlong line; the reader skips the rest of that line
   std::string window;   // digest of the bytes before offset, at most kWindow of them; empty at the beginning
   bool operator==(const FilePosition&) const = default;
 };
 inline constexpr uint64_t kWindow = 4096;
 
 struct FilePiece {
-  bool cut_back = false;  // the file was cut: what was read before is void, and this piece starts at the beginning
+  bool cut_back = false;  // the file was truncated: discard earlier text; this piece starts at the beginning
   std::string text;       // whole lines
-  int64_t too_long = 0;   // overlong lines that were passed over
+  int64_t too_long = 0;   // number of overlong lines that were skipped
   FilePosition after;
-  bool more = false;  // the file has more to read at once
+  bool more = false;  // the file has more text; read again without waiting
 };
 
-// Reads the whole lines after `position`, at most `piece_bytes` of them. A missing file counts as empty. Throws
-// DiskError if it cannot be read or is not a regular file.
+// Reads whole lines after `position`, at most `piece_bytes` bytes. A missing file counts as empty. Throws DiskError if
+// the file cannot be read or is not a regular file.
 FilePiece read_piece(const std::string& path, const FilePosition& position, int64_t piece_bytes);
 
-// The position at the present end of the file, for a reader that skips what is there. The beginning if there is no
-// file.
+// Returns the position at the present end of the file, for a reader that skips the present content. Returns the
+// beginning if there is no file.
 FilePosition end_of_file(const std::string& path);
 
 // Follows one growing file of lines.
