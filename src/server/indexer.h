@@ -1,4 +1,5 @@
-// Inside server/: a thread that reads the run directories into the store, about once a second, until it is destroyed.
+// Inside server/: a thread that reads the run directories into the store about once a second, until the Indexer is
+// destroyed.
 #pragma once
 
 #include <atomic>
@@ -12,9 +13,9 @@ namespace sinew::server {
 
 class Indexer {
  public:
-  // `log` receives each problem once; it runs on the indexer's thread and may be empty.
+  // Calls `log` once for each problem, on the indexer's thread. `log` may be empty.
   Indexer(store::Store& store, const std::string& root, std::function<void(const std::string& line)> log);
-  ~Indexer();  // completes the run that is being indexed
+  ~Indexer();  // waits until the run that is being indexed is complete
   void stop() { stopping_ = true; }
 
  private:

@@ -17,14 +17,15 @@ using Json = nlohmann::ordered_json;
 constexpr double kLeaseSeconds = 10;
 constexpr auto kRenewInterval = std::chrono::seconds(2);
 
-// When the kernel started the process, in ticks since boot; empty: there is no such process. Together with the process
-// id it identifies a process for ever.
+// Returns when the kernel started the process, in ticks since boot, or "" if there is no such process. The start time
+// tells the process from a later one with the same process id.
 std::string started(pid_t pid) {
   const ProcessRow row = process_row(pid);
   return row.pid == 0 ? "" : std::to_string(row.started);
 }
 
-// Identifies the PID namespace. Containers of one machine, and machines with the same host name, have different ones.
+// Returns a text that identifies this process's PID namespace. Two containers of one machine have different texts, and
+// so have two machines with the same host name.
 std::string pid_namespace() {
   char text[64] = {};
   const ssize_t size = ::readlink("/proc/self/ns/pid", text, sizeof text - 1);
@@ -40,7 +41,8 @@ std::string holder_text(const std::string& address) {
       .dump();
 }
 
-// Whether the holder's process has certainly ended. False for a process on another machine or in another container.
+// Returns whether the holder's process has certainly ended. Returns false for a process on another machine or in
+// another container, which this process cannot check.
 bool has_ended(const Json& holder) {
   if (!holder.is_object() || holder.value("host", "") != host_name() ||
       holder.value("numbers", "") != pid_namespace()) {
@@ -68,7 +70,7 @@ ServerLease::ServerLease(store::Store& store, const std::string& address) : stor
     const store::Lease lease = store_.lease(kName);
     const Json holder = Json::parse(lease.holder, nullptr, false);
     if (i < kTries && has_ended(holder)) {
-      (void)store_.write(store::Release{kName, lease.fence});  // refused if another server has released it already
+      (void)store_.write(store::Release{kName, lease.fence});  // the store refuses this if another server was faster
       continue;
     }
     throw Error("SERVER_ALREADY_RUNNING", "another server serves this store: " + describe(holder, lease.holder),
@@ -107,7 +109,7 @@ void ServerLease::renew() {
       const auto outcome = store_.write(store::Renew{kName, fence_, kLeaseSeconds});
       if (!outcome) lost = outcome.error().why;
     } catch (const std::exception&) {
-      // The store cannot be written at the moment, so no request can write either. The fence protects later writes.
+      // While the store cannot be written, requests cannot write either. The fence protects later writes.
     }
     lock.lock();
     lost_ = lost;

@@ -1,5 +1,5 @@
-// Inside server/: the lease that makes a server the only one of its store. The server holds the lease from start to end
-// and names it in every write. So a server that has lost its lease cannot write beside its successor.
+// Inside server/: the lease that makes a server the only one of its store. The server holds the lease from its start to
+// its end and names it in every write. So the store refuses the writes of a server that has lost its lease.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ class ServerLease {
   ServerLease(store::Store& store, const std::string& address);
   ~ServerLease();  // releases the lease
   store::HeldLease held() const { return {kName, fence_}; }
-  std::string lost() const;  // why another server holds the lease now; empty: this one does
+  std::string lost() const;  // why this server has lost the lease; empty while it holds it
 
  private:
   static constexpr const char* kName = "server";

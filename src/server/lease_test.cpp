@@ -1,4 +1,4 @@
-// Which servers may be replaced at once, and which may not.
+// A new server takes the lease at once if the old server is certainly dead, and is refused otherwise.
 #include "server/lease.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class Leases : public testing::Test {
  protected:
   Leases() : folder_("/tmp/sinew-lease-XXXXXX"), store_(std::string(::mkdtemp(folder_.data())) + "/store.db") {}
   ~Leases() override { std::filesystem::remove_all(folder_); }
-  // Leaves the lease of a server that was killed, with some facts about the server changed.
+  // Writes the lease of a killed server. Its holder is described like this process, except for `changes`.
   void leave_behind(const Json& changes) {
     Json holder = mine_;
     holder.update(changes);
@@ -44,17 +44,17 @@ class Leases : public testing::Test {
   Json mine_;
 };
 
-TEST_F(Leases, AProcessThatIsGoneIsNotWaitedFor) {
-  leave_behind({{"began", "1"}});  // another process has its id now
+TEST_F(Leases, TheLeaseOfADeadProcessIsTakenAtOnce) {
+  leave_behind({{"began", "1"}});  // another process has the dead server's id now
   EXPECT_TRUE(can_be_taken());
 }
 
-TEST_F(Leases, OneThatLivesKeepsIt) {
+TEST_F(Leases, ALivingProcessKeepsItsLease) {
   leave_behind(Json::object());
   EXPECT_FALSE(can_be_taken());
 }
 
-TEST_F(Leases, ANumberOfAnotherMachineOrContainerSaysNothing) {
+TEST_F(Leases, AProcessOfAnotherMachineOrContainerKeepsItsLease) {
   for (const char* key : {"host", "numbers"}) {
     leave_behind({{"began", "1"}, {key, "another"}});
     EXPECT_FALSE(can_be_taken()) << key;

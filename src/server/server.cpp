@@ -43,7 +43,7 @@ struct Server::State {
         indexer(store, options.root, options.log) {}
   ~State() {
     indexer.stop();
-    http.reset();  // answers no request while the indexer completes its run
+    http.reset();  // stops the HTTP server before it waits for the indexer
   }
 
   store::Store& claimed() {

@@ -19,10 +19,10 @@ struct Options {
   std::string store;                  // path of a file, or postgresql://...
   std::string artifacts;              // directory of the artifacts
   std::string tokens;                 // path of the token file; empty: every local caller is an admin
-  std::string version;                // of the program; clients can ask for it
+  std::string version;                // of the program; the API reports it
   double requests_per_second = 1000;  // limit for each caller; 0: no limit
   http::ServerOptions http = {};
-  // Receives one line for each problem of the indexing, once. Runs on a thread of the server.
+  // Receives each problem of the indexing once, as one line. Runs on a thread of the server.
   std::function<void(const std::string& line)> log = {};
 };
 
@@ -31,13 +31,13 @@ struct Options {
 class Server {
  public:
   explicit Server(Options options);
-  // Completes the answers that are being made (http::ServerOptions::shutdown_grace_seconds) and the run that is being
+  // Completes the responses in progress (http::ServerOptions::shutdown_grace_seconds) and the run that is being
   // indexed, then releases the store.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   std::string url() const;  // "http://127.0.0.1:4711"
-  // Why this server can no longer write: another server has taken over the store. Empty: this server holds it.
+  // Returns why this server can no longer write, if another server has taken over the store. Returns "" otherwise.
   std::string replaced() const;
 
  private:
@@ -51,11 +51,11 @@ void wait(const Server& server, const std::function<bool()>& stop_requested);
 
 // How run_id_at() identifies itself to a server.
 struct ClientOptions {
-  std::string token;                  // empty: none
+  std::string token;                  // empty: no token
   std::string certificate_authority;  // PEM file; empty: the system's
 };
-// The id under which the server at that URL knows the run of a directory. Asks for a few seconds until the server has
-// indexed the run. Returns the reason if there is no id.
+// Returns the id under which the server at `url` knows the run in `run_directory`. Asks the server repeatedly for a few
+// seconds, because the server indexes new runs about once a second. Returns the reason if it finds no id.
 std::expected<std::string, std::string> run_id_at(const std::string& url, const ClientOptions& options,
                                                   const std::string& run_directory, const std::string& resolved_yaml,
                                                   Clock& clock);

@@ -1,4 +1,4 @@
-// Servers that run inside another program: each serves, stops and fails on its own.
+// Several servers run inside one program. Each serves, stops and fails independently of the others.
 #include "server/server.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class Servers : public testing::Test {
  protected:
   Servers() : folder_("/tmp/sinew-server-XXXXXX") { EXPECT_NE(::mkdtemp(folder_.data()), nullptr); }
   ~Servers() override { std::filesystem::remove_all(folder_); }
-  // Without tokens, so that local clients may do everything.
+  // The options have no token file, so local clients may do everything.
   Options options(const std::string& name) const {
     Options options;
     options.root = folder_ + "/" + name;
@@ -45,7 +45,7 @@ class Servers : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(Servers, OfOneProcessAreStoppedEachOnItsOwn) {
+TEST_F(Servers, StopIndependentlyInOneProcess) {
   auto one = std::make_unique<Server>(options("one"));
   const Server two(options("two"));
   EXPECT_EQ(version_at(one->url()), "one");
@@ -63,7 +63,7 @@ TEST_F(Servers, AStoreHasOneServer) {
   EXPECT_EQ(version_at(first.url()), "one");
 }
 
-TEST_F(Servers, AServerThatWasReplacedSaysSo) {
+TEST_F(Servers, WaitThrowsAfterTheServerWasReplaced) {
   const Server server(options("one"));
   store::Store store(options("one").store);
   ASSERT_TRUE(store.write(store::Release{"server", store.lease("server").fence}));
