@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One list of fields for each kind of task, used for writing and for reading.
+// Each `fields` lists the fields of one kind of task. Writing and reading use the same list.
 template <typename Visitor, typename Value>
 void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Group> {
   visit("coordinator_file", task.coordinator_file);

@@ -1,8 +1,8 @@
 // What `sinew` asks `sinew-worker` to do: one versioned document, written and read in this room only.
 //
-// The two programs may come from different builds for a moment (an upgrade while a run goes on), so the document names
-// its version, and the worker refuses another one with a sentence. The worker gets the path of the document as its only
-// argument. The document lives in memory (TaskFile), not in the run directory.
+// During an upgrade the two programs may come from different builds. So the document names its version, and the worker
+// refuses a document of another version with an Error. The worker gets the path of the document as its only argument.
+// The document is a file in memory (TaskFile), not in the run directory.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Group {
   std::string coordinator_file;  // coordinator.json of the run
   std::string link_listen;       // address that the worker's links listen on
   std::string link_advertise;    // address that other members use to reach them; empty: link_listen
-  double hang_seconds = 60;      // the supervisor ends a worker that hangs for longer; members have twice the patience
-  int64_t local_workers = 1;     // workers of this group that share the cores this worker may use
+  double hang_seconds = 60;   // the supervisor kills a worker that hangs longer; the other members wait twice as long
+  int64_t local_workers = 1;  // workers of this group that share the cores this worker may use
   bool operator==(const Group&) const = default;
 };
 
@@ -30,7 +30,7 @@ struct Train {
   std::vector<std::string> overrides;
   std::string run_directory;
   bool resume = false, ledger = false, json_log = false;
-  std::string activity_board;  // path of the board that the worker posts on (base/activity_board.h); empty: none
+  std::string activity_board;  // path of the board that the worker posts on (base/activity_board.h); empty: no board
   std::optional<Group> group;  // nullopt: this worker trains alone
   bool operator==(const Train&) const = default;
 };
@@ -75,15 +75,16 @@ Task read(const std::string& path);
 // A task in memory that a child process can open.
 class TaskFile {
  public:
-  // Throws Error if the kernel gives no memory for it.
+  // Throws Error if the kernel cannot provide the memory.
   explicit TaskFile(const Task& task);
   ~TaskFile();
   TaskFile(TaskFile&& other) noexcept;
   TaskFile& operator=(TaskFile&&) = delete;
 
-  // For a child process. Valid while this object lives.
+  // Returns the path for a child process. The path is valid while this object lives.
   std::string path() const;
-  // For a program that replaces this process (execv). The kernel keeps the file open across that call.
+  // Returns the path for a program that replaces this process (execv). Makes the kernel keep the file open across
+  // execv.
   std::string path_after_exec() const;
 
  private:

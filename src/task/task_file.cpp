@@ -30,7 +30,7 @@ std::string TaskFile::path() const {
 }
 
 std::string TaskFile::path_after_exec() const {
-  ::fcntl(file_, F_SETFD, 0);  // no close on exec
+  ::fcntl(file_, F_SETFD, 0);  // clears FD_CLOEXEC
   return "/proc/self/fd/" + std::to_string(file_);
 }
 

@@ -57,7 +57,7 @@ TEST(Task, DamageIsRefused) {
             ErrorCode("TASK_UNREADABLE"));
 }
 
-TEST(TaskFile, AChildReadsIt) {
+TEST(TaskFile, AChildProcessReadsTheTask) {
   for (const Task& task : kExamples) {
     const TaskFile file(task);
     const pid_t child = ::fork();
@@ -68,7 +68,7 @@ TEST(TaskFile, AChildReadsIt) {
   }
 }
 
-TEST(TaskFile, AProgramThatReplacesThisOneReadsIt) {
+TEST(TaskFile, AProgramReadsTheTaskAfterExec) {
   const TaskFile file(kExamples[0]);
   const pid_t child = ::fork();
   if (child == 0) {
