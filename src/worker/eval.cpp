@@ -24,7 +24,7 @@ std::string class_name(const train::Evaluation& result, int64_t index) {
   return i < result.class_names.size() ? result.class_names[i] : std::to_string(index);
 }
 
-// `given`: the overrides with which the command replaced the job's data.
+// `given` holds the overrides by which the caller replaces data of the job.
 json document_of(const train::Trained& trained, const std::string& part, const std::vector<std::string>& given,
                  const train::Evaluation& result) {
   json document = {{"part", part},
@@ -76,7 +76,8 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
 int run_eval(const task::Evaluate& task) {
   const std::string& part = task.split;
   std::vector<std::string> overrides = task.overrides;
-  for (const std::string name : {"val", "test"}) {  // files given for a split replace its share of the training data
+  // A split for which the caller gives files takes no samples from the training data.
+  for (const std::string name : {"val", "test"}) {
     const bool named = std::any_of(overrides.begin(), overrides.end(),
                                    [&](const std::string& word) { return word.starts_with("data." + name); });
     if (named) overrides.push_back("data.split." + name + "=0");

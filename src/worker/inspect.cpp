@@ -13,7 +13,7 @@ bool is_job(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
 }
 
-// `line`: kind, name and text, separated by tabs.
+// `line` holds a kind, a name and a text, separated by tabs.
 void print(const std::string& line) {
   const size_t first = line.find('\t'), second = line.find('\t', first + 1);
   std::printf("%-11s %-24s %s\n", line.substr(0, first).c_str(),

@@ -32,7 +32,8 @@ void on_checkpoint(int) {
   checkpoint_signals.fetch_add(1);
 }
 
-// Only training has something to save. Every other task ends at the first signal, like most programs.
+// Only training handles SIGINT and SIGTERM, because only training has a state to save. Every other task ends at the
+// first signal, like most programs.
 void install_signals(bool training) {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;

@@ -64,7 +64,7 @@ struct Rows {
     if (!numbers()) {
       object["prediction"] = name(predictions.classes[i]);
       object["class"] = predictions.classes[i];
-      const float probability = predictions.probabilities[i];  // JSON has no numbers for these, so they become null
+      const float probability = predictions.probabilities[i];  // JSON has no NaN and no infinity; they become null
       object["probability"] = std::isfinite(probability) ? json::parse(shortest(probability)) : json();
     } else if (width == 1) {
       object["prediction"] = values[0];

@@ -1,4 +1,4 @@
-// The tasks of `sinew-worker` (task/task.h), and how they read a job.
+// The functions that carry out the tasks of `sinew-worker` (task/task.h), and the reading of jobs for them.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace sinew::worker {
 spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides);
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides);
 
-// Number of signals that this process has received: SIGINT and SIGTERM, SIGUSR1.
+// How many signals this process has received: SIGINT and SIGTERM count as stop signals, SIGUSR1 as a checkpoint signal.
 extern std::atomic<int> stop_signals, checkpoint_signals;
 
 // Each returns the exit code.

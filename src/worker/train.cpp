@@ -14,10 +14,11 @@
 namespace sinew::worker {
 namespace {
 
-constexpr double kHangFactor = 2;  // factor on --hang-after: the supervisor ends a hanging worker first
+// Members wait this many times --hang-after for one another, so that the supervisor kills a hanging worker first.
+constexpr double kHangFactor = 2;
 
-// Reads a number of at least `least` from the environment; `otherwise` if the variable is not set. Throws Error if it
-// is no such number.
+// Reads a number from an environment variable. Returns `otherwise` if the variable is not set. Throws Error if its
+// value is not a number of at least `least`.
 double number_from(const char* name, double least, double otherwise) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return otherwise;
@@ -35,7 +36,7 @@ std::string text_from(const char* name, const std::string& otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : text;
 }
 
-// A shard that ends or hangs the worker that computes it, for drills: SINEW_POISON=STEP:SHARD:HOW.
+// Kills or hangs the worker when it computes one particular shard. Tests set SINEW_POISON=STEP:SHARD:HOW.
 class Poison {
  public:
   Poison() {
@@ -56,13 +57,13 @@ class Poison {
     if (how_ == "hang") {
       while (true) ::pause();
     }
-    // When memory runs out, the kernel kills the process with SIGKILL.
+    // "oom" raises SIGKILL, because the kernel kills a process with SIGKILL when memory runs out.
     std::raise(how_ == "segv" ? SIGSEGV : how_ == "abort" ? SIGABRT : SIGKILL);
   }
 
  private:
   int64_t step_ = 0, shard_ = 0;
-  std::string how_;  // empty: no poison
+  std::string how_;  // empty: no shard is poisoned
 };
 
 distribute::JoinOptions join_options(const task::Group& group, distribute::Ending& ending) {
