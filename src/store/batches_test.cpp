@@ -37,8 +37,8 @@ TEST_P(Leases, HaveOneHolder) {
   EXPECT_GT(done(*store, Acquire{"server", "a", 1000}).fence, second.fence);
 }
 
-TEST_P(Leases, EndWithTheMachine) {
-  if (location.postgres()) return;  // there the server's clock measures leases
+TEST_P(Leases, ExpireAtAReboot) {
+  if (location.postgres()) return;  // a PostgreSQL store measures leases by the server's clock
   auto store = open();
   done(*store, Acquire{"server", "a", 1000});
   store.reset();
@@ -95,7 +95,7 @@ TEST_P(Batches, AKeyIsForgottenAfterAMonth) {
   EXPECT_TRUE(store->write(young)->repeated);
 }
 
-TEST_P(Batches, AKeyIsWrittenOnce) {
+TEST_P(Batches, AreAppliedOnceForEachKey) {
   auto store = open();
   done(*store, Create{{Kind::kModel, "m"}});
   const Batch batch{{Create{{Kind::kVersion, "m"}}, Create{{Kind::kVersion, "m"}}}, "request-17"};

@@ -53,7 +53,7 @@ class Child {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  // The next line; empty when the child has ended and all its lines are read.
+  // Returns the next line, or "" when the child has ended and all its lines are read.
   std::string line() {
     for (;;) {
       const auto end = rest_.find('\n');

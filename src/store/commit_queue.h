@@ -24,11 +24,11 @@ struct PendingWrite {
 
 class CommitQueue {
  public:
-  // Sets `outcome` or `error` of each write; never throws. The queue never calls it twice at the same time.
+  // Sets `outcome` or `error` of each write; never throws. The queue makes one call at a time.
   using Commit = std::function<void(std::span<PendingWrite* const> group)>;
   explicit CommitQueue(Commit commit) : commit_(std::move(commit)) {}
 
-  // Returns when the batch is durable or refused. Throws what the commit failed with. Any thread.
+  // Returns when the batch is durable or refused. Throws the `error` that the commit set. Any thread may call it.
   Outcome write(const Batch& batch);
 
  private:

@@ -10,7 +10,7 @@ namespace {
 using Reason = Refusal::Reason;
 using nlohmann::json;
 
-// The digest of the content at that path; empty if there is none.
+// Returns the digest of the content at that path, or "" if there is none.
 std::string attached(Database& database, const Subject& subject, const std::string& path) {
   std::string digest;
   database.each(

@@ -1,5 +1,5 @@
 // Processes are killed at any instant, and many processes write at once: no acknowledged write is lost, no write
-// happens twice, no batch is half written, and no process gets "locked" as an answer.
+// happens twice, no batch is half written, and no process gets the error "locked".
 #include <atomic>
 #include <cstdlib>
 #include <set>
@@ -18,8 +18,8 @@ ON_BOTH(LongCrash);
 class Crowd : public OnBoth {};
 ON_BOTH(Crowd);
 
-// Writes for ever: one batch makes a run with everything that belongs to it and a version of model "m" from that run; a
-// second write tags the version. Says each id when its write was acknowledged.
+// Writes forever: one batch makes a run with everything that belongs to it and a version of model "m" from that run; a
+// second write tags the version. Passes each id to `say` when its write was acknowledged.
 void work(const std::string& where, int64_t life, const Child::Say& say) {
   Store store(where);
   say("ready");
@@ -44,7 +44,7 @@ void work(const std::string& where, int64_t life, const Child::Say& say) {
   }
 }
 
-// Every acknowledged write is there. Every batch that was not acknowledged is there as a whole or not at all.
+// Checks that the store has every acknowledged write, and every other batch as a whole or not at all.
 void check_all(Store& store, const std::set<std::string>& said) {
   std::set<std::string> runs, tagged;
   for (const Record& run : store.list({.kind = Kind::kRun, .limit = 1'000'000})) {
@@ -154,7 +154,7 @@ TEST_P(Crowd, ThirtyTwoProcessesShareAStore) {
   EXPECT_TRUE(store.check().empty());
 }
 
-// Many threads of one process, and some that use a second Store, so that two processes' worth of writers meet.
+// Many threads write at once. Some of them use a second Store, which competes with the first as another process would.
 TEST_P(Crowd, ThreadsShareCommits) {
   auto store = open(), other = open();
   make_run(*store);

@@ -52,8 +52,9 @@ class Database {
   virtual void begin_write() = 0;
   // Starts a read transaction: all its reads see one snapshot.
   virtual void begin_read() = 0;
-  // kDurable: `commit` returns when the transaction's writes, and the writes that it has read, are on the disk. kNone:
-  // `commit` does not wait for the disk; for a transaction that only read or only refused.
+  // With kDurable, `commit` returns when the transaction's writes, and the writes that it has read, are on the disk.
+  // With kNone, `commit` does not wait for the disk; the caller uses it if every batch was refused or nothing was
+  // written.
   enum class Durability { kNone, kDurable };
   virtual void commit(Durability durability) = 0;
   virtual void roll_back() noexcept = 0;

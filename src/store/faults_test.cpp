@@ -1,5 +1,5 @@
-// The disk is full, broken or read-only, or the file belongs to another program. The store throws an Error with the
-// right code and loses no acknowledged write.
+// In these tests the disk is full, broken or read-only, or the file belongs to another program. The store throws an
+// Error with the right code and loses no acknowledged write.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -134,7 +134,7 @@ TEST_F(Faults, NoWriteThatFailsLosesAnything) {
   }
 }
 
-TEST_F(Faults, AFullDiskIsSaidAndTheStoreGoesOnWhenThereIsSpace) {
+TEST_F(Faults, AFullDiskIsReportedAndTheStoreContinuesWhenThereIsSpace) {
   const Folder folder;
   Store store(folder / "store.db");
   done(store, Create{{Kind::kExperiment, "e"}});
@@ -172,7 +172,7 @@ void check_full(Child& child, const std::string& path) {
   EXPECT_TRUE(error.empty() || error.find("[STORE_NO_SPACE]") != std::string::npos) << error;
 }
 
-TEST(FullDisk, IsSaidAndLosesNothing) {
+TEST(FullDisk, IsReportedAndLosesNothing) {
   const Folder folder;
   Child child([&](const Child::Say& say) {
     std::signal(SIGXFSZ, SIG_IGN);
@@ -183,10 +183,10 @@ TEST(FullDisk, IsSaidAndLosesNothing) {
   check_full(child, folder / "store.db");
 }
 
-TEST(FullDisk, OfAMegabyteLosesNothing) {
+TEST(FullDisk, OfOneMegabyteLosesNothing) {
   const Folder folder;
   if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0)
-    return;  // without the right to mount, the test above has to do
+    return;  // this user may not mount; the test above simulates a full disk
   {
     Child child([&](const Child::Say& say) { fill(folder / "store.db", say); });
     check_full(child, folder / "store.db");
@@ -194,7 +194,7 @@ TEST(FullDisk, OfAMegabyteLosesNothing) {
   EXPECT_EQ(::umount(folder.path().c_str()), 0);
 }
 
-// Writes to the store as the user nobody, because root may write everywhere.
+// Writes to the store as the user nobody, because root may write everywhere. Returns the error.
 std::string error_as_nobody(const std::string& path) {
   Child child([&](const Child::Say& say) {
     if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) throw TestError("setuid");
@@ -205,7 +205,7 @@ std::string error_as_nobody(const std::string& path) {
   return child.line();
 }
 
-TEST(Unwritable, IsSaid) {
+TEST(Unwritable, IsReported) {
   const Folder folder;
   const std::string path = folder / "store.db";
   { Store store(path); }
@@ -218,7 +218,7 @@ TEST(Unwritable, IsSaid) {
   ::chmod(folder.path().c_str(), 0755);
 }
 
-TEST(Unreadable, FilesOfOthersAreLeftAlone) {
+TEST(Unreadable, FilesOfOtherProgramsAreRefused) {
   const Folder folder;
   const auto file = [&](const std::string& name, const std::string& bytes) {
     std::ofstream(folder / name, std::ios::binary) << bytes;
@@ -237,7 +237,7 @@ TEST(Unreadable, FilesOfOthersAreLeftAlone) {
 }
 
 // A page overwritten with noise is found when the store is opened or checked, and never crashes the program.
-TEST(Damage, IsSaid) {
+TEST(Damage, IsReported) {
   const Folder folder;
   const std::string path = folder / "store.db";
   std::set<int> said;
@@ -275,7 +275,7 @@ class Migrations : public OnBoth {
 };
 ON_BOTH(Migrations);
 
-TEST_P(Migrations, GoForwardInOneTransactionAndNeverBack) {
+TEST_P(Migrations, UpgradeInOneTransactionAndNeverDowngrade) {
   const std::vector<Migration> one = {
       {1, {"CREATE TABLE a(x INTEGER NOT NULL) STRICT", "INSERT INTO a(x) VALUES (7)"}}};
   auto two = one;

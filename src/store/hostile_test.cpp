@@ -1,5 +1,5 @@
-// Texts that mean something to SQL, a shell, a browser or a file system. The store returns them unchanged or refuses
-// them with a reason, and they affect nothing but the field they are in.
+// These tests write texts that have a meaning to SQL, a shell, a browser or a file system. The store returns such a
+// text unchanged or refuses it with a reason, and the text affects no other field.
 #include <cmath>
 #include <map>
 
@@ -54,10 +54,10 @@ const std::vector<std::string>& bad_texts() {
   return texts;
 }
 
-TEST(Texts, Utf8IsJudgedByTheBook) {
+TEST(Texts, Utf8IsCheckedByItsDefinition) {
   for (const std::string& text : good_texts()) EXPECT_TRUE(is_utf8(text)) << text;
   for (const std::string& text : bad_texts()) EXPECT_EQ(is_utf8(text), text.find('\0') != std::string::npos) << text;
-  // Every code point encodes to a valid text, and no valid text ends before the last byte of a character.
+  // Every code point encodes to a valid text. A text that ends inside a character is invalid.
   for (uint32_t code = 1; code < 0x110000; code += code < 0x900 ? 1 : 97) {
     if (code >= 0xd800 && code < 0xe000) continue;
     std::string text;
@@ -76,7 +76,7 @@ TEST(Texts, Utf8IsJudgedByTheBook) {
   }
 }
 
-TEST_P(Hostile, TextsComeBackAsTheyWentIn) {
+TEST_P(Hostile, TextsAreReadBackUnchanged) {
   auto store = open();
   for (const std::string& text : good_texts()) {
     done(*store, Create{{Kind::kExperiment, text}, "", text, text, {{text, text}}, {{text, text}}});
@@ -120,7 +120,7 @@ TEST_P(Hostile, TextsComeBackAsTheyWentIn) {
   EXPECT_EQ(store->list({.kind = Kind::kRun, .limit = 1000}).size(), good_texts().size());
 }
 
-// Each field of each change, with a text that the store must refuse.
+// Returns one change for each field of each kind of change. The field has a text that the store must refuse.
 std::vector<Change> changes_with(const std::string& bad) {
   const Subject run{Kind::kRun, "r"};
   return {Create{{Kind::kExperiment, bad}},
@@ -163,7 +163,7 @@ std::vector<Change> changes_with(const std::string& bad) {
           Release{bad, 1}};
 }
 
-TEST_P(Hostile, WhatCanNotBeKeptIsRefusedInEveryField) {
+TEST_P(Hostile, InvalidTextIsRefusedInEveryField) {
   auto store = open();
   make_run(*store);
   done(*store, Create{{Kind::kModel, "m"}});
@@ -192,7 +192,7 @@ TEST_P(Hostile, WhatCanNotBeKeptIsRefusedInEveryField) {
   EXPECT_EQ(store->events({}).size(), events);
 }
 
-TEST_P(Hostile, NothingIsEndless) {
+TEST_P(Hostile, EveryTextHasALimit) {
   auto store = open();
   make_run(*store);
   const Subject run{Kind::kRun, "r"};
@@ -210,7 +210,7 @@ TEST_P(Hostile, NothingIsEndless) {
                                        Attach{run, "p", "d", -1}};
   for (size_t i = 0; i < changes.size(); ++i)
     EXPECT_TRUE(is_refused(store->write(changes[i]), Reason::kInvalid)) << "change " << i;
-  // Tags that are small enough singly exceed the limit together.
+  // Each of these tags is small enough, but together they exceed the limit.
   const std::string big(size_t{1} << 20U, 'x');
   for (const char* key : {"a", "b", "c"}) done(*store, SetTags{run, {{key, big}}});
   EXPECT_TRUE(is_refused(store->write(SetTags{run, {{"d", big}}}), Reason::kInvalid));

@@ -1,5 +1,5 @@
-// Named leases with one holder each. A process can acquire a lease when the previous one has expired by the store's
-// clock. The store accepts the writes of the holder with the newest fence; the fence grows with each holder.
+// Named leases with one holder each. A process can acquire a lease when the previous holder's lease has expired by the
+// store's clock. The fence grows with each holder, and the store accepts only the writes of the newest fence.
 #include <cmath>
 
 #include "store/transaction.h"
@@ -25,7 +25,7 @@ LeaseRow find_lease(Database& database, const std::string& name) {
   return found;
 }
 
-// Says who holds the lease, for a refusal.
+// Returns a text for a refusal that names the holder of the lease.
 std::string describe(const std::string& name, const LeaseRow& lease, double now) {
   if (lease.holder.empty()) return "lease \"" + name + "\" has no holder";
   const double left = lease.until - now;

@@ -107,7 +107,7 @@ std::string as_text(const Outcome& outcome) {
   return Model::answer(last.number, last.fence, last.repeated);
 }
 
-// Everything that can be read, as text.
+// Returns everything that the store contains, as text.
 std::string everything(Store& store) {
   std::ostringstream text;
   for (const Kind kind : {Kind::kRun, Kind::kModel, Kind::kVersion}) {

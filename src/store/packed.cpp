@@ -104,7 +104,7 @@ int64_t plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// Can the value be stored as a float and restored bit for bit, including the payload of a NaN?
+// Returns whether the value can be stored as a float and restored bit for bit, including the payload of a NaN.
 bool fits_float(double value) {
   const auto narrow = static_cast<float>(value);
   return std::bit_cast<uint64_t>(static_cast<double>(narrow)) == std::bit_cast<uint64_t>(value);

@@ -18,7 +18,7 @@ Labels unpack_labels(std::string_view bytes);
 std::string pack_points(std::span<const Point> points);
 void unpack_points(std::string_view bytes, std::vector<Point>& out);  // appends
 
-// A series of a run. Its index in the run's list is its number in chunks and tails.
+// A series of a run. Chunks and tails identify a series by its index in the run's list.
 struct SeriesSummary {
   std::string key;
   Metric metric;

@@ -20,10 +20,10 @@ using Reason = Refusal::Reason;
 
 constexpr size_t kChunkPoints = 1024;
 constexpr size_t kBulkPoints = 64;         // so many points of a series in one transaction go straight to its chunks
-constexpr int64_t kMaxTailPoints = 32768;  // at either limit the tail moves to the chunks
+constexpr int64_t kMaxTailPoints = 32768;  // at this limit or the next, the tail moves to the chunks
 constexpr int64_t kMaxTailRows = 512;
 constexpr size_t kMaxPointsOfChange = size_t{1} << 20U;
-constexpr size_t kMaxSeriesOfRun = 100'000;  // a run that exceeds it has steps in its series' names
+constexpr size_t kMaxSeriesOfRun = 100'000;  // a run with more series probably has step numbers in their names
 
 std::vector<SeriesSummary> read_summary(Database& database, int64_t run) {
   std::vector<SeriesSummary> series;
@@ -58,7 +58,7 @@ void write_new_series(Transaction& transaction) {
   transaction.summaries.clear();
 }
 
-// Identifies a series: the `seq` of its run, and its number in the run; -1 if the series does not exist.
+// Identifies a series by the `seq` of its run and its number in the run. The number is -1 if the series does not exist.
 using SeriesId = std::pair<int64_t, int64_t>;
 
 // Finds the series, and creates it if the key is new.
@@ -274,7 +274,7 @@ std::vector<std::vector<Point>> read_history(Database& database, std::span<const
     const auto found = tails.find({one.run, one.series});
     if (found != tails.end()) found->second.push_back(one.point);
   }
-  std::map<SeriesId, size_t> first;  // where a series that is requested twice stands in `history`
+  std::map<SeriesId, size_t> first;  // index of each series in `history`; a series may be requested twice
   std::vector<std::vector<Point>> history;
   history.reserve(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {

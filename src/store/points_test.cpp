@@ -37,7 +37,7 @@ std::vector<Point> any_points(RandomStream& random, size_t count) {
   return points;
 }
 
-TEST(PackedPoints, AreTheSameBitsAfterwards) {
+TEST(PackedPoints, AreUnpackedBitForBit) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     RandomStream random(random_key({seed}));
     const auto points = any_points(random, random.below(200));
@@ -58,7 +58,7 @@ TEST(PackedPoints, AreTheSameBitsAfterwards) {
   }
 }
 
-TEST(PackedPoints, DamageIsFoundWhateverItIs) {
+TEST(PackedPoints, AnyDamageIsFound) {
   RandomStream random(random_key({1}));
   const std::string packed = pack_points(any_points(random, 50)), labels = pack_labels({{"a", "b"}, {"c", "d"}});
   const auto damaged = [&](std::string bytes, bool points) {
@@ -105,7 +105,7 @@ TEST(Downsample, KeepsWhatALineChartShows) {
     }
     ASSERT_EQ(kept.front(), all.front());
     ASSERT_EQ(kept.back(), all.back());
-    // In order, and every point is one of the originals.
+    // The kept points are in order, and every one is one of the original points.
     auto at = all.begin();
     for (const Point& point : kept) {
       at = std::find(at, all.end(), point);
@@ -135,7 +135,7 @@ class Points : public OnBoth {
 ON_BOTH(Points);
 
 // Points arrive singly, in bulk, twice and out of order, with drops and reopened stores in between.
-TEST_P(Points, AreASetInOrderHoweverTheyCame) {
+TEST_P(Points, FormAnOrderedSet) {
   RandomStream random(random_key({3}));
   auto store = open();
   for (const char* run : {"a", "b"}) make_run(*store, run);
@@ -158,7 +158,7 @@ TEST_P(Points, AreASetInOrderHoweverTheyCame) {
       const std::string key = "k" + std::to_string(random.below(5));
       auto points = any_points(random, random.below(8) == 0 ? random.below(1500) : 1 + random.below(3));
       auto& list = model[{run, key}];
-      if (!list.empty() && random.below(4) == 0) points.push_back(list.front());  // again
+      if (!list.empty() && random.below(4) == 0) points.push_back(list.front());  // adds a point twice
       list.insert(list.end(), points.begin(), points.end());
       batch.changes.emplace_back(AddPoints{run, key, points});
     }
@@ -183,7 +183,7 @@ TEST_P(Points, AreASetInOrderHoweverTheyCame) {
   }
 }
 
-TEST_P(Points, ThatComeAloneAreSeenAtOnceAndGoToChunksInTime) {
+TEST_P(Points, AddedSinglyAreVisibleAtOnceAndMoveToChunks) {
   auto store = open();
   make_run(*store);
   for (int64_t step = 0; step < 700; ++step) {  // more commits than the tail has rows
@@ -222,7 +222,7 @@ TEST_P(Points, OfManySeriesAreReadTogether) {
   EXPECT_TRUE(is_refused(store->write(DropPoints{"9", 0}), Refusal::Reason::kNotFound));
 }
 
-TEST_P(Points, OfNamedSeriesAloneAreDropped) {
+TEST_P(Points, AreDroppedOnlyFromTheNamedSeries) {
   auto store = open();
   make_run(*store);
   done(*store, AddPoints{"r", "a", {{1, 1, 1}, {2, 2, 2}}});
@@ -257,7 +257,7 @@ TEST_P(Points, ManyNewSeriesAtOnceAreNamedAndBounded) {
 
 // Several batches of one commit create series, and some of the batches are refused. No series may get the points of
 // another.
-TEST_P(Points, NamesOfARefusedBatchAreTakenBack) {
+TEST_P(Points, SeriesOfARefusedBatchAreRemoved) {
   auto store = open();
   make_run(*store);
   std::vector<Batch> batches;
@@ -278,7 +278,7 @@ TEST_P(Points, NamesOfARefusedBatchAreTakenBack) {
 }
 
 // A batch that is refused after it dropped points undoes its own changes and not those of other batches in the commit.
-TEST_P(Points, ADropThatIsRefusedLeavesAllAsItWas) {
+TEST_P(Points, ARefusedDropChangesNothing) {
   auto store = open();
   make_run(*store);
   done(*store, AddPoints{"r", "a", {{1, 1, 1}, {2, 2, 2}}});

@@ -72,7 +72,7 @@ std::string trimmed(const char* message) {
 
 constexpr const char* kCheckServer = "check that the server runs and can be reached";
 
-// Does this SQLSTATE mean that the connection is lost or that the server is shutting down or starting?
+// Returns whether the SQLSTATE means that the connection is lost, or that the server is shutting down or starting.
 bool means_lost(std::string_view state) {
   return state.starts_with("08") || state.starts_with("57P") || state == "25P03";
 }
@@ -104,8 +104,8 @@ std::string without_password(const std::string& url) {
   if (scheme == kNone) return url;
   std::string shown = url;
   const auto begin = scheme + 3;
-  // The user and password end at the last '@' before the path. If there is none, look after the first '/': the password
-  // may contain a '/'.
+  // The user and password end at the last '@' before the path. If there is no '@' before the first '/', the password
+  // may contain that '/', so search up to the query.
   auto at = shown.rfind('@', shown.find('/', begin));
   if (at == kNone || at < begin) at = shown.rfind('@', shown.find('?', begin));
   const auto colon = shown.find(':', begin);
@@ -133,7 +133,7 @@ PostgresLink::PostgresLink(const std::string& url, double timeout_seconds) : tim
   libpq().finish(connection_);
   connection_ = nullptr;
   const std::string what = "store " + without_password(url) + ": " + why;
-  // Words of libpq's messages about a wrong URL or wrong credentials, which another attempt does not cure.
+  // These words occur in libpq's messages about a wrong URL or wrong credentials. Another attempt would fail as well.
   for (const char* permanent : {"password", "does not exist", "no pg_hba.conf entry", "invalid", "missing"}) {
     if (why.find(permanent) != std::string::npos)
       throw Error("STORE_BAD_URL", what, "check the URL: postgresql://user@host:port/database");

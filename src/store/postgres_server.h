@@ -18,7 +18,7 @@
 
 namespace sinew::store {
 
-// A test could not be set up, or found something wrong in a child process.
+// Thrown when a test cannot be set up, or finds something wrong in a child process.
 struct TestError : Error {
   explicit TestError(const std::string& what, const std::string& hint = "") : Error("TEST_FAILED", what, hint) {}
 };
@@ -48,8 +48,8 @@ class PostgresServer {
     static PostgresServer server;
     return server;
   }
-  // Without `fsync` the server does not wait for the disk. That is enough for tests, which kill processes and never the
-  // machine.
+  // Without `fsync` the server does not wait for the disk. That is enough for tests, because they kill processes but do
+  // not crash the machine.
   explicit PostgresServer(bool fsync = false) : fsync_(fsync) {
     folder_ = std::make_unique<Folder>();
     if (::geteuid() == 0) {

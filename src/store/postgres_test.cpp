@@ -1,4 +1,4 @@
-// Faults that only a server has: it stops, comes back, and loses connections in the middle of a commit.
+// Tests of faults that only a PostgreSQL server has: it stops, comes back, and loses connections during a commit.
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,7 +17,8 @@ std::vector<Record> versions_of(Store& store) {
   return store.all({.kind = Kind::kVersion});
 }
 
-// The model has one version for each acknowledged body, without a gap, and each was tagged once.
+// Checks that the model has one version for each acknowledged body, that the versions' numbers have no gap, and that
+// each version was tagged once.
 void check_versions(Store& store, const std::set<std::string>& said) {
   std::multiset<std::string> tagged;
   const auto versions = versions_of(store);  // newest first
@@ -45,7 +46,7 @@ std::vector<Batch> six_versions() {
   return batches;
 }
 
-// What became of concurrent writes.
+// Counts the results of concurrent writes.
 struct Counts {
   std::atomic<int> written = 0, unknown = 0, failed = 0;
   int finished() const { return written + unknown + failed; }
@@ -62,8 +63,8 @@ struct Counts {
   }
 };
 
-// Stands between the store and the server, and cuts connections just after it has passed something on. So the server
-// may have executed a statement whose answer the store never gets.
+// Forwards data between the store and the server, and cuts connections just after it has forwarded some. So the server
+// may have executed a statement whose response the store never receives.
 class CuttingProxy {
  public:
   CuttingProxy(std::string from, std::string to, uint64_t seed) : to_(std::move(to)), random_(random_key({seed})) {
@@ -82,7 +83,8 @@ class CuttingProxy {
   }
   std::atomic<bool> cutting = false;
   std::atomic<int> cuts = 0;
-  // While `holding`, every answer of the server waits for a verdict: pass it on, or cut the connection.
+  // While `holding` is set, the proxy holds every response of the server until the test sets `verdict`: pass the
+  // response on, or cut the connection.
   enum class Verdict { none, pass, cut };
   std::atomic<bool> holding = false;
   std::atomic<int> held = 0;
@@ -158,7 +160,7 @@ class Postgres : public testing::Test {
   Location location{true};
 };
 
-TEST_F(Postgres, AConnectionCutInTheMiddleOfACommitIsSettled) {
+TEST_F(Postgres, SettlesCommitsWhoseConnectionIsCut) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
   std::string url = location.where();
@@ -173,9 +175,9 @@ TEST_F(Postgres, AConnectionCutInTheMiddleOfACommitIsSettled) {
   check_versions(store, said);
 }
 
-// The answer to a commit of several batches is lost, and then another process holds the lock for longer than the store
-// waits. The store cannot know whether the batches were written, and must not write them again.
-TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
+// The response to a commit of several batches is lost, and then another process holds the lock for longer than the
+// store waits. The store cannot know whether the batches were written, and must not write them again.
+TEST_F(Postgres, DoesNotRepeatACommitWithAnUnknownOutcome) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
   std::string url = location.where();
@@ -201,7 +203,7 @@ TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
   for (int held = 1;; ++held) {
     while (proxy.held < held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     now = count();
-    if (now - before > 1) break;  // several batches were committed at once, and the proxy holds the answer
+    if (now - before > 1) break;  // several batches were committed at once, and the proxy holds the response
     before = now;
     proxy.verdict = CuttingProxy::Verdict::pass;
   }
@@ -220,7 +222,7 @@ TEST_F(Postgres, ACommitOfWhichNothingIsKnownIsNotDoneAgain) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(bodies.count(std::to_string(i)), 1U) << i;
 }
 
-TEST_F(Postgres, AServerThatDiesAndComesBackLosesNothing) {
+TEST_F(Postgres, LosesNothingWhenTheServerDiesAndComesBack) {
   Store store(location.where());
   done(store, Create{{Kind::kModel, "m"}});
   std::set<std::string> said;
@@ -230,7 +232,7 @@ TEST_F(Postgres, AServerThatDiesAndComesBackLosesNothing) {
       for (int i = 0; !stop; ++i) write_version(store, 100'000 * round + i, said);
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    server.stop(round == 0 ? SIGQUIT : SIGINT);  // an immediate shutdown, and one that tells the clients
+    server.stop(round == 0 ? SIGQUIT : SIGINT);  // SIGQUIT stops the server at once; SIGINT lets it notify its clients
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     server.start();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -240,7 +242,7 @@ TEST_F(Postgres, AServerThatDiesAndComesBackLosesNothing) {
   }
 }
 
-TEST_F(Postgres, AServerThatStaysAwayIsWaitedForWithABound) {
+TEST_F(Postgres, WaitsALimitedTimeForAServerThatStaysDown) {
   Options options;
   options.reconnect_seconds = 0.3;
   Store store(location.where(), options);
@@ -255,7 +257,7 @@ TEST_F(Postgres, AServerThatStaysAwayIsWaitedForWithABound) {
   check_versions(store, said);
 }
 
-TEST_F(Postgres, AConnectionAnAdministratorEndsIsMadeAgain) {
+TEST_F(Postgres, ReconnectsAfterAnAdministratorEndsTheConnection) {
   Store store(location.where());
   done(store, Create{{Kind::kModel, "m"}});
   std::set<std::string> said;
@@ -269,7 +271,7 @@ TEST_F(Postgres, AConnectionAnAdministratorEndsIsMadeAgain) {
   check_versions(store, said);
 }
 
-TEST_F(Postgres, ATransactionThatHoldsTheLockForTooLongIsNotWaitedForForEver) {
+TEST_F(Postgres, ThrowsWhenAnotherTransactionHoldsTheLockTooLong) {
   Options options;
   options.lock_timeout_seconds = 0.2;
   Store store(location.where(), options);
@@ -289,7 +291,7 @@ TEST_F(Postgres, ATransactionThatHoldsTheLockForTooLongIsNotWaitedForForEver) {
 }
 
 // A failure after the commit, here of the flush, does not undo the commit: the store must not write the batches again.
-TEST_F(Postgres, AFailureBehindACommitIsNotTakenForOneBefore) {
+TEST_F(Postgres, DoesNotRepeatACommitAfterALaterFailure) {
   server.execute("CREATE FUNCTION " + location.schema() +
                  ".pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE plpgsql AS $$ BEGIN IF "
                  "to_regclass('" +
@@ -314,7 +316,7 @@ TEST_F(Postgres, AFailureBehindACommitIsNotTakenForOneBefore) {
 
 // A process was suspended between two statements of its transaction. The other processes can write again before their
 // lock timeout passes.
-TEST_F(Postgres, AWriterThatStandsStillIsEndedByTheServer) {
+TEST_F(Postgres, TheServerEndsTheTransactionOfASuspendedWriter) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
   std::string url = location.where();
@@ -325,7 +327,7 @@ TEST_F(Postgres, AWriterThatStandsStillIsEndedByTheServer) {
   done(other, SetNote{"n", "1"});
   proxy.holding = true;
   std::thread writer([&] { done(suspended, SetNote{"n", "2"}); });
-  // The writer has sent its first query, so it has the lock; the proxy holds the answer back.
+  // The writer has sent its first query, so it has the lock. The proxy holds the response back.
   while (proxy.held < 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   done(other, SetNote{"n", "3"});
   proxy.holding = false;
@@ -334,7 +336,7 @@ TEST_F(Postgres, AWriterThatStandsStillIsEndedByTheServer) {
   EXPECT_EQ(other.note("n"), "2");  // the writer has tried again
 }
 
-TEST_F(Postgres, WrongAddressesAreSaid) {
+TEST_F(Postgres, ReportsWrongAddresses) {
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string url = location.where();
     url.replace(url.find(from), from.size(), to);
@@ -360,7 +362,7 @@ TEST(PostgresAddress, IsShownWithoutItsPassword) {
   for (const auto& [url, expected] : shown) EXPECT_EQ(without_password(url), expected);
 }
 
-TEST(PostgresAddress, NoSentenceAboutAStoreHasItsPassword) {
+TEST(PostgresAddress, NoErrorMessageContainsThePassword) {
   Options options;
   options.reconnect_seconds = 0;
   for (const char* url : {"postgresql://me:geheim@%2Fnowhere/db", "postgresql:///db?host=/nowhere&password=geheim"}) {
@@ -370,13 +372,13 @@ TEST(PostgresAddress, NoSentenceAboutAStoreHasItsPassword) {
   }
 }
 
-TEST_F(Postgres, TablesOfOthersAreLeftAlone) {
+TEST_F(Postgres, RefusesTablesOfOtherPrograms) {
   server.execute("CREATE TABLE " + location.schema() + ".event(x int)");
   EXPECT_EQ(code_of([&] { Store store(location.where()); }), "STORE_NOT_A_STORE");
 }
 
-// A commit does not wait for the disk while it holds the lock, but the answer to the caller does.
-TEST_F(Postgres, WhatIsAcknowledgedIsFlushed) {
+// The store does not wait for the disk while it holds the lock, but it does before write() returns.
+TEST_F(Postgres, FlushesEveryAcknowledgedWrite) {
   Store store(location.where());
   PostgresLink other(location.where(), 10);
   other.script("SET client_min_messages = warning");

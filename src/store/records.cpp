@@ -60,7 +60,7 @@ int64_t next_version(Database& database, const std::string& model) {
   return number + 1;
 }
 
-// A refusal if the record's parent does not exist: a run needs its experiment, a version its model.
+// Returns a refusal if the record's parent does not exist. A run needs its experiment, and a version its model.
 std::optional<Refusal> missing_parent(Database& database, const Create& change) {
   Subject parent{Kind::kExperiment, change.parent};
   if (change.subject.kind == Kind::kVersion)

@@ -42,7 +42,7 @@ void count_tail(Page& page, const std::vector<TailPoint>& tail) {
   }
 }
 
-// Fills in the metrics with these keys (nullopt: all) and the aliases.
+// Fills in the aliases and the metrics with these keys, or all metrics if `keys` is nullopt.
 void finish(Database& database, Page& page, const std::optional<std::set<std::string>>& keys) {
   const bool any_series =
       std::any_of(page.series.begin(), page.series.end(), [](const auto& series) { return !series.empty(); });

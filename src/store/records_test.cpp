@@ -8,7 +8,7 @@ using Reason = Refusal::Reason;
 class Records : public OnBoth {};
 ON_BOTH(Records);
 
-TEST_P(Records, AreReadAsTheyWereMade) {
+TEST_P(Records, AreReadBackAsWritten) {
   auto store = open();
   done(*store, Create{{Kind::kExperiment, "e1"}, "", "digits", "{\"a\":1}", {}, {{"team", "x"}}});
   done(*store,
@@ -61,7 +61,7 @@ TEST_P(Records, AreAllReadPageByPage) {
   }
 }
 
-TEST_P(Records, VersionsAreKnownByTheirModelsName) {
+TEST_P(Records, VersionsAreFoundByTheirModelsName) {
   auto store = open();
   for (const char* model : {"m", "n", "mm"}) {
     done(*store, Create{{Kind::kModel, model}});
@@ -72,8 +72,8 @@ TEST_P(Records, VersionsAreKnownByTheirModelsName) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(versions[i].subject, (Subject{Kind::kVersion, "m", 3 - int64_t(i)}));
 }
 
-// The number that a batch passes in `unchanged`.
-TEST_P(Records, TheNewestEventIsOfTheIdWhateverItsNumber) {
+// newest_event() returns the number that a batch passes in `unchanged`.
+TEST_P(Records, NewestEventIgnoresTheVersionNumber) {
   auto store = open();
   EXPECT_EQ(store->newest_event({Kind::kModel, "m"}), 0);
   const int64_t made = store->write(Create{{Kind::kModel, "m"}})->seq;
@@ -110,7 +110,7 @@ TEST_P(Records, AreListedNewestFirstByPages) {
   EXPECT_EQ(ids({.kind = Kind::kExperiment}), "b a ");
 }
 
-TEST_P(Records, SeveralAreFoundInTheOrderTheyAreAskedFor) {
+TEST_P(Records, AreFoundInTheRequestedOrder) {
   auto store = open();
   for (const char* run : {"a", "b"}) {
     make_run(*store, run);
@@ -124,7 +124,7 @@ TEST_P(Records, SeveralAreFoundInTheOrderTheyAreAskedFor) {
   EXPECT_TRUE(store->find(std::span<const Subject>()).empty());
 }
 
-TEST_P(Records, OfRunsThoseInAStateAreListed) {
+TEST_P(Records, RunsAreListedByState) {
   auto store = open();
   for (const char* run : {"a", "b", "c"}) make_run(*store, run);
   done(*store, SetRunState{"b", RunState::kFailed});
@@ -139,7 +139,7 @@ TEST_P(Records, OfRunsThoseInAStateAreListed) {
   EXPECT_EQ(ids({.kind = Kind::kRun, .limit = 1, .state = RunState::kRunning}), "c");
 }
 
-TEST_P(Records, OfTheMetricsThoseAskedForAreRead) {
+TEST_P(Records, OnlyTheRequestedMetricsAreRead) {
   auto store = open();
   make_run(*store);
   for (const char* key : {"a", "b", "c"}) {
@@ -177,7 +177,7 @@ TEST_P(Records, ParametersAreSetOnceAndTagsAreReplaced) {
   EXPECT_TRUE(is_refused(store->write(SetTags{{Kind::kRun, "q"}, {{"a", "1"}}}), Reason::kNotFound));
 }
 
-TEST_P(Records, AreAmended) {
+TEST_P(Records, AreUpdated) {
   auto store = open();
   done(*store, Create{{Kind::kStudy, "s"}, "", "one"});
   done(*store, Create{{Kind::kStudy, "t"}, "", "two"});
@@ -307,7 +307,7 @@ TEST_P(Records, LineageIsSeenFromBothEnds) {
   EXPECT_TRUE(is_refused(store->write(Link{data, "of", run}), Reason::kNotFound));
 }
 
-TEST_P(Records, NotesAreRemembered) {
+TEST_P(Records, NotesAreStored) {
   auto store = open();
   EXPECT_EQ(store->note("n"), "");
   done(*store, SetNote{"n", "1"});

@@ -9,10 +9,10 @@ namespace sinew::store {
 
 struct Transition {
   enum { kAllowed, kNewAttempt, kRepeated, kRefused } verdict = kAllowed;
-  std::string why;  // of a refusal: the rest of a sentence that begins with the run
+  std::string why;  // the reason of a refusal, as the rest of a message that begins with the run's name
 };
-// The states queued, running and paused lead to one another and to an end state. An end state leads nowhere, unless the
-// run is reopened.
+// Returns whether a run may move from one state to another. A run may move among the states queued, running and paused,
+// and from each of them to any end state. It leaves an end state only if `reopen` is set.
 Transition judge_transition(RunState from, RunState to, bool reopen);
 
 }  // namespace sinew::store

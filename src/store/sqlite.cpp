@@ -6,7 +6,8 @@
 // - A commit appends to the WAL with synchronous=NORMAL, which lets the next writer start at once. Then the committing
 //   thread syncs the WAL itself before it returns. So no writer waits for another writer's sync, and the disk merges
 //   syncs that overlap: a group commit across processes. The WAL keeps the order of commits, so when a transaction is
-//   durable, everything that it has read is durable too. A checkpoint in between has synced both files.
+//   durable, everything that it has read is durable too. If SQLite checkpoints the WAL between the commit and the sync,
+//   the checkpoint syncs both files.
 #include <sqlite3.h>
 
 #include <unordered_map>
@@ -45,7 +46,7 @@ class Sqlite final : public Database {
     connection_.retry_while_busy("waiting to write", [this] { return connection_.execute("BEGIN IMMEDIATE"); });
   }
   void begin_read() override {
-    // BEGIN takes no snapshot; the first read does. Read here, where the connection can wait.
+    // BEGIN takes no snapshot; the first read takes it. Read here, where the connection waits if the file is busy.
     connection_.retry_while_busy("beginning to read", [this] {
       int code = connection_.execute("BEGIN");
       if (code == SQLITE_OK) code = connection_.execute("SELECT 1 FROM sqlite_master LIMIT 1");
@@ -59,7 +60,7 @@ class Sqlite final : public Database {
     if (durability == Durability::kDurable) connection_.sync_wal();
   }
   void roll_back() noexcept override {
-    // After some failures SQLite has rolled back already.
+    // SQLite itself rolls back after some failures.
     if (sqlite3_get_autocommit(connection_.handle()) == 0) connection_.execute("ROLLBACK");
   }
 

@@ -121,7 +121,8 @@ void SqliteConnection::fail(const std::string& doing, int code) {
   throw_error(path_, doing, code, system_code, message);
 }
 
-// The last errno of the WAL or of the database file. The connection itself may have lost it while SQLite cleaned up.
+// Returns the last errno of the WAL or of the database file. Reads it from the files, because SQLite's cleanup after a
+// failure may have overwritten the errno of the connection.
 int SqliteConnection::last_errno() {
   int found = 0;
   if (sqlite3_file* wal = wal_file(db_)) wal->pMethods->xFileControl(wal, SQLITE_FCNTL_LAST_ERRNO, &found);

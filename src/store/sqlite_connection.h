@@ -33,9 +33,9 @@ class SqliteConnection {
 
   // Syncs the WAL to the disk. Throws OutcomeUnknown when the disk does not confirm it.
   void sync_wal();
-  // After a failed sync the kernel may mark pages as written that are not, and a second sync of them proves nothing.
-  // This copies the WAL to the database file, syncs that file and starts an empty WAL. Does nothing if the last sync
-  // succeeded.
+  // Does nothing if the last sync succeeded. Otherwise copies the WAL to the database file, syncs that file and starts
+  // an empty WAL. After a failed sync the kernel may regard pages as written that are not, so a second sync of the same
+  // WAL would prove nothing.
   void recover_unsynced_wal();
 
  private:

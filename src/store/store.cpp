@@ -31,7 +31,7 @@ struct Store::State {
   std::unique_ptr<Database> open(Access access) const {
     return is_postgres(where) ? open_postgres(where, options, access) : open_sqlite(where, options, access);
   }
-  // The clock of leases, as the writer measured it.
+  // Returns the seconds on the clock of leases, by the writer's last measurement.
   double now() const { return options.clock->monotonic_seconds() + lease_clock_offset; }
   int64_t wall_ms() const { return static_cast<int64_t>(options.clock->wall_seconds() * 1000); }
 
@@ -40,8 +40,8 @@ struct Store::State {
   void commit(std::span<PendingWrite* const> group);
   bool commit_once(std::span<PendingWrite* const> group, bool& begun);
 
-  // Calls `work` with a connection of its own; all its reads see one snapshot. Runs `work` again when the connection is
-  // lost.
+  // Calls `work` with a connection that no other thread uses; all its reads see one snapshot. Calls `work` again when
+  // the connection is lost.
   template <typename Work>
   auto read(const Work& work) {
     const double since = options.clock->monotonic_seconds();

@@ -59,7 +59,7 @@ struct Point {
 // the next one. Names of experiments and studies are unique.
 struct Create {
   Subject subject;
-  // parent: for a run its experiment; for a version the run that produced it. An empty name means: the id.
+  // `parent` is the experiment of a run, or the run that produced a version. If `name` is empty, the id is the name.
   std::string parent = {}, name = {}, body = {};
   Labels params = {}, tags = {};
   RunState state = RunState::kRunning;  // for a run
@@ -90,8 +90,8 @@ struct SetRunState {
   int64_t at_ms = 0;  // 0: now
 };
 // Points an alias at a version of the model. Version 0 removes the alias. With `expected` (0: no alias) the change is
-// refused when the alias points elsewhere, so that two people who promote or roll back at once cannot overwrite each
-// other unnoticed.
+// refused when the alias points elsewhere, so that two users who promote or roll back at once cannot overwrite each
+// other's change without noticing.
 struct SetAlias {
   std::string model, alias;
   int64_t version = 0;
@@ -175,17 +175,17 @@ struct Batch {
 struct Answer {
   int64_t number = 0;     // the number of a new version, or the attempt of a run
   int64_t fence = 0;      // the fence of a lease
-  bool repeated = false;  // the change found nothing to do
+  bool repeated = false;  // the change had no effect, because it was made before
 };
 struct Receipt {
   int64_t seq = 0;        // number of the batch's newest event; 0: the batch added no event
   bool repeated = false;  // a batch with this key was written before
   std::vector<Answer> answers;
 };
-// An expected "no" of the store. Nothing of the batch was written.
+// The store refused the batch and wrote nothing of it. The caller must expect this result; it is not an Error.
 struct Refusal {
   enum class Reason { kInvalid, kNotFound, kExists, kConflict, kStale, kHeld } reason = Reason::kInvalid;
-  std::string why;  // a sentence for people
+  std::string why;  // a message for users
 };
 using Outcome = std::expected<Receipt, Refusal>;
 
@@ -194,11 +194,11 @@ using Outcome = std::expected<Receipt, Refusal>;
 struct Metric {
   int64_t count = 0;  // number of points; a point that was logged twice may count twice
   Point last;         // the point with the highest step
-  double min = std::numeric_limits<double>::quiet_NaN(), max = min;  // NaN: no value other than NaN was logged
+  double min = std::numeric_limits<double>::quiet_NaN(), max = min;  // NaN if no other value was logged
 };
 struct Alias {
   std::string name;
-  int64_t version = 0, previous = 0;  // previous: the version it pointed at before; 0: none
+  int64_t version = 0, previous = 0;  // previous: the version it pointed at before; 0 if none
 };
 struct Record {
   Subject subject;
@@ -293,13 +293,13 @@ class Store {
   std::vector<Content> contents();                  // contents that a record refers to
   std::vector<Content> unreferenced_contents();     // contents that no record refers to
   std::vector<Link> links(const Subject& subject);  // edges from the subject and to it
-  std::string note(const std::string& name);        // empty: there is none
+  std::string note(const std::string& name);        // empty if there is no such note
   std::vector<Event> events(const EventQuery& query);
-  // The newest event of the subject's kind and id, whatever its number; 0: none. To decide on consistent data, read
-  // this first, then the data, and pass it in Batch::unchanged.
+  // Returns the number of the newest event of the subject's kind and id, or 0 if there is none; ignores the subject's
+  // number. To decide on consistent data, call this first, then read the data, and pass the result in Batch::unchanged.
   int64_t newest_event(const Subject& subject);
   Lease lease(const std::string& name);
-  // Asks the database whether it is intact, and reads all of it. Returns one sentence for each problem.
+  // Runs the database's own integrity check and reads all data. Returns one message for each problem.
   std::vector<std::string> check();
 
  private:

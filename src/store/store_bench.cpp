@@ -66,7 +66,7 @@ void count_syncs() {
   counts().syncs = counts().done = counts().errors = 0;
 }
 
-// Runs `work` in each of the processes for kSeconds. `work` counts what it has done in counts().
+// Runs `work` in the given number of processes for kSeconds. `work` counts its results in counts().
 constexpr double kSeconds = 4;
 void in_processes(benchmark::State& state, int processes, const std::function<void(int process, double until)>& work) {
   for (auto _ : state) {
@@ -284,7 +284,7 @@ void SqliteBulk(benchmark::State& state) {
                                     (static_cast<double>(big_runs()) * kSeries * kPoints);
 }
 
-// Reads the store that SqliteBulk has left.
+// Reads the store that SqliteBulk has filled.
 void SqliteListAllRuns(benchmark::State& state) {
   Store store(big_path());
   size_t metrics = 0;
@@ -320,7 +320,7 @@ void SqliteOverlayOf100RunsDownsampled(benchmark::State& state) {
   overlay(state, 100);
 }
 
-// One point in each write, from several threads.
+// Several threads write one point at a time.
 void SqliteSinglePoints(benchmark::State& state) {
   const std::string path = bench_file("single.db");
   for (auto _ : state) {

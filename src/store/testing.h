@@ -18,7 +18,7 @@
 
 namespace sinew::store {
 
-// The code of the Error that `work` threw; empty: it threw none.
+// Returns the code of the Error that `work` throws, or "" if it throws none.
 inline std::string code_of(const std::function<void()>& work) {
   try {
     work();
@@ -27,7 +27,7 @@ inline std::string code_of(const std::function<void()>& work) {
   }
   return "";
 }
-// The same Error as text: "what [CODE] | hint".
+// Returns the Error that `work` throws as text, "what [CODE] | hint", or "" if it throws none.
 inline std::string error_of(const std::function<void()>& work) {
   try {
     work();
@@ -58,7 +58,7 @@ class Location {
   Folder folder_;
 };
 
-// The fixture of tests that hold for both databases.
+// The fixture for tests that run on both databases.
 class OnBoth : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<Store> open() {

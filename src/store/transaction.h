@@ -17,8 +17,8 @@ namespace sinew::store {
 using Applied = std::expected<Answer, Refusal>;
 
 // A cache of the numbers that series have within their runs. The writer keeps it across transactions, which is safe
-// because a number is never assigned twice. The writer clears the cache when a transaction fails that may have added to
-// it.
+// because a number is never assigned twice. The writer clears the cache when a transaction fails, because that
+// transaction may have added to it.
 class SeriesNumbers {
  public:
   struct Run {
@@ -57,7 +57,7 @@ std::unexpected<Refusal> refused(Refusal::Reason reason, const std::string& why)
 std::unexpected<Refusal> not_found(const Subject& subject);
 std::string in_words(const Subject& subject);  // `run "a"`, `version 3 of model "m"`
 int64_t add_event(Transaction& transaction, std::string_view what, const Subject& subject, std::string_view body);
-// The `seq` of the record; 0 if there is no such record.
+// Returns the `seq` of the record, or 0 if there is no such record.
 int64_t record_seq(Database& database, const Subject& subject);
 
 Applied apply(Transaction& transaction, const Create& change);
@@ -84,7 +84,7 @@ void flush_points(Transaction& transaction);
 // Removes the newest series of the transaction until `count` of its new series are left.
 void undo_new_series(Transaction& transaction, size_t count);
 
-// A refusal if the lease has another holder now; nullopt if the caller still holds it.
+// Returns a refusal if the caller no longer holds the lease, and nullopt if it does.
 std::optional<Refusal> lost_lease(Transaction& transaction, const HeldLease& held);
 
 // ---- reads, all from the transaction's snapshot --------------------------------------------------------------------
