@@ -192,7 +192,7 @@ TEST_P(Hostile, InvalidTextIsRefusedInEveryField) {
   EXPECT_EQ(store->events({}).size(), events);
 }
 
-TEST_P(Hostile, EveryTextHasALimit) {
+TEST_P(Hostile, ValuesBeyondALimitAreRefused) {
   auto store = open();
   make_run(*store);
   const Subject run{Kind::kRun, "r"};

@@ -175,7 +175,7 @@ struct Batch {
 struct Answer {
   int64_t number = 0;     // the number of a new version, or the attempt of a run
   int64_t fence = 0;      // the fence of a lease
-  bool repeated = false;  // the change had no effect, because it was made before
+  bool repeated = false;  // the change had no effect: the store already was in that state
 };
 struct Receipt {
   int64_t seq = 0;        // number of the batch's newest event; 0: the batch added no event
