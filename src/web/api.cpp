@@ -21,7 +21,7 @@ http::Response answer_of(const Refused& refused, const http::Request& request) {
   return response;
 }
 
-// Whether the header announces a body of at most kMaxUnauthenticatedBody bytes.
+// Returns whether the header announces a body of at most kMaxUnauthenticatedBody bytes, or no body.
 bool is_small(const http::Request& header) {
   if (header.headers.contains("transfer-encoding")) return false;
   const auto length = header.headers.find("content-length");
@@ -55,7 +55,7 @@ void check_role(const Route* route, const Caller& caller) {
                 "use another method");
 }
 
-// Sets headers so that a browser neither guesses the type of an answer nor executes any of it, and nothing caches it.
+// Sets headers so that a browser neither guesses the type of a response nor executes any of it, and nothing caches it.
 void harden(http::Response& response) {
   response.headers.try_emplace("x-content-type-options", "nosniff");
   response.headers.try_emplace("content-security-policy", "default-src 'none'; sandbox");
@@ -77,7 +77,7 @@ struct Api::State {
     try {
       context.write(store::Create{subject, "", "Default"});
     } catch (const Refused&) {
-      // An experiment has that name, or another server has created "0" meanwhile.
+      // Another experiment has that name, or another server has created "0" meanwhile.
     }
   }
 
@@ -112,7 +112,7 @@ struct Api::State {
     const http::Response refusal = respond(request, [&] {
       caller = context.auth.caller(request);
       const double wait =
-          request.sink ? 0 : context.auth.wait_seconds(request, caller);  // admit() has counted an upload already
+          request.sink ? 0 : context.auth.wait_seconds(request, caller);  // admit() has counted uploads already
       if (wait > 0) return rate_limited(request, wait);
       match = router.find(request.method, request.path);
       check_role(match.route, caller);
@@ -144,8 +144,9 @@ struct Api::State {
     return response;
   }
 
-  // Decides about a request before any of its body arrives. Only a caller with the route's role, within its rate limit,
-  // may send a file, and only a caller with a token a large body. handle() checks requests with small bodies.
+  // Decides about a request before any of its body arrives. Only a caller with the route's role and within its rate
+  // limit may send a file, and only a caller with a token may send a large body. handle() checks requests with small
+  // bodies.
   http::Decision admit(const http::Request& header) {
     static const std::set<std::string> kRepeatable{"run",      "run_id", "run_ids", "experiment_ids",
                                                    "order_by", "stages", "key"};

@@ -1,5 +1,5 @@
-// The store's log of events from a given number on: at once, as a long poll, or as a stream of server-sent events
-// (WHATWG HTML 9.2). A client that reconnects sends the last number it has seen and misses nothing.
+// Serves the store's log of events from a given number on: at once, as a long poll, or as a stream of server-sent
+// events (WHATWG HTML 9.2). A client that reconnects sends the last number it has seen, and so misses no event.
 #include <memory>
 
 #include "web/api_routes.h"
@@ -8,7 +8,7 @@ namespace sinew::web {
 namespace {
 
 constexpr double kMaxWaitSeconds = 60, kHeartbeatSeconds = 15;
-constexpr int64_t kMaxEvents = 1000;  // in one answer
+constexpr int64_t kMaxEvents = 1000;  // in one response
 
 store::EventQuery query_of(const Args& args) {
   store::EventQuery query{args.integer("after", 0, 0, INT64_MAX), args.integer("limit", kMaxEvents, 1, kMaxEvents), {}};
@@ -32,7 +32,7 @@ std::string batch_text(const std::vector<store::Event>& events, int64_t after) {
 }
 
 std::string stream_text(const std::vector<store::Event>& events) {
-  if (events.empty()) return ": nothing new\n\n";  // a heartbeat: both sides notice a broken connection
+  if (events.empty()) return ": nothing new\n\n";  // a heartbeat, so that both sides notice a broken connection
   std::string text;
   for (const store::Event& event : events) {
     text += "id: " + std::to_string(event.seq) + "\nevent: " + event.what + "\ndata: " + dump_json(event_json(event)) +

@@ -46,7 +46,7 @@ Json promotion_json(const registry::Promotion& promotion) {
           {"facts", promotion.decision.facts}};
 }
 
-// The leases that the registry's writes depend on, like all writes of this server.
+// Returns the lease that the registry must name in its writes, as all writes of this server do.
 std::vector<store::HeldLease> leases_of(const Context& context) {
   if (!context.options.lease) return {};
   return {*context.options.lease};
@@ -64,7 +64,7 @@ void check_gates(const registry::PromotionRules& gates, bool force, const Call& 
   if (gates.metric != registry::PromotionRules().metric) refuse("choosing the metric to compare", "leave out 'metric'");
 }
 
-// A promotion that the gates refuse is a regular answer with the reason, not an error of the caller.
+// If the gates refuse the promotion, the response is the promotion with the reason, not an error of the caller.
 http::Response answer_of(const registry::Promotion& promotion) {
   return json_response(promotion_json(promotion), promotion.done ? 200 : 409);
 }
@@ -125,7 +125,8 @@ http::Response api_rollback(Context& context, const Call& call) {
                                       leases_of(context)));
 }
 
-// Moves an alias without gates. Refused if the alias does not point at the version that the caller expects.
+// Moves an alias without checking the gates. The store refuses it if the caller names the version that it expects the
+// alias to point at, and the alias points elsewhere.
 http::Response api_set_alias(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("model"));

@@ -15,8 +15,8 @@ using store::RunState;
 constexpr int64_t kMaxListed = 10'000, kMaxPoints = 1'000'000, kMaxOverlaid = 1000;
 constexpr int64_t kMaxInOverlay = 2'000'000;  // points of all runs together
 
-// The newest `limit` runs that match, with the metrics `keys`. A filter may skip any number of runs, so with a filter
-// the function reads larger pages.
+// Returns the newest `limit` runs that match, with the metrics `keys`. A filter may skip any number of runs, so with a
+// filter the function reads larger pages.
 std::vector<store::Record> listed_runs(Context& context, const Args& args, int64_t limit,
                                        const std::vector<std::string>& keys) {
   constexpr int64_t kFilteredPage = 1000;
@@ -46,7 +46,7 @@ void append_integer(std::string& text, int64_t number) {
   text.append(digits, end);
 }
 
-// Writes the points as text without building a JSON tree, because an answer often has a hundred thousand of them.
+// Writes the points as text without building a JSON tree, because a response often has a hundred thousand of them.
 void append_points(std::string& text, const std::vector<store::Point>& points) {
   text += '[';
   for (const store::Point& point : points) {
@@ -61,7 +61,7 @@ void append_points(std::string& text, const std::vector<store::Point>& points) {
   text += ']';
 }
 
-// {..., "points": [...]}
+// Appends the members of `head` and the points as one object: {..., "points": [...]}.
 void append_series(std::string& text, const Json& head, const std::vector<store::Point>& points) {
   text += dump_json(head);
   text.back() = ',';
@@ -145,7 +145,7 @@ http::Response api_experiments(Context& context, const Call& call) {
   return json_response({{"experiments", list}});
 }
 
-// The list has only the metrics that the caller names, because it may hold many runs.
+// The response has only the metrics that the caller names, because it may have many runs.
 http::Response api_runs(Context& context, const Call& call) {
   const Args args(call);
   const int64_t limit = args.integer("limit", 100, 1, kMaxListed);
@@ -196,7 +196,7 @@ http::Response api_add_points(Context& context, const Call& call) {
   return json_response({{"points", count}});
 }
 
-// One metric of many runs. Each series is thinned out so that its line chart does not change.
+// Returns one metric of many runs. Thins out each series so that its line chart does not change.
 http::Response api_overlay(Context& context, const Call& call) {
   const Args args(call);
   const std::string key = args.text("key");
@@ -231,7 +231,7 @@ http::Response api_overlay(Context& context, const Call& call) {
 
 namespace {
 
-// An action that callers can request of a run, and the range of its value.
+// An action that a caller can request for a run, and the range of its value.
 struct ActionKind {
   const char* name;
   double min, max;  // both 0: the action takes no value

@@ -1,4 +1,4 @@
-// Routes about the server itself.
+// The routes that report on the server itself.
 #include "web/api_routes.h"
 
 namespace sinew::web {
@@ -7,7 +7,7 @@ http::Response api_health(Context&, const Call&) {
   return {200, "OK", "text/plain"};
 }
 
-// Reads from the store, so it fails when the store does not answer.
+// Reads from the store, so the request fails when the store cannot be read.
 http::Response api_ready(Context& context, const Call&) {
   context.store.lease("server");
   return json_response({{"status", "ready"}});

@@ -1,4 +1,4 @@
-// The whole API over HTTP: roles, refusals with their codes, and what requests change.
+// Tests the whole API over HTTP: roles, refusals with their codes, and what requests change.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST(Api, EveryRouteAsksForItsRoleFirst) {
+TEST(Api, EveryRouteRequiresItsRole) {
   TestServer test;
   for (const Route& route : routes()) {
     std::string path = route.path;
@@ -39,7 +39,7 @@ TEST(Api, EveryRouteAsksForItsRoleFirst) {
   EXPECT_EQ(test.call("PUT", "/api/v1/runs", "{}").json["code"], "API_WRONG_METHOD");
 }
 
-TEST(Api, OnlyWholeTokensLetAnybodyIn) {
+TEST(Api, OnlyCompleteTokensAreAccepted) {
   TestServer test;
   const auto status = [&](const std::string& header) {
     return test.call("GET", "/api/v1/runs", "", "", {{"authorization", header}}).status;
@@ -61,7 +61,7 @@ TEST(Api, OnlyWholeTokensLetAnybodyIn) {
   EXPECT_EQ(test.call("GET", kMlflow + "/runs/get?run_id=x", "", "").json["error_code"], "UNAUTHENTICATED");
 }
 
-TEST(Api, TooManyRequestsAreToldWhenToComeAgain) {
+TEST(Api, TooManyRequestsGetARetryTime) {
   TestServer test(0.1);
   int limited = 0;
   for (int i = 0; i < 30; ++i) {
@@ -75,7 +75,7 @@ TEST(Api, TooManyRequestsAreToldWhenToComeAgain) {
   EXPECT_EQ(test.call("GET", "/api/v1/experiments", "", "s").status, 200);  // another caller
 }
 
-TEST(Api, HostileTextsAreTextsInEveryField) {
+TEST(Api, HostileTextsAreStoredAsPlainText) {
   TestServer test;
   const std::string id = new_run(test);
   for (const std::string& text :
@@ -105,7 +105,7 @@ TEST(Api, HostileTextsAreTextsInEveryField) {
   EXPECT_EQ(page.response.headers.at("x-content-type-options"), "nosniff");
 }
 
-TEST(Api, BodiesThatAreNotWhatTheyShouldBe) {
+TEST(Api, MalformedBodiesAreRefused) {
   TestServer test;
   const std::string path = kMlflow + "/runs/create";
   for (const std::string& body :
@@ -136,7 +136,7 @@ TEST(Api, BodiesThatAreNotWhatTheyShouldBe) {
   EXPECT_EQ(edge.status, 200) << edge.json;
 }
 
-TEST(Api, FilesGoInAndOutAndNowhereElse) {
+TEST(Api, FilesAreStoredOnlyUnderValidPaths) {
   TestServer test;
   const std::string id = new_run(test), base = "/api/2.0/mlflow-artifacts/artifacts/0/" + id + "/artifacts/";
   const std::string bytes(3'000'000, 'b');
@@ -160,7 +160,7 @@ TEST(Api, FilesGoInAndOutAndNowhereElse) {
   EXPECT_EQ(test.call("GET", base + "deep/file.bin").status, 404);
 }
 
-TEST(Api, ARunsDirectoryIsReadAndNothingBesideIt) {
+TEST(Api, OnlyFilesInsideARunsDirectoryAreServed) {
   TestServer test;
   namespace fs = std::filesystem;
   fs::create_directories(test.folder / "job/20261122T000000Z-abcd/model");
@@ -199,7 +199,7 @@ TEST(Api, ARunsDirectoryIsReadAndNothingBesideIt) {
 }
 
 // A tag records why a version was promoted. No client can change or remove it.
-TEST(Api, TagsOfSinewsOwnAreNobodysElse) {
+TEST(Api, ClientsCannotChangeSinewsOwnTags) {
   TestServer test;
   const auto post = [&](const std::string& path, const Json& body) {
     return test.call("POST", kMlflow + path, body.dump()).status;
@@ -208,7 +208,7 @@ TEST(Api, TagsOfSinewsOwnAreNobodysElse) {
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}, {"tags", tags}}), 400);
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}}), 200);
   EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s"}, {"tags", tags}}),
-            200);  // the client copies all tags
+            200);  // accepted without Sinew's tag, because MLflow's client copies all tags
   EXPECT_EQ(test.store.find({store::Kind::kVersion, "m", 1})->tags, (store::Labels{{"mine", "kept"}}));
   const Json tag{{"name", "m"}, {"version", "1"}, {"key", "sinew.decision.champion"}, {"value", "forged"}};
   EXPECT_EQ(post("/model-versions/set-tag", tag), 400);
@@ -217,7 +217,7 @@ TEST(Api, TagsOfSinewsOwnAreNobodysElse) {
     EXPECT_EQ(test.call("DELETE", kMlflow + what, tag.dump()).status, 400) << what;
 }
 
-TEST(Api, PointsComeBackAsTheyWereOrThinnedOut) {
+TEST(Api, PointsAreReadBackUnchangedOrThinnedOut) {
   TestServer test;
   const std::string id = new_run(test);
   Json points = Json::array();
@@ -240,7 +240,7 @@ TEST(Api, PointsComeBackAsTheyWereOrThinnedOut) {
   EXPECT_EQ(test.call("POST", "/api/v1/runs/none/points", R"({"series": {"a": [[1, 2, 3]]}})").status, 404);
 }
 
-TEST(Api, NewsIsWaitedFor) {
+TEST(Api, ALongPollWaitsForEvents) {
   TestServer test;
   const Json now = test.call("GET", "/api/v1/events").json;
   const int64_t after = now["after"];
@@ -260,7 +260,7 @@ TEST(Api, NewsIsWaitedFor) {
   EXPECT_EQ(none["after"], news["after"]);
 }
 
-TEST(Api, ALongPollThatTheServersEndCutsShortIsAWholeAnswer) {
+TEST(Api, AServerThatStopsCompletesALongPoll) {
   TestServer test;
   RawSocket client(test.server->port());
   client.send("GET /api/v1/events?wait=60&after=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + test.secrets["r"] +
@@ -273,7 +273,7 @@ TEST(Api, ALongPollThatTheServersEndCutsShortIsAWholeAnswer) {
   EXPECT_TRUE(answer.ends_with("0\r\n\r\n")) << answer;
 }
 
-TEST(Api, AStreamOfEventsGoesOnWhereItsClientLeftOff) {
+TEST(Api, AnEventStreamContinuesAfterTheLastSeenEvent) {
   auto test = std::make_unique<TestServer>();
   RawSocket client(test->server->port());
   client.send("GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nLast-Event-ID: 1\r\n" +
@@ -285,10 +285,10 @@ TEST(Api, AStreamOfEventsGoesOnWhereItsClientLeftOff) {
   EXPECT_EQ(first.find("id: 1\n"), std::string::npos) << first;
   test.reset();
   EXPECT_TRUE(
-      client.until("nothing that comes").ends_with("0\r\n\r\n"));  // the last chunk shows that the answer is complete
+      client.until("nothing that comes").ends_with("0\r\n\r\n"));  // the last chunk shows that the response is complete
 }
 
-TEST(Api, WishesReachTheRunOrSayWhyNot) {
+TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
   std::vector<ControlRequest> requests;
   TestServer test(0, [&](const std::string& directory, const ControlRequest& request) {
     if (request.action == "stop") throw Error("TEST_OVER", directory + " is over", "start it again");
@@ -321,7 +321,7 @@ TEST(Api, WishesReachTheRunOrSayWhyNot) {
   }
 }
 
-TEST(Api, AnAliasMovesOnlyFromWhereItIsThoughtToStand) {
+TEST(Api, AnAliasMovesOnlyFromTheExpectedVersion) {
   TestServer test;
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
   for (int i = 0; i < 3; ++i) {
@@ -341,7 +341,7 @@ TEST(Api, AnAliasMovesOnlyFromWhereItIsThoughtToStand) {
   EXPECT_EQ(test.call("POST", "/api/v1/models/m/promote", R"({"version": 3, "force": true})", "s").status, 403);
 }
 
-TEST(Api, SlowClientsAndIdleOnesHinderNobody) {
+TEST(Api, SlowAndIdleClientsDoNotBlockOthers) {
   TestServer test;
   std::vector<RawSocket> slow;
   for (int i = 0; i < 200; ++i) {

@@ -15,7 +15,7 @@ namespace sinew::web {
 class Args {
  public:
   // Reads the query of a GET request and the body of any other; an empty body is an empty object. The parameters in the
-  // path count too.
+  // path are included.
   explicit Args(const Call& call);
   explicit Args(Json object) : json_(std::make_shared<const Json>(std::move(object))) {}
 
@@ -45,7 +45,8 @@ Json parse_object(const std::string& text);
 // them would take too long; `what` names the value in the refusal. Returns a discarded value if the text is not JSON.
 Json parse_bounded(const std::string& text, const std::string& what);
 
-// A 64-bit integer, also given as a text or as a float without a fraction; nullopt: it is none.
+// Returns the value as a 64-bit integer. A text or a float without a fraction may represent it. Returns nullopt if the
+// value is not such an integer.
 std::optional<int64_t> integer_of(const Json& value);
 
 }  // namespace sinew::web

@@ -16,19 +16,20 @@ namespace {
 namespace fs = std::filesystem;
 using store::Kind;
 
-// Whether `real` lies inside `directory`. Both paths are canonical.
+// Returns whether `real` lies inside `directory`. Both paths are canonical.
 bool is_inside(const fs::path& directory, const fs::path& real) {
   return std::mismatch(directory.begin(), directory.end(), real.begin(), real.end()).first == directory.end();
 }
 
-// Whether a name in the path begins with '.', as files that are being written do.
+// Returns whether a name in the path begins with '.', as the names of files that are being written do.
 bool is_hidden(const fs::path& relative) {
   return std::any_of(relative.begin(), relative.end(),
                      [](const fs::path& name) { return name != "." && name.string().starts_with("."); });
 }
 
-// The canonical path of the run's directory, if the run has one and it exists. Whatever the record says, the directory
-// lies inside the root, and not in a hidden directory there, which holds the store and the tokens.
+// Returns the canonical path of the run's directory, if the run has one and it exists. Whatever the record says,
+// accepts only a directory inside the root, and none inside a hidden directory, because one of those has the store and
+// the tokens.
 std::optional<fs::path> directory_of(Context& context, const store::Subject& subject) {
   if (subject.kind != Kind::kRun) return std::nullopt;
   const auto run = context.store.find(subject);
@@ -41,8 +42,8 @@ std::optional<fs::path> directory_of(Context& context, const store::Subject& sub
   return is_hidden(real.lexically_relative(root)) ? std::nullopt : std::optional(real);
 }
 
-// A file or folder in the directory. nullopt if it does not exist, if a link leads out of the directory, or if it holds
-// the run's secret.
+// Returns the canonical path of a file or folder in the directory. Returns nullopt if it does not exist, is hidden or
+// has the run's secret, or if a link leads out of the directory.
 std::optional<fs::path> resolve(const fs::path& directory, const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(directory / path, error);
@@ -66,7 +67,8 @@ void list_directory(const fs::path& directory, const std::string& path, std::map
   }
 }
 
-// A file in the run's directory. It takes precedence over a file that was uploaded under the same path.
+// Returns the location of a file in the run's directory. Such a file takes precedence over a file that was uploaded
+// under the same path.
 std::optional<fs::path> run_directory_file(Context& context, const store::Subject& subject, const std::string& path) {
   const auto directory = directory_of(context, subject);
   if (!directory) return std::nullopt;
@@ -228,7 +230,7 @@ void check_may_change(const ArtifactRef& ref, const Call& call) {
   throw Refused(kForbidden, "changing the files of a version requires the role admin", "register a new version");
 }
 
-// The names are relative, because the client prepends the path that it has requested.
+// The names in the response are relative, because the client prepends the path that it has requested.
 http::Response mlflow_artifacts_list(Context& context, const Call& call) {
   const ArtifactRef ref = parse_artifact_ref(Args(call).text("path"));
   Json answer{{"files", Json::array()}};

@@ -1,5 +1,5 @@
-// Inside web/: the files of runs, logged models and versions: uploaded files, and for an indexed run also the files in
-// its directory.
+// Inside web/: the files of runs, logged models and versions. These are uploaded files and, for an indexed run, also
+// the files in its directory.
 //
 // A path consists of names with single slashes between them; no name is "." or "..". So a path never leads out of the
 // directory it belongs to, neither here nor where a client saves the file.
@@ -25,13 +25,13 @@ std::vector<FileEntry> list_files(Context& context, const store::Subject& subjec
 Json file_json(const FileEntry& entry, const std::string& folder);
 http::Response download(Context& context, const http::Request& request, const store::Subject& subject,
                         const std::string& path);
-// The sink for the body of a route that takes a file (upload.h). Checks the path before the first byte arrives.
+// Returns the sink for the body of a route that takes a file (upload.h). Checks the path before the first byte arrives.
 std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call);
-// Attaches the request's uploaded file to the subject under the path. Returns when it is durable.
+// Attaches the request's uploaded file to the subject under the path. Returns when the attachment is durable.
 store::Attachment attach_upload(Context& context, const http::Request& request, const store::Subject& subject,
                                 const std::string& path);
-// Every file below `path` in a run's directory: its path relative to `path`, and its location on the disk. Empty if the
-// run has no directory.
+// Returns every file below `path` in a run's directory, each as its path relative to `path` and its location on the
+// disk. Returns an empty list if the run has no directory.
 std::vector<std::pair<std::string, std::string>> run_directory_files(Context& context, const store::Subject& subject,
                                                                      const std::string& path);
 void remove_files(Context& context, const store::Subject& subject, const std::string& path);

@@ -14,7 +14,7 @@ namespace {
 constexpr double kReloadSeconds = 1;  // a revoked token stops working after this time
 constexpr double kUnauthenticatedPerSecond = 20;
 
-// The bytes of a base64 text, whose padding may be missing. Empty: the text is malformed.
+// Decodes a base64 text, whose padding may be missing. Returns "" if the text is malformed.
 std::string base64_decoded(std::string text) {
   while (text.size() % 4 != 0) text += '=';
   const size_t padding = text.size() - (text.find_last_not_of('=') + 1);
@@ -46,8 +46,8 @@ std::string secret_of(const http::Request& request) {
   return colon == std::string::npos ? "" : pair.substr(colon + 1);
 }
 
-// Whether a Host header names this machine by its loopback name or address, with or without a port. A name that only
-// begins like the address ("127.0.0.1.example.com") may be anyone's DNS name.
+// Returns whether a Host header names this machine by its loopback name or address, with or without a port. A name that
+// only begins like such an address ("127.0.0.1.example.com") may be anyone's DNS name.
 bool names_this_machine(const std::string& host) {
   const size_t end = host.starts_with("[::1]") ? 5 : std::min(host.find(':'), host.size());
   if (end < host.size() && host[end] != ':') return false;
@@ -62,24 +62,25 @@ std::string header_of(const http::Request& request, const char* name) {
   return header == request.headers.end() ? "" : header->second;
 }
 
-// Whether a web page of another site sent the request. Browsers name the page's site in a header; other programs do
-// not.
+// Returns whether a web page of another site sent the request. Browsers name the page's site in a header; other
+// programs do not.
 bool is_cross_site(const http::Request& request) {
   const std::string host = header_of(request, "host"), origin = header_of(request, "origin");
   const bool same = origin.empty() || origin == "http://" + host || origin == "https://" + host;
   return !same || header_of(request, "sec-fetch-site") == "cross-site";
 }
 
-// Refuses changes from pages of other sites (cross-site request forgery). A browser adds a token that its user once
-// entered as a password to the requests of any page. Such a page cannot read the answer, so reads are harmless.
+// Refuses changes from pages of other sites (cross-site request forgery). If the user has once entered a token as a
+// password, the browser adds it to every request to this server, whichever page sends the request. Reads are harmless,
+// because a page of another site cannot read the response.
 void check_same_site(const http::Request& request) {
   if (request.method == "GET" || request.method == "HEAD" || !is_cross_site(request)) return;
   throw Refused(kForbidden, "a web page of another site may not change anything here",
                 "send the request from a program, or from a page of this address");
 }
 
-// Without tokens every program of this machine may do everything, but a web page in a browser may not: neither through
-// another DNS name for this address (DNS rebinding), nor from another site.
+// Checks a request to a server that has no tokens. Every program of this machine may do everything. A web page of
+// another site may do nothing, not even through a DNS name of its own for this address (DNS rebinding).
 void check_local(const http::Request& request) {
   if (names_this_machine(header_of(request, "host")) && !is_cross_site(request)) return;
   throw Refused(kForbidden, "without tokens this server serves only programs on its own machine",
@@ -95,7 +96,8 @@ Auth::Auth(const Options& options)
   if (!options.tokens.empty()) tokens_ = read_tokens(options.tokens);
 }
 
-// Reads the token file again if the last time was long enough ago. Keeps the tokens if the file cannot be read.
+// Reads the token file again if the last time was at least kReloadSeconds ago. Keeps the tokens if the file cannot be
+// read.
 void Auth::reload_tokens() {
   const double now = options_.clock->monotonic_seconds();
   if (options_.tokens.empty() || now - loaded_at_ < kReloadSeconds) return;

@@ -20,12 +20,14 @@ class Auth {
  public:
   explicit Auth(const Options& options);
   // Reads a bearer token, or HTTP basic authentication with the token as the password, as MLflow's client sends it.
-  // Throws Refused when a web page of another site sent the request.
+  // Throws Refused for a request that a web page of another site may not send: with tokens any change, without tokens
+  // any request.
   Caller caller(const http::Request& request);
-  // Whether the sender of the request still has the role. For answers that take long: a token may be revoked meanwhile.
+  // Returns whether the sender of the request still has the role. A long response checks it again, because the token
+  // may be revoked meanwhile.
   bool still_allowed(const http::Request& request, Role role);
-  // Counts a request. 0: it is allowed; otherwise the seconds to wait. Callers without a valid token are counted by
-  // their address.
+  // Counts a request. Returns 0 if it is allowed, otherwise the seconds to wait. Callers without a valid token are
+  // counted by their address.
   double wait_seconds(const http::Request& request, const Caller& caller);
 
  private:

@@ -1,5 +1,5 @@
-// The components of web/ by themselves: rate limits, threads, local names, the router, tokens, Prometheus' text format,
-// and the paths of files.
+// Tests the components of web/ one by one: rate limits, threads, local names, the router, tokens, Prometheus' text
+// format, and the paths of files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ std::string code_of(const std::function<void()>& work) {
   return "";
 }
 
-TEST(RateLimiter, ASteadyRateAndAShortBurst) {
+TEST(RateLimiter, AllowsASteadyRateAndAShortBurst) {
   RateLimiter limiter(10);
   int taken = 0;
   while (limiter.take("a", 100) == 0) ++taken;
@@ -47,12 +47,12 @@ TEST(RateLimiter, ASteadyRateAndAShortBurst) {
   EXPECT_EQ(RateLimiter(0).take("a", 0), 0);
 }
 
-TEST(RateLimiter, CallersThatAreInventedDoNotFillTheMemory) {
+TEST(RateLimiter, InventedCallersDoNotFillTheMemory) {
   RateLimiter limiter(1);
   for (int i = 0; i < 100'000; ++i) EXPECT_EQ(limiter.take(std::to_string(i), i * 1e-6), 0);
 }
 
-TEST(Pool, WhatWaitsAtTheEndIsDroppedAndNotDone) {
+TEST(Pool, DestructorDropsWaitingWork) {
   std::atomic<int> done = 0;
   std::atomic<bool> begun = false, dropped = false;
   {
@@ -70,7 +70,7 @@ TEST(Pool, WhatWaitsAtTheEndIsDroppedAndNotDone) {
   EXPECT_EQ(done, 0);
 }
 
-TEST(Pool, WhatWasDoneIsDestroyedWhileOthersMayPost) {
+TEST(Pool, DestroysFinishedWorkWithoutTheLock) {
   std::atomic<int> done = 0;
   Pool pool(1, 100);
   const auto posts_at_its_end = [&](int*) { EXPECT_TRUE(pool.post([&] { ++done; })); };
@@ -80,7 +80,7 @@ TEST(Pool, WhatWasDoneIsDestroyedWhileOthersMayPost) {
   EXPECT_EQ(done, 2);
 }
 
-TEST(Auth, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
+TEST(Auth, WithoutTokensOnlyLocalNamesAreAllowed) {
   const Options options;
   Auth auth(options);
   const auto role = [&](const std::string& host, const std::string& origin = "") {
@@ -108,7 +108,7 @@ TEST(Auth, WithoutTokensOnlyTheMachinesOwnNamesAreAnswered) {
   }
 }
 
-TEST(Auth, APageOfAnotherSiteDoesNotActWithATokenThatItsBrowserKnows) {
+TEST(Auth, APageOfAnotherSiteCannotChangeAnything) {
   Folder folder;
   Options options;
   options.tokens = folder / "tokens.json";
@@ -154,7 +154,7 @@ TEST(Router, FindsEveryRouteByItsOwnPattern) {
   }
 }
 
-TEST(Router, PlacesMethodsAndOtherPrefixes) {
+TEST(Router, HandlesParametersMethodsAndAliases) {
   const Router router(routes());
   RouteMatch match = router.find("GET", "/api/v1/runs/r 1/metrics/a/b//c");
   ASSERT_NE(match.route, nullptr);
@@ -171,7 +171,7 @@ TEST(Router, PlacesMethodsAndOtherPrefixes) {
   }
 }
 
-TEST(Tokens, AreKeptAsHashesThatOnlyTheirSecretOpens) {
+TEST(Tokens, AreStoredAsHashesOfTheirSecrets) {
   Folder folder;
   const std::string path = folder / "tokens.json";
   EXPECT_TRUE(read_tokens(path).empty());
@@ -203,7 +203,7 @@ TEST(Tokens, AreKeptAsHashesThatOnlyTheirSecretOpens) {
   }
 }
 
-TEST(Tokens, ManyWhoAddAndRemoveAtOnceLoseNone) {
+TEST(Tokens, ConcurrentChangesLoseNoToken) {
   Folder folder;
   const std::string path = folder / "tokens.json";
   constexpr int kThreads = 4, kEach = 5;
@@ -219,7 +219,7 @@ TEST(Tokens, ManyWhoAddAndRemoveAtOnceLoseNone) {
   EXPECT_EQ(read_tokens(path).size(), static_cast<size_t>(kThreads * kEach));
 }
 
-TEST(Prometheus, AnyTextIsALabel) {
+TEST(Prometheus, AnyTextCanBeALabel) {
   PrometheusText text;
   text.family("sinew_x", "gauge", "one\nline \\ only");
   text.sample({}, 1);
@@ -231,7 +231,7 @@ TEST(Prometheus, AnyTextIsALabel) {
             "sinew_x{a=\"say \\\"\\\\\\n\\\"\",b=\"\"} -Inf\nsinew_x{a=\"n\"} NaN\nsinew_x{a=\"t\"} 1e-300\n");
 }
 
-TEST(Files, NoPathLeavesItsPlace) {
+TEST(Files, PathsThatLeaveTheirFolderAreRefused) {
   for (const char* path : {"a", "a/b.c", "ü b/ c", "...", "a/..b"}) EXPECT_NO_THROW(check_path(path, false)) << path;
   for (const std::string& path : {std::string(".."), std::string("a/../b"), std::string("/a"), std::string("a/"),
                                   std::string("a//b"), std::string("./a"), std::string("a\\b"), std::string("a\nb"),
@@ -250,7 +250,7 @@ TEST(Files, NoPathLeavesItsPlace) {
   }
 }
 
-TEST(OpenApi, TheFileIsWhatTheRoutesSay) {
+TEST(OpenApi, TheFileMatchesTheRoutes) {
   const std::string path = std::string(SINEW_SOURCE_DIR) + "/docs/reference/openapi.json";
   EXPECT_TRUE(read_text(system_disk(), path) == openapi_text())
       << "regenerate it: sinew server openapi > docs/reference/openapi.json";

@@ -1,4 +1,4 @@
-// Inside web/: what every route works with, and the exceptions that refuse a request. Any thread.
+// Inside web/: what every route works with, and the exceptions that refuse a request. Any thread may use them.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ struct Refused : std::runtime_error {
 [[noreturn]] void refuse_invalid(const std::string& what, const std::string& hint = "");
 [[noreturn]] void refuse_missing(const std::string& what, const std::string& hint = "");
 [[noreturn]] void refuse(const store::Refusal& refusal);
-// The body of the response that refuses the request.
+// Returns the body of the response that refuses the request.
 Json refusal_json(const Refused& refused, const std::string& path);
 
 struct Counters {
@@ -68,7 +68,7 @@ struct Context {
   // Returns when the write is durable. Throws Refused.
   store::Receipt write(store::Batch batch);
   store::Receipt write(store::Change change) { return write(store::Batch{{std::move(change)}}); }
-  // The record. Throws Refused (kNotFound) when there is none.
+  // Returns the record. Throws Refused (kNotFound) when there is none.
   store::Record require(store::Kind kind, const std::string& id, int64_t number = 0);
   int64_t now_ms() const { return static_cast<int64_t>(options.clock->wall_seconds() * 1000); }
 
@@ -95,9 +95,9 @@ struct Route {
   Role role;
   Handle handle;
   const char* help;
-  // The parameters of the query: "after:integer wait:number". Sinew's own API refuses others.
+  // The parameters of the query, such as "after:integer wait:number". Sinew's own API refuses all others.
   const char* query = "";
-  const char* body = "";  // the fields of the JSON body, likewise; kFile: any bytes of any length
+  const char* body = "";  // the fields of the JSON body, in the same form; kFile: any bytes of any length
 };
 inline constexpr const char* kFile = "file";
 const std::vector<Route>& routes();

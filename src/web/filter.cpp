@@ -49,7 +49,7 @@ class Reader {
     at_ += size;
     return true;
   }
-  // Reads a text in these quotes. A doubled quote stands for the quote itself.
+  // Reads a text in these quotes. Inside the text, a doubled quote means the quote itself.
   std::string quoted(char quote) {
     std::string value;
     for (++at_; at_ < text_.size(); ++at_) {
@@ -202,8 +202,8 @@ size_t character_bytes(char lead) {
   return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
-// Matches SQL's LIKE: '%' stands for any text, '_' for one character. Backtracks only to the last '%', so the time is
-// at most the product of both lengths.
+// Matches SQL's LIKE: '%' matches any text, '_' one character. Backtracks only to the last '%', so the time is at most
+// proportional to the product of both lengths.
 bool is_like(std::string_view text, std::string_view pattern) {
   size_t at = 0, in_pattern = 0, star = std::string_view::npos, resume = 0;
   while (at < text.size()) {

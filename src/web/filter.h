@@ -40,14 +40,14 @@ struct Grammar {
 std::vector<Clause> parse_filter(const std::string& filter, const Grammar& grammar);
 Order parse_order(const std::string& order, const Grammar& grammar);
 
-// The value of a column; monostate: the record has no such metric, parameter or tag.
+// The value of a column, or monostate if the record has no such metric, parameter or tag.
 using Fact = std::variant<std::monostate, double, std::string>;
-// All values of a column: one, except that a record may have several data sets.
+// Returns all values of a column: one value, except that a record may have several data sets.
 using FactSource = std::function<std::vector<Fact>(const Column& column)>;
 bool matches(const std::vector<Clause>& clauses, const FactSource& facts);
 
-// The indices of `count` records in the given order. In both directions, missing values come last and NaN just before
-// them.
+// Returns the indices of `count` records in the given order. In both directions, missing values come last and NaN just
+// before them.
 std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
                                  const std::function<Fact(size_t index, const Column& column)>& fact_of);
 

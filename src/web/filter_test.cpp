@@ -29,7 +29,7 @@ const Values kRun = {{"metric.loss", 0.5},          {"metric.a/b-c.d", 2.0}, {"p
                      {"param.my key", "It's 100%"}, {"tag.t", "Ünder_x"},    {"name", "run one"},
                      {"start_time", 1000.0}};
 
-TEST(Filter, WhatIsTrueOfARun) {
+TEST(Filter, MatchesTrueComparisons) {
   for (const char* filter : {"",
                              "  ",
                              "metrics.loss < 1",
@@ -60,7 +60,7 @@ TEST(Filter, WhatIsTrueOfARun) {
   }
 }
 
-TEST(Filter, WhatIsFalseOfARun) {
+TEST(Filter, DoesNotMatchFalseComparisons) {
   for (const char* filter :
        {"metrics.loss > 1", "metrics.none != 1", "params.lr = '0.10'", "params.none != 'x'", "tags.t = 'x'",
         "tags.t LIKE 'ü%'", "name IN ('run')", "name NOT IN ('run one', 'x')", "start_time < 1000", "tags.t IS NULL",
@@ -69,7 +69,7 @@ TEST(Filter, WhatIsFalseOfARun) {
   }
 }
 
-TEST(Filter, WhatIsNoFilterIsRefusedWithItsPlace) {
+TEST(Filter, RefusesMalformedFiltersWithThePosition) {
   for (const char* filter : {"metrics.loss",
                              "metrics.loss <",
                              "metrics.loss < 'x'",
@@ -106,7 +106,7 @@ TEST(Filter, WhatIsNoFilterIsRefusedWithItsPlace) {
   }
 }
 
-TEST(Filter, OrdersPutWhatIsMissingLastEitherWay) {
+TEST(Filter, OrdersPutMissingValuesLastInBothDirections) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Fact> facts = {Fact(), 2.0, nan, -1.0, Fact(), 7.0};
   const auto order = [&](const char* text) {
@@ -133,7 +133,7 @@ bool like(std::string_view text, std::string_view pattern) {
   return !text.empty() && (pattern[0] == '_' || pattern[0] == text[0]) && like(text.substr(1), pattern.substr(1));
 }
 
-TEST(Filter, LikeIsWhatItsDefinitionSays) {
+TEST(Filter, LikeMatchesItsDefinition) {
   RandomStream random(random_key({31}));
   const auto word = [&](std::string_view letters, uint64_t most) {
     std::string text;
@@ -150,7 +150,7 @@ TEST(Filter, LikeIsWhatItsDefinitionSays) {
   EXPECT_GT(matched, 1000);
 }
 
-TEST(Filter, AnyBytesAreAFilterOrARefusal) {
+TEST(Filter, AnyBytesAreParsedOrRefused) {
   const std::string words[] = {
       "metrics", "params", ".", "`", "\"",   "'",  "=",    "<",   ">=",   "LIKE", "IN", "(",  ")",
       ",",       "AND",    " ", "1", "-1e5", "IS", "NULL", "NOT", "name", "\xc3", "%",  "\n", "x"};
@@ -162,7 +162,7 @@ TEST(Filter, AnyBytesAreAFilterOrARefusal) {
   }
 }
 
-TEST(Body, AnyBytesAreABodyOrARefusal) {
+TEST(Body, AnyBytesAreParsedOrRefused) {
   const std::string words[] = {"{",       "}",     "[",           "]",      ":",    ",",
                                "\"a\"",   "\"b\"", "1",           "-1e400", "true", "null",
                                "\"NaN\"", "\"1\"", "\"\\u0000\"", "\xff",   "0.5",  "99999999999999999999",

@@ -8,7 +8,8 @@
 namespace sinew::web {
 namespace {
 
-// nullopt: the URI is not on this server. The URI of another server has "//" after its scheme and is refused as a path.
+// Returns nullopt if the URI is not on this server. The URI of another server has "//" after its scheme, so it is not a
+// valid path.
 std::optional<ArtifactRef> artifact_ref_of(std::string uri) {
   constexpr std::string_view kArtifacts = "mlflow-artifacts:/", kRuns = "runs:/";
   while (uri.ends_with('/')) uri.pop_back();

@@ -13,10 +13,10 @@ namespace sinew::web {
 
 struct FrozenFiles {
   std::vector<store::Attachment> files;  // with paths relative to the location
-  registry::Artifacts::Pin pin;          // protects their contents from collection until a record refers to them
+  registry::Artifacts::Pin pin;          // protects the contents from garbage collection until a record refers to them
 };
-// The files at an artifact URI of a run, a logged model or a version ("mlflow-artifacts:/0/<run>/artifacts/model").
-// Empty for a URI that is not on this server.
+// Returns the files at an artifact URI of a run, a logged model or a version
+// ("mlflow-artifacts:/0/<run>/artifacts/model"). Returns no files for a URI that is not on this server.
 FrozenFiles freeze_files(Context& context, const std::string& uri);
 
 }  // namespace sinew::web

@@ -17,7 +17,8 @@ std::string nested(size_t depth) {
   return std::string(depth, '[') + std::string(depth, ']');
 }
 
-// The server's answer to a header without any byte of the body. Empty: the server waits for the body.
+// Sends a header without any byte of the body. Returns the beginning of the response, or "" if the server waits for the
+// body.
 std::string answer_to_header(TestServer& test, const std::string& line, const std::string& more,
                              const std::string& secret) {
   RawSocket client(test.server->port());
@@ -25,7 +26,7 @@ std::string answer_to_header(TestServer& test, const std::string& line, const st
   return client.until("\r\n\r\n").substr(0, 12);
 }
 
-TEST(Hostile, TextsThatAreJsonThemselvesAreNotNestedDeeperThanBodies) {
+TEST(Hostile, JsonInsideATextHasTheSameDepthLimit) {
   TestServer test;
   const std::string id = new_run(test);
   const auto log_model = [&](const std::string& model) {
@@ -42,7 +43,7 @@ TEST(Hostile, TextsThatAreJsonThemselvesAreNotNestedDeeperThanBodies) {
   EXPECT_EQ(test.call("GET", "/health").status, 200);
 }
 
-TEST(Hostile, ABodyCostsNoMoreThanItsBytes) {
+TEST(Hostile, ParsingABodyTakesABoundedTime) {
   TestServer test;
   std::string names, objects;
   for (int i = 0; i < 40'000; ++i) names += (i == 0 ? "" : ",") + ("\"n" + std::to_string(i)) + "\":1";
@@ -62,7 +63,7 @@ TEST(Hostile, ABodyCostsNoMoreThanItsBytes) {
   EXPECT_EQ(test.call("POST", "/api/v1/runs/" + new_run(test) + "/points", points, "s").json["points"], 3000);
 }
 
-TEST(Hostile, AStrangersBodyIsNotWaitedFor) {
+TEST(Hostile, RefusesABodyWithoutATokenAtItsHeader) {
   TestServer test;
   const std::string large = "Content-Length: 100000", endless = "Transfer-Encoding: chunked";
   for (const char* line : {"POST /api/v1/runs/x/points", "POST /nothing", "PUT /api/v1/runs/x/files/a"}) {
@@ -77,7 +78,7 @@ TEST(Hostile, AStrangersBodyIsNotWaitedFor) {
   EXPECT_EQ(test.call("POST", kMlflow + "/runs/create", "{" + std::string(200'000, ' ') + "}", "s").status, 200);
 }
 
-TEST(Hostile, UploadsAreCountedBeforeTheirBody) {
+TEST(Hostile, LimitsUploadsBeforeTheirBodyArrives) {
   StoppedClock clock;
   TestServer test(0.1, {}, clock);  // allows bursts of two
   const std::string large = "Content-Length: 1000000000000";
@@ -90,7 +91,7 @@ TEST(Hostile, UploadsAreCountedBeforeTheirBody) {
   EXPECT_EQ(answer_to_header(test, "POST /api/v1/runs/x/points", large, "guess"), "HTTP/1.1 429");
 }
 
-TEST(Hostile, OnlyAnAdminGoesRoundTheGates) {
+TEST(Hostile, OnlyAnAdminBypassesTheGates) {
   TestServer test;
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
   for (int i = 0; i < 2; ++i) {
@@ -114,7 +115,7 @@ TEST(Hostile, OnlyAnAdminGoesRoundTheGates) {
   EXPECT_EQ(test.call("GET", file).status, 404);
 }
 
-TEST(Hostile, ATokenThatIsTakenAwayHearsNoMoreNews) {
+TEST(Hostile, ARevokedTokenReceivesNoMoreEvents) {
   HandClock clock;
   TestServer test(0, {}, clock);
   const auto listen = [&](const std::string& query, const std::string& accept) {
@@ -138,7 +139,7 @@ TEST(Hostile, ATokenThatIsTakenAwayHearsNoMoreNews) {
   EXPECT_NE(polled.find("{\"events\":[],"), std::string::npos) << polled;
 }
 
-TEST(Hostile, AnswersAreBoundedInPointsAndBytes) {
+TEST(Hostile, ResponsesAreBoundedInPointsAndBytes) {
   TestServer test;
   std::string runs;
   for (int i = 0; i < 3; ++i) runs += "&run=" + new_run(test);
@@ -164,7 +165,7 @@ TEST(Hostile, AnswersAreBoundedInPointsAndBytes) {
   EXPECT_GT(pages, 1);
 }
 
-TEST(Hostile, ModelsThatAreLoggedAtOnceAreAllThere) {
+TEST(Hostile, ModelsLoggedConcurrentlyAreAllKept) {
   TestServer test;
   const std::string id = new_run(test);
   std::vector<std::thread> threads;
@@ -179,7 +180,7 @@ TEST(Hostile, ModelsThatAreLoggedAtOnceAreAllThere) {
   EXPECT_EQ(Json::parse(tags["mlflow.log-model.history"].get<std::string>()).size(), 8u);
 }
 
-TEST(Hostile, PointsOfOneRunAreNotTakenForAnothers) {
+TEST(Hostile, IdempotencyKeysOfTwoRunsAreIndependent) {
   TestServer test;
   const std::string body = R"({"series": {"a": [[1, 1, 1]]}, "once": "1"})";
   for (const std::string& run : {new_run(test), new_run(test)}) {
@@ -188,7 +189,7 @@ TEST(Hostile, PointsOfOneRunAreNotTakenForAnothers) {
   }
 }
 
-TEST(Hostile, WhatIsHiddenInARunsDirectoryStaysThere) {
+TEST(Hostile, HiddenFilesOfARunsDirectoryAreNotServed) {
   TestServer test;
   run_with_files(test, {".coordinator.json.12-3.tmp", ".cache/secret", "metrics.jsonl"}, "text");
   EXPECT_EQ(test.call("GET", "/api/v1/runs/d/files/metrics.jsonl").response.body, "text");
@@ -198,7 +199,7 @@ TEST(Hostile, WhatIsHiddenInARunsDirectoryStaysThere) {
   EXPECT_TRUE(test.call("GET", "/api/v1/runs/d/files?path=.cache").json["files"].empty());
 }
 
-TEST(Hostile, ABatchForAModelThatIsNotThereWritesNothing) {
+TEST(Hostile, ABatchForAMissingModelWritesNothing) {
   TestServer test;
   const std::string id = new_run(test);
   const Json none{{"run_id", id}, {"model_id", "m-none"}, {"key", "a"}, {"value", 1}, {"timestamp", 1}};
@@ -230,7 +231,7 @@ TEST(Hostile, ABatchForAModelThatIsNotThereWritesNothing) {
   EXPECT_LE(events(), before + 2);  // at most one event for the points, and one for the model
 }
 
-TEST(Hostile, AFilterOfNamesGoesThroughAllPages) {
+TEST(Hostile, AFilterByNameSearchesAllPages) {
   TestServer test;
   for (int i = 0; i < 30; ++i) {
     const Json run{{"experiment_id", "0"}, {"run_name", i % 10 == 0 ? "odd one" : "usual"}};

@@ -15,7 +15,7 @@ inline const Grammar& test_grammar() {
   return grammar;
 }
 
-// The parser returns clauses whose operands fit their comparators, or refuses the text with a message.
+// Checks that the parser returns clauses whose operands fit their comparators, or refuses the text with a message.
 inline void check_filter(const std::string& text) {
   try {
     const auto clauses = parse_filter(text, test_grammar());

@@ -1,4 +1,4 @@
-// A server that has lost its lease to another server writes nothing any more, through whichever route.
+// A server that has lost its lease to another server cannot write through any route.
 #include <gtest/gtest.h>
 
 #include "web/api_routes.h"
@@ -42,7 +42,7 @@ class Leased : public testing::Test {
   std::unique_ptr<Context> context;
 };
 
-TEST_F(Leased, AliasesMoveWhileItIsHeldAndNoLonger) {
+TEST_F(Leased, AliasesMoveOnlyWhileTheLeaseIsHeld) {
   EXPECT_EQ(ask(api_rollback, "{}").status, 200);
   EXPECT_EQ(champion(), 1);
   EXPECT_EQ(ask(api_promote, R"({"version": 2, "force": true})").status, 200);

@@ -42,7 +42,7 @@ class LoggedModels : public testing::Test {
   std::string run_;
 };
 
-TEST_F(LoggedModels, AreFoundByAMetricOnTheDataSetThatIsMeant) {
+TEST_F(LoggedModels, AreFilteredByAMetricOnADataSet) {
   const std::string a = make("a"), b = make("b");
   make("none");
   log(a, "train", "1", 0.8);
@@ -63,7 +63,7 @@ TEST_F(LoggedModels, AreFoundByAMetricOnTheDataSetThatIsMeant) {
   EXPECT_EQ(server_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);
 }
 
-TEST_F(LoggedModels, AreOrderedByAMetricOnTheDataSetThatIsMeant) {
+TEST_F(LoggedModels, AreOrderedByAMetricOnADataSet) {
   const std::string a = make("a"), b = make("b"), c = make("c");
   log(a, "train", "", 0.8);
   log(a, "test", "", 0.9);
@@ -81,10 +81,10 @@ TEST_F(LoggedModels, AreOrderedByAMetricOnTheDataSetThatIsMeant) {
   EXPECT_EQ(ordered("", false), "c a ");
 }
 
-TEST_F(LoggedModels, KeepTheNewestOfEachDataSetInWhateverOrderItComes) {
+TEST_F(LoggedModels, KeepTheNewestValueOfEachDataSet) {
   const std::string a = make("a");
   log(a, "test", "1", 0.5, 2);
-  log(a, "test", "1", 0.9, 1);  // older than the value that is there
+  log(a, "test", "1", 0.9, 1);  // older than the stored value
   log(a, "test", "2", 0.6, 1);
   log(a, "", "", 0.7, 5);
   const Json model = server_.call("GET", kMlflow + "/logged-models/" + a).json["model"];

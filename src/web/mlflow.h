@@ -1,8 +1,8 @@
 // Inside web/: MLflow's REST API over the store, for MLflow's current client.
 //
-// MLflow's experiments and runs are the store's, whichever program made them, so MLflow's client also finds the runs
-// that Sinew trained. Data that MLflow has and the store has no field for (a user, inputs, a stage) is in the record's
-// body.
+// The experiments and runs of MLflow are those of the store, whichever program made them, so MLflow's client also finds
+// the runs that Sinew trained. Data of MLflow for which the store has no field (a user, inputs, a description) is in
+// the record's body.
 #pragma once
 
 #include <set>
@@ -18,7 +18,7 @@ namespace sinew::web {
 constexpr const char* kRunNameTag = "mlflow.runName";
 
 Json body_of(const store::Record& record);               // an object, even if the record's body is not one
-std::string text_of(const Json& body, const char* key);  // empty: there is none
+std::string text_of(const Json& body, const char* key);  // empty if there is none
 std::string run_of(const Args& args);                    // run_id, or run_uuid as old clients send
 Json labels_json(const store::Labels& labels);
 std::string artifact_location(const store::Record& experiment);
@@ -29,7 +29,7 @@ Json run_json(const store::Record& run, const std::string& location);
 const char* status_word(store::RunState state);            // kStopped is "KILLED"
 store::RunState state_of_status(const std::string& word);  // a word or a number, as JSON enums may be either
 std::string new_id();                                      // 32 hex digits
-// One page of `all` records, and the token of the next page; empty: there is none.
+// One page of `all` records, and the token of the next page, which is empty for the last page.
 struct Page {
   size_t first = 0, last = 0;
   std::string next;
@@ -38,7 +38,7 @@ Page page_of(const Args& args, size_t all, int64_t default_size, int64_t max_siz
 enum class View { kActive, kDeleted, kAll };
 View view_of(const Args& args, const char* name);
 bool is_in(View view, bool hidden);
-// All records of that kind that a filter can match, hidden ones included.
+// Returns all records of that kind, hidden ones included, for a filter to select from.
 std::vector<store::Record> all_records(Context& context, store::Kind kind);
 store::Labels labels_of(const Args& args, const char* name);
 // Refuses to set or remove one of Sinew's own tags, which record a run's directory, the decision about a promotion, and
@@ -47,11 +47,11 @@ void check_tag(const std::string& key);
 store::Labels tags_of(const Args& args);                           // all of "tags", checked
 store::SetTags tag_set(store::Subject subject, const Args& args);  // sets the tag "key" to "value", checked
 store::SetTags tag_removed(store::Subject subject, const Args& args);
-// Writes the batch that `batch_of` makes from the record. Repeats both if another writer has changed the record
-// meanwhile.
+// Reads the record and writes the batch that `batch_of` makes from it. Repeats both steps if another writer has changed
+// the record meanwhile.
 void change_record(Context& context, const store::Subject& subject,
                    const std::function<store::Batch(const store::Record& record)>& batch_of);
-// The same for the record's body.
+// Changes the record's body in the same way.
 void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change);
 
 // ---- routes (routes.cpp lists their paths) -------------------------------------------------------------------------

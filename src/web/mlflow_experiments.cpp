@@ -11,7 +11,7 @@ using store::Kind;
 
 const Grammar kExperimentGrammar{false, false, false, {"name", "experiment_id"}, {"creation_time", "last_update_time"}};
 
-// An id of 18 digits: MLflow's client accepts only digits, and other servers use such ids too.
+// Returns an id of 18 digits. MLflow's client accepts only digits, and other servers use ids of 18 digits too.
 std::string new_experiment_id() {
   uint64_t random = 0;
   unsigned char bytes[sizeof random];

@@ -173,7 +173,7 @@ void change_record(Context& context, const store::Subject& subject,
                    const std::function<store::Batch(const store::Record& record)>& batch_of) {
   constexpr int kTries = 20;
   for (int i = 0;; ++i) {
-    // Reads the number of the newest event before the record, so that a write between the two reads is noticed.
+    // Read the number of the newest event before the record, so that the store notices a write between the two reads.
     const int64_t newest = context.store.newest_event(subject);
     store::Batch batch = batch_of(context.require(subject.kind, subject.id, subject.number));
     batch.unchanged = {{subject, newest}};

@@ -47,19 +47,19 @@ Json model_json(Context& context, const store::Record& model) {
 }
 
 struct Dataset {
-  std::string name, digest;  // empty: any
+  std::string name, digest;  // empty matches any
 };
 bool is_on(const Json& metric, const Dataset& dataset) {
   return (dataset.name.empty() || text_of(metric, "dataset_name") == dataset.name) &&
          (dataset.digest.empty() || text_of(metric, "dataset_digest") == dataset.digest);
 }
 
-// Orders values of a metric by age: of several values, MLflow uses the newest.
+// Returns a key that orders the values of a metric by age. If there are several values, MLflow uses the newest.
 std::pair<int64_t, int64_t> age_of(const Json& metric) {
   return {metric.value("timestamp", int64_t{0}), metric.value("step", int64_t{0})};
 }
 
-// The model's metrics on any of these data sets; without data sets, all of them.
+// Returns the model's metrics on any of these data sets, or all its metrics if `datasets` is empty.
 std::vector<Json> metrics_on(const store::Record& model, const std::vector<Dataset>& datasets) {
   std::vector<Json> found;
   for (const Json& metric : body_of(model).value("metrics", Json::array())) {
@@ -108,7 +108,7 @@ std::string status_of(const std::string& word) {
   refuse_invalid("Invalid model status: " + word, "use LOGGED_MODEL_READY or LOGGED_MODEL_UPLOAD_FAILED");
 }
 
-// Searches for logged models give orders as objects, not as texts.
+// Reads the order of a search for logged models, which the client sends as an object and not as a text.
 Order order_of(const Args& given) {
   Order order =
       parse_order(given.text("field_name") + (given.flag("ascending", true) ? " ASC" : " DESC"), kLoggedModelGrammar);
@@ -127,8 +127,8 @@ std::vector<Dataset> datasets_of(const Args& args) {
   return datasets;
 }
 
-// Whether the model matches. A comparison with a metric holds if any of its values on one of the data sets fulfils it.
-// A filter without metrics matches only models that have some metric on the data sets.
+// Returns whether the model matches. A comparison with a metric holds if it holds for any value of the metric on one of
+// the data sets. A filter without metrics matches only models that have some metric on the data sets.
 bool matches(const store::Record& model, const std::vector<Clause>& clauses, const std::vector<Dataset>& datasets) {
   const std::vector<Json> metrics = metrics_on(model, datasets);
   const bool of_metrics = std::any_of(clauses.begin(), clauses.end(), [](const Clause& clause) {

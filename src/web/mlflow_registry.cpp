@@ -64,7 +64,7 @@ Json registered_model_json(const store::Record& model, const std::vector<store::
       json["aliases"].push_back({{"alias", alias.name}, {"version", std::to_string(alias.version)}});
     }
   }
-  std::set<std::string> stages;  // the newest version of each stage is listed
+  std::set<std::string> stages;  // stages whose newest version is listed already
   for (const store::Record& version : versions) {
     Json entry = version_json(version, model.aliases);
     if (stages.insert(entry["current_stage"]).second) json["latest_versions"].push_back(std::move(entry));

@@ -14,15 +14,15 @@ constexpr const char* kLoggedModelTag = "sinew.mlflow.logged_model";
 
 store::Record require_model(Context& context, const std::string& name);
 store::Record require_version(Context& context, const std::string& name, int64_t version);
-// The versions of a model, newest first, without hidden ones.
+// Returns the versions of a model, newest first, without hidden ones.
 std::vector<store::Record> versions_of(Context& context, const std::string& name);
-// The versions of all models, by the models' names.
+// Returns the versions of all models, by the models' names.
 std::map<std::string, std::vector<store::Record>> all_versions(Context& context);
 Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions);
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases);
-// The artifact URI that a client can download the version's files from.
+// Returns the artifact URI from which a client can download the version's files.
 std::string download_location(Context& context, const store::Record& version, int max_depth = 8);
-// The same for the source of a version. Follows "models:/..." sources up to `max_depth` times.
+// Returns the same for the source of a version. Follows "models:/..." sources up to `max_depth` times.
 std::string download_location(Context& context, const std::string& source, int max_depth = 8);
 
 Response registered_models_create(Context&, const Call&);

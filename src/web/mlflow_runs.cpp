@@ -12,8 +12,8 @@ store::Point point_of(const Args& metric) {
   return {metric.integer("step", 0), metric.integer("timestamp", 0), metric.number("value")};
 }
 
-// The changes that bring a run to the state `to`. MLflow's start_run(run_id=...) reopens a run that is over. From one
-// end state to another the run passes through "running".
+// Returns the changes that bring a run to the state `to`. MLflow's start_run(run_id=...) reopens a run that is over. A
+// run that goes from one end state to another passes through "running".
 std::vector<store::Change> changes_to(const store::Record& run, RunState to, int64_t at_ms) {
   if (run.state == to) return {};
   std::vector<store::Change> changes;

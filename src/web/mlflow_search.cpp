@@ -39,7 +39,8 @@ Fact attribute(const store::Record& run, const std::string& location, const std:
   return user != body.end() && user->is_string() ? Fact(user->get<std::string>()) : Fact(std::string());
 }
 
-// The names or digests of a run's data sets; for the key "context" the tags that tell how the run used them.
+// Returns the names or digests of a run's data sets. For the key "context", returns the tags that tell how the run used
+// the data sets.
 std::vector<Fact> dataset_facts(const store::Record& run, const std::string& key) {
   std::vector<Fact> facts;
   const Json body = body_of(run);
@@ -79,7 +80,7 @@ Fact run_fact(const FoundRun& found, const Column& column) {
   return {};
 }
 
-// The metrics that the filter and the order need.
+// Returns the keys of the metrics that the filter and the order need.
 std::set<std::string> metrics_needed(const std::vector<Clause>& clauses, const std::vector<Order>& orders) {
   std::set<std::string> keys;
   const auto add = [&](const Column& column) {
@@ -136,7 +137,7 @@ Response runs_search(Context& context, const Call& call) {
   return json_response(answer);
 }
 
-// Pages are cut from the series as it is now.
+// Each request takes its page from the series as it is at that moment.
 Response metrics_history(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("metric_key");
@@ -199,7 +200,8 @@ Response metrics_history_bulk_interval(Context& context, const Call& call) {
   return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), window, SIZE_MAX)}});
 }
 
-// The features of newer servers that the client may use: none. Clients upload and download each artifact in one piece.
+// Tells the client that this server has none of the features of newer servers. So clients upload and download each
+// artifact in one request.
 Response server_info(Context&, const Call&) {
   return json_response({{"store_type", "sinew"},
                         {"workspaces_enabled", false},

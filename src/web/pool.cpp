@@ -38,7 +38,7 @@ void Pool::run() {
     waiting_.pop_front();
     lock.unlock();
     next();
-    next = nullptr;  // destroys the request and its file, which may take long, without the lock
+    next = nullptr;  // destroys the request and its file without the lock, because it may take long
     lock.lock();
   }
 }

@@ -14,7 +14,7 @@ class Pool {
  public:
   Pool(int threads, size_t max_waiting);
   ~Pool();                                // completes the work that has begun and drops the work that waits
-  bool post(std::function<void()> work);  // false: too much work waits already
+  bool post(std::function<void()> work);  // returns false if too much work waits already
 
  private:
   void run();

@@ -21,8 +21,8 @@ double RateLimiter::take(const std::string& caller, double now) {
   return 0;
 }
 
-// A bucket that has had time to fill up equals a new one, so it can be removed. If no bucket has, all are removed, so
-// that a client that invents callers cannot use up the memory.
+// A bucket that has had time to fill up equals a new one, so it can be removed. If too many other buckets are left, all
+// are removed, so that a client that invents callers cannot use up the memory.
 void RateLimiter::remove_full_buckets(double now) {
   const double full_after = 2 * std::max(per_second_, 1.0) / per_second_;
   std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.updated >= full_after; });

@@ -16,8 +16,8 @@ std::vector<std::string> segments_of(std::string_view path) {
   }
 }
 
-// The parameters' values if the path matches the pattern. "{name}" matches one segment that is not empty, "{name*}" the
-// rest of the path.
+// Returns the parameters' values if the path matches the pattern. "{name}" matches one segment that is not empty, and
+// "{name*}" matches the rest of the path.
 std::optional<std::map<std::string, std::string>> match(const std::vector<std::string>& pattern,
                                                         const std::vector<std::string>& path) {
   std::map<std::string, std::string> values;

@@ -12,7 +12,7 @@
 namespace sinew::web {
 
 struct RouteMatch {
-  const Route* route = nullptr;             // null: no route matches
+  const Route* route = nullptr;             // null if no route matches
   std::map<std::string, std::string> path;  // values of the pattern's parameters
   std::string other_methods;                // if the path exists, but not with this method: its methods
 };

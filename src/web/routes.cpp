@@ -142,8 +142,7 @@ const std::vector<Route> kRoutes = {
     {"POST", MLFLOW "/model-versions/set-tag", kSubmit, versions_set_tag, "tag it"},
     {"DELETE", MLFLOW "/model-versions/delete-tag", kSubmit, versions_delete_tag, "remove a tag"},
     {"GET", MLFLOW "/model-versions/get-download-uri", kRead, versions_download_uri, "get the location of its files"},
-    // ---- MLflow: routes that are not offered
-    // -------------------------------------------------------------------------------
+    // ---- MLflow: routes that are not offered -----------------------------------------------------------------------
     {"POST", MLFLOW "/traces/{rest*}", kRead, not_offered, "traces are not offered"},
     {"GET", MLFLOW "/traces/{rest*}", kRead, not_offered, "traces are not offered"},
     {"POST", "/api/3.0/mlflow/{rest*}", kRead, not_offered, "not offered"},

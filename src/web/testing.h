@@ -54,7 +54,7 @@ class RawSocket {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   void send(const std::string& text) { (void)!::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL); }
-  // Everything received until it contains `text` or the server closes the connection.
+  // Receives until the bytes contain `text` or the server closes the connection, and returns all of them.
   std::string until(const std::string& text) {
     std::string all;
     pollfd waiting{descriptor_, POLLIN, 0};
@@ -75,7 +75,7 @@ class RawSocket {
   int descriptor_;
 };
 
-// A clock that stands still, so that a rate limit never recovers.
+// A clock that does not advance, so that a rate limit never recovers.
 class StoppedClock final : public Clock {
  public:
   double monotonic_seconds() const override { return 1000; }

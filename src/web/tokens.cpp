@@ -25,8 +25,8 @@ std::string hash_of(const std::string& salt, const std::string& secret) {
   return sha256_hex(salt + secret);
 }
 
-// Locks the token file against other processes from reading to writing. The kernel releases the lock when the process
-// dies. The lock is on a separate file, because each change replaces the token file.
+// Keeps other processes from changing the token file while this one reads it and writes it again. The kernel releases
+// the lock when the process dies. The lock is on a separate file, because each change replaces the token file.
 class TokensLock {
  public:
   explicit TokensLock(const std::string& tokens) {

@@ -14,7 +14,7 @@ class Upload final : public http::Sink {
  public:
   explicit Upload(registry::Artifacts& artifacts) : artifacts_(artifacts) {}
   std::optional<http::Response> take(std::string_view piece) override;
-  // The stored content; the empty content if no byte arrived. It cannot be collected while this object lives.
+  // Returns the stored content, which is empty if no byte arrived. Garbage collection keeps it while this object lives.
   registry::BlobInfo finish();
 
  private:

@@ -26,7 +26,7 @@ void make_version(TestServer& test, double accuracy) {
   ASSERT_TRUE(test.store.write(create));
 }
 
-TEST(Versions, GatesAreNotOpenedByWhatIsAskedOfThem) {
+TEST(Versions, OnlyAnAdminWeakensTheGates) {
   TestServer test;
   ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kModel, "m"}}));
   for (const double accuracy : {0.9, 0.1, 0.95}) make_version(test, accuracy);
@@ -47,7 +47,7 @@ TEST(Versions, GatesAreNotOpenedByWhatIsAskedOfThem) {
   EXPECT_EQ(champion(), 2);
 }
 
-TEST(Versions, AVersionKeepsTheFilesItWasMadeOf) {
+TEST(Versions, AVersionKeepsItsOriginalFiles) {
   TestServer test;
   const std::string id = new_run(test), place = "0/" + id + "/artifacts/model";
   for (const char* name : {"/MLmodel", "/data/weights"}) {
@@ -83,7 +83,7 @@ TEST(Versions, AVersionKeepsTheFilesItWasMadeOf) {
   EXPECT_EQ(test.call("GET", target).json["artifact_uri"], "s3://there/model");
 }
 
-TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
+TEST(Versions, AFileOfTheRunsDirectoryPrecedesAnUpload) {
   TestServer test;
   const auto directory = run_with_files(test, {"report.json", "model/weights", "model/deep/file"}, "own");
   const std::string files = "/api/v1/runs/d/files/";
@@ -112,7 +112,7 @@ TEST(Versions, NoUploadStandsBeforeAFileOfTheRunsDirectory) {
   EXPECT_EQ(kept, (Json{{"weights", "own"}, {"deep/file", "own"}, {"more", "other"}}));
 }
 
-TEST(Versions, TagsOfSinewsOwnAreSetByNobodyOutside) {
+TEST(Versions, ClientsCannotSetSinewsOwnTags) {
   TestServer test;
   const std::string id = new_run(test);
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
@@ -122,7 +122,7 @@ TEST(Versions, TagsOfSinewsOwnAreSetByNobodyOutside) {
   const Json version = test.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
   EXPECT_EQ(
       version["tags"],
-      Json::array({Json{{"key", "own"}, {"value", "y"}}}));  // like a copy by MLflow's client, which sends all tags
+      Json::array({Json{{"key", "own"}, {"value", "y"}}}));  // only this tag: the server drops Sinew's own tags here
   const Json logged = test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
   const std::string of_logged = "/logged-models/" + logged["model_id"].get<std::string>() + "/tags";
   for (const char* key : {"sinew.decision.champion", "sinew.mlflow.logged_model", "sinew.mlflow.stage", "sinew.x"}) {

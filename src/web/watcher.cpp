@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 constexpr int64_t kEventsPerRead = 16;  // an event may have several MiB
-constexpr size_t kMaxBytes = 4 << 20;   // no further read once an answer has so many
+constexpr size_t kMaxBytes = 4 << 20;   // a response with so many bytes gets no further events
 
 }  // namespace
 
@@ -82,8 +82,8 @@ void Watcher::find_newest() {
   }
 }
 
-// Answers the waiters that have events or whose time is over. If the store cannot be read, the waiters wait on. The
-// store is queried again for a waiter only after there is a new event.
+// Calls the callbacks of the waiters that have events or whose time is over. If the store cannot be read, the waiters
+// keep waiting. Queries the store for a waiter only if there are events that it has not checked yet.
 void Watcher::check(std::list<Waiter>& waiters) {
   try {
     find_newest();

@@ -1,5 +1,5 @@
-// Inside web/: waits for new events. One thread polls the store for all waiting clients together, ten times a second,
-// while there are any.
+// Inside web/: waits for new events. While any client waits, one thread polls the store ten times a second for all of
+// them together.
 #pragma once
 
 #include <condition_variable>
@@ -14,12 +14,12 @@
 
 namespace sinew::web {
 
-// The next events that fit into one answer: fewer than `limit` if they are long.
+// Returns the next events that fit into one response: fewer than `limit` if they are long.
 std::vector<store::Event> next_events(store::Store& store, store::EventQuery query);
 
 class Watcher {
  public:
-  // Receives the events; none if the time is over or the server ends.
+  // Receives the events, or no events if the time is over or the server ends.
   using Callback = std::function<void(std::vector<store::Event> events)>;
 
   Watcher(store::Store& store, Clock& clock);

@@ -1,9 +1,9 @@
 // The HTTP API of `sinew server`: Sinew's own API, MLflow's REST API and Prometheus' text format. routes.cpp lists
 // every route.
 //
-// server/ uses it, and owns the store and the HTTP server. This room checks everything that comes from a client: its
-// token and role, its rate, the size of its requests, and every text in them. When a request that changes something is
-// answered with success, the change is durable in the store.
+// server/ uses this room, and owns the store and the HTTP server. This room checks everything that comes from a client:
+// its token and role, its rate, the size of its requests, and every text in them. When the API reports success for a
+// change, the change is durable in the store.
 #pragma once
 
 #include <cstddef>
@@ -37,26 +37,26 @@ struct Token {
   std::string salt, hash;  // hash: SHA-256 of salt and secret; all in hex
   int64_t made_ms = 0;
 };
-// Reads a file of tokens. The file holds hashes, not secrets, and only its owner can read it. A missing file means: no
-// tokens. Throws Error (SERVER_BAD_TOKEN_FILE) when it is malformed.
+// Reads a file of tokens. The file has hashes, not secrets, and only its owner can read it. Returns no tokens if the
+// file is missing. Throws Error (SERVER_BAD_TOKEN_FILE) when it is malformed.
 std::vector<Token> read_tokens(const std::string& path);
 // Adds a token, or replaces the token of that name, and returns the secret, which is stored nowhere. Processes that
 // change the file at the same time wait for one another. Throws Error (SERVER_BAD_TOKEN_NAME,
 // SERVER_TOKEN_FILE_LOCKED).
 std::string add_token(const std::string& path, const std::string& name, Role role, Clock& clock = system_clock());
-bool remove_token(const std::string& path, const std::string& name);  // false: there is no such token
-// The token with that secret; null: there is none. Compares with every token in constant time.
+bool remove_token(const std::string& path, const std::string& name);  // false if there is no such token
+// Returns the token with that secret, or null if there is none. Compares with every token in constant time.
 const Token* find_token(const std::vector<Token>& tokens, const std::string& secret);
 
 // ---- the API -------------------------------------------------------------------------------------------------------
 
-// What a caller asks of a running training.
+// A caller's request to a running training.
 struct ControlRequest {
   std::string action;  // "stop", "pause", "checkpoint", "evaluate", "learning_rate", "batch_size", "scale"
   double value = 0;    // learning_rate: a factor; batch_size: samples; scale: workers
   std::string reason;
 };
-// Passes a request to the run. The API answers the caller with the Error that it throws.
+// Passes a request to the run. If the function throws an Error, the API returns that Error to the caller.
 using Control = std::function<void(const std::string& run_directory, const ControlRequest& request)>;
 
 struct Options {
@@ -77,7 +77,7 @@ class Api {
  public:
   explicit Api(Options options);
   ~Api();
-  // For http::Server. The Api must outlive the server.
+  // The arguments for http::Server. The Api must outlive that server.
   http::Handler handler();
   http::Admission admission();
 

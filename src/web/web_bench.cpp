@@ -1,6 +1,6 @@
-// How long a user waits for a store with many runs: the list of runs, an overlay of a hundred runs, and MLflow's
-// search; and how many points per second the server accepts over HTTP. Some rows measure the same query on the store
-// alone, without HTTP and JSON.
+// Measures how long a user waits for the server if the store has many runs: for the list of runs, an overlay of a
+// hundred runs, and MLflow's search. Also measures how many points per second the server accepts over HTTP. Some rows
+// measure the same query on the store alone, without HTTP and JSON.
 //
 // SINEW_BENCH_RUNS: number of runs (default: 2,000), each with 50 metrics of 500 points. Loading them is a row too.
 #include <benchmark/benchmark.h>
@@ -159,7 +159,8 @@ BENCHMARK(store_overlay_of_100)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(mlflow_search_of_100)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(metrics_page)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// Points over HTTP: a thousand points per request, and one point per request on one connection per thread.
+// Writes points over HTTP: here a thousand points per request, below one point per request and one connection per
+// thread.
 void bulk_points(benchmark::State& state) {
   BenchClient client;
   int64_t step = 0;
