@@ -21,7 +21,8 @@ Addresses resolve(const Url& url) {
   return {code == 0 ? list : nullptr, &::freeaddrinfo};
 }
 
-// Connecting a datagram socket sends nothing; the kernel only chooses a route.
+// Returns this machine's address on the route to `there`, or "". Connecting a datagram socket sends nothing; the kernel
+// only chooses a route.
 std::string own_address(const addrinfo& there) {
   const int descriptor = ::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return "";

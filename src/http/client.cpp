@@ -49,7 +49,7 @@ Resolved resolve(const std::string& host, uint16_t port) {
   return resolved;
 }
 
-// A request that is being sent and the answer that is being read.
+// A request that is being sent and the response that is being read.
 struct Exchange {
   Exchange(std::string output_, size_t max_body_bytes, bool to_head)
       : output(std::move(output_)), reader(max_body_bytes, to_head) {}
@@ -58,10 +58,10 @@ struct Exchange {
   size_t written = 0;
   ResponseReader reader;
   std::array<char, 16 << 10> chunk;
-  bool done = false;       // answered or failed
-  bool any_byte = false;   // some of the answer has arrived
+  bool done = false;       // the response is complete, or the exchange failed
+  bool any_byte = false;   // some of the response has arrived
   bool reusable = false;   // the connection can serve the next call
-  error_code write_error;  // does not end the exchange: the server may have answered before it closed
+  error_code write_error;  // does not end the exchange: the server may have responded before it closed
   std::optional<Failure> failure;
 };
 
@@ -127,7 +127,7 @@ void Client::State::drop() {
   pipe.reset();
 }
 
-// False if the server has closed the idle connection, or has sent bytes that no request asked for.
+// Returns false if the server has closed the idle connection, or has sent bytes without a request.
 bool Client::State::still_open() {
   char byte;
   const ssize_t got = ::recv(pipe->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -206,7 +206,7 @@ std::optional<Failure> Client::State::open() {
   if (auto failure = resolve_host()) return failure;
   std::optional<Failure> failure;
   for (size_t i = 0; i < endpoints.size(); ++i) {
-    // An address that does not answer must leave time for the others.
+    // Limits the time for each address, so that an address that does not respond leaves time for the others.
     const auto share = (deadline - now()) / static_cast<int64_t>(endpoints.size() - i);
     failure = connect(endpoints[i], now() + share);
     if (!failure || failure->kind == Failure::Kind::broken) break;
@@ -237,7 +237,7 @@ void Client::State::on_read(Exchange& exchange, const error_code& error, size_t 
   exchange.any_byte |= size > 0;
   exchange.input.append(exchange.chunk.data(), size);
   ParseState state = exchange.input.empty() ? ParseState::need_more : exchange.reader.feed(exchange.input);
-  // Only a proper end of the connection shows that an answer without a length is complete.
+  // Only a proper end of the connection shows that a response without a length is complete.
   if (state == ParseState::need_more && error == asio::error::eof) state = exchange.reader.end();
   if (state == ParseState::need_more && !error) return read(exchange);
   exchange.done = true;
@@ -266,8 +266,8 @@ std::expected<Response, Failure> Client::State::exchange(const Request& request)
   if (ended) return std::unexpected(*ended);
   if (!exchange.reusable) drop();
   if (!exchange.failure) return exchange.reader.take();
-  // The server closed the kept connection after still_open() had looked. `pipe` is null now, so this recursion opens a
-  // new connection and cannot repeat.
+  // The server closed the kept connection after still_open() had checked it. `pipe` is null now, so this recursion
+  // opens a new connection and cannot repeat.
   if (kept && !exchange.any_byte) return this->exchange(request);
   return std::unexpected(std::move(*exchange.failure));
 }

@@ -27,7 +27,8 @@ Request post(std::string body, std::string target = "/") {
 // A server that accepts one connection after the other, reads the requests and sends given bytes.
 class Script {
  public:
-  // For each connection: the bytes to send for each request; then the server closes the connection.
+  // `connections` has a list for each connection: the bytes to send for each request. After the last of them the server
+  // closes the connection.
   explicit Script(std::vector<std::vector<std::string>> connections)
       : thread_([this, connections = std::move(connections)] {
           for (const auto& answers : connections) {
@@ -49,7 +50,7 @@ class Script {
   std::thread thread_;
 };
 
-TEST(Client, AsksManyTimesOverOneConnection) {
+TEST(Client, SendsManyRequestsOverOneConnection) {
   ServerOptions options;
   options.max_connections = 1;
   Server server(options, [](const Request& request, Answer answer) { answer({200, request.body, "text/plain", {}}); });
@@ -64,7 +65,7 @@ TEST(Client, AsksManyTimesOverOneConnection) {
   }
 }
 
-TEST(Client, BigBodiesBothWays) {
+TEST(Client, SendsAndReceivesBigBodies) {
   ServerOptions options;
   options.max_body_bytes = 16 << 20;
   options.read_seconds = kPatience;
@@ -82,7 +83,7 @@ TEST(Client, BigBodiesBothWays) {
   EXPECT_EQ(response->body, "small");
 }
 
-TEST(Client, GoesOnWithAServerThatWasRestarted) {
+TEST(Client, ReconnectsToARestartedServer) {
   HeldAnswers answers;
   auto server = std::make_unique<Server>(ServerOptions{}, answers.handler());
   ServerOptions options;
@@ -106,7 +107,7 @@ TEST(Client, GoesOnWithAServerThatWasRestarted) {
 
 const std::string kFine = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine";
 
-TEST(Client, AsksAgainOnceIfAKeptConnectionGaveNoByte) {
+TEST(Client, RetriesIfAKeptConnectionReturnsNoByte) {
   Script script({{kFine, ""}, {kFine}});
   Client client(script.url());
   for (int i = 0; i < 2; ++i) {
@@ -117,7 +118,7 @@ TEST(Client, AsksAgainOnceIfAKeptConnectionGaveNoByte) {
   EXPECT_EQ(script.requests(), 3);
 }
 
-TEST(Client, AsksAgainOnlyOnce) {
+TEST(Client, RetriesOnlyOnce) {
   Script script({{kFine, ""}, {""}});
   Client client(script.url());
   ASSERT_TRUE(client.send({}, kPatience));
@@ -128,7 +129,7 @@ TEST(Client, AsksAgainOnlyOnce) {
   EXPECT_FALSE(script.has_client());
 }
 
-TEST(Client, DoesNotAskAgainAfterTheFirstByte) {
+TEST(Client, DoesNotRetryAfterTheFirstByte) {
   Script script({{kFine, "H"}});
   Client client(script.url());
   ASSERT_TRUE(client.send({}, kPatience));
@@ -138,7 +139,7 @@ TEST(Client, DoesNotAskAgainAfterTheFirstByte) {
   EXPECT_FALSE(script.has_client());
 }
 
-TEST(Client, DoesNotAskAgainOverAFreshConnection) {
+TEST(Client, DoesNotRetryOnANewConnection) {
   Script script({{""}});
   Client client(script.url());
   const auto response = client.send({}, kPatience);
@@ -147,7 +148,7 @@ TEST(Client, DoesNotAskAgainOverAFreshConnection) {
   EXPECT_FALSE(script.has_client());
 }
 
-TEST(Client, WhateverAServerSends) {
+TEST(Client, ReadsOrRefusesWhateverAServerSends) {
   const std::string head = "HTTP/1.1 200 OK\r\n";
   struct Case {
     std::string sent, body;
@@ -187,7 +188,7 @@ TEST(Client, WhateverAServerSends) {
   }
 }
 
-TEST(Client, AnAnswerNobodyAskedForIsNotTheNextOne) {
+TEST(Client, DiscardsAResponseWithoutARequest) {
   Script script({{kFine + "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nwrong"}, {kFine}});
   Client client(script.url());
   EXPECT_EQ(client.send({}, kPatience)->body, "fine");
@@ -196,7 +197,7 @@ TEST(Client, AnAnswerNobodyAskedForIsNotTheNextOne) {
   EXPECT_EQ(response->body, "fine");
 }
 
-TEST(Client, WaitsNoLongerThanItWasTold) {
+TEST(Client, WaitsNoLongerThanTheTimeout) {
   RawListener deaf;  // the kernel accepts the connection, but no program answers
   Client client(deaf.url());
   for (const double seconds : {0.2, 0.0, -1.0, std::nan("")}) {
@@ -207,7 +208,7 @@ TEST(Client, WaitsNoLongerThanItWasTold) {
   }
 }
 
-TEST(Client, TimeIsUpInTheMiddleOfALongPoll) {
+TEST(Client, TimesOutDuringALongPoll) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   Client client(server.url());
@@ -271,7 +272,7 @@ TEST(Client, IsCancelledAtAnyMoment) {
   other.join();
 }
 
-TEST(Client, AnAddressOrARequestThatIsWrong) {
+TEST(Client, RefusesWrongUrlsAndRequests) {
   for (const std::string url : {"", "127.0.0.1:80", "ftp://x", "http://", "http://x:0", "http://x:1/a"}) {
     const auto response = Client(url).send({}, kPatience);
     ASSERT_FALSE(response) << url;
@@ -295,7 +296,7 @@ TEST(Client, AnAddressOrARequestThatIsWrong) {
   EXPECT_FALSE(listener.has_client()) << "something was sent all the same";
 }
 
-TEST(Client, FindsAServerByNameAndMoves) {
+TEST(Client, ResolvesNamesAndCanBeMoved) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   Client first("http://localhost:" + std::to_string(server.port()));

@@ -16,7 +16,7 @@ constexpr size_t kMaxPendingInput = 64 << 10;   // bytes of further requests tha
 constexpr size_t kBytesPerDeadline = 64 << 10;  // bytes of a body that must move within read_seconds
 constexpr double kDrainSeconds = 2;
 constexpr size_t kLargeRead = 64 << 10;
-constexpr double kSlowestDisk = 8 << 20;  // bytes per second; extends the time for answering a request with a sink
+constexpr double kSlowestDisk = 8 << 20;  // bytes per second; extends the time for responding to a request with a sink
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // The promise of a value that a connection waits for. `fulfil` passes the value to the connection, from any thread;
@@ -34,13 +34,14 @@ class Promise {
     try {
       fulfil(Dropped());
     } catch (const std::exception&) {
-      // Out of memory. The answer's deadline will end the request.
+      // Out of memory. The connection's deadline will end the request.
     }
   }
 
   void fulfil(Value value) {
     if (fulfilled_.exchange(true)) return;
-    // A weak pointer, because a function that is posted to a stopped context must not keep the connection alive.
+    // Captures a weak pointer, because a function that is posted to a stopped context must not keep the connection
+    // alive.
     asio::post(executor_, [connection = connection_, number = number_, value = std::move(value)]() mutable {
       if (const auto held = connection.lock()) std::invoke(Take, *held, number, std::move(value));
     });
@@ -180,7 +181,7 @@ void Connection::call_handler() {
   chunked_ = reader_->chunks_allowed();
   const Request request = reader_->take();
   reader_.reset();
-  // A waiting connection keeps no buffers. No read uses the large buffer now; the next one starts in a later phase.
+  // A waiting connection keeps no buffers. No read uses the large buffer now; only a read of a later phase does again.
   large_ = std::vector<char>();
   if (input_.empty()) release(input_);
   seconds_left_ = service_->options.answer_seconds;
@@ -198,7 +199,8 @@ void Connection::call_handler() {
     }
   }
   if (!input_ended_) return read_more();
-  // The client has left. An answer that the handler gave at once was posted before this function, and is still sent.
+  // The client has left, so close the connection. If the handler has answered at once, its response was posted before
+  // this function, and the connection still sends it.
   asio::post(executor(), [self = shared_from_this(), number = number_] {
     if (self->phase_ == Phase::awaiting_answer && self->number_ == number) self->close();
   });
@@ -269,7 +271,7 @@ void Connection::end_response() {
 }
 
 // Called when the server shuts down. A body with a length may be completed within the shutdown's grace time, and with
-// await_answers a handler may still answer. A body without a length ends here.
+// await_answers a handler may still call its Answer. A body without a length ends here.
 void Connection::finish() {
   keep_alive_ = false;
   finishing_ = true;
@@ -314,7 +316,7 @@ void Connection::read_more() {
 }
 
 // The connection treats a client that has closed its sending side as gone, because it cannot tell whether the client
-// still reads. It still completes an answer that it has begun to send.
+// still reads. It still completes a response that it has begun to send.
 void Connection::on_read(const error_code& error, std::string_view bytes) {
   if (error) {
     input_ended_ = true;
@@ -369,7 +371,8 @@ void Connection::set_deadline(double seconds) {
   });
 }
 
-// A client that has sent a header gets a response that explains the timeout. Other connections are closed.
+// A client gets a response that explains the timeout if it has sent a whole header and waits for the response. Other
+// connections are closed.
 void Connection::on_deadline() {
   if (phase_ == Phase::reading && reader_->has_header()) {
     return refuse(error_response(

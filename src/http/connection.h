@@ -1,10 +1,10 @@
-// Inside http/: one connection of the server. It reads requests, calls the handler and sends the answers, one after the
-// other.
+// Inside http/: one connection of the server. It reads requests, calls the handler and sends the responses, one after
+// the other.
 //
-// While it waits for an answer, the connection keeps reading a bounded amount, so that it notices at once when the
-// client leaves. It sends an answer with a source piece by piece, and asks for a piece when the previous one is sent.
-// Each phase has a deadline of its own. An Answer holds only a weak pointer to the connection, so a connection whose
-// client has left is destroyed even if a handler keeps the Answer.
+// While it waits for the handler, the connection keeps reading a bounded number of bytes, so that it notices at once
+// when the client leaves. It sends the body of a source piece by piece, and asks the source for a piece when the
+// previous one is sent. Each phase has a deadline of its own. An Answer holds only a weak pointer to the connection, so
+// a connection whose client has left is destroyed even if a handler keeps the Answer.
 #pragma once
 
 #include <array>
@@ -48,10 +48,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   auto executor() { return pipe_->socket().get_executor(); }
   // Call the functions below on the executor, or after its threads have ended.
   void start();
-  void answer(uint64_t number, const Response& response);  // answers the request `number` if it still waits
-  // Takes the next piece of the current body. nullopt: the source failed and the body stays incomplete.
+  void answer(uint64_t number, const Response& response);  // sends the response if the request `number` still waits
+  // Takes the next piece of the current body. nullopt means that the source failed and the body stays incomplete.
   void take_piece(uint64_t number, std::optional<std::string> piece);
-  void finish();  // completes the answer that is being sent, then closes
+  void finish();  // completes the response that is being sent, then closes
   void close();
 
  private:
@@ -88,14 +88,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keep_alive_ = true, head_only_ = false, refused_ = false, finishing_ = false;
   size_t received_ = 0;          // bytes since the deadline was set
   uint64_t request_bytes_ = 0;   // header and body
-  double seconds_left_ = 0;      // time for the answer beyond the current deadline
-  bool sends_continue_ = false;  // sends "100 Continue" while the client waits for the answer
+  double seconds_left_ = 0;      // time for the response beyond the current deadline
+  bool sends_continue_ = false;  // sends "100 Continue" while the client waits for the response
 
-  Source source_;                 // of the current answer
-  std::string body_at_shutdown_;  // of the current answer
+  Source source_;                 // of the current response
+  std::string body_at_shutdown_;  // of the current response
   uint64_t piece_number_ = 0;
   bool chunked_ = false;
-  std::optional<uint64_t> bytes_left_;  // bytes that the source still owes; nullopt: its length is unknown
+  std::optional<uint64_t> bytes_left_;  // bytes that the source must still produce; nullopt if its length is unknown
 
   std::string input_;  // bytes that were read but not parsed
   // Idle connections read into the small buffer, so that thousands of them need little memory. A connection that reads
@@ -105,7 +105,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool reading_ = false, input_ended_ = false;
 
   std::string output_;
-  size_t written_ = 0, since_deadline_ = 0;  // bytes of output_ that were written; and since the deadline was set
+  size_t written_ = 0, since_deadline_ = 0;  // bytes written of output_, and since the deadline was set
   bool writing_ = false;
 };
 

@@ -46,8 +46,8 @@ bool number_of(std::string_view text, uint64_t& number) {
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-// The range that the request asks for. Ignores everything except a single range of bytes, as the RFC allows, and a
-// range whose If-Range header names other content.
+// Returns the range that the request asks for. Ignores everything except a single range of bytes, as the RFC allows.
+// Also ignores a range whose If-Range header names other content.
 Range range_of(const Request& request, uint64_t size, const std::string& quoted_tag) {
   const auto header = request.headers.find("range"), condition = request.headers.find("if-range");
   if (header == request.headers.end() || request.method != "GET") return {};

@@ -1,8 +1,8 @@
 // The HTTP/1.1 server and client of the program: keep-alive, optional TLS, and a limit on every buffer and every wait.
 //
-// cluster/ (the coordinator) and web/ use it; it knows no routes. Bodies of any size pass through in pieces. The server
-// passes a request's body to a Sink, which an Admission function chose from the request's header. It pulls a response's
-// body from a Source, which it asks for the next piece when the client has taken the previous one.
+// cluster/ (the coordinator) and web/ use this room; it knows no routes. Bodies of any size pass through in pieces. The
+// server passes a request's body to a Sink, which an Admission function chose from the request's header. It pulls a
+// response's body from a Source: it asks for the next piece when the client has taken the previous one.
 //
 // The implementation is Boost.Asio and Beast. No Asio type appears in this header, so other rooms do not pay for
 // compiling it. A network failure is a return value, not an exception.
@@ -66,7 +66,7 @@ struct Response {
   // The length of the source's body. Without it the source ends the body with an empty piece, or the server ends it
   // when the server shuts down.
   std::optional<uint64_t> source_bytes = {};
-  // The body of a source without a length, if the server shuts down before the first piece.
+  // Sent instead of the body of a source without a length, if the server shuts down before the first piece.
   std::string body_at_shutdown = {};
 };
 
@@ -77,7 +77,7 @@ struct Response {
 using Answer = std::function<void(Response)>;
 using Handler = std::function<void(const Request&, Answer)>;  // runs on a server thread and must not block
 
-// How the server treats a request whose header has arrived.
+// Decides how the server treats a request whose header has arrived.
 struct Decision {
   std::optional<Response> refusal = {};               // sent at once, then the connection closes; the body is not read
   std::optional<size_t> max_body_bytes = {};          // nullopt: ServerOptions::max_body_bytes
@@ -95,23 +95,25 @@ struct ServerOptions {
   // The time limit for a header and for each 64 KiB of a body, which stops slow-loris attacks. Exceeding it gets status
   // 408, or the server closes the connection.
   double read_seconds = 10;
-  // A request that is not answered by then gets status 504. A body that went to a Sink extends the limit by its size.
+  // A request that is not answered within this time gets status 504. A body that went to a Sink extends the time in
+  // proportion to its size.
   double answer_seconds = 120;
   size_t max_connections = 4096;      // the server accepts and closes further connections at once
   std::string certificate, key;       // PEM files; give both for TLS, or neither
   std::string shared_secret;          // instead of files: TLS from a secret that both sides have (base/shared_tls.h)
-  double shutdown_grace_seconds = 2;  // how long the destructor waits for answers that are being sent
-  bool await_answers = false;         // the destructor also waits for answers that handlers have not given yet
+  double shutdown_grace_seconds = 2;  // how long the destructor waits for responses that are being sent
+  bool await_answers = false;         // the destructor also waits for handlers that have not answered yet
   int threads = 1;
 };
 
-// The number of connections that the process can have, at most `wanted`. Raises the process's soft limit of file
+// Returns how many connections the process can have, at most `wanted`. Raises the process's soft limit of file
 // descriptors for them.
 size_t connection_limit(size_t wanted);
 
-// A response with content of `size` bytes, or the part of it that a Range header asks for (RFC 9110, 14), sent in
-// pieces. Status 304 when the client already has the content named by `tag` (without quotes; empty: no ETag). `read_at`
-// fills `out` from an offset on and returns the number of bytes, 0 on failure; it runs on a server thread.
+// Returns a response with content of `size` bytes, or with the part of it that a Range header asks for (RFC 9110, 14).
+// The server sends it in pieces. The status is 304 if the client already has the content named by `tag` (without
+// quotes; empty: no ETag). `read_at` fills `out` from an offset on and returns the number of bytes, or 0 on failure; it
+// runs on a server thread.
 using ReadAt = std::function<size_t(uint64_t offset, std::span<std::byte> out)>;
 Response content_response(const Request& request, uint64_t size, ReadAt read_at, const std::string& content_type,
                           const std::string& tag);
@@ -124,8 +126,8 @@ Response file_response(const Request& request, const std::string& path, const st
 class Server {
  public:
   Server(const ServerOptions& options, Handler handler, Admission admission = {});
-  // Stops accepting connections, waits up to shutdown_grace_seconds for answers that are being sent (with
-  // await_answers: for all answers), ends bodies without a length, closes every connection and joins the threads.
+  // Stops accepting connections, waits up to shutdown_grace_seconds for responses that are being sent (with
+  // await_answers: for all responses), ends bodies without a length, closes every connection and joins the threads.
   ~Server();
   uint16_t port() const;
   std::string url() const;  // "http://127.0.0.1:4711"
@@ -140,25 +142,25 @@ class Server {
 struct Failure {
   enum class Kind { refused, timeout, broken, too_large, bad_url, tls };
   Kind kind = Kind::broken;
-  std::string what;  // a sentence: "cannot connect to 127.0.0.1:4711: Connection refused"
+  std::string what;  // a message: "cannot connect to 127.0.0.1:4711: Connection refused"
 };
 
 struct ClientOptions {
   size_t max_body_bytes = 16 << 20;
   std::string certificate_authority;  // PEM file of the authority to trust; empty: the system's
-  std::string shared_secret;          // instead: trust only a server that knows this secret (base/shared_tls.h)
+  std::string shared_secret;  // instead of a file: trust only a server that knows this secret (base/shared_tls.h)
 };
 
-// Keeps its connection to one server between calls. One thread at a time.
+// Keeps its connection to one server between calls. One thread at a time may use a client.
 class Client {
  public:
   explicit Client(std::string url, ClientOptions options = {});  // "http://host:port" or "https://…"
   ~Client();
   Client(Client&&) noexcept;
   // Sends the request and returns the response of any status, all within `timeout_seconds`. If the server has closed
-  // the kept connection and no byte of an answer has arrived, the client connects again, once.
+  // the kept connection and no byte of a response has arrived, the client connects again, once.
   std::expected<Response, Failure> send(const Request& request, double timeout_seconds);
-  // From any thread: ends the current call, or the next one, with Kind::broken.
+  // Ends the current call, or the next one, with Kind::broken. Any thread may call it.
   void cancel();
   const std::string& url() const;
 
@@ -167,8 +169,8 @@ class Client {
   std::unique_ptr<State> state_;
 };
 
-// The address of this machine on the network towards that server, where the server's network can reach this machine.
-// Sends nothing to the server; resolves its name. Empty: there is no route, or `url` is not a URL.
+// Returns this machine's own address on the route to the server at `url`, so that the server's network can reach this
+// machine. Resolves the server's name, but sends nothing to it. Returns "" if there is no route or `url` is not a URL.
 std::string address_towards(const std::string& url);
 
 }  // namespace sinew::http

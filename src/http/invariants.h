@@ -1,4 +1,4 @@
-// For tests and fuzzing: properties that hold for any bytes that http/'s readers get.
+// For tests and fuzzing: properties that hold for any bytes given to the readers of http/.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline void check_url(std::string_view text) {
   SINEW_CHECK(again && again->tls == url->tls && again->host == url->host && again->port == url->port, text);
 }
 
-// Encodes every byte.
+// Percent-encodes every byte.
 inline std::string percent_encode(std::string_view text) {
   std::string encoded;
   for (const char c : text) {
@@ -84,8 +84,8 @@ inline std::pair<std::string, ParseState> requests_in(std::string_view bytes, si
   }
 }
 
-// The size of the pieces must not change which requests are found. It may change when the reader refuses a request,
-// because it can do so before the request's end.
+// Checks that the size of the pieces does not change which requests the reader finds. It may change how early the
+// reader refuses a request, because the reader can refuse a request before its end.
 inline void check_requests(std::string_view bytes) {
   const auto whole = requests_in(bytes, bytes.size() + 1);
   for (const size_t piece : {1, 2, 7, 100}) {

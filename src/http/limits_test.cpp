@@ -1,5 +1,5 @@
-// Clients that exceed a limit or misbehave: the server answers each of them or closes its connection, and the other
-// clients are not affected.
+// Tests with clients that exceed a limit or misbehave. The server answers each of them or closes its connection, and
+// the other clients are not affected.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -14,7 +14,7 @@
 namespace sinew::http {
 namespace {
 
-// The status line's first part. Expects that the body has an error, a code and a hint.
+// Returns the beginning of the status line. Expects that the body has an error, a code and a hint.
 std::string refusal(const std::string& answer) {
   const std::string body = body_of(answer);
   EXPECT_TRUE(body.starts_with("{\"error\":\"")) << answer;
@@ -23,7 +23,7 @@ std::string refusal(const std::string& answer) {
   return answer.substr(0, 12);
 }
 
-TEST(Limits, BodiesAndHeaders) {
+TEST(Limits, RefusesLargeBodiesAndHeaders) {
   HeldAnswers answers;
   ServerOptions options;
   options.max_body_bytes = 100'000;
@@ -55,7 +55,7 @@ TEST(Limits, BodiesAndHeaders) {
   }
 }
 
-TEST(Limits, WhatIsNoRequestIsRefused) {
+TEST(Limits, RefusesMalformedRequests) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   const std::string host = "\r\nHost: x\r\n";
@@ -85,7 +85,7 @@ TEST(Limits, WhatIsNoRequestIsRefused) {
   }
 }
 
-TEST(Limits, AnyBytesAtAll) {
+TEST(Limits, SurvivesAnyBytes) {
   HeldAnswers answers;
   ServerOptions options;
   options.max_body_bytes = 300;
@@ -106,7 +106,7 @@ TEST(Limits, AnyBytesAtAll) {
   }
 }
 
-TEST(Limits, AClientThatTricklesIsClosed) {
+TEST(Limits, ClosesAClientThatTrickles) {
   HeldAnswers answers;
   ServerOptions options;
   options.read_seconds = 0.3;
@@ -124,7 +124,7 @@ TEST(Limits, AClientThatTricklesIsClosed) {
   }
 }
 
-TEST(Limits, ATrickleThatIsNoPartOfABodyDoesNotRenewItsTime) {
+TEST(Limits, OnlyBytesOfTheBodyExtendTheDeadline) {
   struct Nothing final : Sink {
     std::optional<Response> take(std::string_view) override { return {}; }
   };
@@ -138,12 +138,12 @@ TEST(Limits, ATrickleThatIsNoPartOfABodyDoesNotRenewItsTime) {
   });
   RawClient client(server.port());
   client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;");
-  for (int i = 0; i < 300 && client.send(std::string(50, 'e')); ++i) ::usleep(5000);  // shorter than kLongestLine
+  for (int i = 0; i < 300 && client.send(std::string(50, 'e')); ++i) ::usleep(5000);  // less than kLongestLine in all
   client.send("\r\nhello\r\n0\r\n\r\n");
   EXPECT_EQ(refusal(client.rest()), "HTTP/1.1 408");
 }
 
-TEST(Limits, ALargeBodyHasTimeAsLongAsItComes) {
+TEST(Limits, BytesOfALargeBodyExtendTheDeadline) {
   HeldAnswers answers;
   ServerOptions options;
   options.read_seconds = 1.5;
@@ -158,7 +158,7 @@ TEST(Limits, ALargeBodyHasTimeAsLongAsItComes) {
   EXPECT_EQ(body_of(client.message()).size(), kPiece * kPieces + 7);
 }
 
-TEST(Limits, AClientThatAsksNothingIsClosed) {
+TEST(Limits, ClosesAnIdleClient) {
   HeldAnswers answers;
   ServerOptions options;
   options.idle_seconds = 0.2;
@@ -170,7 +170,7 @@ TEST(Limits, AClientThatAsksNothingIsClosed) {
   EXPECT_EQ(body_of(once.rest()), "GET /once ");
 }
 
-TEST(Limits, AClientThatDoesNotReadIsClosed) {
+TEST(Limits, ClosesAClientThatDoesNotRead) {
   std::atomic<int> asked = 0;
   ServerOptions options;
   options.read_seconds = 0.3;
@@ -182,14 +182,14 @@ TEST(Limits, AClientThatDoesNotReadIsClosed) {
   RawClient lazy(server.port());
   lazy.send(get("/big"));
   ASSERT_TRUE(eventually([&] { return asked == 1; }));
-  EXPECT_TRUE(eventually([&] {  // the limit is one connection
+  EXPECT_TRUE(eventually([&] {  // one connection is allowed, so the first must be closed
     RawClient other(server.port());
     other.send(get("/"));
     return body_of(other.message()) == "xxxxx";
   }));
 }
 
-TEST(Limits, AnAnswerThatComesTooLate) {
+TEST(Limits, SendsStatus504IfTheAnswerIsTooLate) {
   HeldAnswers answers;
   ServerOptions options;
   options.answer_seconds = 0.1;
@@ -229,7 +229,7 @@ TEST(Limits, IdleConnectionsKeepNoBuffers) {
   EXPECT_TRUE(kept_little) << (used() - before) / kClients << " bytes each";
 }
 
-TEST(Limits, OneConnectionTooMany) {
+TEST(Limits, ClosesConnectionsAboveTheLimit) {
   HeldAnswers answers;
   ServerOptions options;
   options.max_connections = 2;
@@ -259,7 +259,7 @@ TEST(Limits, RequestsWaitingBehindALongPollAreBounded) {
   RawClient client(server.port());
   client.send(get("/hold"));
   ASSERT_TRUE(eventually([&] { return answers.count() == 1; }));
-  constexpr int kMany = 20'000;  // several times more than the server reads ahead and the sockets buffer
+  constexpr int kMany = 20'000;  // several times more than the server and the sockets buffer
   std::thread writer([&] {
     std::string all;
     for (int i = 0; i < kMany; ++i) all += get("/" + std::to_string(i) + "?" + std::string(400, 'q'));
@@ -271,7 +271,7 @@ TEST(Limits, RequestsWaitingBehindALongPollAreBounded) {
   writer.join();
 }
 
-TEST(Limits, AClientMayWaitForLeaveToSend) {
+TEST(Limits, SupportsExpectContinue) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   RawClient client(server.port());

@@ -61,7 +61,7 @@ struct PieceBody {
   };
 };
 
-// Parses one message from a stream of bytes, and limits what Beast's parser gets to see.
+// Parses one message from a stream of bytes, and limits the bytes that Beast's parser receives.
 template <bool is_request>
 struct MessageReader {
   explicit MessageReader(size_t max_header_bytes) {
@@ -70,8 +70,8 @@ struct MessageReader {
     parser.eager(true);
   }
 
-  // Returns need_more, no error when the message is complete, or what is wrong with it. Calls `on_header` once, when
-  // the header is complete and before it parses any of the body; `on_header` returns the limit of the body's size. The
+  // Returns need_more, no error if the message is complete, or the error in it. Calls `on_header` once, when the
+  // header is complete and before it parses any of the body; `on_header` returns the limit of the body's size. The
   // order matters: the parser adds the trailer of a chunked body to the header's fields, where a client could smuggle
   // in a field that the header check has found absent.
   template <typename OnHeader>
@@ -163,7 +163,7 @@ struct RequestReader::State {
     return max_body_bytes;
   }
 
-  // Asks the admission function. Returns what is wrong with the request; empty: nothing.
+  // Calls the admission function. Returns the problem with the request, or "" if there is none.
   std::string admit() {
     Decision decision;
     if (admission != nullptr && *admission) decision = (*admission)(request);
@@ -186,7 +186,7 @@ struct RequestReader::State {
     body.clear();
   }
 
-  // Finds what the parser accepts but a server must refuse. Empty: nothing.
+  // Returns a problem with the header that the parser accepts but a server must refuse, or "" if there is none.
   std::string problem_with_header() const {
     const auto& message = reader.parser.get();
     const auto encoding = message[beast::field::transfer_encoding];
@@ -302,7 +302,7 @@ ParseState ResponseReader::feed(std::string& bytes) {
   while (true) {
     const ParseState state = state_->judge(state_->reader->feed(bytes, [&] { return state_->max_body_bytes; }));
     if (state != ParseState::done || state_->reader->parser.get().result_int() / 100 != 1) return state;
-    state_->restart();  // an interim response, such as 100 Continue, precedes the answer
+    state_->restart();  // an interim response, such as 100 Continue, precedes the final one
     if (bytes.empty()) return ParseState::need_more;
   }
 }

@@ -17,8 +17,8 @@ enum class ParseState { need_more, done, refused };
 // Parses one request. Each further request of a connection needs a new reader.
 class RequestReader {
  public:
-  // Calls `admission` once, when the header is complete; null: admits every request. The function must outlive the
-  // reader. `peer` becomes Request::peer.
+  // Calls `admission` once, when the header is complete. If `admission` is null, admits every request. The function
+  // must outlive the reader. `peer` becomes Request::peer.
   RequestReader(size_t max_header_bytes, size_t max_body_bytes, const Admission* admission = nullptr,
                 std::string peer = "");
   ~RequestReader();
@@ -29,8 +29,8 @@ class RequestReader {
   bool has_header() const;          // the header is complete
   Request take();                   // after done
   bool keep_alive() const;          // after done
-  bool chunks_allowed() const;      // after done: the client understands a chunked answer
-  bool head_only() const;           // after done: for a HEAD request the answer has no body
+  bool chunks_allowed() const;      // after done: the client understands a chunked response
+  bool head_only() const;           // after done: the response has no body (a HEAD request)
   const Response& refusal() const;  // after refused: 400, 413, 431, or the response of the admission or the sink
 
  private:
@@ -57,13 +57,13 @@ class ResponseReader {
 // A response with an error as JSON: {"error": what, "code": code, "hint": hint}.
 Response error_response(int status, ErrorCode code, std::string_view what, std::string_view hint = "");
 
-// The bytes of a response. A response that HTTP cannot express (a line break in a header, an invalid status) becomes a
-// 500. For a response with a source, the text is only the header, which announces a chunked body if `chunked`; then
-// `wants_source` tells whether the body follows.
+// Returns the bytes of a response. A response that HTTP cannot express (a line break in a header, an invalid status)
+// becomes a response with status 500. For a response with a source, the text is only the header, which announces a
+// chunked body if `chunked` is set; wants_source() returns whether the source's body follows.
 std::string response_text(const Response& response, bool keep_alive, bool head_only, bool chunked = false);
 bool wants_source(const Response& response, bool head_only);
 
-// Why the request cannot be sent, as a sentence. Empty: it can.
+// Returns why the request cannot be sent, or "" if it can.
 std::string unsendable(const Request& request);
 std::string request_text(const Request& request, std::string_view host);
 

@@ -9,7 +9,7 @@
 namespace sinew::http {
 namespace {
 
-TEST(Message, RequestsInAnyPiecesAreTheSame) {
+TEST(Message, PieceSizesDoNotChangeTheRequests) {
   size_t read = 0, refused = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     RandomStream random(random_key({seed, 4}));
@@ -37,7 +37,7 @@ TEST(Message, AnyResponseIsReadOrRefused) {
   }
 }
 
-TEST(Message, WhatIsWrittenIsRead) {
+TEST(Message, WrittenMessagesAreReadBack) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     RandomStream random(random_key({seed, 6}));
     std::string body(random.below(200), '\0');
@@ -73,7 +73,7 @@ TEST(Message, WhatIsWrittenIsRead) {
   }
 }
 
-TEST(Message, WhatTrailsABodyIsNoHeader) {
+TEST(Message, TrailersAreNotHeaders) {
   std::string bytes =
       "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nAuthorization: me\r\nHost: y\r\n\r\n";
   RequestReader reader(2000, 300);
@@ -81,13 +81,13 @@ TEST(Message, WhatTrailsABodyIsNoHeader) {
   EXPECT_EQ(reader.take().headers, (Headers{{"host", "x"}, {"transfer-encoding", "chunked"}}));
 }
 
-TEST(Message, TheShortestChunkedBodyInPieces) {
+TEST(Message, ReadsTheShortestChunkedBodyInPieces) {
   const std::string bytes = "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
   check_requests(bytes);
   EXPECT_EQ(requests_in(bytes, 1).first, "PUT / keep host=x;transfer-encoding=chunked;\n");
 }
 
-TEST(Message, AnErrorIsJsonWhateverItSays) {
+TEST(Message, AnyErrorTextBecomesValidJson) {
   EXPECT_EQ(error_response(400, "TEST_CODE", "a \"b\"\n", "c").body,
             "{\"error\":\"a \\\"b\\\"\\n\",\"code\":\"TEST_CODE\",\"hint\":\"c\"}\n");
   EXPECT_EQ(error_response(400, "TEST_CODE", "\xff").body,

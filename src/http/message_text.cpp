@@ -24,7 +24,7 @@ bool is_header_value(std::string_view text) {
                      [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7f); });
 }
 
-// Only this file sets the headers that determine where a message ends.
+// Returns whether the header determines where a message ends. Only this file sets such headers.
 bool is_framing(std::string_view name) {
   return boost::beast::iequals({name.data(), name.size()}, "content-length") ||
          boost::beast::iequals({name.data(), name.size()}, "transfer-encoding") ||

@@ -34,21 +34,21 @@ class Pipe {
 
 // The keys of a server or client, and the certificates it trusts. All connections share one.
 struct Tls;
-// Null if the options ask for no TLS. Throws Error (HTTP_BAD_CERTIFICATE).
+// Returns null if the options ask for no TLS. Throws Error (HTTP_BAD_CERTIFICATE).
 std::shared_ptr<Tls> server_tls(const ServerOptions& options);
 std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions& options);
 
 std::unique_ptr<Pipe> plain_pipe(tcp::socket socket);
 std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls);
-// The server's certificate must be for `host`, a name or an IP address. With a shared secret the secret decides
-// instead.
+// The server's certificate must be for `host`, a name or an IP address. With a shared secret, the certificate must be
+// made from the secret instead.
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host);
 
-// Why a handshake failed.
+// These functions tell why a handshake failed.
 bool peer_sent_http(const error_code& failure);    // the client sent a plain HTTP request
-bool peer_sent_no_tls(const error_code& failure);  // the server's answer is not TLS
+bool peer_sent_no_tls(const error_code& failure);  // the server's response is not TLS
 
-// Seconds as a duration that cannot overflow. A negative number or NaN becomes 0.
+// Converts seconds to a duration that cannot overflow. A negative number or NaN becomes 0.
 inline std::chrono::steady_clock::duration to_duration(double seconds) {
   constexpr double kLongest = 1e8;  // three years
   const double bounded = seconds > 0 ? (seconds < kLongest ? seconds : kLongest) : 0;

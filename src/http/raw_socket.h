@@ -24,7 +24,7 @@ class RawConnection {
       : descriptor_(std::exchange(other.descriptor_, -1)), read_(std::move(other.read_)) {}
   ~RawConnection() { leave(); }
 
-  // False: the other side has closed the connection.
+  // Returns false if the other side has closed the connection.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -39,7 +39,8 @@ class RawConnection {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }
 
-  // The next complete message with its header, which must give the length. Empty: the other side closed first.
+  // Returns the next complete message with its header, or "" if the other side closed first. The header must give the
+  // length of the body.
   std::string message() {
     size_t end = 0;
     while ((end = read_.find("\r\n\r\n")) == std::string::npos) {
@@ -57,7 +58,7 @@ class RawConnection {
     return text;
   }
 
-  // Everything until the other side closes.
+  // Returns all bytes that arrive until the other side closes.
   std::string rest() {
     while (read_more()) continue;
     return std::exchange(read_, "");
@@ -101,7 +102,7 @@ class RawClient : public RawConnection {
   }
 };
 
-// A listening socket. The test decides what it answers, valid or not.
+// A listening socket. The test decides which bytes it sends, valid or not.
 class RawListener {
  public:
   RawListener() : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -140,7 +141,7 @@ inline std::string body_of(const std::string& message) {
   return end == std::string::npos ? "" : message.substr(end + 4);
 }
 
-// Polls `condition` until it holds. False: it did not hold within kPatience.
+// Polls `condition` until it holds. Returns false if it does not hold within kPatience.
 template <typename Condition>
 bool eventually(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatience);

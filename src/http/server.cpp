@@ -114,7 +114,8 @@ struct Server::State {
       error_code ignored;
       acceptor.close(ignored);
       retry_timer.cancel();
-      // No connection starts from now on. Answers that were given before are already posted, so they precede finish().
+      // No connection starts from now on. Responses that handlers have given before are already posted, so the
+      // connections receive them before finish().
       for (const auto& connection : service->all()) {
         asio::post(connection->executor(), [connection] { connection->finish(); });
       }

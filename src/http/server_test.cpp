@@ -1,4 +1,4 @@
-// Well-behaved clients: answers in order, late answers, many connections at once, a quick shutdown.
+// Tests with well-behaved clients: responses in order, late responses, many connections at once, a quick shutdown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@
 namespace sinew::http {
 namespace {
 
-TEST(Server, AnswersInOrderWhatWasSentAtOnce) {
+TEST(Server, AnswersPipelinedRequestsInOrder) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   RawClient client(server.port());
@@ -25,7 +25,7 @@ TEST(Server, AnswersInOrderWhatWasSentAtOnce) {
   for (int i = 0; i < 200; ++i) ASSERT_EQ(body_of(client.message()), "GET /" + std::to_string(i) + " ");
 }
 
-TEST(Server, AnAnswerGivenLateByAnotherThread) {
+TEST(Server, SendsALateAnswerFromAnotherThread) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   RawClient client(server.port());
@@ -42,7 +42,7 @@ TEST(Server, AnAnswerGivenLateByAnotherThread) {
   EXPECT_EQ(body_of(client.message()), "GET /next ");
 }
 
-TEST(Server, AHandlerThatFailsOrForgets) {
+TEST(Server, SendsStatus500IfTheHandlerFails) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   RawClient client(server.port());
@@ -57,7 +57,7 @@ TEST(Server, AHandlerThatFailsOrForgets) {
   EXPECT_EQ(body_of(client.message()), "GET /fine ");
 }
 
-TEST(Server, AKeptAnswerThatIsDroppedLater) {
+TEST(Server, SendsStatus500IfAKeptAnswerIsDropped) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   RawClient client(server.port());
@@ -67,7 +67,7 @@ TEST(Server, AKeptAnswerThatIsDroppedLater) {
   EXPECT_TRUE(client.message().starts_with("HTTP/1.1 500 "));
 }
 
-TEST(Server, FiveHundredLongPollsAnsweredInAnyOrder) {
+TEST(Server, AnswersManyLongPollsInAnyOrder) {
   constexpr size_t kClients = 500;
   HeldAnswers answers;
   ServerOptions options;
@@ -88,12 +88,12 @@ TEST(Server, FiveHundredLongPollsAnsweredInAnyOrder) {
   other.join();
 }
 
-TEST(Server, AClientThatLeavesTakesItsConnectionWithIt) {
+TEST(Server, ClosesTheConnectionOfAClientThatLeaves) {
   HeldAnswers answers;
   ServerOptions options;
   options.max_connections = 3;
   Server server(options, answers.handler());
-  std::vector<std::pair<std::string, Answer>> kept;  // a handler may keep Answers for ever
+  std::vector<std::pair<std::string, Answer>> kept;  // a handler may keep Answers forever
   for (int round = 0; round < 5; ++round) {
     {
       std::vector<RawClient> clients;
@@ -106,7 +106,7 @@ TEST(Server, AClientThatLeavesTakesItsConnectionWithIt) {
       for (int i = 0; i < 3; ++i) clients.emplace_back(server.port()).send(get("/"));
       return std::all_of(clients.begin(), clients.end(), [](RawClient& client) { return !client.message().empty(); });
     }));
-    ASSERT_TRUE(eventually([&] {  // and so are these
+    ASSERT_TRUE(eventually([&] {  // these three are closed, too
       RawClient client(server.port());
       client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
       return !client.rest().empty();
@@ -129,7 +129,7 @@ TEST(Server, AnAnswerMayOutliveItsClientAndItsServer) {
   for (const auto& [id, answer] : answers.take()) answer({});
 }
 
-TEST(Server, AnAnswerGivenJustBeforeTheEndArrives) {
+TEST(Server, SendsAnAnswerGivenJustBeforeShutdown) {
   for (int round = 0; round < 20; ++round) {
     HeldAnswers answers;
     auto server = std::make_unique<Server>(ServerOptions{}, answers.handler());
@@ -142,7 +142,7 @@ TEST(Server, AnAnswerGivenJustBeforeTheEndArrives) {
   }
 }
 
-TEST(Server, AnAnswerThatIsAwaitedArrivesAfterTheEndBegan) {
+TEST(Server, AwaitsAnswersDuringShutdown) {
   HeldAnswers answers;
   ServerOptions options;
   options.await_answers = true;
@@ -158,7 +158,7 @@ TEST(Server, AnAnswerThatIsAwaitedArrivesAfterTheEndBegan) {
   end.join();
 }
 
-TEST(Server, AnAnswerThatNeverComesIsAwaitedForTheFarewellAlone) {
+TEST(Server, AwaitsAnswersOnlyForTheGraceTime) {
   HeldAnswers answers;
   ServerOptions options;
   options.await_answers = true;
@@ -171,7 +171,7 @@ TEST(Server, AnAnswerThatNeverComesIsAwaitedForTheFarewellAlone) {
   EXPECT_EQ(client.rest(), "");
 }
 
-TEST(Server, EndsWhileOthersAnswerAndConnect) {
+TEST(Server, ShutsDownWhileHandlersAnswer) {
   for (int round = 0; round < 30; ++round) {
     HeldAnswers answers;
     ServerOptions options;
@@ -192,7 +192,7 @@ TEST(Server, EndsWhileOthersAnswerAndConnect) {
   }
 }
 
-TEST(Server, TellsTheHandlerWhatWasAsked) {
+TEST(Server, PassesTheRequestToTheHandler) {
   std::promise<Request> promise;
   Server server({}, [&](const Request& request, Answer answer) {
     promise.set_value(request);
@@ -214,7 +214,7 @@ TEST(Server, TellsTheHandlerWhatWasAsked) {
   EXPECT_EQ(seen.body, "abcdefg");
 }
 
-TEST(Server, KeepsOrClosesAsAsked) {
+TEST(Server, KeepsOrClosesTheConnectionAsRequested) {
   HeldAnswers answers;
   Server server({}, answers.handler());
   RawClient old(server.port());
@@ -230,12 +230,12 @@ TEST(Server, KeepsOrClosesAsAsked) {
   EXPECT_EQ(body_of(answer), "");
   RawClient half(server.port());
   half.send(get("/1") + get("/2"));
-  half.half_close();  // the server still sends answers that it can give at once
+  half.half_close();  // the server still sends responses that handlers give at once
   EXPECT_EQ(body_of(half.message()), "GET /1 ");
   EXPECT_EQ(body_of(half.rest()), "GET /2 ");
 }
 
-TEST(Server, AnAnswerThatCanNotBeSentIsAnError) {
+TEST(Server, SendsStatus500ForAnInvalidResponse) {
   std::vector<Response> wrong = {{20, "", "", {}},
                                  {200, "", "text/plain\r\nx: y", {}},
                                  {200, "", "text/plain", {{"x y", "1"}}},
@@ -261,7 +261,7 @@ std::string code_of(const ServerOptions& options) {
   return "";
 }
 
-TEST(Server, SaysWhyItCanNotListen) {
+TEST(Server, ThrowsIfItCannotListen) {
   Server first({}, [](const Request&, Answer) {});
   ServerOptions taken;
   taken.port = first.port();

@@ -1,4 +1,4 @@
-// Bodies that pass through in pieces: sources, sinks, and how a slow or absent peer stops them.
+// Tests of bodies that pass through in pieces: sources, sinks, and how a slow or absent client stops them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -34,7 +34,7 @@ struct TemporaryFile {
   std::string path;
 };
 
-// A source that the test feeds by hand.
+// A source whose pieces the test provides.
 class Tap {
  public:
   Source source() {
@@ -72,7 +72,7 @@ Handler streaming(Tap& tap, std::optional<uint64_t> bytes = {}) {
   };
 }
 
-TEST(Stream, PiecesComeAsTheyAreGivenAndTheConnectionGoesOn) {
+TEST(Stream, SendsPiecesAndKeepsTheConnection) {
   Tap tap;
   Server server({}, streaming(tap));
   RawClient client(server.port());
@@ -85,7 +85,7 @@ TEST(Stream, PiecesComeAsTheyAreGivenAndTheConnectionGoesOn) {
   EXPECT_TRUE(rest.starts_with("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n")) << rest;
 }
 
-TEST(Stream, AnOldClientIsToldTheEndByTheEndOfTheConnection) {
+TEST(Stream, ClosesTheConnectionToEndABodyOfHttp10) {
   Tap tap;
   Server server({}, streaming(tap));
   RawClient client(server.port());
@@ -96,7 +96,7 @@ TEST(Stream, AnOldClientIsToldTheEndByTheEndOfTheConnection) {
   EXPECT_EQ(all.find("transfer-encoding"), std::string::npos);
 }
 
-TEST(Stream, ABodyOfALengthThatIsNotKeptIsBrokenOff) {
+TEST(Stream, BreaksOffABodyOfTheWrongLength) {
   for (const std::string piece : {"", "longer than it may be"}) {
     Tap tap;
     Server server({}, streaming(tap, 7));
@@ -117,7 +117,7 @@ TEST(Stream, ABodyOfALengthThatIsNotKeptIsBrokenOff) {
             "3\r\nabc\r\n");  // without a last chunk the client sees that the body is incomplete
 }
 
-TEST(Stream, WhoTakesNothingIsSentNothingMore) {
+TEST(Stream, StopsASourceWhoseClientDoesNotRead) {
   ServerOptions options;
   options.read_seconds = 0.3;
   std::atomic<uint64_t> given = 0;
@@ -140,7 +140,7 @@ TEST(Stream, WhoTakesNothingIsSentNothingMore) {
   EXPECT_LT(given, 100u << 20);
 }
 
-TEST(Stream, AClientThatLeavesTakesItsSourceWithIt) {
+TEST(Stream, DestroysTheSourceWhenTheClientLeaves) {
   auto alive = std::make_shared<int>(0);
   Tap tap;
   Server server({}, [&](const Request&, const Answer& answer) {
@@ -156,7 +156,7 @@ TEST(Stream, AClientThatLeavesTakesItsSourceWithIt) {
   EXPECT_TRUE(eventually([&] { return alive.use_count() == 1; }));
 }
 
-TEST(Stream, AServerThatEndsEndsItsStreamsProperly) {
+TEST(Stream, ShutdownCompletesBodiesWithoutALength) {
   Tap tap;
   auto server = std::make_unique<Server>(ServerOptions{}, streaming(tap));
   RawClient client(server->port());
@@ -167,7 +167,7 @@ TEST(Stream, AServerThatEndsEndsItsStreamsProperly) {
   EXPECT_EQ(body_of(client.rest()), "1\r\na\r\n0\r\n\r\n");
 }
 
-TEST(Stream, AServerThatEndsBeforeTheFirstPieceSaysWhatThereIsInstead) {
+TEST(Stream, ShutdownBeforeTheFirstPieceSendsAnotherBody) {
   for (const bool begun : {false, true}) {
     Tap tap;
     auto server = std::make_unique<Server>(ServerOptions{}, [&](const Request&, const Answer& answer) {
@@ -229,7 +229,7 @@ TEST(File, IsSentWholeOrInParts) {
   EXPECT_EQ(ask("Range: bytes=0-0\r\nIf-Range: \"old\"\r\n").substr(9, 3), "200");
 }
 
-// Counts the bytes, and refuses at a given byte.
+// Counts the bytes, and refuses the request when there are more than `most`.
 class Counter final : public Sink {
  public:
   explicit Counter(std::atomic<int>& alive, size_t most) : alive_(alive), most_(most) { ++alive_; }
@@ -273,7 +273,7 @@ std::string put(const std::string& path, size_t size) {
   return "PUT " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n";
 }
 
-TEST(Upload, GoesThroughASinkWhateverTheLimitOfOthers) {
+TEST(Upload, GoesThroughASinkWithItsOwnLimit) {
   Uploads uploads;
   Server server({}, uploads.handler, uploads.admission);
   RawClient client(server.port());
@@ -288,8 +288,8 @@ TEST(Upload, GoesThroughASinkWhateverTheLimitOfOthers) {
   EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
 }
 
-// Hashing and syncing a large file takes longer than other requests.
-TEST(Upload, AClientIsToldThatWhatItSentIsStillBeingPutAway) {
+// Hashing and syncing a large file takes longer than other requests. Meanwhile the server sends "100 Continue".
+TEST(Upload, SendsContinueWhileTheHandlerStoresTheBody) {
   HeldAnswers answers;
   ServerOptions options;
   options.answer_seconds = 0.2;
@@ -337,7 +337,7 @@ TEST(Upload, IsRefusedBeforeItIsSentOrWhenItDoesNotFit) {
   EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
 }
 
-TEST(Upload, TheGateKnowsWhoAsks) {
+TEST(Upload, AdmissionSeesTheClientsAddress) {
   std::string asks;
   Uploads uploads;
   Server server({}, uploads.handler, [&](const Request& header) {
@@ -350,7 +350,7 @@ TEST(Upload, TheGateKnowsWhoAsks) {
   EXPECT_EQ(asks, "127.0.0.1");
 }
 
-TEST(Upload, AClientThatLeavesHalfWayIsNoRequest) {
+TEST(Upload, AnIncompleteUploadCallsNoHandler) {
   Uploads uploads;
   Server server({}, uploads.handler, uploads.admission);
   {
@@ -362,7 +362,7 @@ TEST(Upload, AClientThatLeavesHalfWayIsNoRequest) {
   EXPECT_EQ(uploads.handled, 0);
 }
 
-TEST(Upload, NamesTwiceWhereTheGateAllowsThem) {
+TEST(Upload, AdmissionAllowsRepeatedNames) {
   Uploads uploads;
   Server server({}, uploads.handler, uploads.admission);
   RawClient client(server.port());
@@ -372,7 +372,7 @@ TEST(Upload, NamesTwiceWhereTheGateAllowsThem) {
   EXPECT_TRUE(client.message().starts_with("HTTP/1.1 400 "));
 }
 
-TEST(Connections, ThousandsThatSayNothingAndSomeThatAsk) {
+TEST(Connections, ThousandsOfIdleClientsDoNotBlockOthers) {
   const size_t possible = connection_limit(20'500);  // both ends of each connection are in this process
   const size_t idle = std::min<size_t>(10'000, possible / 2 - 100);
   ServerOptions options;

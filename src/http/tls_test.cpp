@@ -83,7 +83,7 @@ Request request_for(const std::string& target, std::string body = "") {
   return request;
 }
 
-TEST(Tls, AsWithoutIt) {
+TEST(Tls, ServesRequestsAsWithoutTls) {
   const Certificate certificate(kHere);
   HeldAnswers answers;
   auto server = std::make_unique<Server>(certificate.server(), answers.handler());
@@ -105,7 +105,7 @@ TEST(Tls, AsWithoutIt) {
   }
 }
 
-TEST(Tls, LongPollsAnsweredByAnotherThread) {
+TEST(Tls, AnswersLongPollsFromAnotherThread) {
   const Certificate certificate(kHere);
   HeldAnswers answers;
   ServerOptions options = certificate.server();
@@ -125,7 +125,7 @@ TEST(Tls, LongPollsAnsweredByAnotherThread) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Tls, OnlyTheRightCertificateWillDo) {
+TEST(Tls, TrustsOnlyTheRightCertificate) {
   const Certificate right(kHere), stranger(kHere), elsewhere("IP:127.0.0.2,DNS:example"), old(kHere, -60);
   HeldAnswers answers;
   struct Case {
@@ -147,7 +147,7 @@ TEST(Tls, OnlyTheRightCertificateWillDo) {
   }
 }
 
-TEST(Tls, OneSideWithoutIt) {
+TEST(Tls, ReportsThatOneSideHasNoTls) {
   const Certificate certificate(kHere);
   HeldAnswers answers;
   Server with(certificate.server(), answers.handler()), without({}, answers.handler());
@@ -189,7 +189,7 @@ TEST(Tls, ASharedSecretIsTrustedUnderAnyName) {
   }
 }
 
-TEST(Tls, NothingButTheSharedSecretIsTrusted) {
+TEST(Tls, TrustsOnlyTheSharedSecret) {
   const Certificate certificate(kHere);
   HeldAnswers answers;
   Server shared(sharing("sesame"), answers.handler()), other(certificate.server(), answers.handler());
@@ -211,8 +211,8 @@ TEST(Tls, NothingButTheSharedSecretIsTrusted) {
   EXPECT_THAT([&] { Server(both, answers.handler()); }, ::testing::Throws<Error>());
 }
 
-// Clients that begin a handshake and never finish it.
-TEST(Tls, HalfAHandshakeHindersNobody) {
+// These clients begin a handshake and never finish it.
+TEST(Tls, UnfinishedHandshakesDoNotBlockOthers) {
   HeldAnswers answers;
   ServerOptions options = sharing("sesame");
   options.read_seconds = kPatience;
@@ -229,7 +229,7 @@ TEST(Tls, HalfAHandshakeHindersNobody) {
   EXPECT_TRUE(response) << response.error().what;
 }
 
-TEST(Tls, GarbageAndSilenceAreClosed) {
+TEST(Tls, ClosesConnectionsWithGarbageOrSilence) {
   const Certificate certificate(kHere);
   HeldAnswers answers;
   ServerOptions options = certificate.server();
@@ -248,7 +248,7 @@ TEST(Tls, GarbageAndSilenceAreClosed) {
   EXPECT_EQ(silent.rest(), "");
 }
 
-TEST(Tls, TimeIsUpAndCancelled) {
+TEST(Tls, HandshakesTimeOutAndCallsAreCancelled) {
   const Certificate certificate(kHere);
   RawListener deaf;
   Client client("https" + deaf.url().substr(4), certificate.client());
@@ -269,7 +269,7 @@ TEST(Tls, TimeIsUpAndCancelled) {
   EXPECT_TRUE(other.send(request_for("/"), kPatience));
 }
 
-TEST(Tls, FilesThatDoNotFit) {
+TEST(Tls, RefusesWrongCertificateFiles) {
   const Certificate one(kHere), two(kHere);
   const auto code_of = [&one](const std::string& certificate, const std::string& key) -> std::string {
     ServerOptions options;

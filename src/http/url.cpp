@@ -31,8 +31,8 @@ bool is_ipv6(const std::string& host) {
   return host.find('\0') == std::string::npos && ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
-// Host names as in DNS and /etc/hosts. A name of digits and dots must be a complete IPv4 address: the system's resolver
-// would also accept "127.1" and "1" as addresses.
+// Returns whether the text is a host name as in DNS and /etc/hosts. A name of digits and dots must be a complete IPv4
+// address, because the system's resolver would also accept "127.1" and "1" as addresses.
 bool is_host_name(const std::string& host) {
   if (host.empty() || host.size() > kLongestHost) return false;
   if (!std::all_of(host.begin(), host.end(),

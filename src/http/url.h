@@ -18,10 +18,10 @@ struct Url {
 };
 
 // Parses "http://host:port" or "https://…"; only a single "/" may follow. Without a port the scheme's default applies.
-// The error is the end of a sentence: "has no host".
+// The error is the end of a message: "has no host".
 std::expected<Url, std::string> parse_url(std::string_view text);
 
-// "127.0.0.1:80" or "[::1]:80": host and port as URLs, Host headers and messages show them.
+// Returns host and port in the form of URLs, Host headers and messages: "127.0.0.1:80" or "[::1]:80".
 std::string authority(std::string_view host, uint16_t port);
 bool is_ip_address(const std::string& host);
 
@@ -34,10 +34,10 @@ struct Target {
 // Parses the text between method and version. An invalid percent sequence and a zero byte in the path are errors.
 std::expected<Target, std::string> parse_target(std::string_view text);
 
-// nullopt: a '%' is not followed by two hexadecimal digits.
+// Returns nullopt if a '%' is not followed by two hexadecimal digits.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space);
 
-// Whether the text can stand between "GET " and " HTTP/1.1".
+// Returns whether a request line may contain the text between "GET " and " HTTP/1.1".
 bool is_sendable_target(std::string_view text);
 
 }  // namespace sinew::http

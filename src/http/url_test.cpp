@@ -9,7 +9,7 @@
 namespace sinew::http {
 namespace {
 
-TEST(Url, WhatIsOne) {
+TEST(Url, AcceptsValidUrls) {
   struct Case {
     std::string text, host;
     bool tls;
@@ -30,7 +30,7 @@ TEST(Url, WhatIsOne) {
   EXPECT_EQ(authority("x", 80), "x:80");
 }
 
-TEST(Url, WhatIsNone) {
+TEST(Url, RefusesInvalidUrls) {
   for (const std::string text : {"",
                                  "x",
                                  "http:",
@@ -79,7 +79,7 @@ TEST(Url, WhatIsNone) {
   EXPECT_FALSE(parse_url("http://" + std::string(300, 'x')));
 }
 
-TEST(Target, PathsAndQueries) {
+TEST(Target, ParsesPathsAndQueries) {
   const auto target = parse_target("/a%2Fb+c/?x=%3D&=y&z&&last=a=b+%2B");
   ASSERT_TRUE(target) << target.error();
   EXPECT_EQ(target->path, "/a/b+c/");
@@ -105,7 +105,7 @@ TEST(AnyText, IsReadOrRefused) {
   }
 }
 
-TEST(AddressTowards, IsThisMachines) {
+TEST(AddressTowards, IsAnAddressOfThisMachine) {
   EXPECT_EQ(address_towards("http://127.0.0.1:4711"), "127.0.0.1");
   EXPECT_EQ(address_towards("https://127.1.2.3"), "127.0.0.1");
   const std::string by_name = address_towards("http://localhost:80");
