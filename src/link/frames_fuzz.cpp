@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const Frame& frame : frames) {
     SINEW_CHECK(!frame.payload || (!frame.payload->empty() && frame.payload->size() <= kMost));
     const Outgoing again =
-        seal(frame, payload_checksum(frame));  // all but the header's checksum, which depends on its number
+        seal(frame, payload_checksum(frame));  // compares all but the header's checksum, which depends on the number
     SINEW_CHECK(std::search(stream.begin(), stream.end(), again.header.begin(), again.header.end() - 4) !=
                 stream.end());
   }

@@ -24,15 +24,15 @@ struct Hello {
   Role role = Role::dialler;
   bool wants_tls = false;
   MemberId from, to;
-  std::array<std::byte, 32> job{};  // SHA-256 of its name
+  std::array<std::byte, 32> job{};  // SHA-256 of the job's name
   std::array<std::byte, 32> nonce{};
 };
 
-// The hello gets a new nonce from the system's source of random secrets.
+// Makes a hello with a new nonce from the system's source of random secrets.
 Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job, bool wants_tls = false);
 std::array<std::byte, kHelloBytes> encode(const Hello& hello);
 
-// The problem with the first bytes of a hello; nullopt: none.
+// A problem with the first bytes of a hello. prefix_trouble() returns nullopt if there is none.
 struct PrefixTrouble {
   bool stranger = false;  // the bytes are not a hello
   std::string why;        // "speaks version 1 of the link, this member version 2"
@@ -40,11 +40,11 @@ struct PrefixTrouble {
 std::optional<PrefixTrouble> prefix_trouble(std::span<const std::byte, kPrefixBytes> prefix);
 Hello decode(std::span<const std::byte, kHelloBytes> hello);
 
-// The proof with which the end of that role shows that it has the secret.
+// Returns the proof by which the end with the role `who` shows that it has the secret.
 Proof prove(std::string_view secret, Role who, const Hello& dialler, const Hello& listener);
 bool equal(std::span<const std::byte, kProofBytes> a, std::span<const std::byte, kProofBytes> b);  // constant time
 
-// A sentence for the dialler's report: "refused this member: ...".
+// Returns the verdict as a message for the dialler's report: "refused this member: ...".
 std::string meaning(uint8_t verdict);
 
 }  // namespace sinew::link

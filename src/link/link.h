@@ -40,7 +40,7 @@ struct Frame {
   Generation generation;
   int64_t collective = 0;
   int64_t part = 0;                      // a slice, a chunk
-  std::shared_ptr<const Bytes> payload;  // null: none; shared, so that one result goes to many peers without a copy
+  std::shared_ptr<const Bytes> payload;  // may be null; shared, so that one result goes to many peers without a copy
 };
 
 struct Peer {
@@ -48,10 +48,11 @@ struct Peer {
   std::string address;  // as returned by its Links::address()
 };
 
-// The links call these on their own threads, one at a time. They must return soon, and may call send().
+// The links call these functions on their own threads, one at a time. The functions must return soon; they may call
+// send().
 struct Events {
   std::function<void(MemberId from, Frame frame)> on_frame = nullptr;
-  // The connection to a wanted peer broke, or could not be made within connect_seconds. `why` is a sentence:
+  // The connection to a wanted peer broke, or could not be made within connect_seconds. `why` is a message:
   // "connection reset by 127.0.0.1:4711". No frame of that peer arrives afterwards.
   std::function<void(MemberId peer, std::string why)> on_lost = nullptr;
 };
@@ -59,8 +60,8 @@ struct Events {
 // One member's connections to the others.
 class Links {
  public:
-  virtual ~Links() = default;               // closes all; no event runs or comes afterwards
-  virtual std::string address() const = 0;  // where other members reach this one
+  virtual ~Links() = default;               // closes all connections; no event runs afterwards
+  virtual std::string address() const = 0;  // the address at which other members reach this one
   // Sets this member's id. Call it once, before connect. Until then no peer is accepted.
   virtual void set_identity(MemberId me) = 0;
   // Sets the wanted peers (never this member): connections to others are closed without a report, and missing ones are
@@ -69,7 +70,8 @@ class Links {
   virtual void connect(const std::vector<Peer>& peers) = 0;
   // Queues the frame; drops it if the peer is lost or not wanted. Any thread.
   virtual void send(MemberId to, Frame frame) = 0;
-  // Bytes that are queued for a peer and that the network has not taken yet. A sender of large data waits for them.
+  // Returns the number of bytes that are queued for a peer and that the network has not taken yet. A sender of large
+  // data waits until the number falls.
   virtual size_t queued_bytes(MemberId to) const = 0;
 };
 
@@ -94,20 +96,20 @@ class MemoryNetwork {
 // ---- TCP -----------------------------------------------------------------------------------------------------------
 
 struct TcpOptions {
-  std::string listen = "127.0.0.1";  // address to listen on, a free port
+  std::string listen = "127.0.0.1";  // address to listen on, at a free port
   std::string advertise;             // host name for other members; empty: the listening address
   std::string job;                   // must be the same on both ends
   std::string
       secret;  // must be the same on both ends; the handshake proves it by HMAC-SHA256 over random numbers of both
-  bool tls = false;            // all bytes inside TLS with keys from the secret; both ends must want it
-  double connect_seconds = 5;  // for connecting and the handshake; after it the peer is lost
+  bool tls = false;            // all bytes inside TLS with keys from the secret; both ends must set it
+  double connect_seconds = 5;  // limit for connecting and the handshake; then the peer is lost
   double silence_seconds = 4;  // a connection without a byte for so long is lost; links send a pulse every second
   size_t max_payload_bytes = size_t{1} << 30;
 };
 
-// docs/formats/link.md describes the frames on the wire. A wrong checksum or a senseless header closes the connection.
-// Foreign processes are refused within connect_seconds and never slow the group down, because the number of unfinished
-// handshakes is limited. Throws Error (LINK_CANNOT_LISTEN, LINK_BAD_OPTIONS).
+// docs/formats/link.md describes the frames on the wire. A wrong checksum or an invalid header closes the connection.
+// Foreign processes are refused within connect_seconds. They never slow the group down, because the number of
+// unfinished handshakes is limited. Throws Error (LINK_CANNOT_LISTEN, LINK_BAD_OPTIONS).
 std::unique_ptr<Links> tcp_links(const TcpOptions& options, Events events);
 
 }  // namespace sinew::link

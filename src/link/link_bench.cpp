@@ -9,7 +9,7 @@
 namespace sinew::link {
 namespace {
 
-// Counts frames, and answers each at once if it should.
+// Counts frames, and sends each back at once if `echo` is set.
 class End {
  public:
   End(int64_t id, bool echo) : echo_(echo) {

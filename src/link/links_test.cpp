@@ -1,4 +1,4 @@
-// What all kinds of links promise, asked of each.
+// The conformance suite: tests for each kind of links what link.h promises for all of them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -77,7 +77,7 @@ TEST_P(LinksTest, FramesArriveWholeUnchangedAndInOrder) {
   for (size_t i = 0; i < 500; ++i) EXPECT_TRUE(same((i % 2 == 0 ? at_b : at_a)[i / 2], sent[i])) << i;
 }
 
-TEST_P(LinksTest, BigPayloadsCrossBothWaysAtOnce) {
+TEST_P(LinksTest, BigPayloadsTravelInBothDirections) {
   const auto a = member(1), b = member(2);
   join_all({a.get(), b.get()});
   const Frame there = frame_of(1, 0, 16 << 20), back = frame_of(2, 0, (16 << 20) + 13);
@@ -92,7 +92,7 @@ TEST_P(LinksTest, BigPayloadsCrossBothWaysAtOnce) {
   EXPECT_TRUE(same(a->frames(b->id())[1], back));
 }
 
-TEST_P(LinksTest, AFullMeshHearsEverybodyInOrder) {
+TEST_P(LinksTest, AFullMeshDeliversAllFramesInOrder) {
   constexpr size_t kMembers = 7, kFrames = 60;
   std::vector<std::unique_ptr<Member>> members;
   std::vector<Member*> all;
@@ -138,7 +138,7 @@ TEST_P(LinksTest, FramesWaitForAPeerThatComesLater) {
 
 TEST_P(LinksTest, FramesOfADiallerWaitUntilItIsWanted) {
   const auto a = member(1), b = member(2);
-  b->links().connect({a->peer()});  // b dials, a does not know it yet
+  b->links().connect({a->peer()});  // b dials, but a does not want b yet
   for (int i = 0; i < 5; ++i) b->links().send(a->id(), frame_of(i, 0, 1000));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(a->frames(b->id()).empty());
@@ -160,7 +160,7 @@ TEST_P(LinksTest, ACloseIsReportedOnceAfterTheLastFrame) {
     ASSERT_TRUE(stays.await_loss(gone.id()) && c->await_loss(gone.id()));
     stays.links().send(gone.id(), frame_of(1));
     EXPECT_EQ(stays.links().queued_bytes(gone.id()), 0U);
-    c->links().send(stays.id(), frame_of(77));  // the others go on
+    c->links().send(stays.id(), frame_of(77));  // the other links continue
     ASSERT_TRUE(stays.await_frames(*c, 1));
     EXPECT_EQ(stays.losses(gone.id()).size(), 1U);
     EXPECT_NE(stays.losses(gone.id())[0], "");
@@ -176,7 +176,7 @@ TEST_P(LinksTest, ConnectDropsAPeerSilently) {
   b->links().send(a->id(), frame_of(1));
   ASSERT_TRUE(b->await_frames(*a, 1) && a->await_frames(*b, 1));
   a->links().connect({c->peer()});
-  ASSERT_TRUE(b->await_loss(a->id()));  // b still wanted it
+  ASSERT_TRUE(b->await_loss(a->id()));  // b still wanted a
   a->links().send(b->id(), frame_of(2));
   a->links().send(c->id(), frame_of(3));
   c->links().send(a->id(), frame_of(4));
@@ -186,12 +186,12 @@ TEST_P(LinksTest, ConnectDropsAPeerSilently) {
   EXPECT_EQ(b->frames(a->id()).size(), 1U);
 }
 
-TEST_P(LinksTest, ALostPeerStaysLostWhileItIsNamed) {
+TEST_P(LinksTest, ALostPeerStaysLostWhileItIsWanted) {
   const auto a = member(1), b = member(2), c = member(3);
   join_all({a.get(), b.get(), c.get()});
   const Peer dead = b->peer();
   b->links().send(a->id(), frame_of(0));
-  ASSERT_TRUE(a->await_frames(*b, 1));  // else a waits for it to dial as long as it may
+  ASSERT_TRUE(a->await_frames(*b, 1));  // otherwise a waits for b to dial until the deadline
   b->close();
   ASSERT_TRUE(a->await_loss(dead.id));
   const auto again = member(4);
@@ -204,7 +204,7 @@ TEST_P(LinksTest, ALostPeerStaysLostWhileItIsNamed) {
   EXPECT_EQ(a->losses(dead.id).size(), 1U);
 }
 
-TEST_P(LinksTest, APeerThatIsNotThereIsLost) {
+TEST_P(LinksTest, AMissingPeerIsLost) {
   const auto a = member(5);
   auto b = member(1);
   const Peer gone = b->peer();
@@ -216,7 +216,7 @@ TEST_P(LinksTest, APeerThatIsNotThereIsLost) {
   EXPECT_EQ(a->losses(gone.id).size(), 1U);
 }
 
-TEST_P(LinksTest, AnotherMemberAtThePeersAddressIsNotTakenForIt) {
+TEST_P(LinksTest, AnotherMemberAtThePeersAddressIsRefused) {
   const auto a = member(5), b = member(2);
   b->links().connect({a->peer()});
   a->links().connect({{MemberId(3), b->links().address()}});
@@ -235,7 +235,7 @@ TEST_P(LinksTest, EventsMaySend) {
   EXPECT_TRUE(same(b->frames(a->id())[100], frame_of(200, 0, 100)));
 }
 
-TEST_P(LinksTest, QueuedBytesFallToNothingOnceThePeerTakesThem) {
+TEST_P(LinksTest, QueuedBytesFallToZeroOnceThePeerTakesThem) {
   const auto a = member(1), b = member(2);
   const Frame big = frame_of(1, 0, 1 << 20);
   EXPECT_EQ(a->links().queued_bytes(b->id()), 0U);

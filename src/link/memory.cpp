@@ -1,8 +1,8 @@
 // Links between members of one process, made of queues. Tests and simulations of higher rooms use them.
 //
-// One mutex guards the whole network, which has few members, and a frame is only a pointer. Each member has one thread
-// for its events. The network breaks as a real one does: frames in flight when a member dies still arrive before
-// on_lost; frames on a link that is cut do not.
+// One mutex guards the whole network. That is fast enough, because there are few members and a frame is only a pointer.
+// Each member has one thread for its events. The network breaks as a real one does: frames in flight when a member dies
+// still arrive before on_lost; frames on a link that is cut do not arrive.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -21,7 +21,7 @@ namespace sinew::link {
 namespace {
 
 using Time = std::chrono::steady_clock::time_point;
-constexpr auto kPatience = std::chrono::seconds(30);  // for a peer that exists and does not want this member yet
+constexpr auto kPatience = std::chrono::seconds(30);  // waiting time for a peer that does not want this member yet
 constexpr size_t kFrameBytes = 48;                    // size of a frame without payload in queued_bytes
 
 size_t bytes_of(const Frame& frame) {
@@ -31,15 +31,15 @@ size_t bytes_of(const Frame& frame) {
 // A member's state for one wanted peer.
 struct CableEnd {
   std::string address;
-  Time deadline;  // for the connection
+  Time deadline;  // the peer is lost if it is not connected by then
   enum class Is { waiting, standing, lost } is = Is::waiting;
-  std::deque<Frame> queue = {};  // frames before it is connected
-  size_t queued = 0;             // bytes in it
+  std::deque<Frame> queue = {};  // frames that wait for the connection
+  size_t queued = 0;             // bytes in the queue
 };
 
 struct Arrival {
   MemberId from;
-  std::optional<Frame> frame;  // none: the event is a loss
+  std::optional<Frame> frame;  // nullopt if the event is a loss
   std::string why;
 };
 
@@ -99,7 +99,7 @@ struct Cables {
   std::set<std::pair<MemberId, MemberId>> cuts;  // the lower id first
   int64_t joined = 0;
 
-  // Connects two members if both want it, or finds that they cannot be connected.
+  // Connects two members if both want each other. Reports the peer as lost if the two cannot be connected.
   void settle(Node& node, MemberId peer) {
     CableEnd* const here = node.end(peer);
     if (node.gone || here == nullptr || here->is != CableEnd::Is::waiting) return;
@@ -128,7 +128,7 @@ struct Cables {
     to_b.queued = to_a.queued = 0;
   }
 
-  // The member can no longer be reached. Frames that it sent before are still delivered.
+  // Makes the member unreachable. Frames that it sent before are still delivered.
   void depart(Node& node, const std::string& why) {
     if (node.gone) return;
     node.gone = true;

@@ -1,4 +1,4 @@
-// What only the network in memory can do: kill a member, cut a cable.
+// Tests what only the network in memory can do: kill a member and cut a cable.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -21,7 +21,7 @@ void join_all(const std::vector<Member*>& members) {
   for (Member* member : members) member->connect(all);
 }
 
-TEST_F(MemoryNetworkTest, NothingComesFromTheDeadAfterItsLoss) {
+TEST_F(MemoryNetworkTest, NoFrameOfAKilledMemberArrivesAfterItsLoss) {
   for (int64_t round = 0; round < 50; ++round) {
     const auto a = member(10 * round + 1), b = member(10 * round + 2), c = member(10 * round + 3);
     join_all({a.get(), b.get(), c.get()});
@@ -40,20 +40,20 @@ TEST_F(MemoryNetworkTest, NothingComesFromTheDeadAfterItsLoss) {
     ASSERT_TRUE(a->await_frames(*c, 1) && c->await_frames(*a, 1));
     EXPECT_FALSE(a->late_frame());
     EXPECT_EQ(a->losses(b->id()).size(), 1U);
-    EXPECT_TRUE(b->losses(a->id()).empty());  // the dead are told nothing
+    EXPECT_TRUE(b->losses(a->id()).empty());  // a killed member gets no events
     const auto frames = a->frames(b->id());
-    for (size_t i = 0; i < frames.size(); ++i) EXPECT_EQ(frames[i].collective, static_cast<int64_t>(i));  // no hole
+    for (size_t i = 0; i < frames.size(); ++i) EXPECT_EQ(frames[i].collective, static_cast<int64_t>(i));  // no gaps
   }
 }
 
-TEST_F(MemoryNetworkTest, ACutIsALossOnBothSidesAndStays) {
+TEST_F(MemoryNetworkTest, ACutIsPermanentAndALossOnBothSides) {
   const auto a = member(1), b = member(2), c = member(3);
   join_all({a.get(), b.get(), c.get()});
   network_.cut(a->id(), b->id());
   network_.cut(b->id(), a->id());
   ASSERT_TRUE(a->await_loss(b->id()) && b->await_loss(a->id()));
   a->links().connect({c->peer()});
-  a->links().connect({b->peer(), c->peer()});  // named anew: there is still no cable
+  a->links().connect({b->peer(), c->peer()});  // b is wanted again, but the cable stays cut
   c->links().send(a->id(), frame_of(1));
   ASSERT_TRUE(a->await_frames(*c, 1));
   c->links().send(b->id(), frame_of(1));
@@ -63,7 +63,7 @@ TEST_F(MemoryNetworkTest, ACutIsALossOnBothSidesAndStays) {
   EXPECT_TRUE(c->losses(a->id()).empty() && c->losses(b->id()).empty());
 }
 
-TEST_F(MemoryNetworkTest, KillingNobodyDoesNothing) {
+TEST_F(MemoryNetworkTest, KillingAnUnknownMemberDoesNothing) {
   network_.kill(MemberId(5));
   network_.cut(MemberId(5), MemberId(6));
   const auto a = member(1), b = member(2);

@@ -40,7 +40,7 @@ class Socket {
     }
     return true;
   }
-  // 0: the connection ended or broke.
+  // Returns 0 if the connection ended or broke.
   size_t read_some(std::span<std::byte> bytes) const {
     const ssize_t count = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
     return count <= 0 ? 0 : static_cast<size_t>(count);
@@ -100,7 +100,7 @@ class Proxy {
     if (thread_.joinable()) thread_.join();
   }
   const std::string& address() const { return listener_.address(); }
-  // A dialler waits until this is called.
+  // Starts the proxy. A dialler waits until then.
   void open() {
     thread_ = std::thread([this] { run(); });
   }
@@ -133,7 +133,7 @@ class Proxy {
       before += count;
       going_on = upstream_.write(bytes) && going_on;
     }
-    ::shutdown(upstream_.get(), SHUT_WR);  // the listener reads the passed bytes before the end
+    ::shutdown(upstream_.get(), SHUT_WR);  // the listener reads all passed bytes before it sees the end
     dialler_.shut();
     back.join();
   }

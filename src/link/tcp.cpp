@@ -37,7 +37,8 @@ std::chrono::steady_clock::duration seconds(double count) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));
 }
 
-// Small frames are sent at once. Child processes do not inherit the connection, so it ends with this process.
+// Makes the socket send small frames at once. Keeps child processes from inheriting the connection, so that it ends
+// with this process.
 void prepare(tcp::socket& socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
@@ -49,7 +50,7 @@ struct Attempt {
   explicit Attempt(tcp::socket socket) : stream(std::make_unique<Stream>(std::move(socket))) {}
   std::unique_ptr<Stream> stream;
   Time deadline;
-  std::optional<End> dialled;  // none: the peer dialled
+  std::optional<End> dialled;  // nullopt if the peer dialled
   bool over = false;
   void stop() {
     error_code ignored;
@@ -115,7 +116,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
       if (failure) std::rethrow_exception(failure);  // ends the process: only an event handler can throw here
     });
   }
-  // The same payload often goes to many peers; its checksum is computed once.
+  // Returns the checksum of the payload. The same payload often goes to many peers, so the last checksum is kept.
   uint32_t checksum(const Frame& frame) {
     {
       const std::lock_guard lock(summed_mutex_);
@@ -189,7 +190,7 @@ void TcpLinks::listen() {
 awaitable<void> TcpLinks::accept() {
   while (acceptor_.is_open()) {
     auto [code, socket] = co_await acceptor_.async_accept(kToken);
-    if (code) {  // no free descriptor, or the caller has gone
+    if (code) {  // no descriptor is free, or the caller has gone
       rest_.expires_after(kTick);
       co_await rest_.async_wait(kToken);
       continue;
@@ -203,7 +204,8 @@ awaitable<void> TcpLinks::accept() {
   }
 }
 
-// Strangers may hold connections open. The oldest unfinished handshake gives way to a new caller.
+// Closes the oldest unfinished handshake of a caller if there are too many of them. Otherwise strangers who hold
+// connections open could keep members out.
 void TcpLinks::make_room() {
   size_t callers = 0;
   for (const auto& attempt : attempts_) callers += attempt->dialled || attempt->over ? 0 : 1;
@@ -247,7 +249,7 @@ awaitable<void> TcpLinks::dial(std::shared_ptr<Attempt> attempt) {
   }
   attempts_.remove(attempt);
   if (!shaken) {
-    lose(end, std::move(why));  // no effect if it is lost already
+    lose(end, std::move(why));  // no effect if the peer is lost already
   } else {
     stand(end, std::make_shared<Connection>(std::move(attempt->stream), end.peer, end.incarnation, end.address,
                                             options_.max_payload_bytes, *this));
@@ -286,7 +288,7 @@ void TcpLinks::reconcile() {
       stand(end, std::move(guest.mapped().connection));
     } else if (*ends_.me() > end.peer) {
       auto attempt = std::make_shared<Attempt>(tcp::socket(io_));
-      attempt->deadline = Time::max();  // the wanted peer has a deadline
+      attempt->deadline = Time::max();  // the entry in ends_ has the deadline
       attempt->dialled = end;
       attempts_.push_back(attempt);
       spawn(dial(attempt));
@@ -320,8 +322,8 @@ void TcpLinks::wait_for_tick() {
   tick_.async_wait([this](const error_code& code) {
     if (code) return;
     const Time now = std::chrono::steady_clock::now();
-    // This process may have been stopped for long. Then the bytes of the others wait in the sockets, and the time does
-    // not count as their silence.
+    // If this process was suspended for a long time, the peers' bytes wait in its sockets. So at most two ticks count
+    // as silence of the peers.
     const std::chrono::duration<double> elapsed =
         std::min(now - std::exchange(ticked_, now), 2 * Time::duration(kTick));
     tick(elapsed.count(), now);

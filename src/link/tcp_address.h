@@ -15,7 +15,7 @@ struct HostPort {
 };
 
 std::string to_text(const HostPort& address);                // an IPv6 address in brackets
-std::optional<HostPort> host_port(const std::string& text);  // the inverse of to_text; nullopt: not an address
+std::optional<HostPort> host_port(const std::string& text);  // the inverse of to_text; nullopt if it is no address
 
 TcpOptions checked(const TcpOptions& options);  // throws Error
 

@@ -67,7 +67,7 @@ void Connection::write() {
   if (!batch.empty()) write_now(std::move(batch), owned_bytes);
 }
 
-// Writes headers and payloads from where they are, without a copy.
+// Writes headers and payloads directly from their buffers, without a copy.
 void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
   busy_ = true;
   unpulsed_ = 0;
@@ -84,7 +84,7 @@ void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
     self->writing_.clear();
     if (self->closed_) return;
     if (code == asio::error::connection_reset || code == asio::error::broken_pipe) {
-      self->mute_ = true;  // bytes that the peer sent before may still be here; the reader finds the end
+      self->mute_ = true;  // unread bytes of the peer may still be in the socket; the reader finds the end
     } else if (code) {
       self->break_off(broken_by(code, self->where_));
     } else {
@@ -104,7 +104,7 @@ void Connection::tick(double elapsed, double pulse_seconds, double silence_secon
   look_for_trickle(elapsed, silence_seconds);
 }
 
-// Finds a peer that sends single bytes, which keep the connection alive and make the group wait.
+// Detects a peer that sends single bytes, which keep the connection alive but make the group wait.
 void Connection::look_for_trickle(double elapsed, double silence_seconds) {
   unfinished_ = std::max(0.0, unfinished_ + (reader_.between_frames() ? -elapsed : elapsed));
   if (unfinished_ == 0) trickled_ = 0;
@@ -123,7 +123,8 @@ void Connection::break_off(std::string why) {
   owner_.broke(*this, std::move(why));
 }
 
-// Closing a socket with unread bytes resets the connection and drops outgoing bytes. So this reads them first.
+// Closing a socket with unread bytes resets the connection and drops outgoing bytes. So this function reads the unread
+// bytes first.
 void Connection::close() {
   if (std::exchange(closed_, true)) return;
   error_code ignored;

@@ -18,15 +18,15 @@ class Connection;
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
-  virtual std::vector<Outgoing> take(const Connection& connection) = 0;  // frames to write next; empty: none
-  virtual void wrote(const Connection& connection, size_t bytes) = 0;    // of frames from take()
-  virtual bool arrived(const Connection& connection, Frame frame) = 0;   // false: stop reading
+  virtual std::vector<Outgoing> take(const Connection& connection) = 0;  // the frames to write next, if any
+  virtual void wrote(const Connection& connection, size_t bytes) = 0;    // `bytes` of frames from take()
+  virtual bool arrived(const Connection& connection, Frame frame) = 0;   // returns false to stop reading
   virtual void broke(const Connection& connection, std::string why) = 0;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `incarnation` distinguishes connections to the same peer. `where`: the other end's address, for messages.
+  // `incarnation` distinguishes connections to the same peer. `where` is the other end's address, for messages.
   Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t incarnation, std::string where,
              size_t max_payload_bytes, ConnectionOwner& owner);
 
@@ -66,7 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool reading_ = false, busy_ = false, mute_ = false, closed_ = false;
 };
 
-// "connection reset by 127.0.0.1:4711"
+// Returns a message such as "connection reset by 127.0.0.1:4711".
 std::string broken_by(const boost::system::error_code& code, const std::string& where);
 
 }  // namespace sinew::link

@@ -1,5 +1,5 @@
 // The state that callers of TCP links share with the network thread: for each wanted peer, the state of its connection
-// and the frames to write. Any thread may call it.
+// and the frames to write. Any thread may use it.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ class Ends {
   // Replaces the wanted peers. The new ones must be connected by `deadline`.
   void name(const std::vector<Peer>& peers, Time deadline);
   bool wants(MemberId peer) const;  // wanted, and not lost
-  // True: the caller must wake the network thread.
+  // Returns true if the caller must wake the network thread.
   bool push(MemberId to, Outgoing frame);
   size_t queued_bytes(MemberId to) const;
 
@@ -42,8 +42,8 @@ class Ends {
   std::optional<End> waiting(MemberId peer) const;  // wanted, and not connected yet
   bool stands(MemberId peer, int64_t incarnation) const;
   bool waits(MemberId peer, int64_t incarnation) const;
-  bool given_up(MemberId peer) const;                              // lost, and still in the list of wanted peers
-  bool stand(MemberId peer, int64_t incarnation);                  // false: the entry no longer waits for a connection
+  bool given_up(MemberId peer) const;              // whether it is lost and still in the list of wanted peers
+  bool stand(MemberId peer, int64_t incarnation);  // false: the entry no longer waits for a connection
   std::vector<Outgoing> take(MemberId peer, int64_t incarnation);  // frames for one write
   void wrote(MemberId peer, int64_t incarnation, size_t bytes);
   bool lose(MemberId peer, int64_t incarnation);  // true: the loss must be reported
@@ -54,7 +54,7 @@ class Ends {
     End end;
     Time deadline;
     enum class Is { waiting, standing, lost } is = Is::waiting;
-    bool begun = false, woken = false;  // woken: the network thread was woken and has not looked yet
+    bool begun = false, woken = false;  // woken: the network thread was woken and has not emptied the queue
     std::deque<Outgoing> queue = {};
     size_t queued = 0;  // bytes in the queue, or taken and not written yet
   };

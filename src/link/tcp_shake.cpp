@@ -30,7 +30,8 @@ awaitable<error_code> read(Stream& stream, std::span<std::byte> bytes) {
   co_return code;
 }
 
-// Lets the other end read the last message. Closing the socket with unread bytes would drop it.
+// Reads until the other end closes, so that it can receive the last message. Closing the socket with unread bytes would
+// drop that message.
 awaitable<void> hear_out(Stream& stream) {
   error_code ignored;
   stream.socket().shutdown(tcp::socket::shutdown_send, ignored);

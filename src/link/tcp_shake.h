@@ -22,8 +22,8 @@ struct ShakeTerms {
 boost::asio::awaitable<std::expected<void, std::string>> shake_as_dialler(Stream& stream, const ShakeTerms& terms,
                                                                           MemberId peer, const std::string& where);
 
-// Returns the member that was accepted. The error is only for logs. `given_up`: whether this member has counted that
-// peer as lost.
+// Returns the member that was accepted. The error is only for logs. `given_up` returns whether this member has reported
+// that peer as lost.
 boost::asio::awaitable<std::expected<MemberId, std::string>> shake_as_listener(
     Stream& stream, const ShakeTerms& terms, const std::function<bool(MemberId)>& given_up);
 

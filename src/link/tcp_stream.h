@@ -33,7 +33,7 @@ class Stream {
   boost::asio::awaitable<boost::system::error_code> secure(boost::asio::ssl::context& tls, Side side);
   bool stranger();  // the other end showed that it does not have the secret
 
-  // A peer may close a connection without close_notify, as it would close one without TLS. An attacker who cuts the
+  // A peer may close a connection without close_notify, as it closes a connection without TLS. An attacker who cuts the
   // connection can only hide the rest of a frame, and the connection is lost in any case.
   template <typename Buffers, typename Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {

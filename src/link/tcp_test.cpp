@@ -1,4 +1,4 @@
-// What only a network can do to links: strangers, other jobs, broken bytes, silence.
+// Tests what only a network can do to links: strangers, other jobs, broken bytes, silence.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace sinew::link {
 namespace {
 
-constexpr size_t kDiallerShakes = kHelloBytes + kProofBytes;  // what a dialler sends before its frames
+constexpr size_t kDiallerShakes = kHelloBytes + kProofBytes;  // bytes that a dialler sends before its frames
 
 std::unique_ptr<Member> member(int64_t id, const TcpOptions& options = patient()) {
   return std::make_unique<Member>(id, [&](Events events) { return tcp_links(options, std::move(events)); });
@@ -28,7 +28,7 @@ void expect_loss(Member& here, MemberId peer, const std::string& words) {
   EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
 }
 
-// Links still serve a real pair.
+// Expects that `a` still exchanges frames with a real member.
 void expect_service(Member& a, int64_t id) {
   const auto b = member(id);
   a.links().connect({b->peer()});
@@ -55,8 +55,8 @@ TEST(Tcp, OtherSecretsAndJobsAreRefusedWithTheReason) {
   }
 }
 
-TEST(Tcp, PeersThatDoNotComeInTimeAreLost) {
-  const Listener silent;  // connects, as the system does it, and says nothing
+TEST(Tcp, PeersThatDoNotConnectInTimeAreLost) {
+  const Listener silent;  // the kernel accepts the connection, but no program answers
   TcpOptions options = patient();
   options.connect_seconds = 0.3;
   const auto a = member(5, options);
@@ -65,7 +65,7 @@ TEST(Tcp, PeersThatDoNotComeInTimeAreLost) {
   expect_loss(*a, MemberId(1), "no connection with " + silent.address() + " in time");
 }
 
-TEST(Tcp, AStrangerThatListensIsNoPeer) {
+TEST(Tcp, AStrangerThatListensIsRefused) {
   const Listener listener;
   const auto b = member(2);
   b->links().connect({{MemberId(1), listener.address()}});
@@ -74,7 +74,7 @@ TEST(Tcp, AStrangerThatListensIsNoPeer) {
   expect_loss(*b, MemberId(1), "is no link");
 }
 
-TEST(Tcp, AnotherVersionIsNamed) {
+TEST(Tcp, AnotherVersionIsReported) {
   const Listener listener;
   const auto b = member(2);
   b->links().connect({{MemberId(1), listener.address()}});
@@ -85,7 +85,7 @@ TEST(Tcp, AnotherVersionIsNamed) {
   expect_loss(*b, MemberId(1), "version 9");
 }
 
-TEST(Tcp, WhoDoesNotKnowTheSecretCanNotListenInItsName) {
+TEST(Tcp, AListenerWithoutTheSecretIsRefused) {
   const Listener listener;
   const auto b = member(2);
   b->links().connect({{MemberId(1), listener.address()}});
@@ -97,23 +97,23 @@ TEST(Tcp, WhoDoesNotKnowTheSecretCanNotListenInItsName) {
     ASSERT_GT(count, 0U);
     have += count;
   }
-  std::array<std::byte, kVerdictBytes> verdict{};  // welcome, with the dialler's own proof sent back
+  std::array<std::byte, kVerdictBytes> verdict{};  // "welcome", with the dialler's own proof sent back
   std::copy_n(said.begin() + kHelloBytes, kProofBytes, verdict.begin() + 1);
   ASSERT_TRUE(peer.write(verdict));
   expect_loss(*b, MemberId(1), "does not know the secret");
 }
 
-TEST(Tcp, GarbageAndHalfOpenHandshakesHinderNobody) {
+TEST(Tcp, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
   const auto a = member(1);
   std::vector<Socket> strangers;
-  for (int i = 0; i < 400; ++i) {  // more than unfinished handshakes are kept
+  for (int i = 0; i < 400; ++i) {  // more than the limit of unfinished handshakes
     strangers.push_back(dial(a->links().address()));
     const auto hello = encode(make_hello(Role::dialler, MemberId(9), MemberId(1), patient().job));
     switch (i % 4) {
-      case 0: break;  // says nothing
+      case 0: break;  // sends nothing
       case 1: strangers.back().write(as_bytes("GET / HTTP/1.1\r\n\r\n")); break;
       case 2: strangers.back().write(std::span(hello).first(kPrefixBytes + 5)); break;
-      default: strangers.back().write(hello); break;  // and no proof
+      default: strangers.back().write(hello); break;  // sends a hello, but no proof
     }
   }
   expect_service(*a, 2);
@@ -126,10 +126,10 @@ TEST(Tcp, UnfinishedHandshakesEndInTime) {
   const auto a = member(1, options);
   const Socket idle = dial(a->links().address());
   std::array<std::byte, 10> bytes;
-  EXPECT_EQ(idle.read_some(bytes), 0U);  // waits for the end; hangs if it does not come
+  EXPECT_EQ(idle.read_some(bytes), 0U);  // waits until a closes the connection
 }
 
-TEST(Tcp, AMemberThatIsNeverWantedIsSentAway) {
+TEST(Tcp, AMemberThatIsNeverWantedIsRefused) {
   TcpOptions options = patient();
   options.connect_seconds = 0.3;
   const auto a = member(1, options), b = member(2);
@@ -139,7 +139,7 @@ TEST(Tcp, AMemberThatIsNeverWantedIsSentAway) {
   EXPECT_TRUE(a->frames(b->id()).empty() && a->losses(b->id()).empty());
 }
 
-// b dials a through a proxy that meddles; three frames are sent.
+// b dials a through a proxy that calls `meddle`, and sends three frames.
 void through_proxy(const TcpOptions& options, size_t piece, Proxy::Meddle meddle,
                    const std::function<void(Member& a, Member& b)>& expect) {
   const auto a = member(1, options), b = member(2);
@@ -147,12 +147,12 @@ void through_proxy(const TcpOptions& options, size_t piece, Proxy::Meddle meddle
   a->links().connect({b->peer()});
   b->links().connect({{a->id(), proxy.address()}});
   for (int i = 0; i < 3; ++i) b->links().send(a->id(), frame_of(i, 0, 1000));
-  proxy.open();  // now they go out together, without a pulse between them
+  proxy.open();  // now the frames are sent together, without a pulse between them
   expect(*a, *b);
   EXPECT_FALSE(a->late_frame());
 }
 
-TEST(Tcp, AFlippedBitAnywhereIsALossWithAReason) {
+TEST(Tcp, AnyFlippedBitIsALossWithAReason) {
   constexpr size_t kFrame = 1048;
   for (const size_t at : {size_t{0}, size_t{9}, size_t{20}, size_t{41}, size_t{46}, size_t{48}, size_t{1047}}) {
     const size_t target = kDiallerShakes + kFrame + at;
@@ -198,7 +198,7 @@ TEST(Tcp, TrickledBytesStillWork) {
       });
 }
 
-TEST(Tcp, ATrickleIsALoss) {
+TEST(Tcp, APeerThatTricklesIsLost) {
   TcpOptions options = patient();
   options.silence_seconds = 1;
   through_proxy(
@@ -227,7 +227,7 @@ TEST(Tcp, ASilentPeerIsLost) {
   options.silence_seconds = 1;
   through_proxy(
       options, 1 << 16,
-      [](std::vector<std::byte>& bytes, size_t before) {  // after the first frame nothing is passed on
+      [](std::vector<std::byte>& bytes, size_t before) {  // passes nothing on after the first frame
         const size_t end = kDiallerShakes + 1048;
         bytes.resize(std::min(bytes.size(), end - std::min(end, before)));
         return true;
@@ -261,7 +261,7 @@ TEST(Tcp, PulsesKeepAnIdleConnection) {
       });
 }
 
-TEST(Tcp, WhatWasTakenByTheNetworkArrivesThoughTheSenderCloses) {
+TEST(Tcp, SentFramesArriveEvenIfTheSenderCloses) {
   for (int i = 0; i < 20; ++i) {
     const auto a = member(1), b = member(2);
     a->links().connect({b->peer()});
@@ -278,7 +278,7 @@ TEST(Tcp, WhatWasTakenByTheNetworkArrivesThoughTheSenderCloses) {
   }
 }
 
-TEST(Tcp, BadAddressesAreLostAndBadOptionsSaid) {
+TEST(Tcp, BadAddressesAreLostAndBadOptionsThrow) {
   const auto a = member(5);
   a->links().connect({{MemberId(1), "nonsense"}, {MemberId(2), "127.0.0.1:0"}, {MemberId(3), "127.0.0.1:99999"}});
   expect_loss(*a, MemberId(1), "no address");
@@ -296,7 +296,7 @@ TEST(Tcp, BadAddressesAreLostAndBadOptionsSaid) {
   refused([](TcpOptions& options) { options.connect_seconds = 0; });
 }
 
-TEST(Tcp, AdvertisedNamesAreCalled) {
+TEST(Tcp, AdvertisedNamesAreDialled) {
   TcpOptions options = patient();
   options.listen = "0.0.0.0";
   options.advertise = "localhost";

@@ -1,4 +1,5 @@
-// What TLS adds to links: nobody reads or changes what passes, and who is without it is told so.
+// Tests what TLS adds to links: nobody else can read or change the bytes, and an end without TLS learns the reason why
+// it is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void expect_loss(Member& here, MemberId peer, const std::string& words) {
   EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
 }
 
-// Links still serve a real pair.
+// Expects that `a` still exchanges frames with a real member.
 void expect_service(Member& a, int64_t id) {
   const auto b = member(id);
   a.links().connect({b->peer()});
@@ -39,7 +40,7 @@ void expect_service(Member& a, int64_t id) {
   EXPECT_TRUE(a.losses(b->id()).empty());
 }
 
-// b dials a; b's side of it is what comes of that.
+// b dials a. Expects that b loses a with `words` in the reason, and that no frame arrives.
 void expect_refusal(const TcpOptions& listener, const TcpOptions& dialler, const std::string& words) {
   const auto a = member(1, listener), b = member(2, dialler);
   a->links().connect({b->peer()});
@@ -58,12 +59,12 @@ TEST(Tls, OtherSecretsAndJobsAreRefusedWithTheReason) {
   expect_refusal(with_tls(), job, "another job");
 }
 
-TEST(Tls, OneSideWithoutItIsToldSo) {
+TEST(Tls, AnEndWithoutTlsIsRefusedWithTheReason) {
   expect_refusal(with_tls(), patient(), "wants TLS, and this member speaks in clear");
   expect_refusal(patient(), with_tls(), "(does it run without TLS?)");
 }
 
-// b dials a through a proxy that meddles; three frames are sent.
+// b dials a through a proxy that calls `meddle`, and sends three frames.
 void through_proxy(Proxy::Meddle meddle, const std::function<void(Member& a, Member& b)>& expect) {
   const auto a = member(1), b = member(2);
   Proxy proxy(a->links().address(), 1 << 16, std::move(meddle));
@@ -80,7 +81,7 @@ bool has(const std::vector<std::byte>& bytes, std::string_view word) {
   return std::search(bytes.begin(), bytes.end(), text, text + word.size()) != bytes.end();
 }
 
-TEST(Tls, NothingThatPassesCanBeRead) {
+TEST(Tls, TheBytesCannotBeRead) {
   std::mutex mutex;
   std::vector<std::byte> passed;
   through_proxy(
@@ -100,8 +101,8 @@ TEST(Tls, NothingThatPassesCanBeRead) {
       });
 }
 
-TEST(Tls, AFlippedBitAnywhereIsALoss) {
-  // In the key exchange, in what proves the keys, in frames.
+TEST(Tls, AnyFlippedBitIsALoss) {
+  // The flipped bit is in the key exchange, in the proof of the keys, or in a frame.
   for (const size_t target : {size_t{60}, size_t{400}, size_t{5'000}, size_t{150'000}}) {
     through_proxy(
         [target](std::vector<std::byte>& bytes, size_t before) {
@@ -139,20 +140,20 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {begin, begin + text.size()};
 }
 
-TEST(Tls, GarbageAndHalfHandshakesHinderNobody) {
+TEST(Tls, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
   const auto a = member(1);
   std::vector<Socket> strangers;
-  // The head of a ClientHello of 512 bytes, of which the rest does not come.
+  // The beginning of a ClientHello of 512 bytes, whose rest is never sent.
   const std::string_view begun("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   const auto hello = encode(make_hello(Role::dialler, MemberId(9), MemberId(1), patient().job));
-  for (int i = 0; i < 400; ++i) {  // more than unfinished handshakes are kept
+  for (int i = 0; i < 400; ++i) {  // more than the limit of unfinished handshakes
     strangers.push_back(dial(a->links().address()));
     switch (i % 5) {
-      case 0: break;  // says nothing
+      case 0: break;  // sends nothing
       case 1: strangers.back().write(bytes_of(begun.substr(0, 1))); break;
       case 2: strangers.back().write(bytes_of(begun)); break;
       case 3: strangers.back().write(bytes_of("GET / HTTP/1.1\r\n\r\n")); break;
-      default: strangers.back().write(hello); break;  // in clear
+      default: strangers.back().write(hello); break;  // without TLS
     }
   }
   expect_service(*a, 2);
@@ -166,12 +167,12 @@ TEST(Tls, UnfinishedHandshakesEndInTime) {
   const Socket idle = dial(a->links().address()), begun = dial(a->links().address());
   ASSERT_TRUE(begun.write(bytes_of("\x16\x03\x01")));
   std::array<std::byte, 10> bytes;
-  EXPECT_EQ(idle.read_some(bytes), 0U);  // waits for the end; hangs if it does not come
+  EXPECT_EQ(idle.read_some(bytes), 0U);  // waits until a closes the connection
   while (begun.read_some(bytes) > 0) continue;
 }
 
-TEST(Tls, AListenerThatSaysNothingIsLostInTime) {
-  const Listener silent;  // connects, as the system does it, and says nothing
+TEST(Tls, ASilentListenerIsLostInTime) {
+  const Listener silent;  // the kernel accepts the connection, but no program answers
   TcpOptions options = with_tls();
   options.connect_seconds = 0.3;
   const auto a = member(5, options);

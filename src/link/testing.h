@@ -1,4 +1,4 @@
-// For tests: a member that writes down what happens to it, and networks to put it in.
+// For tests: a member that records its events, and what the tests of links need to make one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 
 namespace sinew::link {
 
-constexpr auto kLong = std::chrono::seconds(60);  // no test waits so long unless something hangs
+constexpr auto kLong = std::chrono::seconds(60);  // no test waits as long as this unless something hangs
 
-// Bounds that no crowded machine reaches.
+// Options with time limits that are never reached, even on a busy machine.
 inline TcpOptions patient() {
   TcpOptions options;
   options.job = "digits";
@@ -46,7 +46,7 @@ inline bool same(const Frame& a, const Frame& b) {
          (a.payload ? *a.payload : none) == (b.payload ? *b.payload : none);
 }
 
-// Everything a member's events said, and its links. `answer` runs inside the events.
+// A member: its links, and a record of all its events. `answer` runs inside the event of each frame.
 class Member {
  public:
   using Answer = std::function<void(Links& links, MemberId from, const Frame& frame)>;
@@ -82,11 +82,11 @@ class Member {
     const auto found = losses_.find(peer);
     return found == losses_.end() ? std::vector<std::string>{} : found->second;
   }
-  bool late_frame() const {  // one that came after its sender was lost
+  bool late_frame() const {  // a frame arrived after the loss of its sender
     const std::lock_guard lock(mutex_);
     return late_frame_;
   }
-  bool overlapped() const {  // two events at one time
+  bool overlapped() const {  // two events ran at the same time
     const std::lock_guard lock(mutex_);
     return overlapped_;
   }
@@ -126,7 +126,7 @@ class Member {
   std::map<MemberId, std::vector<std::string>> losses_;
   bool late_frame_ = false, overlapped_ = false, inside_ = false;
   std::unique_ptr<Links> links_;
-  Links* open_ = nullptr;  // what events use: reset() clears the owning pointer before the last event is over
+  Links* open_ = nullptr;  // the events use it: reset() clears links_ before the last event has ended
 };
 
 }  // namespace sinew::link

@@ -17,7 +17,7 @@ constexpr size_t kSummed = 44;  // bytes of the header under its own checksum
 constexpr size_t kStageBytes = size_t{64} << 10;
 constexpr size_t kPieceBytes = size_t{512}
                                << 10;  // read at once, so that the bytes are still in the cache for the checksum
-constexpr size_t kAheadBytes = size_t{16} << 20;  // allocated before the payload's bytes have come
+constexpr size_t kAheadBytes = size_t{16} << 20;  // allocated before the payload's bytes arrive
 
 template <typename Value>
 void put(Header& header, size_t at, Value value) {
@@ -82,7 +82,7 @@ std::expected<void, std::string> FrameReader::took(size_t count, std::vector<Fra
   }
   filled_ += count;
   const auto parsed = parse(frames);
-  // Less than a header is left, or nothing because a payload has begun.
+  // The stage has less than a header left, or nothing because a payload has begun. Move the rest to the front.
   std::memmove(stage_.data(), stage_.data() + parsed_, filled_ - parsed_);
   filled_ -= std::exchange(parsed_, 0);
   return parsed;
@@ -134,7 +134,7 @@ std::expected<void, std::string> FrameReader::begin(std::span<const std::byte> h
   return {};
 }
 
-// `count` more bytes of the payload are in place.
+// Call it when `count` more bytes of the payload are in place. Appends the frame when its payload is complete.
 std::expected<void, std::string> FrameReader::take_payload(size_t count, std::vector<Frame>& frames) {
   sum_ = crc32c(std::span<const std::byte>(*payload_).subspan(have_, count), sum_);
   have_ += count;
@@ -153,7 +153,7 @@ std::expected<void, std::string> FrameReader::take_payload(size_t count, std::ve
   return {};
 }
 
-// Doubles the buffer.
+// Doubles the payload's buffer, up to the payload's length.
 void FrameReader::grow() {
   auto larger = std::make_shared<Bytes>(std::min(length_, 2 * have_));
   std::copy_n(payload_->data(), have_, larger->data());

@@ -29,8 +29,9 @@ struct Outgoing {
 uint32_t payload_checksum(const Frame& frame);
 Outgoing seal(Frame frame, uint32_t payload_checksum);
 Outgoing seal_pulse();
-// The last step before writing. `before`: number of frames and pulses sent before in this direction. The header's
-// checksum begins with that number, so the receiver notices a missing, repeated or reordered frame.
+// Completes a frame just before it is written. `before` is the number of frames and pulses sent before in this
+// direction. The header's checksum begins with that number, so the receiver notices a missing, repeated or reordered
+// frame.
 void number(Outgoing& frame, uint32_t before);
 
 // Decodes the bytes of one connection. The owner reads into room() and passes the number of bytes to took(). Large
@@ -39,10 +40,10 @@ void number(Outgoing& frame, uint32_t before);
 class FrameReader {
  public:
   explicit FrameReader(size_t max_payload_bytes);
-  // The place for the next bytes; never empty. Valid until took().
+  // Returns the place for the next bytes. It is never empty, and valid until took().
   std::span<std::byte> room();
-  // `count` bytes were written to the front of room(). Appends the frames that are now complete. The error is the
-  // reason to close the connection; the reader must not be used after it.
+  // Call it when `count` bytes were written to the front of room(). Appends the frames that are now complete. The error
+  // is the reason to close the connection; the reader must not be used after it.
   std::expected<void, std::string> took(size_t count, std::vector<Frame>& frames);
   bool between_frames() const { return !payload_ && filled_ == 0; }
 
@@ -54,13 +55,13 @@ class FrameReader {
   void grow();
 
   const size_t max_payload_bytes_;
-  uint32_t headers_ = 0;          // read so far
+  uint32_t headers_ = 0;          // number of headers read so far
   std::vector<std::byte> stage_;  // bytes not decoded yet: [parsed_, filled_)
   size_t parsed_ = 0, filled_ = 0;
   Frame frame_;                      // the frame whose payload is being read
-  std::shared_ptr<Bytes> payload_;   // null: between frames
+  std::shared_ptr<Bytes> payload_;   // null between frames
   size_t length_ = 0, have_ = 0;     // of the payload; payload_ may be longer than have_
-  uint32_t expected_ = 0, sum_ = 0;  // checksums: the header's, and that of the bytes so far
+  uint32_t expected_ = 0, sum_ = 0;  // checksums of the payload: in the header, and of the bytes so far
 };
 
 }  // namespace sinew::link

@@ -56,7 +56,7 @@ std::vector<Frame> some_frames(RandomStream& random) {
   return frames;
 }
 
-TEST(FrameReader, ReadsWhatWasSealedHoweverItIsCut) {
+TEST(FrameReader, ReadsSealedFramesInAnyPieces) {
   RandomStream random(random_key({1}));
   for (int i = 0; i < 20; ++i) {
     const auto frames = some_frames(random);
@@ -69,7 +69,7 @@ TEST(FrameReader, ReadsWhatWasSealedHoweverItIsCut) {
   }
 }
 
-TEST(FrameReader, NoFlippedBitGetsThrough) {
+TEST(FrameReader, DetectsEveryFlippedBit) {
   RandomStream random(random_key({2}));
   const std::vector<Frame> frames = {frame_of(1), frame_of(2, 3, 500), frame_of(3, 4, 70)};
   const Bytes bytes = bytes_of(frames);
@@ -83,7 +83,7 @@ TEST(FrameReader, NoFlippedBitGetsThrough) {
   }
 }
 
-TEST(FrameReader, MutilatedStreamsNeverGiveAnythingElse) {
+TEST(FrameReader, DamagedStreamsNeverGiveOtherFrames) {
   RandomStream random(random_key({3}));
   for (int i = 0; i < 1000; ++i) {
     std::vector<Frame> frames;
@@ -105,7 +105,7 @@ TEST(FrameReader, MutilatedStreamsNeverGiveAnythingElse) {
   }
 }
 
-TEST(FrameReader, FramesThatAreMissingTwiceOrOutOfTurnAreNoticed) {
+TEST(FrameReader, DetectsMissingRepeatedAndReorderedFrames) {
   RandomStream random(random_key({6}));
   const std::vector<Frame> frames = {frame_of(1, 0, 50), frame_of(2, 0, 50), frame_of(2, 0, 50), frame_of(3)};
   const Bytes bytes = bytes_of(frames);
@@ -137,7 +137,7 @@ Read with_field(size_t at, Value value, size_t most = 1 << 20) {
   return read_all(sealed.header, 1000, random, most);
 }
 
-TEST(FrameReader, RefusesSenselessHeadersByName) {
+TEST(FrameReader, RefusesInvalidHeadersWithTheReason) {
   EXPECT_NE(with_field<uint8_t>(0, 'X').trouble.find("no frame"), std::string::npos);
   EXPECT_NE(with_field<uint8_t>(4, 9).trouble.find("version 9"), std::string::npos);
   EXPECT_NE(with_field<uint8_t>(5, 7).trouble.find("type 7"), std::string::npos);
@@ -148,7 +148,7 @@ TEST(FrameReader, RefusesSenselessHeadersByName) {
   EXPECT_EQ(with_field<uint16_t>(6, 77).frames.at(0).kind, 77);
 }
 
-TEST(FrameReader, AsksForNoMoreThanAFewMebibytesOnAWord) {
+TEST(FrameReader, AllocatesLittleBeforeThePayloadArrives) {
   FrameReader reader(size_t{1} << 40);
   Outgoing sealed = seal(frame_of(1), 0);
   const uint64_t length = uint64_t{1} << 39;
@@ -157,12 +157,12 @@ TEST(FrameReader, AsksForNoMoreThanAFewMebibytesOnAWord) {
   std::memcpy(sealed.header.data() + 44, &sum, sizeof(sum));
   std::copy_n(sealed.header.begin(), kHeaderBytes, reader.room().begin());
   std::vector<Frame> frames;
-  ASSERT_TRUE(reader.took(kHeaderBytes, frames));  // half a tebibyte would not be had
+  ASSERT_TRUE(reader.took(kHeaderBytes, frames));  // an allocation of half a tebibyte would fail
   EXPECT_LE(reader.room().size(), size_t{1} << 20);
   EXPECT_TRUE(frames.empty());
 }
 
-TEST(FrameReader, PulsesAreNotHandedOn) {
+TEST(FrameReader, PulsesAreNotDelivered) {
   RandomStream random(random_key({5}));
   Bytes bytes;
   for (uint32_t i = 0; i < 5; ++i) append(bytes, seal_pulse(), i);
