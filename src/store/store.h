@@ -283,11 +283,11 @@ class Store {
   // from one snapshot. `take` may use the store. `all` collects the records in memory.
   void each(Query query, const std::function<void(Record record)>& take);
   std::vector<Record> all(const Query& query);
-  // One list for each series, ordered by step, then time. With `max_points` a list is thinned out to the first, last,
-  // minimum and maximum of each of max_points/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A
+  // Returns one list for each series, ordered by step, then time. With `max_points` thins a list out to the first,
+  // last, minimum and maximum of each of max_points/4 slices (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: A
   // Visualization-Oriented Time Series Data Aggregation", VLDB 2014). A series that does not exist gives an empty list.
   std::vector<std::vector<Point>> history(std::span<const Series> series, const Window& window = {});
-  // Ordered by path. With `folder` only the attachments inside that folder, at any depth.
+  // Returns the attachments ordered by path. With `folder`, returns only those inside that folder, at any depth.
   std::vector<Attachment> attachments(const Subject& subject, const std::string& folder = "");
   std::optional<Attachment> attachment(const Subject& subject, const std::string& path);
   std::vector<Content> contents();                  // contents that a record refers to
