@@ -66,7 +66,7 @@ struct Response {
   // The length of the source's body. Without it the source ends the body with an empty piece, or the server ends it
   // when the server shuts down.
   std::optional<uint64_t> source_bytes = {};
-  // Sent instead of the body of a source without a length, if the server shuts down before the first piece.
+  // The server sends this body instead if it shuts down before the first piece of a source without a length.
   std::string body_at_shutdown = {};
 };
 
