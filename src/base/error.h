@@ -39,8 +39,6 @@ struct Error : std::runtime_error {
   // `what`: what is wrong and where, one line. `hint`: what to try; empty only where nothing can be tried.
   Error(ErrorCode code_given, const std::string& what, std::string hint_given)
       : std::runtime_error(what), code(code_given), hint(std::move(hint_given)) {}
-  explicit Error(const std::string& what, std::string hint_given = "")
-      : Error("NOT_CODED", what, std::move(hint_given)) {}
   ErrorCode code;
   std::string hint;
 };
