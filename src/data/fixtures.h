@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/expected_error.h"
 #include "base/random.h"
 #include "data/data.h"
-#include "data/expected_error.h"
 #include "data/scratch_folder.h"
 
 namespace sinew::data {

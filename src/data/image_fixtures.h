@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "base/expected_error.h"
 #include "data/data.h"
-#include "data/expected_error.h"
 #include "data/image_decode_test_images.h"
 #include "data/scratch_folder.h"
 

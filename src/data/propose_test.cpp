@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "data/expected_error.h"
+#include "base/expected_error.h"
 #include "data/image_decode_test_images.h"
 #include "data/scratch_folder.h"
 

@@ -1,7 +1,10 @@
 // Tests which zip archives are accepted, and how the others are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <functional>
 
-#include "program/refusal.h"
+#include "base/expected_error.h"
 #include "program/sample.h"
 
 namespace sinew::program {
@@ -23,7 +26,7 @@ Archive open(MemoryDisk& disk, const std::string& bytes) {
 
 std::string refused(const std::string& bytes) {
   MemoryDisk disk;
-  return refusal([&] { open(disk, bytes); });
+  return error_of([&] { open(disk, bytes); });
 }
 
 TEST(Archive, FindsMembersOfEitherKind) {
@@ -40,7 +43,7 @@ TEST(Archive, FindsMembersOfEitherKind) {
     EXPECT_TRUE(plain || a.begin % 64 == 0);
     // The checksum occurs in the local header or the data descriptor, and in the directory.
     EXPECT_EQ(a.crc_offsets.size(), 2U);
-    EXPECT_ERROR(refusal([&] { archive.text(a, 9); }), "PROGRAM_TOO_LARGE", "10 bytes");
+    EXPECT_ERROR(error_of([&] { archive.text(a, 9); }), "PROGRAM_TOO_LARGE", "10 bytes");
   }
 }
 
@@ -49,7 +52,7 @@ TEST(Archive, AWrongChecksumIsReportedWhenReading) {
   bytes[bytes.find("some")] = 'S';
   MemoryDisk disk;
   const Archive archive = open(disk, bytes);
-  EXPECT_ERROR(refusal([&] { archive.text(archive.members()[0], 100); }), "PROGRAM_DAMAGED_FILE", "'net/a'");
+  EXPECT_ERROR(error_of([&] { archive.text(archive.members()[0], 100); }), "PROGRAM_DAMAGED_FILE", "'net/a'");
 }
 
 TEST(Archive, RefusesNamesThatLeadElsewhere) {
@@ -215,7 +218,7 @@ TEST(Archive, AFileThatShrinksAfterOpeningIsAnError) {
   const std::string bytes = two_members().bytes();
   const Archive archive = open(disk, bytes);
   disk.put("f.pt2", bytes.substr(0, 65));
-  EXPECT_ERROR(refusal([&] { archive.text(archive.members()[0], 100); }), "PROGRAM_DAMAGED_FILE", "ends before byte");
+  EXPECT_ERROR(error_of([&] { archive.text(archive.members()[0], 100); }), "PROGRAM_DAMAGED_FILE", "ends before byte");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // A damaged file of any kind gives an Error or a program equal to the original, and never anything else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "program/dump.h"
-#include "program/refusal.h"
 #include "program/sample_model.h"
 
 namespace sinew::program {

@@ -1,12 +1,14 @@
 // The graph and its signature: the reader refuses every kind of mistake and names where it is.
 #include "program/graph.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <functional>
 
+#include "base/expected_error.h"
 #include "program/pytree.h"
-#include "program/refusal.h"
 #include "program/sample_model.h"
 
 namespace sinew::program {
@@ -27,7 +29,7 @@ struct Wrong {
 std::string refused(const std::function<void(Sample&)>& change) {
   Sample sample;
   change(sample);
-  return refusal([&] { sample.read(); });
+  return error_of([&] { sample.read(); });
 }
 
 void expect_refused(ErrorCode code, const std::vector<Wrong>& all) {
@@ -149,7 +151,7 @@ TEST(Graph, LimitsTheDepthOfNestedGraphs) {
     return sample;
   };
   EXPECT_NO_THROW(nested(kMaxGraphDepth).read());
-  EXPECT_ERROR(refusal([&] { nested(kMaxGraphDepth + 1).read(); }), "PROGRAM_TOO_LARGE", "17");
+  EXPECT_ERROR(error_of([&] { nested(kMaxGraphDepth + 1).read(); }), "PROGRAM_TOO_LARGE", "17");
 }
 
 TEST(Signature, MustAgreeWithTheGraph) {
@@ -206,7 +208,7 @@ TEST(Signature, AMutatedInputHasTheUsersName) {
       json_of(R"json({"user_input_mutation": {"arg": {"name": "add"}, "user_input_name": "y"}})json");
   EXPECT_EQ(sample.read().outputs[0].name, "batch.more.0");
   sample.signature()["output_specs"][0]["user_input_mutation"]["user_input_name"] = "p_w";
-  EXPECT_ERROR(refusal([&] { sample.read(); }), "PROGRAM_BAD_GRAPH", "names 'p_w'");
+  EXPECT_ERROR(error_of([&] { sample.read(); }), "PROGRAM_BAD_GRAPH", "names 'p_w'");
 }
 
 TEST(Signature, NamesLeavesInClassesOfTheUser) {
@@ -242,7 +244,7 @@ TEST(Signature, LeavesBeyondThoseOfTheGraphAreNotNamed) {
   tree.children.push_back(std::move(inner));
   rusage before{}, after{};
   ::getrusage(RUSAGE_SELF, &before);
-  EXPECT_ERROR(refusal([&] { output_names(view, tree, 3); }), "PROGRAM_BAD_GRAPH", "1000000 leaves for 3 values");
+  EXPECT_ERROR(error_of([&] { output_names(view, tree, 3); }), "PROGRAM_BAD_GRAPH", "1000000 leaves for 3 values");
   ::getrusage(RUSAGE_SELF, &after);
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 100 << 10) << "KiB";
 }

@@ -1,9 +1,12 @@
 // JSON from untrusted files: limits that hold before anything is built, and errors that name where they are.
 #include "program/json.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cmath>
 
-#include "program/refusal.h"
+#include "base/expected_error.h"
 
 namespace sinew::program {
 namespace {
@@ -17,7 +20,7 @@ std::string repeated(const std::string& text, size_t times) {
 }
 
 std::string refused(const std::string& text) {
-  return refusal([&] { parse_json(text, "f: m"); });
+  return error_of([&] { parse_json(text, "f: m"); });
 }
 
 TEST(Json, ReadsEveryKindInOrder) {
@@ -47,7 +50,7 @@ TEST(Json, LimitsTheDepthBeforeItBuilds) {
 
 TEST(Json, LimitsTheNumberOfValues) {
   EXPECT_NO_THROW(parse_json("[0,0,0,0]", "f: m", 5));
-  EXPECT_ERROR(refusal([&] { parse_json("{\"a\":[0,0,0,0]}", "f: m", 3); }), "PROGRAM_TOO_LARGE", "f: m: a[3]: ");
+  EXPECT_ERROR(error_of([&] { parse_json("{\"a\":[0,0,0,0]}", "f: m", 3); }), "PROGRAM_TOO_LARGE", "f: m: a[3]: ");
 }
 
 TEST(Json, RefusesBadJsonWithItsLocation) {
@@ -65,16 +68,16 @@ TEST(Json, ErrorsGiveThePathToTheValue) {
   const Document document = parse_json(R"({"a":[{"b":"text","long name\n":{}}]})", "f: m");
   const JsonView root(document);
   const JsonView inner = root.get("a").of(root.get("a").array()[0]);
-  EXPECT_THAT(refusal([&] { inner.get("b").integer(); }),
+  EXPECT_THAT(error_of([&] { inner.get("b").integer(); }),
               StartsWith("f: m: a[0].b: should be an integer, but is text"));
-  EXPECT_THAT(refusal([&] { inner.get("c"); }), StartsWith("f: m: a[0]: lacks 'c'"));
-  EXPECT_ERROR(refusal([&] { inner.single_member(); }), "PROGRAM_BAD_SCHEMA", "has 2");
-  EXPECT_ERROR(refusal([&] { inner.allow({"b"}); }), "PROGRAM_BAD_SCHEMA", "has 'long name?'");
-  EXPECT_THAT(refusal([&] { inner.get("long name\n").array(); }),
+  EXPECT_THAT(error_of([&] { inner.get("c"); }), StartsWith("f: m: a[0]: lacks 'c'"));
+  EXPECT_ERROR(error_of([&] { inner.single_member(); }), "PROGRAM_BAD_SCHEMA", "has 2");
+  EXPECT_ERROR(error_of([&] { inner.allow({"b"}); }), "PROGRAM_BAD_SCHEMA", "has 'long name?'");
+  EXPECT_THAT(error_of([&] { inner.get("long name\n").array(); }),
               StartsWith("f: m: a[0].long name?: should be a list"));
-  EXPECT_ERROR(refusal([&] { inner.get("b").number(); }), "PROGRAM_BAD_SCHEMA", "should be a number");
-  EXPECT_THAT(refusal([&] { root.text(); }), StartsWith("f: m: should be text, but is an object"));
-  EXPECT_ERROR(refusal([&] { root.boolean(); }), "PROGRAM_BAD_SCHEMA", "should be true or false");
+  EXPECT_ERROR(error_of([&] { inner.get("b").number(); }), "PROGRAM_BAD_SCHEMA", "should be a number");
+  EXPECT_THAT(error_of([&] { root.text(); }), StartsWith("f: m: should be text, but is an object"));
+  EXPECT_ERROR(error_of([&] { root.boolean(); }), "PROGRAM_BAD_SCHEMA", "should be true or false");
 }
 
 }  // namespace

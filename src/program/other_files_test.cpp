@@ -1,10 +1,12 @@
 // The FLOPs of a program, and files that are inspected without loading them: TorchScript archives and shared objects.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <functional>
 
-#include "program/refusal.h"
+#include "base/expected_error.h"
 #include "program/sample_model.h"
 
 namespace sinew::program {
@@ -102,16 +104,11 @@ TEST(FlopsOf, TheSampleHasProducts) {
   EXPECT_GT(flops_of(Sample().read()).total, 0);
 }
 
-// Reads a file with these bytes. Returns the Error as the programs print it, or "".
-std::string error_of(const std::function<void(const std::string&)>& read, const std::string& bytes) {
+// Reads a file with these bytes. Returns the Error as error_of() does.
+std::string refused(const std::function<void(const std::string&)>& read, const std::string& bytes) {
   const std::string path = testing::TempDir() + "sinew-other-files-" + std::to_string(::getpid());
   std::ofstream(path, std::ios::binary) << bytes;
-  std::string text;
-  try {
-    read(path);
-  } catch (const Error& error) {
-    text = to_string(error);
-  }
+  const std::string text = error_of([&] { read(path); });
   std::remove(path.c_str());
   return text;
 }
@@ -122,7 +119,7 @@ TEST(ScriptFiles, AreReadFromTheDirectory) {
     zip[name] = name;
   zip["net/data/0"] = std::string(12, 'x');
   TorchScriptFile file;
-  EXPECT_EQ(error_of([&](const std::string& path) { file = read_torchscript_file(path); }, zip.bytes()), "");
+  EXPECT_EQ(refused([&](const std::string& path) { file = read_torchscript_file(path); }, zip.bytes()), "");
   EXPECT_EQ(file.tensors, 1);
   EXPECT_EQ(file.tensor_bytes, 12U);
   EXPECT_THAT(file.code_files, ElementsAre("__torch__.py"));
@@ -130,33 +127,33 @@ TEST(ScriptFiles, AreReadFromTheDirectory) {
   TorchScriptFile other;
   const auto read = [&](const std::string& path) { other = read_torchscript_file(path); };
   zip["net/data/0"] = std::string(12, 'y');
-  error_of(read, zip.bytes());
+  refused(read, zip.bytes());
   EXPECT_EQ(other.code, file.code);
   zip["net/code/__torch__.py"] = "another";
-  error_of(read, zip.bytes());
+  refused(read, zip.bytes());
   EXPECT_NE(other.code, file.code);
 }
 
 TEST(ScriptFiles, OtherArchivesAreNamed) {
   const auto read = [](const std::string& path) { read_torchscript_file(path); };
-  EXPECT_ERROR(error_of(read, Sample().bytes()), "TORCHSCRIPT_BAD_FILE", "is a .pt2");
+  EXPECT_ERROR(refused(read, Sample().bytes()), "TORCHSCRIPT_BAD_FILE", "is a .pt2");
   Zip zip;
   zip["net/data.pkl"] = "x";
-  EXPECT_ERROR(error_of(read, zip.bytes()), "TORCHSCRIPT_BAD_FILE", "torch.save wrote it");
-  EXPECT_ERROR(error_of(read, "not a zip file, though long enough for an end record"), "PROGRAM_BAD_ARCHIVE", "");
+  EXPECT_ERROR(refused(read, zip.bytes()), "TORCHSCRIPT_BAD_FILE", "torch.save wrote it");
+  EXPECT_ERROR(refused(read, "not a zip file, though long enough for an end record"), "PROGRAM_BAD_ARCHIVE", "");
 }
 
 TEST(LibraryInfo, IsReadFromSharedObjectsOnly) {
   const auto read = [](const std::string& path) { read_library_info(path); };
-  EXPECT_ERROR(error_of(read, "short"), "LIBRARY_BAD_FILE", "not a shared object");
-  EXPECT_ERROR(error_of(read, std::string(100, 'x')), "LIBRARY_BAD_FILE", "not a shared object");
+  EXPECT_ERROR(refused(read, "short"), "LIBRARY_BAD_FILE", "not a shared object");
+  EXPECT_ERROR(refused(read, std::string(100, 'x')), "LIBRARY_BAD_FILE", "not a shared object");
   std::string elf =
       "\x7f"
       "ELF\x02\x01" +
       std::string(200, '\0');
-  EXPECT_ERROR(error_of(read, elf), "LIBRARY_BAD_FILE", "another kind of ELF file");
+  EXPECT_ERROR(refused(read, elf), "LIBRARY_BAD_FILE", "another kind of ELF file");
   elf[16] = 3;
-  EXPECT_ERROR(error_of(read, elf), "LIBRARY_BAD_FILE", "no table of sections");
+  EXPECT_ERROR(refused(read, elf), "LIBRARY_BAD_FILE", "no table of sections");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // Whole .pt2 files: what is read from a good file, and how wrong files are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <limits>
 
+#include "base/expected_error.h"
 #include "program/dump.h"
-#include "program/refusal.h"
 #include "program/sample_model.h"
 #include "program/weights.h"
 
@@ -97,7 +100,7 @@ TEST(Read, AChangedBitOfATensorIsDetected) {
   const StoredTensor& stored = program.weights.at("v");
   bytes[stored.begin + 1] ^= 4;  // before the bytes that the view covers
   disk.put("net.pt2", bytes);
-  EXPECT_ERROR(refusal([&] { read_tensor(disk, program, stored); }), "PROGRAM_DAMAGED_FILE", "weight_2");
+  EXPECT_ERROR(error_of([&] { read_tensor(disk, program, stored); }), "PROGRAM_DAMAGED_FILE", "weight_2");
 }
 
 TEST(Read, EmptyTensorsAndScalars) {
@@ -131,7 +134,7 @@ void expect_refused(const std::vector<Wrong>& all) {
   for (const Wrong& wrong : all) {
     Sample sample;
     wrong.change(sample);
-    const std::string refused = refusal([&] { sample.read(); });
+    const std::string refused = error_of([&] { sample.read(); });
     for (const char* mention : wrong.mentions) EXPECT_ERROR(refused, wrong.code, mention);
   }
 }
@@ -174,7 +177,7 @@ TEST(Read, AMissingModelIsReportedWithWhatTheFileHas) {
   zip.add("net/models/encoder.json", "{}");
   MemoryDisk disk;
   disk.put("net.pt2", zip.bytes());
-  const auto refused = [&](const char* path) { return refusal([&] { read_program(disk, path); }); };
+  const auto refused = [&](const char* path) { return error_of([&] { read_program(disk, path); }); };
   EXPECT_ERROR(refused("net.pt2"), "PROGRAM_NOT_PT2", "'models/encoder.json'");
   zip.add("net/data/weights/model.pt", "pickle");
   disk.put("net.pt2", zip.bytes());
@@ -191,7 +194,7 @@ TEST(Read, ANewerMinorVersionMayAddMembers) {
   sample.weights["config"]["w"]["news"] = nullptr;
   EXPECT_EQ(sample.read().schema_version[1], 21);
   sample.node(1)["outputs"][0] = {{"as_news", 1}};
-  EXPECT_ERROR(refusal([&] { sample.read(); }), "PROGRAM_BAD_SCHEMA", "is 'as_news'");
+  EXPECT_ERROR(error_of([&] { sample.read(); }), "PROGRAM_BAD_SCHEMA", "is 'as_news'");
 }
 
 TEST(Read, RefusesMissingTensors) {
@@ -273,7 +276,7 @@ TEST(Read, ReadsAProgramWithComplexTensorsButNotTheirValues) {
   MemoryDisk disk;
   disk.put("net.pt2", sample.bytes());
   const Program program = read_program(disk, "net.pt2");
-  EXPECT_ERROR(refusal([&] { read_tensor(disk, program, program.constants.at("z")); }), "PROGRAM_UNSUPPORTED",
+  EXPECT_ERROR(error_of([&] { read_tensor(disk, program, program.constants.at("z")); }), "PROGRAM_UNSUPPORTED",
                "complex64");
 }
 

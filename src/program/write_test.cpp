@@ -1,9 +1,12 @@
 // Writing programs: the file gets the new values, every other byte stays the same, and the file appears whole or not at
 // all.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cstring>
 
+#include "base/expected_error.h"
 #include "base/random.h"
-#include "program/refusal.h"
 #include "program/sample_model.h"
 
 namespace sinew::program {
@@ -76,9 +79,9 @@ TEST(Write, ReplacesItsOwnFile) {
   EXPECT_THAT(world.floats("net.pt2", "w"), ElementsAre(10, 20, 30, 40, 50, 60));
   // The program that was read before no longer matches the file.
   const std::vector<Replacement> again = {{"w", &w}};
-  EXPECT_ERROR(refusal([&] { write_program(world.disk, world.program, again, "net.pt2"); }), "PROGRAM_FILE_CHANGED",
+  EXPECT_ERROR(error_of([&] { write_program(world.disk, world.program, again, "net.pt2"); }), "PROGRAM_FILE_CHANGED",
                "net.pt2");
-  EXPECT_ERROR(refusal([&] { read_tensor(world.disk, world.program, world.program.weights.at("w")); }),
+  EXPECT_ERROR(error_of([&] { read_tensor(world.disk, world.program, world.program.weights.at("w")); }),
                "PROGRAM_DAMAGED_FILE", "weight_0");
 }
 
@@ -89,7 +92,7 @@ TEST(Write, TiedReplacementsMustAgree) {
   write_program(world.disk, world.program, {{"w", &w}, {"t", &same}}, "copy.pt2");
   EXPECT_THAT(world.floats("copy.pt2", "w"), ElementsAre(10, 20, 30, 40, 50, 60));
   const std::vector<Replacement> differing = {{"w", &w}, {"t", &other}};
-  const std::string refused = refusal([&] { write_program(world.disk, world.program, differing, "other.pt2"); });
+  const std::string refused = error_of([&] { write_program(world.disk, world.program, differing, "other.pt2"); });
   EXPECT_ERROR(refused, "PROGRAM_BAD_REPLACEMENT", "values of 't'");
   EXPECT_ERROR(refused, "PROGRAM_BAD_REPLACEMENT", "'net/data/weights/weight_0'");
   EXPECT_THAT(world.disk.names(), ElementsAre("copy.pt2", "net.pt2"));  // no partial file is left
@@ -125,7 +128,7 @@ TEST(Write, RepeatedElementsOfAViewMustAgree) {
   write_program(world.disk, world.program, {{"r", &good}}, "copy.pt2");
   EXPECT_THAT(world.floats("copy.pt2", "r"), ElementsAre(1, 2, 3, 1, 2, 3));
   const std::vector<Replacement> differing = {{"r", &bad}};
-  EXPECT_ERROR(refusal([&] { write_program(world.disk, world.program, differing, "copy.pt2"); }),
+  EXPECT_ERROR(error_of([&] { write_program(world.disk, world.program, differing, "copy.pt2"); }),
                "PROGRAM_BAD_REPLACEMENT", "values of 'r'");
 }
 
@@ -134,7 +137,7 @@ TEST(Write, RefusesReplacementsThatDoNotFit) {
   const Array w = array_of({2, 3}, {1, 2, 3, 4, 5, 6}), flat = array_of({6}, {1, 2, 3, 4, 5, 6});
   const Array doubles(DType::f64, {2, 3});
   const auto refused = [&](const std::vector<Replacement>& replacements) {
-    const std::string text = refusal([&] { write_program(world.disk, world.program, replacements, "copy.pt2"); });
+    const std::string text = error_of([&] { write_program(world.disk, world.program, replacements, "copy.pt2"); });
     EXPECT_THAT(world.disk.names(), ElementsAre("net.pt2"));
     return text;
   };
@@ -158,7 +161,7 @@ TEST(Write, DamagedMembersAreNotCopied) {
     bytes[Archive(disk, "net.pt2").find(member)->begin] ^= 1;
     disk.put("net.pt2", bytes);
     const Program program = read_program(disk, "net.pt2");
-    EXPECT_ERROR(refusal([&] { write_program(disk, program, {}, "copy.pt2"); }), "PROGRAM_DAMAGED_FILE",
+    EXPECT_ERROR(error_of([&] { write_program(disk, program, {}, "copy.pt2"); }), "PROGRAM_DAMAGED_FILE",
                  "'" + member + "'");
     EXPECT_THAT(disk.names(), ElementsAre("net.pt2"));
   }
