@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/error.h"
+#include "base/expected_error.h"
 #include "cluster/cluster.h"
 
 namespace sinew::cluster::testing {
@@ -187,16 +187,6 @@ inline Workers start(Address& address, int64_t count) {
   Workers workers;
   for (int64_t i = 0; i < count; ++i) workers.push_back(std::make_unique<Worker>(address));
   return workers;
-}
-
-// "what | hint [CODE]"
-inline std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return std::string(error.what()) + " | " + error.hint + " [" + std::string(error.code.text()) + "]";
-  }
-  return "no error";
 }
 
 }  // namespace sinew::cluster::testing

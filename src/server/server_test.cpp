@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/expected_error.h"
 #include "store/store.h"
 
 namespace sinew::server {
@@ -32,14 +32,6 @@ class Servers : public testing::Test {
     request.target = "/version";
     const auto answer = client.send(request, 20);
     return answer ? answer->body : "no answer";
-  }
-  static std::string code_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return std::string(error.code.text());
-    }
-    return "";
   }
 
   std::string folder_;

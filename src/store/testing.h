@@ -12,30 +12,12 @@
 #include <string>
 #include <thread>
 
+#include "base/expected_error.h"
 #include "base/hand_clock.h"
 #include "store/postgres_server.h"
 #include "store/store.h"
 
 namespace sinew::store {
-
-// Returns the code of the Error that `work` throws, or "" if it throws none.
-inline std::string code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return std::string(error.code.text());
-  }
-  return "";
-}
-// Returns the Error that `work` throws as text, "what [CODE] | hint", or "" if it throws none.
-inline std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return to_string(error) + " | " + error.hint;
-  }
-  return "";
-}
 
 // A location for one store. The destructor removes it.
 class Location {

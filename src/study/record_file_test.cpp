@@ -6,22 +6,11 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "base/expected_error.h"
 #include "study/testing.h"
 
 namespace sinew::study {
 namespace {
-
-// The code of the error that an action throws.
-template <typename Action>
-std::string code_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return std::string(error.code.text());
-  }
-  return "no error";
-}
 
 TEST(RecordFile, ReadsBackWhatItWroteButNotATornLine) {
   const std::string folder = testing::TempDir() + "study_file";

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <string>
 
-#include "base/error.h"
+#include "base/expected_error.h"
 #include "tune/allowed.h"
+
 namespace sinew::tune {
 
 // Has every kind of parameter and two levels of conditions.
@@ -41,17 +42,6 @@ inline Space constrained_space() {
     {"name":"deep","type":"cat","choices":[false,true]},
     {"name":"layers","type":"int","low":1,"high":60,"if":{"deep":[true]}}])",
                     {Comparison("a + b <= 0.3"), Comparison("dim % heads == 0"), Comparison("layers < dim")});
-}
-
-// The code of the Error that `call` throws; "none": it throws no Error.
-template <typename Call>
-std::string code_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return std::string(error.code.text());
-  }
-  return "none";
 }
 
 // A smooth bowl over the active parameters of any space. Its minimum is 0, at 0.3 of every range and at choice 0.

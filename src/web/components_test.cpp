@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/expected_error.h"
 #include "web/artifacts.h"
 #include "web/auth.h"
 #include "web/pool.h"
@@ -24,15 +25,6 @@
 
 namespace sinew::web {
 namespace {
-
-std::string code_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return std::string(error.code.text());
-  }
-  return "";
-}
 
 TEST(RateLimiter, AllowsASteadyRateAndAShortBurst) {
   RateLimiter limiter(10);
