@@ -1,4 +1,4 @@
-// For tests inside registry/: a temporary folder, and a clock that only the test moves.
+// For tests inside registry/: a temporary folder, and files in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/expected_error.h"
+#include "base/hand_clock.h"
 #include "base/random.h"
 
 namespace sinew::registry {
@@ -32,25 +32,6 @@ class Folder {
  private:
   std::filesystem::path path_;
 };
-
-class HandClock final : public Clock {
- public:
-  double monotonic_seconds() const override { return seconds; }
-  double wall_seconds() const override { return 1'800'000'000.0 + seconds; }
-  void sleep_seconds(double duration) override { seconds += duration; }
-  double seconds = 0;
-};
-
-// Returns the code of the Error that `work` throws, or "" if it throws none.
-template <typename Work>
-std::string code_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return std::string(error.code.text());
-  }
-  return "";
-}
 
 inline void write_file(const std::string& path, std::string_view text) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
