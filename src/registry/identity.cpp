@@ -11,6 +11,7 @@ namespace sinew::registry {
 namespace {
 
 using nlohmann::json;
+using rundir::file_in;
 
 std::string text_or_empty(const std::string& path) {
   return system_disk().exists(path) ? read_text(system_disk(), path) : "";
@@ -46,7 +47,7 @@ std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path
 // Returns the entries of the control log that change the numbers of a step, from the newest readable checkpoint.
 std::vector<std::string> read_steering(const std::string& run_directory) {
   constexpr uint64_t kMaxStateBytes = 64 << 20;
-  const std::string checkpoints = run_directory + "/checkpoints";
+  const std::string checkpoints = file_in(run_directory, rundir::kCheckpoints);
   std::set<std::string, std::greater<>> newest_first;
   if (!system_disk().exists(checkpoints)) return {};
   for (const Disk::Entry& entry : system_disk().list(checkpoints)) {
@@ -121,15 +122,17 @@ int64_t first_difference(const RunIdentity& recorded, const RunIdentity& again) 
 
 RunIdentity read_identity(const std::string& run_directory) {
   RunIdentity identity;
-  const std::string yaml = text_or_empty(run_directory + "/resolved.yaml");
+  const std::string yaml = text_or_empty(file_in(run_directory, rundir::kResolvedFile));
   if (yaml.empty())
     throw Error("RUN_NOT_FOUND", run_directory + " is not a run: it has no resolved.yaml", "name a run directory");
   identity.options = rundir::flat_options(yaml);
-  identity.environment = flat(json::parse(text_or_empty(run_directory + "/environment.json"), nullptr, false));
-  if (auto manifest = parse_manifest(text_or_empty(run_directory + "/data.json"))) identity.data = std::move(*manifest);
-  if (const auto outcome = rundir::parse_outcome(text_or_empty(run_directory + "/report.json")))
+  identity.environment =
+      flat(json::parse(text_or_empty(file_in(run_directory, rundir::kEnvironmentFile)), nullptr, false));
+  if (auto manifest = parse_manifest(text_or_empty(file_in(run_directory, rundir::kDataManifest))))
+    identity.data = std::move(*manifest);
+  if (const auto outcome = rundir::parse_outcome(text_or_empty(file_in(run_directory, rundir::kOutcomeFile))))
     identity.digest = outcome->digest;
-  identity.ledger = read_ledger(run_directory + "/ledger.jsonl");
+  identity.ledger = read_ledger(file_in(run_directory, rundir::kLedgerFile));
   identity.manual_changes = read_steering(run_directory);
   return identity;
 }

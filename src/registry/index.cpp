@@ -12,6 +12,7 @@
 namespace sinew::registry {
 namespace {
 
+using rundir::file_in;
 using store::Kind;
 
 constexpr int kMaxIndexAttempts = 50;  // an attempt fails only if another process changed the record
@@ -63,7 +64,7 @@ void take_points(store::Store& store, KnownRun& run, const std::string& path, co
     std::string why;
     const auto record = report::parse_metrics_line(line, &why);
     if (!record) {
-      add_problem(report, path + "/metrics.jsonl: a line is not a metrics record: " + why);
+      add_problem(report, file_in(path, rundir::kMetricsFile) + ": a line is not a metrics record: " + why);
       continue;
     }
     for (const auto& [name, value] : record->values)
@@ -77,7 +78,8 @@ void take_points(store::Store& store, KnownRun& run, const std::string& path, co
     changes.push_back(store::AddPoints{run.id, key, std::move(points)});
   }
   if (run.keys->size() > known_keys) changes.push_back(store::SetNote{keys_note_of(run.id), keys_to_note(*run.keys)});
-  if (piece.too_long > 0) add_problem(report, path + "/metrics.jsonl: a line is too long to be a metrics record");
+  if (piece.too_long > 0)
+    add_problem(report, file_in(path, rundir::kMetricsFile) + ": a line is too long to be a metrics record");
 }
 
 // Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
@@ -96,9 +98,9 @@ int64_t count_in(const std::string& path, std::string_view word, rundir::FilePos
 // attempt.
 void read_attempts(const std::string& directory, ReadProgress& reading, int64_t piece_bytes) {
   reading.resumes =
-      count_in(directory + "/log.jsonl", "\"event\":\"resume\"", reading.log, reading.resumes, piece_bytes);
-  reading.begins =
-      count_in(directory + "/attempts.jsonl", "\"event\":\"begin\"", reading.attempts, reading.begins, piece_bytes);
+      count_in(file_in(directory, rundir::kLogFile), "\"event\":\"resume\"", reading.log, reading.resumes, piece_bytes);
+  reading.begins = count_in(file_in(directory, rundir::kAttemptsFile), "\"event\":\"begin\"", reading.attempts,
+                            reading.begins, piece_bytes);
 }
 
 }  // namespace
@@ -194,7 +196,7 @@ struct Index::State {
                    std::vector<store::Change>& changes, PassReport& report) {
     for (int64_t pieces = 0;; ++pieces) {
       const rundir::FilePiece piece =
-          next_piece(directory + "/metrics.jsonl", run.reading.metrics, options.piece_bytes);
+          next_piece(file_in(directory, rundir::kMetricsFile), run.reading.metrics, options.piece_bytes);
       take_points(store, run, path, piece, report, changes);
       run.reading.metrics = piece.after;
       if (!piece.more) return true;

@@ -7,15 +7,18 @@
 #include "registry/registry.h"
 #include "registry/run_files.h"
 #include "registry/weights.h"
+#include "rundir/rundir.h"
 
 namespace sinew::registry {
 namespace {
 
 using nlohmann::json;
+using rundir::file_in;
 using store::Kind;
 
 constexpr int kMaxRegisterAttempts = 50;  // an attempt fails only if another process made a version
-constexpr const char* kRecords[] = {"job.yaml", "resolved.yaml", "environment.json", "report.json", "data.json"};
+constexpr const char* kRecords[] = {rundir::kJobFile, rundir::kResolvedFile, rundir::kEnvironmentFile,
+                                    rundir::kOutcomeFile, rundir::kDataManifest};
 
 struct Frozen {
   std::vector<store::Attachment> files;
@@ -35,7 +38,7 @@ Frozen freeze(Artifacts::Pin& pin, const std::string& directory, const RunFiles&
     frozen.files.push_back({name, stored.digest, stored.bytes});
     frozen.bytes += stored.bytes;
   };
-  for (const auto& [name, bytes] : files.model) put("model/" + name);
+  for (const auto& [name, bytes] : files.model) put(file_in(rundir::kModel, name));
   for (const char* name : kRecords) {
     if (system_disk().exists(directory + "/" + name)) put(name);
   }
@@ -69,7 +72,7 @@ std::map<std::string, std::string> data_digests(const std::string& directory, co
   }
   constexpr uint64_t kMaxStateBytes = 64 << 20;
   for (auto name = files.checkpoints.rbegin(); name != files.checkpoints.rend(); ++name) {
-    const std::string path = directory + "/checkpoints/" + *name + "/state.json";
+    const std::string path = file_in(directory, rundir::kCheckpoints) + "/" + *name + "/state.json";
     if (!system_disk().exists(path) || system_disk().size(path) > kMaxStateBytes) continue;
     const std::string digest = text_of(json::parse(read_text(system_disk(), path), nullptr, false), "data_digest");
     if (!digest.empty()) digests["train"] = "xxh3:" + digest;
@@ -99,7 +102,7 @@ VersionFacts facts_of_run(const RunFiles& files, const std::string& directory, c
   facts.checks = options.checks;
   facts.checks["done"] = facts.status == "done" ? "passed" : "the run is " + facts.status;
   if (files.model.contains("model.safetensors")) {
-    const WeightsCheck check = check_weights(system_disk(), directory + "/model/model.safetensors");
+    const WeightsCheck check = check_weights(system_disk(), file_in(directory, rundir::kModel) + "/model.safetensors");
     facts.checks["whole"] = check.whole;
     facts.checks["finite"] = check.finite;
   }
@@ -138,8 +141,8 @@ std::vector<store::Link> links_of(store::Store& store, const store::Subject& ver
   const std::string all = text_of(files.data, "digest");
   const auto train = facts.data.find("train");
   add("data", Kind::kData, !all.empty() ? all : train == facts.data.end() ? "" : train->second);
-  add("job", Kind::kContent, frozen.digest_of("resolved.yaml"));
-  add("environment", Kind::kContent, frozen.digest_of("environment.json"));
+  add("job", Kind::kContent, frozen.digest_of(rundir::kResolvedFile));
+  add("environment", Kind::kContent, frozen.digest_of(rundir::kEnvironmentFile));
   add("code", Kind::kContent, facts.code);
   if (const auto parent = parent_of(store, files, root)) links.push_back({version, "parent", *parent});
   return links;

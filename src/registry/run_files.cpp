@@ -17,13 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using rundir::file_in;
 
 constexpr int kMaxDepth = 6;                       // the same depth as in `sinew runs`
 constexpr uint64_t kMaxSmallFileBytes = 64 << 20;  // data.json may list 20'000 files for each split
 constexpr size_t kMaxParamBytes = 6000;
-constexpr const char* kSignatureFiles[] = {"resolved.yaml", "environment.json", "report.json",
-                                           "metrics.jsonl", "log.jsonl",        "attempts.jsonl",
-                                           "data.json",     "checkpoints",      "model"};
+constexpr const char* kSignatureFiles[] = {rundir::kResolvedFile, rundir::kEnvironmentFile, rundir::kOutcomeFile,
+                                           rundir::kMetricsFile,  rundir::kLogFile,         rundir::kAttemptsFile,
+                                           rundir::kDataManifest, rundir::kCheckpoints,     rundir::kModel};
 
 bool is_not_there(const std::error_code& code) {
   return code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory;
@@ -32,7 +33,7 @@ bool is_not_there(const std::error_code& code) {
 void collect(const fs::path& root, const std::string& below, int depth, RunDirectories& found) {
   std::error_code code;
   const fs::path here = root / below;
-  if (!below.empty() && fs::exists(here / "resolved.yaml", code)) return found.runs.push_back(below);
+  if (!below.empty() && fs::exists(here / rundir::kResolvedFile, code)) return found.runs.push_back(below);
   if (depth == 0 && !code) return;
   fs::directory_iterator it;
   if (!code) it = fs::directory_iterator(here, code);
@@ -104,7 +105,7 @@ void read_options(Reader& reader, RunFiles& files, const std::string& yaml) {
       if (!key.empty()) files.params[clean_text(key, 500)] = clean_text(value, kMaxParamBytes);
     }
   } catch (const std::exception& error) {
-    reader.problem("resolved.yaml", error.what());
+    reader.problem(rundir::kResolvedFile, error.what());
   }
   const auto name = files.params.find("name");
   files.job = name != files.params.end() && !name->second.empty()
@@ -113,22 +114,24 @@ void read_options(Reader& reader, RunFiles& files, const std::string& yaml) {
 }
 
 void read_outcome(Reader& reader, RunFiles& files) {
-  const auto text = reader.text("report.json");
+  const auto text = reader.text(rundir::kOutcomeFile);
   if (!text) return;
   std::string why;
   files.outcome = rundir::parse_outcome(*text, &why);
-  if (!files.outcome) reader.problem("report.json", why);
+  if (!files.outcome) reader.problem(rundir::kOutcomeFile, why);
 }
 
 void read_folders(const std::string& directory, RunFiles& files) {
   std::error_code code, ignored;
-  for (fs::directory_iterator it(directory + "/checkpoints", code), end; !code && it != end; it.increment(code)) {
+  for (fs::directory_iterator it(file_in(directory, rundir::kCheckpoints), code), end; !code && it != end;
+       it.increment(code)) {
     const std::string name = it->path().filename().string();
     if (name.starts_with("step-")) files.checkpoints.push_back(clean_text(name, 500));
   }
   std::sort(files.checkpoints.begin(), files.checkpoints.end());
   code.clear();
-  for (fs::directory_iterator it(directory + "/model", code), end; !code && it != end; it.increment(code)) {
+  for (fs::directory_iterator it(file_in(directory, rundir::kModel), code), end; !code && it != end;
+       it.increment(code)) {
     const std::string name = it->path().filename().string();
     if (!name.starts_with(".") && it->is_regular_file(ignored))
       files.model[clean_text(name, 500)] = static_cast<int64_t>(it->file_size(ignored));
@@ -162,20 +165,21 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   files.path = path;
   files.locked = rundir::lock_is_held(directory);
   Reader reader(directory, files);
-  const auto yaml = reader.text("resolved.yaml"), job = reader.text("job.yaml");
+  const auto yaml = reader.text(rundir::kResolvedFile), job = reader.text(rundir::kJobFile);
   if (!files.problems.empty())
     throw Error("RUN_UNREADABLE", files.problems[0], "check the owner and the permissions of the file");
   if (!yaml) return std::nullopt;
   files.id = run_id_of(path, job.value_or(""), *yaml);
   read_options(reader, files, *yaml);
   read_outcome(reader, files);
-  files.environment = reader.object("environment.json");
-  files.data = reader.object("data.json");
+  files.environment = reader.object(rundir::kEnvironmentFile);
+  files.data = reader.object(rundir::kDataManifest);
   read_folders(directory, files);
   files.begun_ms = static_cast<int64_t>(utc_of_compact(path.substr(path.rfind('/') + 1))) * 1000;
-  if (files.begun_ms == 0) files.begun_ms = changed_ms(directory + "/job.yaml");
-  if (files.begun_ms == 0) files.begun_ms = changed_ms(directory + "/resolved.yaml");
-  files.changed_ms = std::max(changed_ms(directory + "/metrics.jsonl"), changed_ms(directory + "/log.jsonl"));
+  if (files.begun_ms == 0) files.begun_ms = changed_ms(file_in(directory, rundir::kJobFile));
+  if (files.begun_ms == 0) files.begun_ms = changed_ms(file_in(directory, rundir::kResolvedFile));
+  files.changed_ms =
+      std::max(changed_ms(file_in(directory, rundir::kMetricsFile)), changed_ms(file_in(directory, rundir::kLogFile)));
   return files;
 }
 
