@@ -1,6 +1,5 @@
 // The Reporter: shows the events of a training on the screen and writes them to the files of the run directory.
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,6 +14,7 @@
 #include "report/report.h"
 #include "report/screen.h"
 #include "report/tensorboard.h"
+#include "rundir/rundir.h"
 
 namespace sinew::report {
 namespace {
@@ -31,10 +31,6 @@ const char* name_of(Level level) {
   return "info";
 }
 
-std::string in(const std::string& directory, const char* name) {
-  return (std::filesystem::path(directory) / name).string();
-}
-
 }  // namespace
 
 struct Reporter::State {
@@ -42,9 +38,9 @@ struct Reporter::State {
       : options(std::move(given)),
         clock(the_clock),
         screen(options),
-        metrics(in(options.directory, "metrics.jsonl"), [this] { return may_write_now(); }),
-        log(in(options.directory, "log.jsonl"), [this] { return may_write_now(); }),
-        ledger(in(options.directory, "ledger.jsonl"), [this] { return may_write_now(); }) {}
+        metrics(rundir::file_in(options.directory, rundir::kMetricsFile), [this] { return may_write_now(); }),
+        log(rundir::file_in(options.directory, rundir::kLogFile), [this] { return may_write_now(); }),
+        ledger(rundir::file_in(options.directory, rundir::kLedgerFile), [this] { return may_write_now(); }) {}
 
   bool may_write_now();
   void cut_back();
