@@ -1,5 +1,9 @@
 // Inside report/: files with one JSON object per line. Reads them with bounded memory, and drops the records after a
 // step.
+//
+// rundir::read_piece follows a file that another process writes: it returns only whole lines, and passes over overlong
+// ones. Here a reader sees every line with its number and its end, a torn last line and an overlong one too, because it
+// names the broken lines and cuts the file after a record.
 #pragma once
 
 #include <cstdint>
