@@ -1,0 +1,241 @@
+// For tests: the files of a FaultyDisk. They keep the durable state apart from the state that the running process sees.
+//
+// After a crash, each write since the file's last sync and each change of a directory since its last sync is kept or
+// lost; a write may also be kept in part, or as zeros. The random key draws the combination. Real file systems lose
+// less, so code that survives these files survives them (the model follows "All file systems are not created equal",
+// OSDI 2014). FaultyDisk holds its lock for each call; these classes have none.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/disk.h"
+#include "base/random.h"
+
+namespace sinew {
+
+// A file, a directory or a link, with everything that happened to it since its last sync.
+class CachedNode {
+ public:
+  using Pointer = std::shared_ptr<CachedNode>;
+  // Of a directory's entries: applied as a whole or not at all; null removes the name.
+  using Change = std::vector<std::pair<std::string, Pointer>>;
+  struct Write {
+    uint64_t offset;
+    std::vector<std::byte> bytes;
+    bool truncate;
+  };
+
+  bool directory = false;
+  std::string link;
+  std::vector<std::byte> data;                  // files only
+  std::map<std::string, Pointer> entries;       // directories only
+  std::optional<std::vector<std::byte>> media;  // what the device stores if it corrupts the data
+  bool poisoned = false;                        // a sync failed, so later syncs store nothing
+
+  void write(Write what) {
+    apply(what, data);
+    pending_.push_back(std::move(what));
+  }
+  void change(Change what) {
+    apply(what, entries);
+    changes_.push_back(std::move(what));
+  }
+  void sync_data() {
+    durable_ = data;
+    pending_.clear();
+  }
+  void sync_entries() {
+    durable_entries_ = entries;
+    changes_.clear();
+  }
+  // The test writes `data` itself: its bytes are no write that a crash may lose.
+  void forget_writes() { pending_.clear(); }
+  void settle_data() { durable_ = data; }
+
+  // The machine crashes. fate() decides each write and change: 0 kept, 1 lost, 2 kept in part, 3 kept as zeros.
+  template <typename Fate>
+  void crash(Fate fate, RandomStream& random) {
+    for (const Change& change : changes_) {
+      if (fate() % 2 == 0) apply(change, durable_entries_);
+    }
+    for (Write write : pending_) {
+      const uint64_t what = fate();
+      if (what == 2 && !write.bytes.empty()) write.bytes.resize(random.below(write.bytes.size()));
+      if (what == 3) std::fill(write.bytes.begin(), write.bytes.end(), std::byte{0});
+      if (what != 1) apply(write, durable_);
+    }
+    changes_.clear();
+    pending_.clear();
+    poisoned = false;
+    data = durable_;
+    entries = durable_entries_;
+    for (const auto& [name, child] : entries) child->crash(fate, random);
+  }
+
+ private:
+  static void apply(const Change& change, std::map<std::string, Pointer>& to) {
+    for (const auto& [name, node] : change) {
+      if (node == nullptr)
+        to.erase(name);
+      else
+        to[name] = node;
+    }
+  }
+  static void apply(const Write& write, std::vector<std::byte>& to) {
+    if (write.truncate) to.clear();
+    to.resize(std::max<size_t>(to.size(), write.offset + write.bytes.size()));
+    std::copy(write.bytes.begin(), write.bytes.end(), to.begin() + static_cast<std::ptrdiff_t>(write.offset));
+  }
+
+  std::vector<std::byte> durable_;
+  std::vector<Write> pending_;
+  std::map<std::string, Pointer> durable_entries_;
+  std::vector<Change> changes_;
+};
+
+// The tree of nodes by their paths. A method that cannot do its work throws DiskError.
+class CachedFiles {
+ public:
+  using NodePtr = CachedNode::Pointer;
+
+  CachedFiles() { root_->directory = true; }
+
+  // Without a key everything is kept; with none_survives everything unsynced is lost.
+  void crash(std::optional<RandomKey> key, bool none_survives) {
+    RandomStream random(key.value_or(RandomKey()));
+    root_->crash([&] { return none_survives ? uint64_t{1} : key ? random.below(4) : uint64_t{0}; }, random);
+  }
+
+  NodePtr find(const std::string& path, int links = 8) const {
+    NodePtr node = root_;
+    std::string so_far;
+    const auto parts = split(path);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!node->directory || !node->entries.contains(parts[i])) return nullptr;
+      const NodePtr child = node->entries.at(parts[i]);
+      if (!child->link.empty()) {
+        if (links == 0) return nullptr;
+        std::string next = so_far + "/" + child->link;
+        for (size_t j = i + 1; j < parts.size(); ++j) next += "/" + parts[j];
+        return find(next, links - 1);
+      }
+      so_far += "/" + parts[i];
+      node = child;
+    }
+    return node;
+  }
+  NodePtr at(const std::string& path) const {
+    NodePtr node = find(path);
+    if (node == nullptr) fail(path, ENOENT);
+    return node;
+  }
+  NodePtr file_at(const std::string& path) const {
+    NodePtr node = at(path);
+    if (node->directory) fail(path, EISDIR);
+    return node;
+  }
+  // Creates the file if nothing has its name.
+  NodePtr open(const std::string& path, bool truncate) {
+    const auto [parent, name] = parent_of(path);
+    if (!parent->entries.contains(name)) parent->change({{name, std::make_shared<CachedNode>()}});
+    const NodePtr node = file_at(path);
+    if (truncate && !node->data.empty()) node->write({0, {}, true});
+    return node;
+  }
+  std::vector<Disk::Entry> list(const std::string& directory) const {
+    const NodePtr node = at(directory);
+    if (!node->directory) fail(directory, ENOTDIR);
+    std::vector<Disk::Entry> entries;
+    for (const auto& [name, child] : node->entries) {
+      const NodePtr target = child->link.empty() ? child : find(directory + "/" + name);
+      entries.push_back({name, target != nullptr && target->directory});
+    }
+    return entries;
+  }
+  void make_directories(const std::string& path) {
+    NodePtr node = root_;
+    for (const std::string& name : split(path)) {
+      if (!node->directory) fail(path, ENOTDIR);
+      if (!node->entries.contains(name)) {
+        auto child = std::make_shared<CachedNode>();
+        child->directory = true;
+        node->change({{name, child}});
+      }
+      node = node->entries.at(name);
+    }
+  }
+  void rename(const std::string& from, const std::string& to) {
+    const auto [from_parent, from_name] = parent_of(from);
+    const auto [to_parent, to_name] = parent_of(to);
+    if (!from_parent->entries.contains(from_name)) fail(from, ENOENT);
+    const NodePtr node = from_parent->entries.at(from_name);
+    if (to_parent->entries.contains(to_name)) {
+      const NodePtr old = to_parent->entries.at(to_name);
+      if (old->directory && !node->directory) fail(to, EISDIR);
+      if (old->directory && !old->entries.empty()) fail(to, ENOTEMPTY);
+    }
+    if (from_parent == to_parent) return from_parent->change({{from_name, nullptr}, {to_name, node}});
+    from_parent->change({{from_name, nullptr}});  // two separate changes: real file systems keep more order than this
+    to_parent->change({{to_name, node}});
+  }
+  void symlink(const std::string& target, const std::string& path) {
+    const auto [parent, name] = parent_of(path);
+    if (parent->entries.contains(name)) fail(path, EEXIST);
+    auto node = std::make_shared<CachedNode>();
+    node->link = target;
+    parent->change({{name, node}});
+  }
+  void remove_file(const std::string& path) {
+    const auto [parent, name] = parent_of(path);
+    if (parent->entries.contains(name)) parent->change({{name, nullptr}});
+  }
+  void remove_all(const std::string& path) {
+    const auto [parent, name] = parent_of(path);
+    if (!parent->entries.contains(name)) return;
+    empty(*parent->entries.at(name));
+    parent->change({{name, nullptr}});
+  }
+
+ private:
+  [[noreturn]] static void fail(const std::string& path, int code) {
+    throw DiskError(path + ": code " + std::to_string(code), "", code);
+  }
+  static std::vector<std::string> split(const std::string& path) {
+    std::vector<std::string> parts;
+    for (size_t begin = 0; begin < path.size();) {
+      const size_t end = std::min(path.find('/', begin), path.size());
+      if (const std::string part = path.substr(begin, end - begin); !part.empty() && part != ".") parts.push_back(part);
+      begin = end + 1;
+    }
+    return parts;
+  }
+  std::pair<NodePtr, std::string> parent_of(const std::string& path) const {
+    auto parts = split(path);
+    const std::string name = parts.back();
+    parts.pop_back();
+    std::string parent;
+    for (const std::string& part : parts) parent += "/" + part;
+    NodePtr node = at(parent);
+    if (!node->directory) fail(path, ENOTDIR);
+    return {node, name};
+  }
+  static void empty(CachedNode& node) {
+    if (!node.directory) return;
+    for (const auto& [name, child] : std::map(node.entries)) {
+      empty(*child);
+      node.change({{name, nullptr}});
+    }
+  }
+
+  const NodePtr root_ = std::make_shared<CachedNode>();
+};
+
+}  // namespace sinew
