@@ -26,86 +26,72 @@ struct Worker {
   std::optional<View> view;
 };
 
-class History {
+// The workers of a group, what befalls them, and the state that the coordinator has of them.
+class Group {
  public:
-  explicit History(uint64_t seed) : random_(random_key({7, seed})) {
-    options_.wanted = 1 + static_cast<int64_t>(random_.below(5));
-    options_.minimum = 1 + static_cast<int64_t>(random_.below(2));
-    for (int64_t i = 0; i < options_.wanted; ++i) join();
+  explicit Group(uint64_t seed) : random_(random_key({7, seed})) {
+    options.wanted = 1 + static_cast<int64_t>(random_.below(5));
+    options.minimum = 1 + static_cast<int64_t>(random_.below(2));
+    for (int64_t i = 0; i < options.wanted; ++i) join();
   }
 
-  void live(double seconds, bool noisy) {
-    const double end = now_ + seconds;
-    while (now_ < end && !::testing::Test::HasFailure()) {
-      now_ += 0.05;
-      if (noisy) disturb();
-      const size_t workers = workers_.size();
-      for (size_t i = 0; i < workers; ++i) act(i);
-      decide();
-    }
-  }
-
-  void expect_peace() {
-    const int64_t views = views_;
-    live(3, false);
-    EXPECT_EQ(views_, views) << "the view still changes: " << last_.why;
-    ASSERT_TRUE(state_.view);
-    std::set<MemberId> alive, computing;
-    for (const Worker& worker : workers_) {
-      if (!worker.dead && !worker.fenced) alive.insert(worker.id);
-    }
-    for (const MemberId id : state_.view->computing()) computing.insert(id);
-    EXPECT_EQ(alive, computing);
-    EXPECT_EQ(state_.view->members.size(), computing.size());
+  // The time until the next decision passes: something may happen, and each worker acts.
+  void pass(bool noisy) {
+    now += 0.05;
+    if (noisy) disturb();
+    const size_t there = workers.size();
+    for (size_t i = 0; i < there; ++i) act(i);
   }
 
   // Someone to go on with: all may have died or left.
   void calm() {
-    for (Worker& worker : workers_) {
+    for (Worker& worker : workers) {
       worker.stopped_until = 0;
       if (worker.leaving && !worker.fenced) worker.dead = true;  // it ended by itself
     }
-    while (living() < std::max(options_.minimum, options_.wanted)) join();
+    while (living() < std::max(options.minimum, options.wanted)) join();
   }
 
-  int64_t views() const { return views_; }
-  int64_t fresh() const { return fresh_; }
+  bool chance(double probability) { return random_.uniform() < probability; }
+
+  ClusterOptions options;
+  ClusterState state;
+  std::vector<Worker> workers;
+  double now = 100;
 
  private:
   void join() {
     Worker worker;
     worker.id = MemberId(next_id_++);
-    worker.speaks_at = now_ + 0.25;
+    worker.speaks_at = now + 0.25;
     Member member;
     member.id = worker.id;
-    member.heard = member.since = now_;
+    member.heard = member.since = now;
     member.address = "a" + std::to_string(worker.id.value);
-    state_.members[worker.id] = member;
-    workers_.push_back(worker);
+    state.members[worker.id] = member;
+    workers.push_back(worker);
   }
 
   int64_t living() const {
-    return std::count_if(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.dead && !w.fenced; });
+    return std::count_if(workers.begin(), workers.end(), [](const Worker& w) { return !w.dead && !w.fenced; });
   }
 
   Worker* anyone() {
     std::vector<Worker*> there;
-    for (Worker& worker : workers_) {
+    for (Worker& worker : workers) {
       if (!worker.dead && !worker.fenced) there.push_back(&worker);
     }
     return there.empty() ? nullptr : there[random_.below(there.size())];
   }
 
-  bool chance(double probability) { return random_.uniform() < probability; }
-
   void disturb() {
     if (chance(0.03) && living() < 9) join();
     if (chance(0.001)) {
-      for (Worker& worker : workers_) worker.dead = true;
+      for (Worker& worker : workers) worker.dead = true;
     }
     if (chance(0.02)) kill();
     if (chance(0.01)) {
-      if (Worker* worker = anyone()) worker->stopped_until = now_ + random_.uniform(0.1, 4);
+      if (Worker* worker = anyone()) worker->stopped_until = now + random_.uniform(0.1, 4);
     }
     if (chance(0.01)) {
       if (Worker* worker = anyone()) worker->leaving = true;
@@ -115,8 +101,8 @@ class History {
       if (Worker* worker = anyone()) worker->speed = chance(0.1) ? 0 : random_.uniform(0.01, 10);
     }
     if (chance(0.004)) {  // the coordinator itself is stopped
-      now_ += random_.uniform(0.5, 5);
-      state_.awake = now_;
+      now += random_.uniform(0.5, 5);
+      state.awake = now;
     }
   }
 
@@ -124,13 +110,13 @@ class History {
     Worker* worker = anyone();
     if (worker == nullptr) return;
     worker->dead = true;
-    const auto member = state_.members.find(worker->id);
-    if (member == state_.members.end()) return;
+    const auto member = state.members.find(worker->id);
+    if (member == state.members.end()) return;
     if (chance(0.5)) member->second.lost = "killed by signal 9";
     if (chance(0.7)) {
-      for (const Worker& other : workers_) {
+      for (const Worker& other : workers) {
         if (!other.dead && !other.fenced && chance(0.9))
-          member->second.loss_reports[other.id] = {now_, "connection reset"};
+          member->second.loss_reports[other.id] = {now, "connection reset"};
       }
     }
   }
@@ -138,31 +124,31 @@ class History {
   void break_link() {
     Worker* a = anyone();
     Worker* b = anyone();
-    if (a == nullptr || a == b || !state_.members.contains(a->id) || !state_.members.contains(b->id)) return;
-    if (!state_.view || state_.view->find(a->id) == nullptr || state_.view->find(b->id) == nullptr) return;
+    if (a == nullptr || a == b || !state.members.contains(a->id) || !state.members.contains(b->id)) return;
+    if (!state.view || state.view->find(a->id) == nullptr || state.view->find(b->id) == nullptr) return;
     a->blamed = b->blamed = true;
-    state_.members[a->id].loss_reports[b->id] = {now_, "connection reset"};
-    if (chance(0.7)) state_.members[b->id].loss_reports[a->id] = {now_, "connection reset"};
+    state.members[a->id].loss_reports[b->id] = {now, "connection reset"};
+    if (chance(0.7)) state.members[b->id].loss_reports[a->id] = {now, "connection reset"};
   }
 
   // A worker's own course: it hears the newest view, acts by it, and says so.
   void act(size_t at) {
-    Worker& worker = workers_[at];
-    if (worker.dead || worker.fenced || now_ < worker.stopped_until) return;
-    const auto found = state_.members.find(worker.id);
-    if (found == state_.members.end()) {  // put out: it begins another life
+    Worker& worker = workers[at];
+    if (worker.dead || worker.fenced || now < worker.stopped_until) return;
+    const auto found = state.members.find(worker.id);
+    if (found == state.members.end()) {  // put out: it begins another life
       worker.fenced = true;
       if (!worker.leaving && living() < 9) join();
       return;
     }
-    const ViewMember* view_member = state_.view ? state_.view->find(worker.id) : nullptr;
-    const bool reply = view_member != nullptr && (!worker.view || worker.view->generation < state_.view->generation);
-    if (!reply && now_ < worker.speaks_at) return;
-    worker.speaks_at = now_ + 0.25;
+    const ViewMember* view_member = state.view ? state.view->find(worker.id) : nullptr;
+    const bool reply = view_member != nullptr && (!worker.view || worker.view->generation < state.view->generation);
+    if (!reply && now < worker.speaks_at) return;
+    worker.speaks_at = now + 0.25;
     Member& member = found->second;
-    member.heard = now_;
+    member.heard = now;
     member.speed = view_member != nullptr && !view_member->joining ? worker.speed : 0;
-    if (reply) worker.view = state_.view;
+    if (reply) worker.view = state.view;
     if (worker.view) {
       member.view = worker.view->generation;
       member.step += 1;
@@ -170,45 +156,50 @@ class History {
     if (worker.leaving) {
       member.phase = Phase::leaving;
     } else if (view_member != nullptr && view_member->joining) {
-      if (member.phase == Phase::waiting) worker.catches_up_at = now_ + random_.uniform(0, 2);
-      member.phase = now_ >= worker.catches_up_at ? Phase::caught_up : Phase::joining;
+      if (member.phase == Phase::waiting) worker.catches_up_at = now + random_.uniform(0, 2);
+      member.phase = now >= worker.catches_up_at ? Phase::caught_up : Phase::joining;
     } else if (view_member != nullptr) {
       member.phase = Phase::computing;
     }
   }
 
-  void decide() {
-    last_ = next_view(now_, state_, options_);
-    const ClusterState before = last_.view || !last_.fenced.empty() ? state_ : ClusterState();
-    EXPECT_FALSE(last_.why.empty());
-    if (chance(0.05)) {
-      const Decision again = next_view(now_, state_, options_);
-      EXPECT_EQ(last_.view, again.view);
-      EXPECT_EQ(last_.fenced, again.fenced);
-    }
-    apply(last_, now_, state_);
-    check_out(before);
-    if (last_.view) check_view(before);
+  RandomStream random_;
+  int64_t next_id_ = 1;
+};
+
+// What must hold for every decision.
+class Soundness {
+ public:
+  // `before` is the state that the decision was made from; the group has the state after it.
+  void check(const Decision& decision, const ClusterState& before, const Group& group) {
+    EXPECT_FALSE(decision.why.empty());
+    check_out(decision, before, group);
+    if (decision.view) check_view(decision, before, group);
   }
 
-  void check_out(const ClusterState& before) {
+  int64_t views() const { return views_; }
+  int64_t fresh() const { return fresh_; }
+
+ private:
+  static void check_out(const Decision& decision, const ClusterState& before, const Group& group) {
     std::set<MemberId> out;
-    for (const auto& [id, why] : last_.fenced) {
+    for (const auto& [id, why] : decision.fenced) {
       EXPECT_FALSE(why.empty());
       EXPECT_TRUE(out.insert(id).second) << "put out twice: " << id;
     }
-    for (const auto& [id, why] : last_.fenced) {
-      const auto worker = std::find_if(workers_.begin(), workers_.end(), [&, me = id](auto& w) { return w.id == me; });
-      ASSERT_NE(worker, workers_.end());
-      if (worker->dead || worker->leaving || worker->blamed || worker->stopped_until > now_ - 1) continue;
+    for (const auto& [id, why] : decision.fenced) {
+      const auto worker =
+          std::find_if(group.workers.begin(), group.workers.end(), [&, me = id](auto& w) { return w.id == me; });
+      ASSERT_NE(worker, group.workers.end());
+      if (worker->dead || worker->leaving || worker->blamed || worker->stopped_until > group.now - 1) continue;
       const ViewMember* view_member = before.view ? before.view->find(id) : nullptr;
       ASSERT_TRUE(view_member != nullptr && view_member->joining) << id << " was put out without fault: " << why;
       EXPECT_TRUE(out.contains(view_member->donor)) << why;
     }
   }
 
-  void check_view(const ClusterState& before) {
-    const View& view = *last_.view;
+  void check_view(const Decision& decision, const ClusterState& before, const Group& group) {
+    const View& view = *decision.view;
     ++views_;
     fresh_ += view.fresh ? 1 : 0;
     EXPECT_GT(view.generation, highest_);
@@ -217,11 +208,11 @@ class History {
     EXPECT_FALSE(view.find(*view.leader())->joining);
     EXPECT_EQ(view_of_json(to_json(view)), view) << "a view everybody can read";
     std::set<MemberId> out;
-    for (const auto& [id, why] : last_.fenced) out.insert(id);
+    for (const auto& [id, why] : decision.fenced) out.insert(id);
     for (size_t i = 0; i < view.members.size(); ++i) {
       const ViewMember& view_member = view.members[i];
       EXPECT_TRUE(i == 0 || view.members[i - 1].id < view_member.id);
-      EXPECT_TRUE(state_.members.contains(view_member.id));
+      EXPECT_TRUE(group.state.members.contains(view_member.id));
       EXPECT_FALSE(out.contains(view_member.id));
       const Member& member = before.members.at(view_member.id);
       const ViewMember* old = before.view ? before.view->find(view_member.id) : nullptr;
@@ -251,14 +242,57 @@ class History {
     }
   }
 
-  RandomStream random_;
-  ClusterOptions options_;
-  ClusterState state_;
-  std::vector<Worker> workers_;
-  Decision last_;
-  double now_ = 100;
-  int64_t next_id_ = 1, views_ = 0, fresh_ = 0;
+  int64_t views_ = 0, fresh_ = 0;
   Generation highest_;
+};
+
+// One life of a group: the coordinator decides again and again, and every decision is checked.
+class History {
+ public:
+  explicit History(uint64_t seed) : group_(seed) {}
+
+  void live(double seconds, bool noisy) {
+    const double end = group_.now + seconds;
+    while (group_.now < end && !::testing::Test::HasFailure()) {
+      group_.pass(noisy);
+      decide();
+    }
+  }
+
+  void calm() { group_.calm(); }
+
+  void expect_peace() {
+    const int64_t views = soundness_.views();
+    live(3, false);
+    EXPECT_EQ(soundness_.views(), views) << "the view still changes: " << last_.why;
+    ASSERT_TRUE(group_.state.view);
+    std::set<MemberId> alive, computing;
+    for (const Worker& worker : group_.workers) {
+      if (!worker.dead && !worker.fenced) alive.insert(worker.id);
+    }
+    for (const MemberId id : group_.state.view->computing()) computing.insert(id);
+    EXPECT_EQ(alive, computing);
+    EXPECT_EQ(group_.state.view->members.size(), computing.size());
+  }
+
+  const Soundness& soundness() const { return soundness_; }
+
+ private:
+  void decide() {
+    last_ = next_view(group_.now, group_.state, group_.options);
+    const ClusterState before = last_.view || !last_.fenced.empty() ? group_.state : ClusterState();
+    if (group_.chance(0.05)) {
+      const Decision again = next_view(group_.now, group_.state, group_.options);
+      EXPECT_EQ(last_.view, again.view);
+      EXPECT_EQ(last_.fenced, again.fenced);
+    }
+    apply(last_, group_.now, group_.state);
+    soundness_.check(last_, before, group_);
+  }
+
+  Group group_;
+  Decision last_;
+  Soundness soundness_;
 };
 
 TEST(History, WhateverHappensEveryDecisionIsSoundAndPeaceFollows) {
@@ -269,8 +303,8 @@ TEST(History, WhateverHappensEveryDecisionIsSoundAndPeaceFollows) {
     history.calm();
     history.live(15, false);
     history.expect_peace();
-    views += history.views();
-    fresh += history.fresh();
+    views += history.soundness().views();
+    fresh += history.soundness().fresh();
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
   EXPECT_GT(views, 15'000);
