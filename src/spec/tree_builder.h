@@ -1,0 +1,68 @@
+// Builds the tree of a YAML text, node by node, within limits. Knows no YAML library. Private to spec/.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "spec/tree.h"
+
+namespace sinew::spec {
+
+// Ends the parsing; the finding says why.
+struct Stop {
+  Finding finding;
+};
+
+// For one text, on one thread. Nodes come in the order of the text; in a map, keys and values alternate. A problem that
+// does not end the parsing becomes a finding.
+class TreeBuilder {
+ public:
+  using Anchor = size_t;  // 0: the node has none
+
+  explicit TreeBuilder(std::vector<Finding>& findings) : findings_(findings) {}
+
+  // Counts a node that begins here. Throws Stop if the tree is too large.
+  void count_node(Place place) { count_nodes(1, place); }
+  void add(Node node, Anchor anchor);  // a scalar or null
+  void add_alias(Anchor anchor, Place place);
+  void open(Node::Kind kind, Place place, Anchor anchor, bool flow);  // a list or map begins
+  void close();                                                       // the innermost one ends
+
+  // The place of the innermost '[' or '{' that is not closed.
+  std::optional<Place> open_bracket() const;
+  // The text broke off: closes what is open, which keeps the part that was parsed.
+  void close_all();
+  std::optional<Node> take_root() { return std::move(root_); }
+
+ private:
+  struct Size {  // of a subtree
+    size_t nodes = 0, bytes = 0;
+  };
+  struct Open {
+    Node node;
+    Anchor anchor = 0;
+    Size sizes_before;
+    bool flow = false;
+    bool has_key = false;
+    Node key;
+  };
+  struct Anchored {
+    Node node;
+    Size size;
+  };
+
+  void count_nodes(size_t count, Place place);
+  void add(Node node, Anchor anchor, Size size);  // `size` is that of the node's whole subtree
+  void add_entry(Open& level, Node value);
+
+  std::vector<Finding>& findings_;
+  std::optional<Node> root_;
+  std::vector<Open> open_;
+  std::map<Anchor, Anchored> anchors_;
+  size_t nodes_ = 0;   // so far, with aliases expanded
+  size_t copied_ = 0;  // bytes of text that aliases copied
+  Size sizes_;         // of the innermost open node so far
+};
+
+}  // namespace sinew::spec
