@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "spec/one_line.h"
 #include "spec/source_text.h"
@@ -147,11 +148,15 @@ Tree parse_tree(std::string_view yaml) {
   return tree;
 }
 
-Node* Node::find(std::string_view key) {
-  for (Entry& entry : entries) {
+const Node* Node::find(std::string_view key) const {
+  for (const Entry& entry : entries) {
     if (entry.key == key) return &entry.value;
   }
   return nullptr;
+}
+
+Node* Node::find(std::string_view key) {
+  return const_cast<Node*>(std::as_const(*this).find(key));
 }
 
 }  // namespace sinew::spec

@@ -38,6 +38,7 @@ struct Node {
   std::vector<Entry> entries;
 
   Node* find(std::string_view key);
+  const Node* find(std::string_view key) const;
 };
 
 struct Entry {

@@ -1,0 +1,60 @@
+// One parameter of tune.search: a list or a range of values, and the condition under which it varies. Private to spec/.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/search.h"
+
+namespace sinew::spec {
+
+inline constexpr std::string_view kParams = "params.";  // keys of a command's own parameters begin with it
+
+// The option that a parameter varies. It words the problems of the parameter, and checks values by the option's rules.
+class VariedOption {
+ public:
+  VariedOption(const Option& option, const Environment& environment, std::vector<Finding>& findings)
+      : option_(option), environment_(environment), findings_(findings) {}
+
+  const Option& option() const { return option_; }
+  const std::string& key() const { return option_.key; }
+
+  // Reports a problem; returns false.
+  bool say(Place place, ErrorCode code, std::string what, std::string hint) const;
+  // Reports each of the keys that the map has. Returns whether it has none.
+  bool refuse(const Node& map, std::initializer_list<const char*> keys, const std::string& why) const;
+  std::string form() const;  // a hint: how a parameter of this option is written
+
+  // Returns whether the value is valid for the option. A parameter of a command takes any single value.
+  bool fits(const Node& value) const;
+  // Reads the boolean at this key of the map, if it is there. Returns false if it is none.
+  bool read_flag(const Node& map, const char* key, bool& value) const;
+
+ private:
+  const Option& option_;
+  const Environment& environment_;
+  std::vector<Finding>& findings_;
+};
+
+std::string flow_text(const Node& node);  // the node as one line of a job file
+
+// These readers fill a part of the parameter, and report each problem. They return true if there is none.
+bool read_choices(const Node& list, const VariedOption& varied, SearchParameter& parameter);
+// A map with the list under the key `choices`.
+bool read_listed_choices(const Node& map, const VariedOption& varied, SearchParameter& parameter);
+// `meant` has the keys that misspelt keys of the map were meant to be: they are not missing.
+bool read_range(const Node& map, const std::set<std::string>& meant, const VariedOption& varied,
+                SearchParameter& parameter);
+// The map under the key `if`. `before` has the parameters above this one.
+bool read_condition(const Node& map, const std::vector<SearchParameter>& before, const VariedOption& varied,
+                    SearchParameter& parameter);
+
+// The whole parameter.
+std::optional<SearchParameter> read_parameter(const Node& node, const std::vector<SearchParameter>& before,
+                                              const VariedOption& varied);
+
+}  // namespace sinew::spec
