@@ -1,0 +1,38 @@
+// Words the problems of one option's value: each sentence names the option, and says what it needs. Private to spec/.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/options.h"
+#include "spec/tree.h"
+
+namespace sinew::spec {
+
+// For one reading of a value. The methods that report a problem return false.
+class ValueProblems {
+ public:
+  ValueProblems(const Option& option, std::vector<Finding>& findings) : option_(option), findings_(findings) {}
+
+  const Option& option() const { return option_; }
+  // From here on the sentences speak of an item of the option's list, or again of the option.
+  void set_in_list(bool in_list) { in_list_ = in_list; }
+
+  bool say(const Node& node, ErrorCode code, std::string what, std::string hint);
+  bool wrong(const Node& node, std::string hint = "") { return wrong(node, std::move(hint), "SPEC_WRONG_TYPE"); }
+  bool malformed(const Node& node, std::string hint = "") { return wrong(node, std::move(hint), "SPEC_BAD_FORMAT"); }
+  bool out_of_range(const Node& node);
+
+  std::string subject() const;  // "trainer.shards", or "an item of model.hidden"
+  std::string usage() const;    // a hint: "for example shards: 8"
+
+ private:
+  bool wrong(const Node& node, std::string hint, ErrorCode code);
+  std::string wanted() const;
+
+  const Option& option_;
+  std::vector<Finding>& findings_;
+  bool in_list_ = false;
+};
+
+}  // namespace sinew::spec

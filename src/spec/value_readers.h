@@ -1,0 +1,26 @@
+// Readers of single values. Each returns whether the node is a valid value of the option, and reports what is wrong
+// with it otherwise. Private to spec/.
+#pragma once
+
+#include <string>
+
+#include "spec/amounts.h"
+#include "spec/value_problems.h"
+
+namespace sinew::spec {
+
+// ---- numbers, with and without a unit (number_values.cpp) ----------------------------------------------------------
+
+bool read_whole(const Node& node, ValueProblems& problems, Whole& value);
+bool read_real(const Node& node, ValueProblems& problems, double& value);
+bool read_bytes(const Node& node, ValueProblems& problems, int64_t& value);
+bool read_duration(const Node& node, ValueProblems& problems, Duration& value);
+
+// ---- texts (text_values.cpp) ---------------------------------------------------------------------------------------
+
+// A text of the option's kind: a choice, a metric, a word of a command, and so on.
+bool read_text_of_kind(const Node& node, ValueProblems& problems, const Environment& environment, std::string& value);
+// The value of a name that the user chose.
+bool read_named_value(const Node& node, ValueProblems& problems, const Environment& environment, NamedValue& value);
+
+}  // namespace sinew::spec
