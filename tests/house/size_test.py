@@ -8,7 +8,6 @@ LONGEST_FUNCTION = 80
 LONGEST_CLASS = 200
 # (File, heading) -> lines a class body may have at most. Lower the number when the class shrinks; never add or raise.
 LONG_CLASSES = {
-    ("src/store/postgres.cpp", "class Postgres final : public Database {"): 206,
 }
 LONGEST_COMMAND_FILE = 250  # of cli/, which parses, calls and prints
 LONGEST_CLI = 3800          # all of cli/ without tests

@@ -1,0 +1,74 @@
+// Inside store/: the session of one store at a PostgreSQL server. It outlives its connections.
+//
+// - One advisory lock for each schema orders all writers. It makes the numbers of events gapless and every check before
+//   a write safe.
+// - A write transaction commits without waiting for the disk (synchronous_commit off), which releases the lock at once.
+//   Then flush() commits a second, empty transaction with the server's own setting. A commit flushes everything that
+//   was logged before it, so the first transaction is durable when the second returns, and the server merges the
+//   flushes of several connections. A transaction that has read an unflushed commit logs after it and flushes it
+//   together with its own.
+// - If the connection is lost during a commit, the new connection finds out whether the commit took place. Every write
+//   transaction stores a growing mark in its session's row. The new connection reads the mark under the lock, which the
+//   server releases only when the lost transaction has ended.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "store/postgres_link.h"
+
+namespace sinew::store {
+
+class PostgresSession {
+ public:
+  // Connects without retries, so that a wrong URL is reported at once.
+  PostgresSession(const std::string& url, const Options& options, Access access);
+  ~PostgresSession();
+  PostgresSession(const PostgresSession&) = delete;
+  PostgresSession& operator=(const PostgresSession&) = delete;
+
+  bool connected() const { return link_ != nullptr; }
+  PostgresLink& link() { return *link_; }
+  void drop_link() { link_.reset(); }
+  // Connects if there is no connection, with retries for as long as the options say.
+  void reconnect();
+  // Calls `work` with the connection, which is dropped if `work` finds it lost. Throws ConnectionLost.
+  template <typename Work>
+  void use(const Work& work) {
+    if (link_ == nullptr) throw_lost();
+    try {
+      work(*link_);
+    } catch (const ConnectionLost&) {
+      link_.reset();
+      throw;
+    }
+  }
+
+  // Begins a write transaction: takes the lock and stores the next mark.
+  void begin_marked(PostgresLink& link);
+  // Commits an empty transaction durably, and with it everything that was logged before.
+  void flush();
+  // Did the transaction take place whose commit was not answered? Makes it durable if so.
+  bool was_committed();
+
+  double now() const { return clock_.monotonic_seconds() + server_clock_offset_; }  // by the server's clock
+
+ private:
+  void connect();
+  // Creates the row that holds the mark of this store. The row outlives a reconnection.
+  void create_row(PostgresLink& link);
+  [[noreturn]] void throw_lost() const;
+
+  const std::string url_;
+  const Options options_;
+  Clock& clock_;
+  const Access access_;
+  std::minstd_rand jitter_;
+  std::string id_, durable_ = "on";
+  int64_t lock_ = 0, mark_ = 0;
+  double server_clock_offset_ = 0;  // how far the server's clock is ahead of `clock_`
+  std::unique_ptr<PostgresLink> link_;
+};
+
+}  // namespace sinew::store
