@@ -2,15 +2,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "spec/options.h"
 #include "spec/tree.h"
 
 namespace sinew::spec {
-
-inline constexpr std::string_view kParams = "params.";  // the keys of command.params in tune.parameters
 
 // Whether a study can vary the option. It cannot vary options of the study itself or the run's name.
 bool is_searchable(const Option& option);
