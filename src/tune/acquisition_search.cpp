@@ -12,16 +12,16 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr int64_t kFine = 24;        // from this many cells on, a parameter first climbs by gradient
-constexpr double kMostScales = 0.3;  // largest perturbation, in units of a range
+constexpr int64_t kFine = 24;        // numeric parameters with at least this many grid steps climb by gradient, too
+constexpr double kMostScales = 0.3;  // the largest perturbation, as a fraction of the range of a parameter
 constexpr double kLeastScales = 0.005;
-constexpr int64_t kMostChoices = 64;  // of a category that a climb tries
+constexpr int64_t kMostChoices = 64;  // a climb tries at most this many choices of a category
 
 std::span<const double> as_span(const VectorXd& x) {
   return {x.data(), static_cast<size_t>(x.size())};
 }
 
-// The space to search: the box, and the rules for the values of each parameter.
+// The region to search: the box of SearchOptions, and the moves that each parameter allows.
 class SearchSpace {
  public:
   SearchSpace(const Study& study, const SearchOptions& options)
@@ -43,11 +43,11 @@ class SearchSpace {
     return !is_category(i) && (space_.cells(i) == 0 || space_.cells(i) >= kFine) && !is_parent(i);
   }
 
-  // The point of the space nearest to `unit`; none if it was tried or violates a constraint.
+  // Returns the valid point nearest to `unit`, or nullopt if it was tried before or violates a constraint.
   std::optional<Candidate> settled(const VectorXd& unit) const {
     Point point = space_.from_unit(as_span(options_.within ? with_choice(unit) : unit));
     if (options_.within && !options_.within->of(point))
-      return std::nullopt;  // its condition makes the category inactive
+      return std::nullopt;  // at this point, a condition makes that category inactive
     if (!study_.is_new(point)) return std::nullopt;
     VectorXd x = row_of(space_, point);
     return Candidate{std::move(point), std::move(x), 0};
@@ -60,8 +60,8 @@ class SearchSpace {
     return unit;
   }
 
-  // Whether the activity of some parameter depends on this one. Such a parameter moves by cells only, because the
-  // function jumps where other parameters become active.
+  // Returns whether another parameter has a condition on this one. Such a parameter moves by grid steps only, because
+  // the function jumps where other parameters become active.
   bool is_parent(size_t i) const {
     for (size_t j = i + 1; j < space_.size(); ++j) {
       for (const Condition& condition : space_[j].conditions) {
@@ -77,7 +77,8 @@ class SearchSpace {
   VectorXd low_, high_;
 };
 
-// Draws the candidates: half of them at random, half as perturbed copies of the centres.
+// Draws the candidates: half of them uniformly at random, the other half as perturbed copies of the centres. Without
+// centres, all are random.
 class Draws {
  public:
   Draws(const SearchSpace& space, RandomStream& random) : space_(space), random_(random) {}
@@ -188,7 +189,8 @@ class Climber {
     if (auto one = space_.settled(x)) take_better(at, {*std::move(one)});
   }
 
-  // All values of a category and of a parameter with few cells; of other parameters the two neighbours.
+  // Tries other values of one parameter after another: all values of a category (at most kMostChoices) or of a
+  // parameter with few grid steps, and the two neighbouring values of any other parameter.
   void along_cells(Candidate& at) const {
     for (size_t i = 0; i < space_.size(); ++i) {
       if (space_.space().cells(i) < 2 || std::isnan(at.x[static_cast<Index>(i)]) || space_.is_kept(i)) continue;

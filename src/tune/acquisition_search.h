@@ -1,9 +1,9 @@
 // Maximises an acquisition function over the untried points of a search space.
 //
-// An acquisition function is a smooth function of the unit cube. It is defined between the cells of a parameter with
-// finitely many values, too, so that a gradient can cross them. The search scores random points and perturbed copies of
-// the best known points. The best of these then climb: along real numbers by gradient, along the other parameters by
-// trying neighbouring values, in turn.
+// An acquisition function is smooth on the unit cube. It is also defined between the values of a parameter that has
+// finitely many, so that a gradient leads from one value to the next. The search scores random points and perturbed
+// copies of the best known points. It then improves the best of these by hill climbing: in turn, it follows the
+// gradient along real numbers and finely divided parameters, and tries neighbouring values of the other parameters.
 #pragma once
 
 #include <eigen3/Eigen/Core>
@@ -29,7 +29,7 @@ struct SearchOptions {
   int climbs = 4;
   int climb_evaluations = 25;
   std::vector<Eigen::VectorXd> centres = {};  // good points to search around, the best first, in the unit cube
-  // The box to stay in; empty: the whole cube. The box does not limit categories.
+  // The search stays in this box, or in the whole cube if the vectors are empty. The box does not limit categories.
   Eigen::VectorXd low = {}, high = {};
   std::optional<Choice> within = {};  // a category that must keep this value
 };
@@ -40,11 +40,11 @@ struct Candidate {
   double score = 0;
 };
 
-// None: every candidate has been tried before.
+// Returns nullopt if every candidate was tried before or violates a constraint.
 std::optional<Candidate> maximise_acquisition(const Study& study, const AcquisitionFunction& score,
                                               RandomStream& random, const SearchOptions& options);
 
-// How the parameters of a space enter a kernel, and a point of the space in the unit cube.
+// axes_of() lists how the parameters of a space enter a kernel. row_of() maps a point of the space to the unit cube.
 std::vector<Axis> axes_of(const Space& space);
 Eigen::VectorXd row_of(const Space& space, const Point& point);
 

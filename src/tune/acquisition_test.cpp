@@ -1,5 +1,5 @@
-// Compares expected improvement with numerical integration, its far tails with their series, and slopes with
-// differences.
+// Compares expected improvement with numerical integration, its far tails with their asymptotic series, and gradients
+// with finite differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace sinew::tune {
 namespace {
 
-// E[max(0, bound - Y)] by Simpson's rule over 24 standard deviations.
+// E[max(0, bound - Y)] by Simpson's rule, from 14 standard deviations below the lower of bound and mean up to bound.
 double integrated(double bound, double mean, double spread) {
   constexpr int kSteps = 20000;
   const double low = std::min(bound, mean) - 14 * spread;
@@ -27,7 +27,7 @@ double integrated(double bound, double mean, double spread) {
   return sum * step / 3;
 }
 
-TEST(LogImprovement, IsTheIntegral) {
+TEST(LogImprovement, MatchesNumericalIntegration) {
   for (const double bound : {-6.0, -3.0, -1.1, -0.9, 0.0, 0.7, 4.0}) {
     for (const double spread : {0.1, 1.0, 3.0}) {
       const double direct = integrated(bound, 0.2, spread);
@@ -37,7 +37,7 @@ TEST(LogImprovement, IsTheIntegral) {
   }
 }
 
-TEST(LogImprovement, HoldsFarOutAndHasNoSeams) {
+TEST(LogImprovement, IsAccurateInTheTailsAndContinuous) {
   for (const double z : {-60.0, -200.0, -1e4, -1e8}) {
     const double series = -0.5 * z * z - 0.5 * std::log(2 * std::numbers::pi) - 2 * std::log(-z);
     EXPECT_NEAR(log_improvement(z).value, series, 1e-3 + 1e-15 * z * z) << z;
@@ -50,7 +50,7 @@ TEST(LogImprovement, HoldsFarOutAndHasNoSeams) {
   }
 }
 
-TEST(LogImprovement, SlopesAreThoseOfDifferences) {
+TEST(LogImprovement, SlopesMatchFiniteDifferences) {
   for (double z = -30; z < 6; z += 0.37) {
     const double h = 1e-5;
     EXPECT_NEAR(log_improvement(z).slope, (log_improvement(z + h).value - log_improvement(z - h).value) / (2 * h),
@@ -61,7 +61,7 @@ TEST(LogImprovement, SlopesAreThoseOfDifferences) {
   }
 }
 
-// A process over a square, with random observations.
+// A Gaussian process over a square, with random observations.
 GaussianProcess process_of(uint64_t seed) {
   RandomStream random(random_key({seed}));
   Points points(12, 2);
@@ -93,7 +93,7 @@ void expect_slopes_of_differences(const AcquisitionFunction& score, uint64_t see
   }
 }
 
-TEST(Scores, SlopesAreThoseOfDifferences) {
+TEST(Scores, SlopesMatchFiniteDifferences) {
   const std::vector<GaussianProcess> two = {process_of(1), process_of(2)};
   const LogExpectedImprovement improvement(two[0], -1);
   expect_slopes_of_differences(improvement, 1);
@@ -119,7 +119,7 @@ struct Peak : AcquisitionFunction {
   double place_;
 };
 
-TEST(Search, ClimbsToEveryCellOfALogarithm) {
+TEST(Search, ClimbsToEveryValueOfALogarithmicInteger) {
   const Study study({read_space(R"([{"name":"n","type":"int","low":1,"high":8,"log":true}])")});
   for (int n = 1; n <= 8; ++n) {
     RandomStream random(random_key({3}));

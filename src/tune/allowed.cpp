@@ -29,7 +29,8 @@ Point SobolDesign::next_point(const Study& study) {
     if (allowed_ == wanted) return point;
     ++allowed_;
   }
-  return point_at(wanted);  // hardly any point satisfies the constraints: samplers.cpp replaces this one if it does not
+  // Hardly any point satisfies the constraints; suggest_next() replaces this one if it violates them.
+  return point_at(wanted);
 }
 
 }  // namespace sinew::tune

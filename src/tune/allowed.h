@@ -8,7 +8,7 @@ namespace sinew::tune {
 inline constexpr int kAllowedDraws = 1000;
 
 // Draws up to `draws` points and returns the first that satisfies the constraints, or else the last one. Without
-// constraints that is the first one.
+// constraints, it returns the first point.
 template <typename Draw>
 Point first_allowed(const Space& space, int draws, Draw&& draw) {
   Point point = draw();
@@ -19,12 +19,12 @@ Point first_allowed(const Space& space, int draws, Draw&& draw) {
 // A uniformly random point of the space, whether or not it satisfies the constraints.
 Point random_point(const Space& space, RandomStream& random);
 
-// A space-filling design: the scrambled Sobol points (sobol.h) that satisfy the constraints. The object remembers how
-// far it got in the sequence, only to answer faster: the answer is a function of the study and the purpose.
+// A space-filling design: the scrambled Sobol points (sobol.h) that satisfy the constraints. The object caches its
+// position in the sequence to save time. The points depend only on the study and the purpose.
 class SobolDesign {
  public:
   explicit SobolDesign(std::string_view purpose) : purpose_(purpose) {}
-  Point next_point(const Study& study);  // for the next trial of the study
+  Point next_point(const Study& study);  // returns the point for the next trial of the study
 
  private:
   std::string purpose_;

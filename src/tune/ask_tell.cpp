@@ -11,13 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no NaN and no infinities, but Python writes them as these bare words. parsed() reads a line that is no JSON
-// a second time, with quotes around the words.
+// JSON has no NaN and no infinities, but Python writes them as these bare words. If a line is not valid JSON, parsed()
+// puts quotes around the words and parses the line again.
 constexpr std::string_view kBareNumbers[] = {"NaN", "-Infinity", "Infinity"};
 
 std::string with_quoted_numbers(std::string_view line) {
   std::string out;
-  bool inside = false;  // inside a string
+  bool inside = false;  // whether position i is inside a string
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '"') inside = !inside;
     if (inside && line[i] == '\\' && i + 1 < line.size()) out += line[i++];
@@ -35,7 +35,8 @@ std::string with_quoted_numbers(std::string_view line) {
   return out;
 }
 
-constexpr int kDeepest = 64;  // levels of nesting; copying and writing JSON recurse once for each
+// The most levels of nesting that parsed() accepts, because copying and writing JSON recurse once a level.
+constexpr int kDeepest = 64;
 
 json parsed(std::string_view line) {
   const auto not_too_deep = [](int depth, json::parse_event_t, const json&) {
@@ -59,7 +60,8 @@ std::string error_line(const Error& error) {
 
 }  // namespace
 
-// Reads the values of a request. Every getter throws Error that names the key if the value has the wrong type.
+// Reads the values of a request. Every getter except flag() throws an Error that names the key if the value has the
+// wrong type.
 struct AskTell::Request {
   json all;
 
@@ -177,7 +179,7 @@ std::string AskTell::init(const Request& request) {
   auto pruner = make_pruner(pruner_options(request));
   Study study(std::move(options));
   prefill(study, request);
-  // Nothing above changes this object, so an init that throws leaves the last study as it was.
+  // Nothing above changes this object, so an init that throws keeps the previous study.
   study_.emplace(std::move(study));
   sampler_ = std::move(sampler);
   pruner_ = std::move(pruner);
@@ -234,7 +236,7 @@ std::string AskTell::ask(const Request& request) {
     if (request.flag("why")) out += R"(,"why":)" + json(why).dump();
     return out + "}";
   };
-  study();  // throws if there is none
+  study();  // throws if there is no study
   if (const auto promotion = pruner_->promote(study(), no_new)) {
     study().resume(promotion->id);
     const auto& reports = study().trial(promotion->id).reports;

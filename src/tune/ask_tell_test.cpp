@@ -28,7 +28,7 @@ class AskTell {
   AskTell side_;
 };
 
-TEST(AskTell, ASessionAsTheFormatSaysIt) {
+TEST(AskTell, ASessionFollowsTheFormat) {
   AskTell side;
   EXPECT_EQ(side.say(kInit), json({{"ok", true}}));
   for (int id = 0; id < 20; ++id) {
@@ -42,7 +42,7 @@ TEST(AskTell, ASessionAsTheFormatSaysIt) {
   EXPECT_EQ(AskTell().answer(R"({"cmd":"quit"})"), std::nullopt);
 }
 
-TEST(AskTell, EveryStateCanBeTold) {
+TEST(AskTell, AcceptsEveryFinalState) {
   AskTell side;
   side.say(kInit);
   for (const char* how : {R"("value":1)", R"("values":[2],"constraints":[-1,0.5])", R"("state":"pruned")",
@@ -53,7 +53,7 @@ TEST(AskTell, EveryStateCanBeTold) {
   }
 }
 
-TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
+TEST(AskTell, AnInvalidRequestIsAnErrorAndChangesNothing) {
   AskTell side;
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["code"], "ASK_TELL_NO_STUDY");
   side.say(kInit);
@@ -115,11 +115,12 @@ TEST(AskTell, WhatMakesNoSenseIsAnErrorAndChangesNothing) {
     const json answer = side.say(line);
     EXPECT_EQ(answer.value("code", "none"), code) << line << " -> " << answer;
   }
-  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));  // trial 0 is unchanged
+  // The refused requests did not change trial 0.
+  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 1);
 }
 
-TEST(AskTell, TrialsToldAtTheBeginningCount) {
+TEST(AskTell, PrefilledTrialsCount) {
   AskTell side;
   json init = json::parse(kInit);
   for (int i = 0; i < 5; ++i) init["prefill"].push_back({{"params", {{"x", 0.1 * i}, {"opt", "adam"}}}, {"value", i}});
@@ -127,7 +128,7 @@ TEST(AskTell, TrialsToldAtTheBeginningCount) {
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 5);
 }
 
-TEST(AskTell, PointsToTryFirstComeFirstWhateverWasToldAtTheBeginning) {
+TEST(AskTell, InitialPointsComeFirstDespitePrefilledTrials) {
   AskTell side;
   json init = json::parse(kInit);
   init["first"] = {{{"x", 0.5}, {"opt", "adam"}}, {{"x", 0.625}, {"opt", "adam"}}};
@@ -191,7 +192,7 @@ TEST(AskTell, ADeeplyNestedLineGetsAnAnswer) {
   EXPECT_EQ(side.say(deep.substr(0, 300'000))["code"], "ASK_TELL_BAD_LINE");
 }
 
-// Lines changed at random never crash and always get one answer.
+// A line that is damaged at random never crashes the server and always gets exactly one response.
 TEST(AskTell, DamagedLinesGetAnAnswer) {
   RandomStream random(random_key({11}));
   const std::string lines[] = {kInit, R"({"cmd":"ask"})", R"({"cmd":"tell","id":0,"value":1,"constraints":[1]})",

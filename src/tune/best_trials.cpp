@@ -1,4 +1,4 @@
-// Selects the incumbents of a study.
+// Selects the best trials of a study.
 #include <algorithm>
 #include <cmath>
 

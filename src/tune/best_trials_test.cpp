@@ -1,4 +1,4 @@
-// Compares the incumbents with a search over all pairs of trials.
+// Compares the best trials with a search over all pairs of trials.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::vector<int64_t> best_of(std::vector<Direction> directions, const std::vecto
   return best_trials(study);
 }
 
-TEST(BestTrials, OfOneObjectiveTheFirstOfTheBest) {
+TEST(BestTrials, WithOneObjectiveReturnsTheFirstBestTrial) {
   const auto least = [](const std::vector<Made>& trials) { return best_of({Direction::minimize}, trials); };
   EXPECT_THAT(least({}), IsEmpty());
   EXPECT_THAT(least({{{3}}, {{1}}, {{1}}, {{2}}}), ElementsAre(1));
@@ -39,14 +39,14 @@ TEST(BestTrials, OfOneObjectiveTheFirstOfTheBest) {
       ElementsAre(0));
 }
 
-TEST(BestTrials, ThoseThatMeetTheConstraintsElseTheOneNearestToIt) {
+TEST(BestTrials, PrefersFeasibleTrialsElseTheSmallestViolation) {
   const auto least = [](const std::vector<Made>& trials) { return best_of({Direction::minimize}, trials); };
   EXPECT_THAT(least({{{1}, {0.5}}, {{3}, {0, -1}}, {{2}, {-1, 0}}}), ElementsAre(2));
   EXPECT_THAT(least({{{1}, {0.5}}, {{2}, {0.2, 0.2}}, {{3}, {0.4, -7}}, {{0}, {0.4, 0}}}), ElementsAre(3));
   EXPECT_THAT(least({{{1}, {std::nan("")}}}), IsEmpty());
 }
 
-TEST(BestTrials, OfSeveralObjectivesThoseThatNoOtherBeats) {
+TEST(BestTrials, WithSeveralObjectivesReturnsTheParetoFront) {
   RandomStream random(random_key({5}));
   for (int round = 0; round < 200; ++round) {
     std::vector<Made> trials(1 + random.below(30));

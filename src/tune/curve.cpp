@@ -11,15 +11,16 @@ namespace {
 
 constexpr int kRates = 80, kPowerSteps = 24;
 constexpr double kStretches[] = {0.5, 0.75, 1.0};
-constexpr double kOffsets[] = {0, 1, 4};  // added to the step of a power
-constexpr double kPrecision = 1e-3;       // of the curve's range: the smallest noise that the model assumes
-constexpr double kRise = 0.2;             // the weight of a shape that makes the curve grow worse
+constexpr double kOffsets[] = {0, 1, 4};  // added to the step in a power law
+// The smallest noise that the model assumes, as a fraction of the range of the curve.
+constexpr double kPrecision = 1e-3;
+constexpr double kRise = 0.2;  // the prior weight of a fit whose loss rises; a fit whose loss falls has 1
 
-// The values of all shapes at one step; the last shape is the constant.
+// Returns the value of every shape at one step. The last shape is the constant.
 std::vector<double> make_shapes(double step, double end) {
   std::vector<double> shapes;
   for (const double stretch : kStretches) {
-    for (int i = 0; i < kRates; ++i) {  // time scales from a few steps to far beyond the whole trial
+    for (int i = 0; i < kRates; ++i) {  // time scales from 3 times the length of a training down to 0.9 % of it
       const double time = end * 3 * std::pow(0.003, static_cast<double>(i) / (kRates - 1));
       shapes.push_back(std::exp(-std::pow(step / time, stretch)));
     }
@@ -100,7 +101,8 @@ Prediction CurveModel::predict(std::span<const double> steps, std::span<const do
   for (size_t j = 0; j < shapes.size(); ++j) {
     const double mean = sums[j].shape / count, variation = sums[j].square - count * mean * mean;
     const bool flat = variation <= 1e-12 * (1e-12 + sums[j].square);
-    if (flat && j + 1 < shapes.size()) continue;  // the same model as the constant
+    // Over these reports the shape is constant, so it equals the last shape.
+    if (flat && j + 1 < shapes.size()) continue;
     const double slope = flat ? 0 : (sums[j].product - mean * loss_sum) / variation;
     const double left = std::max(spread - slope * slope * (flat ? 0 : variation), 0.0) + count * precision * precision;
     const double ends = loss_mean + slope * (shapes[j] - mean);

@@ -1,11 +1,11 @@
 // Predicts where a learning curve will end, from its beginning.
 //
-// For the curve pruner. The model of a curve is a + b * shape(step) plus noise. The shapes are a grid of stretched
-// exponentials and powers, the families of Domhan, Springenberg, Hutter, "Speeding up automatic hyperparameter
-// optimization of deep neural networks by extrapolation of learning curves" (IJCAI 2015). For each shape, a and b are
-// fitted by least squares. A shape gets its weight from how well it explains the curve under an unknown level of noise,
-// and the prediction is the weighted mixture of all shapes. So a few noisy points give a wide prediction, and a clear
-// curve gives a sharp one.
+// The curve pruner uses this model. The model of a curve is a + b * shape(step) plus noise. The shapes are a grid of
+// stretched exponentials and powers, the families of Domhan, Springenberg, Hutter, "Speeding up automatic
+// hyperparameter optimization of deep neural networks by extrapolation of learning curves" (IJCAI 2015). For each
+// shape, a and b are fitted by least squares. A shape gets its weight from how well it explains the curve under an
+// unknown level of noise. The prediction is the weighted mixture of all shapes. So a few noisy points give a wide
+// prediction, and a smooth curve gives a narrow one.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace sinew::tune {
 // A predicted loss: a mixture of normal distributions.
 struct Prediction {
   struct Component {
-    double weight, mean, deviation;
+    double weight, mean, deviation;  // deviation: the standard deviation
   };
   std::vector<Component> components;  // their weights sum to 1
   double mean() const;
@@ -27,12 +27,12 @@ struct Prediction {
   double probability_below(double value) const;
 };
 
-// Predicts curves that all end at the same step. The only state is a cache of the shapes at the steps seen so far.
+// Predicts curves that all end at the same step. The only state is a cache of shape values at the steps seen so far.
 class CurveModel {
  public:
   explicit CurveModel(double end);
-  // `losses` at ascending `steps`: at least 2, all finite, no step above `end`. A shape that ends below `floor` gets no
-  // weight.
+  // `losses` are the values at the ascending `steps`: at least 2, all finite, with no step above `end`. A shape that
+  // ends below `floor` gets no weight.
   Prediction predict(std::span<const double> steps, std::span<const double> losses, double floor);
 
  private:

@@ -6,14 +6,19 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kOptimism = 0.5;                       // deviations below the mean, for the optimistic forecast
-constexpr double kPauses = 16;                          // a trial may pause so many times, evenly over its length ...
-constexpr size_t kFewestReports = 3;                    // ... but not before it has this many reports
-constexpr ptrdiff_t kMostHindsight = 8;                 // whole trials, the newest
-constexpr size_t kFirstOnes = 16, kFewestCompared = 8;  // first trials: at most, and at least for tell_apart()
-constexpr double kMostDoubt = 0.4;  // forecasts tell trials apart if their deviation is below this part of the spread
+// The optimistic forecast is this many standard deviations below the mean.
+constexpr double kOptimism = 0.5;
+// A trial pauses at most this many times, evenly over its length.
+constexpr double kPauses = 16;
+constexpr size_t kFewestReports = 3;     // a trial does not pause before it has this many reports
+constexpr ptrdiff_t kMostHindsight = 8;  // hindsight uses at most this many completed trials, the newest
+// first_trials() uses at most kFirstOnes trials; tell_apart() needs at least kFewestCompared of them.
+constexpr size_t kFirstOnes = 16, kFewestCompared = 8;
+// See tell_apart(): the largest ratio of the typical forecast error to the spread of trials.
+constexpr double kMostDoubt = 0.4;
 constexpr double kQuartilesOfNormal = 1.35;  // standard deviations between the quartiles of a normal distribution
-constexpr double kMostDrop = 10;  // a curve is expected to fall at most this many times as far as it has fallen
+// The lowest end that a forecast considers: the best loss minus this many times the range so far.
+constexpr double kMostDrop = 10;
 
 size_t reports_until(const Trial& trial, double step) {
   return static_cast<size_t>(std::ranges::upper_bound(trial.reports, step, {}, &Report::step) - trial.reports.begin());
@@ -55,7 +60,7 @@ bool CurveForecasts::tell_apart() const {
   return first_.count >= kFewestCompared && first_.deviation < kMostDoubt * first_.spread;
 }
 
-// The final loss of a whole trial; none: the trial has not run to its end.
+// Returns the final loss of a completed trial, or nullopt if the trial has not run to its end.
 std::optional<double> CurveForecasts::end_of(const Study& study, const Trial& trial) const {
   if (!trial.reports.empty() && trial.reports.back().step >= options_.max_resource)
     return study.loss(trial.reports.back());
@@ -63,7 +68,7 @@ std::optional<double> CurveForecasts::end_of(const Study& study, const Trial& tr
   return std::nullopt;
 }
 
-// The forecast from the first `reports` reports.
+// Forecasts from the first `reports` reports of a trial, before the correction by hindsight.
 const Forecast& CurveForecasts::without_hindsight(const Study& study, const Trial& trial, size_t reports) {
   const auto [found, fresh] = known_.try_emplace({trial.id, reports});
   if (!fresh) return found->second;
@@ -79,7 +84,7 @@ const Forecast& CurveForecasts::without_hindsight(const Study& study, const Tria
     return found->second = {losses.empty() ? 0 : losses[0], std::abs(losses.empty() ? 0 : losses[0])};
   const auto [low, high] = std::ranges::minmax(losses);
   double floor = low - kMostDrop * (high - low);
-  // An error or loss that was never below 0 is not expected to become negative.
+  // A loss that was never below 0 is not expected to become negative.
   if (positive) floor = std::max(floor, 0.0);
   const Prediction prediction = model_.predict(steps, losses, floor);
   return found->second = {prediction.mean(), prediction.deviation()};

@@ -1,8 +1,9 @@
-// Forecasts of the trials of a study: where their learning curves will end. For the curve pruner.
+// Forecasts where the learning curves of the trials of a study will end. The curve pruner uses these forecasts.
 //
-// A forecast extrapolates the curve (tune/curve.h). Then hindsight corrects it: by the errors that the same forecast,
-// made at the same step, would have had for the whole trials, that is, for those that ran to their end. So a schedule
-// that lets every trial improve at its end does not mislead it. For tune/ only.
+// A forecast extrapolates the curve (tune/curve.h). Hindsight then corrects it: for each completed trial the class
+// computes the error that the same forecast, made at the same step, would have had, and corrects the new forecast by
+// these errors. So a learning-rate schedule that improves every trial near its end does not mislead the forecast.
+// Private to tune/.
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ namespace sinew::tune {
 
 // A predicted final loss.
 struct Forecast {
-  double mean, deviation;
+  double mean, deviation;  // deviation: the standard deviation
   double optimistic() const;
 };
 
@@ -24,31 +25,34 @@ class CurveForecasts {
  public:
   explicit CurveForecasts(const PrunerOptions& options) : options_(options), model_(options.max_resource) {}
 
-  // Updates what the whole trials tell. Call it with the current study before any function below.
+  // Reads the completed trials and the first trials of the study. Call it with the current study before any function
+  // below.
   void follow(const Study& study);
 
-  // The number of steps between two pauses of a trial, and the step of its first pause: infinite while it has too few
-  // reports.
+  // wait() returns the number of steps between two pauses of a trial. first_wait() returns the step of its first pause,
+  // which is infinite while the trial has too few reports.
   double wait() const;
   double first_wait(const Trial& trial) const;
 
   // The forecast from all reports of a trial.
   Forecast forecast(const Study& study, const Trial& trial) { return forecast(study, trial, trial.reports.size()); }
-  // The best final loss of the whole trials; infinite if there is none.
+  // The best final loss of the completed trials, or infinity if there are none.
   double best_whole() const { return best_whole_; }
-  // How far a loss is below the median of the first trials.
+  // How far a loss is below the median forecast of the first trials; 0 if it is not below.
   double lead_of(double loss) const;
-  // Whether forecasts at the first pause distinguish trials. If their noise is larger than the differences between
-  // trials, a sampler that takes forecasts for results learns the noise and finds less than one that learns from whole
-  // trials only.
+  // Whether forecasts at the first pause distinguish trials. If their error is larger than the differences between
+  // trials, a sampler that treats forecasts as results learns noise. It then finds less than a sampler that learns from
+  // completed trials only.
   bool tell_apart() const;
 
  private:
-  // Forecasts of the first trials at their first pause. No sampler has drawn these trials together yet.
+  // Statistics of the forecasts that the first trials had at their first pause. The first trials are spread over the
+  // space. Later ones are not used, because the sampler places them close together, which would make the spread too
+  // small.
   struct FirstTrials {
     size_t count = 0;
-    double median = 0, spread = 0;  // of the means
-    double deviation = 0;           // of a typical forecast
+    double median = 0, spread = 0;  // of the forecast means; spread: as a standard deviation
+    double deviation = 0;           // the median standard deviation of these forecasts
   };
   std::optional<double> end_of(const Study& study, const Trial& trial) const;
   const Forecast& without_hindsight(const Study& study, const Trial& trial, size_t reports);
@@ -57,9 +61,9 @@ class CurveForecasts {
 
   PrunerOptions options_;
   CurveModel model_;
-  // By trial and number of reports; valid forever, because reports never change.
+  // Cached forecasts by trial and number of reports. An entry stays valid, because reports never change.
   std::map<std::pair<int64_t, size_t>, Forecast> known_;
-  std::vector<int64_t> whole_;  // the newest whole trials, for hindsight
+  std::vector<int64_t> whole_;  // ids of the newest completed trials, for hindsight
   FirstTrials first_;
   double best_whole_ = 0;
 };

@@ -32,7 +32,7 @@ double stretched(double t) {
   return 0.25 + std::exp(-std::pow(t / 9, 0.6));
 }
 
-TEST(Curve, KnownFamiliesAreContinued) {
+TEST(Curve, PredictsTheEndOfKnownFamilies) {
   for (const auto curve : {exponential, slow_exponential, power, stretched}) {
     const Prediction late = predict(curve, 40, 0, 1), early = predict(curve, 8, 0, 1);
     EXPECT_NEAR(late.mean(), curve(kEnd), 0.05) << curve(kEnd);
@@ -50,8 +50,9 @@ TEST(Curve, WeightsSumToOneAndFewPointsAreUncertain) {
   EXPECT_GT(predict(exponential, 4, 0.01, 4).deviation(), 3 * predict(exponential, 60, 0.01, 4).deviation());
 }
 
-// Under noise the true end is nearly always within two deviations, from early on.
-TEST(Curve, DeviationsAreHonest) {
+// With noise, the true end is within two standard deviations of the mean in at least 80 % of predictions, early ones
+// included.
+TEST(Curve, StandardDeviationsCoverTheTrueEnd) {
   int inside = 0, all = 0;
   for (const auto curve : {exponential, slow_exponential, power, stretched}) {
     for (uint64_t seed = 0; seed < 25; ++seed) {

@@ -1,12 +1,13 @@
-// Warm start: suggests the best points of earlier studies. For tune/ only.
+// Warm start: suggests the best points of earlier studies. Private to tune/.
 #pragma once
 
 #include "tune/tune.h"
 
 namespace sinew::tune {
 
-// The best point of the next earlier study that has not yet contributed one; none: all studies have. A function of the
-// record.
+// Suggests the best point of an earlier study. Each of the first studies has one turn, in their order. Returns nullopt
+// when all have had their turn, or if the study of this turn has no point that is valid and new. The result depends
+// only on the options and the trials of the study.
 std::optional<Suggestion> next_of_earlier_studies(const Study& study);
 
 }  // namespace sinew::tune

@@ -1,5 +1,5 @@
-// Earlier studies in a new one: what the translation keeps when the space has changed, that warm starts help, and that
-// unrelated studies do no harm.
+// Tests how earlier studies are translated to a changed space, that warm starts help, and that unrelated studies do no
+// harm.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -40,7 +40,7 @@ TEST(Earlier, AWidenedRangeAndAnAddedChoiceKeepTheirHistory) {
   EXPECT_EQ(first[3], 16);
 }
 
-TEST(Earlier, WhatTheSpaceDoesNotHaveIsLeftOut) {
+TEST(Earlier, TrialsOutsideTheNewSpaceAreLeftOut) {
   const Space narrow = read_space(R"([{"name":"lr","type":"float","low":5e-3,"high":1,"log":true}])");
   EXPECT_EQ(make_earlier_study(narrow, then_study(), "").points.size(), 2U);
   const Space fewer = read_space(R"([{"name":"act","type":"cat","choices":["relu"]}])");
@@ -86,7 +86,7 @@ EarlierStudy even_study(uint64_t seed, double home, double sign) {
   return make_earlier_study(study.space(), study, "");
 }
 
-TEST(Earlier, StudiesOfAlikeThingsHelpAndOthersDoNoHarm) {
+TEST(Earlier, SimilarStudiesHelpAndOthersDoNoHarm) {
   double cold = 0, warm = 0, misled = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     cold += best_of(seed, 12, {}, 0.6);
@@ -97,7 +97,7 @@ TEST(Earlier, StudiesOfAlikeThingsHelpAndOthersDoNoHarm) {
   EXPECT_LT(misled, 1.6 * cold) << "two trials more, for the two that others were best at";
 }
 
-TEST(Earlier, StudiesWhoseBestLiesElsewhereHelpToo) {
+TEST(Earlier, StudiesWithAShiftedBestPointHelpToo) {
   double cold = 0, warm = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     cold += best_of(seed, 16, {}, 0.6);
@@ -106,7 +106,7 @@ TEST(Earlier, StudiesWhoseBestLiesElsewhereHelpToo) {
   EXPECT_LT(warm, 0.5 * cold);
 }
 
-TEST(Earlier, TwoStudiesThatFoundTheSameBeginWithDifferentPoints) {
+TEST(Earlier, EqualStudiesSuggestDifferentPoints) {
   Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {even_study(1, 0.5, 1), even_study(1, 0.5, 1)}});
   const auto sampler = make_sampler("auto");
   for (int i = 0; i < 2; ++i) study.start(suggest_next(study, *sampler));
@@ -116,7 +116,7 @@ TEST(Earlier, TwoStudiesThatFoundTheSameBeginWithDifferentPoints) {
   EXPECT_GT(apart, 0.01);
 }
 
-TEST(Earlier, ATrialThatFailedIsNobodysBest) {
+TEST(Earlier, AFailedTrialIsNeverSuggested) {
   EarlierStudy earlier = even_study(1, 0.5, 1);
   for (size_t i = 1; i < earlier.losses.size(); ++i) earlier.losses[i] = std::numeric_limits<double>::infinity();
   Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {earlier, earlier}});
@@ -126,7 +126,7 @@ TEST(Earlier, ATrialThatFailedIsNobodysBest) {
   EXPECT_NE(study.trial(1).by, "earlier") << "the second study knows nothing good besides";
 }
 
-TEST(Earlier, ASuggestionIsAFunctionOfTheRecord) {
+TEST(Earlier, ASuggestionDependsOnlyOnTheTrials) {
   const auto run = [](bool fresh) {
     Study study({read_space(kCube), {Direction::minimize}, 3, 30, {}, {even_study(1, 0.5, 1)}});
     auto sampler = make_sampler("gp");
@@ -145,7 +145,7 @@ TEST(Earlier, ASuggestionIsAFunctionOfTheRecord) {
   EXPECT_EQ(one.trial(0).by, "earlier");
 }
 
-TEST(Transfer, IsBelievedOnlyWhenItRanksThisStudyBetter) {
+TEST(Transfer, IsUsedOnlyIfItRanksThisStudyNoWorse) {
   RandomStream random(random_key({5}));
   Points points(12, 4);
   std::vector<double> losses;

@@ -104,7 +104,8 @@ class Grower {
     return split;
   }
 
-  // Where to split between two neighbouring values. If the parameter has cells, the split is the edge of a cell.
+  // Returns where to split between two neighbouring values. A parameter with evenly spaced values is split at the edge
+  // of a grid step, any other parameter at a random place.
   double between(size_t i, double low, double high) {
     const auto cells = static_cast<double>(space_.cells(i));
     if (cells == 0 || space_[i].log) return std::max(random_.uniform(low, high), std::nextafter(low, 1));
@@ -137,7 +138,7 @@ class Grower {
     }
     if (taken == 0) return std::nullopt;
     Split split{most, i, side, side};
-    for (size_t c = 0; c < cells; ++c) {  // no row here has the choice: a random side gets it
+    for (size_t c = 0; c < cells; ++c) {  // a choice that no row here has goes to a random side
       const auto place = static_cast<size_t>(std::ranges::find(order, c) - order.begin());
       const bool to_left = place < order.size() ? place < taken : random_.uniform() < 0.5;
       (to_left ? split.right : split.left).choices[c] = false;

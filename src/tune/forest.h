@@ -3,9 +3,10 @@
 //
 // Breiman, "Random forests" (Machine Learning 2001): every tree is fitted to a bootstrap sample of the rows, and every
 // split considers a random subset of the parameters. A number is split at a random place between two neighbouring
-// values; a category is split into the two groups of choices that differ most (Fisher 1958). A parameter may be split
-// only where it is active in every remaining row, that is, below the split on the parent that activates it: an inactive
-// parameter has no effect. All functions are pure; the key seeds the randomness. For tune/ only.
+// values, or at the edge of a grid step if its values are evenly spaced; a category is split into the two groups of
+// choices that differ most (Fisher 1958). A node is split by a parameter only if the parameter is active in all rows of
+// the node, because an inactive parameter has no effect. So a conditional parameter is split only below the split on
+// its parent. All functions are pure; the key seeds the randomness. Private to tune/.
 #pragma once
 
 #include <span>
@@ -15,12 +16,12 @@
 
 namespace sinew::tune {
 
-// The extent of a box along one parameter: an interval of the unit interval, or a subset of the choices.
+// The extent of a box along one parameter: a part of the unit interval, or a subset of the choices.
 struct Side {
   double low = 0, high = 1;
-  std::vector<bool> choices;  // category: which choices the box contains; empty: the parameter is a number
+  std::vector<bool> choices;  // of a category: which choices the box contains; empty for a number
 
-  double fraction() const;  // the fraction of the parameter's whole range
+  double fraction() const;  // the part of the whole range of the parameter
   bool holds(double unit) const;
 };
 
@@ -38,7 +39,7 @@ struct ForestOptions {
   double considered = 0.83;  // the fraction of the parameters that each split considers
 };
 
-// `rows`: points of the unit cube, NaN where a parameter is inactive. `values`: one for each row.
+// `rows` are points of the unit cube, with NaN where a parameter is inactive. `values` has one entry for each row.
 std::vector<Tree> grow_forest(const Space& space, std::span<const std::vector<double>> rows,
                               std::span<const double> values, RandomKey key, const ForestOptions& options = {});
 

@@ -21,7 +21,8 @@ GaussianProcess::GaussianProcess(std::vector<Axis> axes, const VectorXd& log_par
   factor_ = kernel_.matrix(points_, size());
   factor_.diagonal().array() += kernel_.noise();
   Eigen::LLT<Eigen::Ref<MatrixXd>> in_place(factor_);
-  // Rounding alone can make the matrix of nearly equal points indefinite. Then add noise, as little as possible.
+  // Rounding alone can make the matrix of nearly equal points indefinite. The loop then adds as little noise as makes
+  // it positive definite.
   for (double extra = 1e-8; in_place.info() != Eigen::Success; extra *= 10) {
     factor_ = kernel_.matrix(points_, size());
     factor_.diagonal().array() += kernel_.noise() + extra * factor_(0, 0);

@@ -1,4 +1,5 @@
-// Acquisition functions of Gaussian processes, as logarithms: expected improvement and the probability of feasibility.
+// Acquisition functions on Gaussian processes: the logarithms of expected improvement and of the probability of
+// feasibility.
 #pragma once
 
 #include "tune/acquisition_search.h"
@@ -26,7 +27,7 @@ class LogExpectedImprovement : public AcquisitionFunction {
 };
 
 // The log probability that all constraints are at most 0 (Gardner et al., "Bayesian optimization with inequality
-// constraints", ICML 2014), plus the value of `other`, if it is not null.
+// constraints", ICML 2014), plus the value of the function `other` unless it is null.
 class LogFeasibility : public AcquisitionFunction {
  public:
   LogFeasibility(std::span<const GaussianProcess> constraints, const AcquisitionFunction* other)

@@ -13,13 +13,13 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// Prior deviation and bound of a shift, in units of a parameter's range.
+// Prior standard deviation and bound of a shift, as fractions of the range of a parameter.
 constexpr double kUsual = 0.1, kFurthest = 0.3;
-constexpr int kRounds = 2;  // each fits the process and then moves the studies
+constexpr int kRounds = 2;  // each round fits the Gaussian process and then shifts the studies
 constexpr int kEvaluationsAmong = 15, kEvaluationsOnto = 8;
 
-// The negative log likelihood of the values, up to a constant. Adds to column s of `slopes_of_studies` the gradient by
-// a shift of all points of study s. Infinite if the matrix has no Cholesky factor.
+// Returns the negative log likelihood of the values up to a constant, or infinity if the matrix has no Cholesky factor.
+// Adds to column s of `slopes_of_studies` the gradient for a shift of all points of study s.
 double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& values, MatrixXd& slopes_of_studies) {
   const Index n = points.rows(), d = points.cols() - 1;
   const auto marginal = marginal_of(kernel, points, values);
@@ -35,8 +35,8 @@ double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& val
   return marginal->misfit;
 }
 
-// The most likely shifts, searched from `moves` on. `misfit` returns the negative log likelihood and sets its gradient;
-// this function adds the prior.
+// Searches for the most likely shifts, starting from `moves`. `misfit` returns the negative log likelihood and sets its
+// gradient; this function adds the prior.
 VectorXd likeliest(const SmoothFunction& misfit, const std::vector<Axis>& axes, const VectorXd& moves,
                    int evaluations) {
   VectorXd reach(moves.size());
@@ -56,7 +56,7 @@ VectorXd likeliest(const SmoothFunction& misfit, const std::vector<Axis>& axes, 
       .x;
 }
 
-// Shifts that move the best point of every study to the mean of these points.
+// Returns shifts that move the best point of every study to the mean of these best points.
 VectorXd bests_together(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
                         Index studies) {
   const Index d = points.cols() - 1;

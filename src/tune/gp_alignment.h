@@ -1,10 +1,10 @@
-// Aligns earlier studies with this one: shifts their points to where the landscapes agree.
+// Aligns earlier studies with this one: shifts their points so that the loss landscapes agree.
 //
 // The best learning rate of another data set is rarely the same, but the landscape around it looks similar. So all
-// points of an earlier study are shifted by one vector, along numbers only. First the earlier studies are aligned with
-// one another, starting with their best points in the same place; this happens once. Then all of them together are
-// aligned with the trials of this study, again and again as trials end. Both steps maximise the marginal likelihood of
-// the Gaussian process times a normal prior of the shifts, by gradient. For tune/ only.
+// points of an earlier study are shifted by one vector, along numeric parameters only. First the earlier studies are
+// aligned with one another, starting with their best points in the same place; this happens once. Then all of them
+// together are aligned with the trials of this study, and again when more trials have ended. Both steps maximise the
+// marginal likelihood of the Gaussian process times a normal prior of the shifts, by gradient. Private to tune/.
 #pragma once
 
 #include <span>
@@ -13,9 +13,9 @@
 
 namespace sinew::tune {
 
-// Shifts in units of each parameter's range.
+// Shifts, as fractions of the range of each parameter.
 struct Alignment {
-  Eigen::VectorXd own_shifts;    // of each earlier study, one after another, relative to their common middle
+  Eigen::VectorXd own_shifts;    // of each earlier study, one after another
   Eigen::VectorXd common_shift;  // of all earlier studies together, towards this study
 
   static size_t size(Eigen::Index axes, Eigen::Index studies) { return static_cast<size_t>(axes * (studies + 1)); }
@@ -23,20 +23,21 @@ struct Alignment {
   void write(std::vector<double>& sampler_state) const;
 };
 
-// Appends one more category for the study to the axes. The points then have the number of their study as the last
+// Adds one more category, the study, to the axes. Points on these axes have the number of their study as the last
 // coordinate.
 std::vector<Axis> with_study(std::vector<Axis> axes);
 
-// Shifts such points. Study 0 is this study and stays in place; earlier studies count from 1.
+// Shifts points whose last coordinate is the number of their study. Study 0 is this study and stays in place; earlier
+// studies count from 1.
 Points aligned(Points points, const Alignment& alignment);
 
-// Aligns the earlier studies with one another. `points` are theirs alone, and `axes` lacks the study. The common shift
-// of the result is 0.
+// Aligns the earlier studies with one another. `points` holds only the points of earlier studies, with the study as the
+// last coordinate; `axes` does not include the study. The common shift of the result is 0.
 Alignment align_earlier_studies(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
                                 Eigen::Index studies);
 
-// Returns `begun` with the common shift under which the values of all points are most likely. `kernel` and `points`
-// include the study.
+// Returns `begun` with the common shift that makes the values of all points most likely. `kernel` and `points` include
+// the axis of the study.
 Alignment align_with_study(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points,
                            const Eigen::VectorXd& values, Alignment begun);
 

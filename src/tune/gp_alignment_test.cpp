@@ -42,7 +42,7 @@ Known trials_of(const std::vector<int>& studies, Index each, uint64_t seed) {
   return known;
 }
 
-TEST(Alignment, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
+TEST(Alignment, FindsTheShiftsBetweenStudies) {
   double own_shifts = 0, common_shift = 0;  // mean squared errors
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const Known others = trials_of({1, 2}, 30, seed);
@@ -78,7 +78,7 @@ TEST(Alignment, FindsHowFarEarlierStudiesLieApartAndOffThisOne) {
   EXPECT_LT(std::sqrt(common_shift), 0.045) << "0.091 where nothing is moved";
 }
 
-TEST(Alignment, WhatIsInactiveStaysSoAndMovesNothing) {
+TEST(Alignment, InactiveParametersStayInactiveAndMoveNothing) {
   Known others = trials_of({1, 2}, 20, 9);
   for (Index i = 0; i < others.points.rows(); ++i) {
     if (others.points(i, 3) == 1) others.points(i, 1) = std::nan("");
@@ -90,7 +90,7 @@ TEST(Alignment, WhatIsInactiveStaysSoAndMovesNothing) {
   for (Index i = 0; i < there.rows(); ++i) EXPECT_EQ(std::isnan(there(i, 1)), others.points(i, 3) == 1) << i;
 }
 
-TEST(Alignment, IsReadAsItWasWritten) {
+TEST(Alignment, ReadsBackWhatItWrote) {
   const Alignment alignment{VectorXd::Random(2 * kAxes), VectorXd::Random(kAxes)};
   std::vector<double> sampler_state;
   alignment.write(sampler_state);

@@ -6,12 +6,12 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr size_t kMostFitted = 150;   // the most points that a fit uses; of more points it uses every n-th one
-constexpr double kGrowth = 1.2;       // of the number of trials, before the next full fit
-constexpr double kWarmGrowth = 1.04;  // of the number of trials, before the next improvement of a fit
+constexpr size_t kMostFitted = 150;   // a fit uses at most this many points; if there are more, every n-th
+constexpr double kGrowth = 1.2;       // the number of trials grows by this factor before the next full fit
+constexpr double kWarmGrowth = 1.04;  // the same before the last fit is improved
 constexpr int kWarmEvaluations = 12, kStartEvaluations = 50, kWarpEvaluations = 15;
 
-// Every n-th row, so that at most kMostFitted are left; the newest row always is.
+// Every n-th row, where n is such that at most kMostFitted rows are left. The newest row is always one of them.
 struct Thinned {
   Points points;
   VectorXd values;

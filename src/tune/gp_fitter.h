@@ -2,7 +2,7 @@
 //
 // A fit from all starts is expensive, so it happens only each time the study has grown by a fixed factor. Between these
 // full fits, the fitter improves the last kernel parameters by a few steps. It reads them back from the `sampler_state`
-// of the suggestion that was made with them, so every fit is a function of the record. For tune/ only.
+// of the suggestion that was made with them, so every fit depends only on the trial history. Private to tune/.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace sinew::tune {
 
-// The state of one fitted process: the number of trials at the last full fit and at the last fit of any kind, the warp
+// The fit of one Gaussian process: the number of trials at the last full fit and at the last fit of any kind, the warp
 // of its values, and the logarithms of its kernel parameters.
 struct FitRecord {
   double full_fit_at = 0, fitted_at = 0;
@@ -28,12 +28,13 @@ struct FitRecord {
 
 class Fitter {
  public:
-  // `trials`: the number of known trials. `memory`: the record of the last fit, or null.
+  // `trials` is the number of known trials. `memory` is the last fit, or null.
   Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const FitRecord* memory);
 
-  // Fits values as they are.
+  // Fits kernel parameters to values as they are, without a warp.
   FitRecord fit(const Eigen::VectorXd& values) const;
-  // Fits losses, and chooses the warp that explains them best. `may_bend`: the logarithmic warps are candidates, too.
+  // Fits kernel parameters to losses, and chooses the warp that explains the losses best. The logarithmic warps are
+  // candidates only if `may_bend` is set.
   FitRecord fit(std::span<const double> losses, bool may_bend) const;
 
  private:

@@ -77,8 +77,8 @@ SINEW_CLONES void slopes_of_numbers(const double* column, double x, double inver
   }
 }
 
-// Two sums over a column of pairs: of weighted * ratio * m / (1 + ratio * m), and the same with the derivative of m by
-// the logarithm of the length scale as the numerator's m.
+// Adds two sums over a column of pairs to `sums`. The first is the sum of weighted * ratio * m / (1 + ratio * m). In
+// the second, the derivative of m by the logarithm of the length scale replaces the m of the numerator.
 SINEW_CLONES void sum_numbers(const double* column, double x, double inverse, double ratio, const double* weighted,
                               Index n, double* sums) {
   double effects[8] = {}, lengths[8] = {};

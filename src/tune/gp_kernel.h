@@ -6,9 +6,9 @@
 // nearly a sum of functions of one parameter each; with a small s it is nearly a plain product kernel. The fit chooses
 // s from the data. For numbers, m_i is the Matern 5/2 function of the distance. For categories, m_i is 1 if they are
 // equal, else 0. If the parameter is inactive in either point, m_i is 0, because an inactive parameter has no effect.
-// Each factor is a valid kernel, so the product is one, too, with or without conditions.
+// Each factor is a valid kernel, so the product is also a valid kernel, with or without conditions.
 //
-// Points are rows of the unit cube, NaN where a parameter is inactive. For tune/ only.
+// Points are rows of the unit cube, with NaN where a parameter is inactive. Private to tune/.
 #pragma once
 
 #include <eigen3/Eigen/Core>
@@ -51,9 +51,9 @@ class Kernel {
                   Eigen::MatrixXd& out) const;
   // The kernel between all pairs of points, without noise. Only the lower half and the diagonal are filled.
   Eigen::MatrixXd matrix(const Points& points, Eigen::Index count) const;
-  // For each kernel parameter the sum over all pairs of weight * d kernel / d log parameter. `weighted` is the weight
-  // times the kernel; it is symmetric, and only its lower half is read. The entry of the noise is 0, because noise is
-  // not part of the kernel.
+  // Returns, for each kernel parameter, the sum over all pairs of weight * d kernel / d log parameter. `weighted` is
+  // the weight times the kernel; it is symmetric, and only its lower half is read. The entry of the noise is 0, because
+  // noise is not part of the kernel.
   Eigen::VectorXd weighted_slopes(const Points& points, Eigen::Index count, const Eigen::MatrixXd& weighted) const;
 
  private:

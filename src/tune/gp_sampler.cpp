@@ -1,12 +1,13 @@
 // The Gaussian process sampler: suggests the point that maximises an acquisition function of the surrogate.
 //
-// One objective: the log expected improvement over the incumbent (Ament et al. 2023), plus the log probability of
-// feasibility if there are constraints (Gardner et al. 2014). Several objectives: the log expected hypervolume
-// improvement. Running trials count as if they had ended with values drawn from the process, and the next suggestion
-// must improve on these, too (fantasies, as in Snoek, Larochelle, Adams, "Practical Bayesian optimization", NIPS 2012,
-// section 3.2; one draw for each suggestion). The first few trials are Sobol points. Every few suggestions, and
-// whenever the expected improvement of the whole space is negligible, the sampler searches within a category's choice
-// that is behind the best (rising_choices.h).
+// With one objective, the acquisition function is the log expected improvement over the best value (Ament et al. 2023),
+// plus the log probability of feasibility if there are constraints (Gardner et al. 2014). With several objectives it is
+// the log expected hypervolume improvement. Running trials count as if they had ended with values drawn from the
+// Gaussian process, and the next suggestion must also improve on these values (fantasies, as in Snoek, Larochelle,
+// Adams, "Practical Bayesian optimization", NIPS 2012, section 3.2; one draw for each suggestion). The first few trials
+// are Sobol points. Every few suggestions, and whenever the expected improvement of the whole space is negligible, the
+// sampler searches only among points with one choice of a category, a choice that is behind the best
+// (rising_choices.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +29,8 @@ using Eigen::VectorXd;
 constexpr size_t kCentres = 5, kMostFront = 40;
 constexpr int64_t kChoiceTurn = 5;  // every n-th suggestion searches within a choice that is behind
 
-// How many points the search scores: fewer for a larger process, where each costs more.
+// Sets how many points the search scores: fewer if the Gaussian process knows more points, because each score then
+// costs more.
 SearchOptions effort(Index points) {
   SearchOptions options;
   options.candidates = points <= 60 ? 400 : points <= 150 ? 250 : 200;
@@ -42,7 +44,7 @@ std::string written(double number) {
   return text;
 }
 
-// A search around the first few points of `order`.
+// Returns the options of a search around the first few points of `order`.
 SearchOptions around(const Surrogate& model, const std::vector<Index>& order) {
   SearchOptions options = effort(model.objectives[0].size());
   for (size_t k = 0; k < std::min(kCentres, order.size()); ++k) options.centres.push_back(model.row(order[k]));
@@ -92,8 +94,8 @@ class GpSampler : public Sampler {
     return suggestion;
   }
 
-  // A suggestion that should improve the best point of one choice. None: the surrogate knows no trial with this choice,
-  // or every candidate was tried.
+  // Suggests a point that should improve the best point of one choice. Returns nullopt if the surrogate knows no trial
+  // with this choice, or if every candidate was tried.
   std::optional<Suggestion> within(const Study& study, const Surrogate& model, const Choice& choice,
                                    const VectorXd& smoothed) {
     std::vector<Index> order;
@@ -129,8 +131,9 @@ class GpSampler : public Sampler {
     return best;
   }
 
-  // The expected improvement in the caller's units, as a fraction of the best value's lead over the median. The
-  // improvement itself is in warped units; near the best value the warp is nearly linear, so one slope converts it.
+  // Returns the expected improvement of a point as a fraction of the lead of the best loss over the median loss, or
+  // nullopt if there is no lead. The acquisition function gives it in warped units. Near the best value the warp is
+  // nearly linear, so its slope there converts warped units to losses.
   static std::optional<double> gain_of(const Study& study, const Surrogate& model,
                                        const LogExpectedImprovement& improvement, const Point& point) {
     std::vector<std::pair<double, double>> known;  // loss and warped value
@@ -171,8 +174,8 @@ class GpSampler : public Sampler {
     for (const size_t i : front) {
       if (i < rows.size()) options.centres.push_back(model.row(rows[i]));
     }
-    // The number of boxes grows with a power of the front's size, so for many objectives an even subset of the front
-    // stands for all of it.
+    // The number of boxes grows with a power of the size of the front. So with three or more objectives, an even subset
+    // represents a large front.
     const size_t most = m <= 2 ? front.size() : m == 3 ? kMostFront : kMostFront / 3;
     std::vector<Objectives> shown;
     for (size_t i = 0; i < std::min(most, front.size()); ++i)

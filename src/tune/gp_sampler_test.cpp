@@ -1,5 +1,5 @@
-// The samplers based on Gaussian processes: the same record gives the same suggestion, the units of the objective do
-// not matter, constraints and trade-offs are found, and the results are good for fixed seeds.
+// Tests the samplers that use Gaussian processes: the same trials give the same suggestion, the units of the objective
+// do not matter, constraints and trade-offs are found, and the results are good for fixed seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ double best_of(const Study& study) {
   return best;
 }
 
-TEST(GpSampler, ARecordHasOneAnswer) {
+TEST(GpSampler, TheSameTrialsGetTheSameSuggestion) {
   for (const char* name : {"gp", "trust_region"}) {
     Study study({mixed_space(), {Direction::minimize}, 5, 30});
     const auto kept = make_sampler(name);
@@ -60,13 +60,13 @@ TEST(GpSampler, ARecordHasOneAnswer) {
       ASSERT_EQ(one.sampler_state, other.sampler_state);
       EXPECT_FALSE(one.why.empty());
       const int64_t id = study.start(one);
-      if (i % 3 == 0) continue;  // it keeps running
+      if (i % 3 == 0) continue;  // this trial keeps running
       study.tell(id, TrialState::complete, {bowl(study.space(), study.trial(id).point)});
     }
   }
 }
 
-// Scales by powers of two, so that rounding is the same.
+// The factors are powers of two, so that rounding is the same.
 TEST(GpSampler, UnitsOfTheObjectiveDoNotMatter) {
   const Study plain = run("gp", {mixed_space(), {Direction::minimize}, 9, 25}, 25, bowl_value);
   const Study scaled = run("gp", {mixed_space(), {Direction::minimize}, 9, 25}, 25, bowl_value, 1024);
@@ -84,7 +84,7 @@ std::vector<double> branin(const Space&, const Point& point) {
   return {bend * bend + 10 * (1 - 1 / (8 * std::numbers::pi)) * std::cos(x) + 10};
 }
 
-// How many of eight parallel suggestions are nearly the same as an earlier one of them.
+// Returns how many of eight parallel suggestions are nearly equal to an earlier one of the eight.
 int repeated(uint64_t seed) {
   Study study = run("gp", {square(2), {Direction::minimize}, seed, 40}, 14, branin);
   const auto sampler = make_sampler("gp");
@@ -101,13 +101,13 @@ int repeated(uint64_t seed) {
   return count;
 }
 
-TEST(GpSampler, SuggestionsSideBySideLookAtDifferentPlaces) {
+TEST(GpSampler, ParallelSuggestionsDiffer) {
   int count = 0;
   for (uint64_t seed = 0; seed < 6; ++seed) count += repeated(seed);
   EXPECT_LE(count, 8) << "of 42";
 }
 
-TEST(GpSampler, AFiniteSpaceIsGoneThroughOnce) {
+TEST(GpSampler, TriesEveryPointOfAFiniteSpaceOnce) {
   const Study study = run("gp", {finite_space(), {Direction::minimize}, 1, 10}, 10, bowl_value);
   EXPECT_EQ(study.different_points(), 10);
 }
@@ -141,7 +141,7 @@ TEST(GpSampler, FindsTheBestFeasiblePoint) {
     if (constraint <= 0) best = std::min(best, x[0] + x[1]);
     study.tell(id, TrialState::complete, {x[0] + x[1]}, {constraint});
   }
-  EXPECT_GE(best, 0.8);  // at the ends of the arc
+  EXPECT_GE(best, 0.8);  // the minimum is 0.8, at the two ends of the arc
   EXPECT_LT(best, 0.82);
 }
 
@@ -161,7 +161,7 @@ TEST(GpSampler, FindsTradeOffs) {
   EXPECT_GT(process, random + 0.1);
 }
 
-// Regret after 40 trials, relative to that of random search.
+// Returns the regret after 40 trials, divided by the regret of random search.
 double regret(const char* name, const Space& space, Values values) {
   double sum = 0, random = 0;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
@@ -185,7 +185,7 @@ std::vector<double> valley(const Space&, const Point& x) {
   return {across * across * 20 + (x[0] - 0.6) * (x[0] - 0.6)};
 }
 
-TEST(GpSampler, ItsRegretStaysLow) {
+TEST(GpSampler, RegretStaysLow) {
   EXPECT_LT(regret("gp", mixed_space(), bowl_value), 0.15);
   EXPECT_LT(regret("gp", square(4), waves), 0.25);
   EXPECT_LT(regret("gp", square(3), valley), 0.25);
@@ -237,8 +237,9 @@ TEST(Warp, KeepsOrderAndForgetsUnits) {
   EXPECT_TRUE(warp(std::vector<double>(5, 2.0), WarpKind::logarithm).values.isZero());
 }
 
-// Compares the reported slopes of the logarithmic warps, relative to halfrank, with differences of the warped values.
-TEST(Warp, KnowsItsSlopes) {
+// Compares the reported slopes of the logarithmic warps, relative to halfrank, with finite differences of the warped
+// values.
+TEST(Warp, ReportsItsSlopes) {
   std::vector<double> losses;
   for (int i = 0; i < 400; ++i) losses.push_back(std::pow(i * 0.01, 1.5));
   for (const WarpKind kind : {WarpKind::bent, WarpKind::logarithm}) {

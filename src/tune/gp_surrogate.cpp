@@ -14,12 +14,14 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr size_t kLeastEnded = 3;  // known trials before there is a surrogate, even if many more are running
-constexpr size_t kLeastJoint = 2;  // the same where earlier studies help
+constexpr size_t kLeastEnded = 3;  // fit_surrogate() needs this many known trials, even if many more are running
+constexpr size_t kLeastJoint = 2;  // the same if earlier studies are usable
 constexpr int64_t kOwnTurn = 4;    // with earlier studies, every n-th suggestion ignores them
-constexpr size_t kMostPoints = 400, kMostBest = 250;  // of more trials: the best and the newest
+// Beyond kMostPoints, known_trials() keeps the kMostBest best ones and the newest.
+constexpr size_t kMostPoints = 400, kMostBest = 250;
 
-// What the sampler_state of a suggestion holds: the fit of each process, then the joint fit (gp_transfer.h), if any.
+// The contents of the sampler_state of a suggestion: the fit of each Gaussian process, then the joint fit
+// (gp_transfer.h), if any.
 struct Memory {
   std::vector<FitRecord> processes;
   std::optional<JointFit> joint;
@@ -42,8 +44,8 @@ Memory memory_of(const Study& study, Index axes, size_t processes, Index earlier
   return {};
 }
 
-// The loss that the surrogate uses for a trial; none: it ignores the trial. A running trial counts by the final value
-// that its pruner expects, never by its last report.
+// Returns the loss that the surrogate uses for a trial, or nullopt if the surrogate ignores the trial. For a running
+// trial this is the final value that its pruner expects, never its last report.
 std::optional<double> modelled_loss(const Study& study, const Trial& trial) {
   if (study.objectives() > 1) {
     const bool ended = trial.state == TrialState::failed || !trial.values.empty();
@@ -53,7 +55,7 @@ std::optional<double> modelled_loss(const Study& study, const Trial& trial) {
   return study.known_loss(trial);
 }
 
-// The trials that the surrogate knows: all, or the best and the newest.
+// Returns the trials that the surrogate knows: all with a modelled loss, or the best and the newest of them.
 std::vector<const Trial*> known_trials(const Study& study) {
   std::vector<const Trial*> all;
   for (const auto* ids : {&study.observed(), &study.open()}) {
@@ -74,7 +76,7 @@ std::vector<const Trial*> known_trials(const Study& study) {
   return kept;
 }
 
-// Scales the values of a constraint to a standard deviation of 1. Keeps the signs, and compresses large values by a
+// Scales the values of a constraint to a root mean square of 1. Keeps the signs, and compresses large values by a
 // logarithm.
 VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
   std::vector<double> sizes;
@@ -91,7 +93,7 @@ VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
     if (sizes[sizes.size() / 2] > 0) unit = sizes[sizes.size() / 2];
   }
   for (size_t i = 0; i < trials.size(); ++i) {
-    const double raw = value(trials[i]);  // NaN for a failed trial, which counts as violating it by the median size
+    const double raw = value(trials[i]);  // NaN for a failed trial, which then counts as a violation of median size
     const double ratio = std::isfinite(raw) ? raw / unit : 1;
     values[static_cast<Index>(i)] = std::copysign(std::log1p(std::abs(ratio)), ratio);
   }
@@ -99,7 +101,8 @@ VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
   return spread > 0 ? VectorXd(values / spread) : values;
 }
 
-// Running trials count as started: with many workers it would take long until as many trials have ended.
+// Returns whether there are enough trials for a surrogate. `least` counts started trials, running ones included,
+// because with many workers it takes long until that many have ended.
 bool enough(const Study& study, size_t ended, size_t least) {
   return ended >= std::min(least, kLeastEnded) && static_cast<size_t>(study.next_id()) >= least;
 }
@@ -124,8 +127,8 @@ bool all_finite(const Study& study, const Trial& trial) {
   return finite;
 }
 
-// Adds the running trials with fantasies: values drawn from the predictive distribution. If the predicted mean were
-// used instead, all parallel workers would get nearly the same point.
+// Adds the running trials with fantasies, which are values drawn from the predictive distribution. If the predicted
+// mean were used instead, all parallel workers would get nearly the same point.
 void fantasise_running(const Study& study, Surrogate& model) {
   RandomStream random = study.random("fantasy");
   for (const int64_t id : study.open()) {
@@ -187,8 +190,8 @@ std::optional<Surrogate> fit_surrogate(const Study& study, size_t least) {
     (objective ? model.objectives : model.constraints).emplace_back(axes, fit.log_parameters, points, values);
     fit.write(model.sampler_state);
   }
-  // In the end the study's own trials know the neighbourhood of the best point better than the earlier studies do, so
-  // some suggestions use the own trials only.
+  // Late in a study, its own trials describe the neighbourhood of the best point better than the earlier studies do. So
+  // every kOwnTurn-th suggestion uses the own trials only.
   const bool own_turn = own && study.next_id() % kOwnTurn == 0;
   if (own_turn && memory.joint) {
     memory.joint->write(model.sampler_state);

@@ -1,9 +1,9 @@
 // The surrogate model of a study: one Gaussian process for every objective and for every constraint.
 //
-// All processes know the same trials: those with values, and failed ones, which count as the worst value. Of more than
-// kMostPoints trials they know the best and the newest ones. The fitted kernel parameters go into the `sampler_state`
-// of the suggestion that is made with them, and the next fit starts from there. So a fit is cheap, and still a function
-// of the record.
+// All Gaussian processes know the same trials: those with values, and failed ones, which count as the worst value. If
+// there are more than kMostPoints such trials, they know only the best and the newest ones. The fitted kernel
+// parameters go into the `sampler_state` of the suggestion that is made with them, and the next fit starts from there.
+// So a fit is cheap, and still depends only on the trial history.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,12 @@
 namespace sinew::tune {
 
 struct Surrogate {
-  std::vector<GaussianProcess> objectives;   // of warped losses
-  std::vector<GaussianProcess> constraints;  // of scaled constraint values; at most 0: feasible
-  std::vector<const Trial*> trials;          // the trials behind the first rows of the processes
-  Eigen::Index known = 0;                    // the number of these first rows; rows of earlier studies follow them
-  Eigen::Index fantasies = 0;  // the number of last rows: running trials with values drawn from the processes
+  std::vector<GaussianProcess> objectives;  // of warped losses
+  // The Gaussian processes of scaled constraint values. A point is feasible if all its values are at most 0.
+  std::vector<GaussianProcess> constraints;
+  std::vector<const Trial*> trials;  // the trials that are the first rows of the Gaussian processes
+  Eigen::Index known = 0;            // the number of these first rows; rows of earlier studies follow them
+  Eigen::Index fantasies = 0;  // the number of rows at the end: running trials with values drawn from the processes
   std::vector<double> sampler_state;
 
   Eigen::VectorXd row(Eigen::Index i) const { return objectives[0].point(i); }
@@ -29,8 +30,8 @@ struct Surrogate {
   std::vector<std::vector<double>> feasible_fantasies() const;
 };
 
-// None: too few trials have started (fewer than `least`) or ended, or no ended trial has finite values of all
-// objectives.
+// Returns nullopt if too few trials have started (fewer than `least`) or ended, or if no known trial has finite values
+// of all objectives. Two known trials suffice if a model with earlier studies ranks them no worse than a model without.
 std::optional<Surrogate> fit_surrogate(const Study& study, size_t least);
 
 }  // namespace sinew::tune

@@ -1,4 +1,5 @@
-// Compares the process with its formulas, written with dense inverses, and its gradients with differences.
+// Compares the Gaussian process with its formulas, written with dense inverses, and its gradients with finite
+// differences.
 #include "tune/gp.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ Sample sample_of(uint64_t seed, Index n) {
   return sample;
 }
 
-// The kernel as defined in its header.
+// The kernel as gp_kernel.h defines it.
 double plain_kernel(const VectorXd& log_parameters, const VectorXd& a, const VectorXd& b) {
   const KernelLayout at{kAxes};
   const double s = std::exp(log_parameters[at.scale()]);
@@ -77,7 +78,7 @@ Normal plain_posterior(const Sample& sample, const VectorXd& x) {
   return {k.dot(inverse * sample.values), plain_kernel(sample.log_parameters, x, x) - k.dot(inverse * k)};
 }
 
-TEST(GaussianProcess, SaysWhatTheFormulasSay) {
+TEST(GaussianProcess, MatchesTheFormulas) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const Sample sample = sample_of(seed, 23);
     const GaussianProcess process(kMixed, sample.log_parameters, sample.points, sample.values);
@@ -96,14 +97,14 @@ TEST(GaussianProcess, SaysWhatTheFormulasSay) {
   }
 }
 
-TEST(GaussianProcess, TheKernelIsOne) {
+TEST(GaussianProcess, TheKernelIsPositiveDefinite) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const MatrixXd k = plain_matrix(sample_of(seed, 30));
     EXPECT_EQ(k.llt().info(), Eigen::Success) << seed;
   }
 }
 
-TEST(GaussianProcess, AppendingIsKnowingFromTheStart) {
+TEST(GaussianProcess, AppendingEqualsKnowingAllFromTheStart) {
   const Sample sample = sample_of(7, 20);
   const GaussianProcess whole(kMixed, sample.log_parameters, sample.points, sample.values);
   GaussianProcess grown(kMixed, sample.log_parameters, sample.points.topRows(12), sample.values.head(12));
@@ -116,7 +117,7 @@ TEST(GaussianProcess, AppendingIsKnowingFromTheStart) {
   }
 }
 
-TEST(GaussianProcess, SlopesAreThoseOfDifferences) {
+TEST(GaussianProcess, SlopesMatchFiniteDifferences) {
   const Sample sample = sample_of(11, 25);
   const GaussianProcess process(kMixed, sample.log_parameters, sample.points, sample.values);
   RandomStream random(random_key({12}));
@@ -138,7 +139,7 @@ TEST(GaussianProcess, SlopesAreThoseOfDifferences) {
   }
 }
 
-TEST(GaussianProcess, TheMisfitIsMinusLogOfLikelihoodAndItsGradientIsThatOfDifferences) {
+TEST(GaussianProcess, TheMisfitMatchesTheLikelihoodAndItsGradientMatchesFiniteDifferences) {
   for (uint64_t seed = 21; seed <= 24; ++seed) {
     Sample sample = sample_of(seed, 18);
     const KernelLayout at{kAxes};
@@ -152,7 +153,8 @@ TEST(GaussianProcess, TheMisfitIsMinusLogOfLikelihoodAndItsGradientIsThatOfDiffe
                            2e-5;
       EXPECT_NEAR(gradient[i], slope, 1e-4 * (1 + std::abs(slope))) << "number " << i;
     }
-    // Without the priors, which do not depend on the values, the misfit is the likelihood of the values.
+    // The priors do not depend on the values, so the difference of two misfits is the difference of the negative log
+    // likelihoods.
     const MatrixXd k = plain_matrix(sample);
     const auto likelihood = [&](const VectorXd& y) {
       return -0.5 * y.dot(k.inverse() * y) - 0.5 * std::log(k.determinant()) - 9 * std::log(2 * std::numbers::pi);
@@ -166,7 +168,7 @@ TEST(GaussianProcess, TheMisfitIsMinusLogOfLikelihoodAndItsGradientIsThatOfDiffe
   }
 }
 
-TEST(GaussianProcess, AFitFindsWhatMattersAndIsRepeatable) {
+TEST(GaussianProcess, AFitFindsTheRelevantParametersAndIsRepeatable) {
   RandomStream random(random_key({31}));
   Points points(40, 3);
   VectorXd values(40);

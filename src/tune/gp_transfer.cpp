@@ -12,7 +12,7 @@ using Eigen::VectorXd;
 
 constexpr size_t kMostRows = 100;   // of all earlier studies together
 constexpr size_t kMostStudies = 8;  // only the first ones are used
-constexpr double kTie = 0.5;        // counts for a pair with equal predictions
+constexpr double kTie = 0.5;        // a pair with equal predictions counts as half wrong
 
 // The points of the earlier studies, with the number of their study as the last coordinate.
 struct EarlierPoints {
@@ -26,7 +26,7 @@ bool usable(const EarlierStudy& study) {
 }
 
 // Takes from each study its best trial and an even sample of the others by rank. The best trials alone lie close
-// together, and a process that knows only them does not learn how the landscape looks further away.
+// together, and a Gaussian process that knows only them does not learn how the landscape looks further away.
 EarlierPoints points_of(const std::vector<EarlierStudy>& earlier, Index axes) {
   std::vector<const EarlierStudy*> studies;
   for (const EarlierStudy& study : earlier) {
@@ -101,7 +101,7 @@ JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::v
   const EarlierPoints others = points_of(earlier, d);
   Points all(own + others.points.rows(), d + 1);
   all.topLeftCorner(own, d) = points;
-  all.col(d).head(own).setZero();  // this study
+  all.col(d).head(own).setZero();  // study 0 is this study
   all.bottomRows(others.points.rows()) = others.points;
   losses.insert(losses.end(), others.losses.begin(), others.losses.end());
   const std::vector<Axis> all_axes = with_study(axes);
@@ -109,8 +109,8 @@ JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::v
   JointFit fit;
   fit.alignment =
       memory ? memory->alignment : align_earlier_studies(axes, others.points, others.losses, others.studies);
-  // Earlier trials count for the number of trials, too, so full fits are as rare as if the trials were this study's
-  // own.
+  // The number of trials includes those of earlier studies. So full fits are as rare as if all trials were of this
+  // study.
   const Points before = aligned(all, fit.alignment);
   const Fitter fitter(all_axes, before, trials + static_cast<double>(others.losses.size()),
                       memory ? &memory->numbers : nullptr);

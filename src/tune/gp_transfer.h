@@ -1,14 +1,15 @@
 // Transfer learning: one joint Gaussian process of this study and the earlier ones.
 //
-// The kernel gets the study as one more category. So the process is a function that all studies share times a function
-// of each study alone, and the fit decides how much they share (Bonilla, Chai, Williams, "Multi-task Gaussian process
-// prediction", NIPS 2007, with the same correlation between any two studies; Swersky, Snoek, Adams, "Multi-task
-// Bayesian optimization", NIPS 2013). The earlier points are shifted to where they agree best (gp_alignment.h).
+// The kernel gets the study as one more category. So the Gaussian process models a function that all studies share
+// times a function of each study alone, and the fit decides how much they share (Bonilla, Chai, Williams, "Multi-task
+// Gaussian process prediction", NIPS 2007, with the same correlation between any two studies; Swersky, Snoek, Adams,
+// "Multi-task Bayesian optimization", NIPS 2013). The points of earlier studies are shifted to where the studies agree
+// best (gp_alignment.h).
 //
-// Before each suggestion ranks_better() decides whether to use the joint process: only if its leave-one-out predictions
-// rank the trials of this study no worse than those of the process that knows this study alone (the measure of Feurer,
-// Letham, Hutter, Bakshy, "Practical transfer learning for Bayesian optimization", arXiv 1802.02219). So unrelated
-// studies do no harm. Only for one objective without constraints. For tune/ only.
+// Before each suggestion, ranks_better() decides whether to use the joint process. It is used only if its leave-one-out
+// predictions rank the trials of this study no worse than the process that knows this study alone (the measure of
+// Feurer, Letham, Hutter, Bakshy, "Practical transfer learning for Bayesian optimization", arXiv 1802.02219). So
+// unrelated studies do no harm. This works only for one objective without constraints. Private to tune/.
 #pragma once
 
 #include "tune/gp_alignment.h"
@@ -17,7 +18,7 @@
 
 namespace sinew::tune {
 
-// The number of earlier studies that a joint process of this study can use; 0 for several objectives or with
+// Returns how many earlier studies a joint process of this study can use: none if there are several objectives or
 // constraints.
 Eigen::Index usable_earlier_studies(const Study& study);
 
@@ -32,11 +33,11 @@ struct JointFit {
 
 struct JointModel {
   JointFit fit;
-  GaussianProcess process;  // its first rows are this study's; its context is this study
+  GaussianProcess process;  // the first rows are the trials of this study; the context is this study
 };
 
-// `points` and `losses` are those of this study; `trials` is its number of known trials. `memory`: the last joint fit,
-// or null.
+// `points` and `losses` are those of this study, and `trials` is its number of known trials. `memory` is the last joint
+// fit, or null.
 JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,
                           std::vector<double> losses, double trials, const JointFit* memory);
 

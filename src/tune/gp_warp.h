@@ -1,11 +1,11 @@
 // Warps losses to values that suit a Gaussian process: mean 0, standard deviation 1, no outliers.
 //
-// Losses may span orders of magnitude and end in plateaus of diverged trainings. With raw losses, a process would adapt
-// its smoothness to those and see no structure near the best. The warp therefore replaces the worse half by its ranks
-// (Song et al., "The Vizier Gaussian process bandit algorithm", 2024). It may then bend the values by a logarithm, if
-// the process explains them better that way (Snelson, Rasmussen, Ghahramani, "Warped Gaussian processes", NeurIPS
-// 2003). Failed trials count as the worst loss. A warp is a pure function of the losses. It keeps their order, and a
-// positive affine map of all losses does not change it.
+// Losses may span orders of magnitude, and diverged trainings form plateaus of large losses. With raw losses, a
+// Gaussian process would adapt its smoothness to these and see no structure near the best. The warp therefore replaces
+// the worse half by its ranks (Song et al., "The Vizier Gaussian process bandit algorithm", 2024). It may then bend the
+// values by a logarithm, if the Gaussian process explains them better that way (Snelson, Rasmussen, Ghahramani, "Warped
+// Gaussian processes", NeurIPS 2003). Failed trials count as the worst loss. A warp is a pure function of the losses.
+// It keeps their order, and it does not change if all losses are scaled by a positive factor or shifted.
 #pragma once
 
 #include <eigen3/Eigen/Core>
@@ -16,14 +16,14 @@ namespace sinew::tune {
 enum class WarpKind {
   linear,     // only shifted and scaled
   halfrank,   // the worse half replaced by its ranks
-  bent,       // like halfrank, then a logarithm that begins to bend half a deviation from the best
+  bent,       // like halfrank, then a logarithm that begins to bend half a standard deviation from the best
   logarithm,  // like halfrank, then nearly a pure logarithm
 };
 
 struct Warped {
   Eigen::VectorXd values;  // in the order of the losses
-  // Log of the warp's derivatives at the losses, relative to halfrank: to add when likelihoods of different warps are
-  // compared.
+  // The sum of the logarithms of the derivatives of the warp at the losses, relative to halfrank. To compare two warps,
+  // add it to their log likelihoods.
   double log_slopes = 0;
 };
 

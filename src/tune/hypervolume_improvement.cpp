@@ -1,6 +1,6 @@
-// The expected hypervolume improvement. Along one objective a value y gains max(0, u - y) - max(0, l - y) of a box from
-// l to u, and the expectation of that is a difference of two expected improvements. The objectives are independent, so
-// a box contributes the product over its objectives.
+// The expected hypervolume improvement. Along one objective, a value y gains max(0, u - y) - max(0, l - y) in a box
+// from l to u, and the expectation of this gain is a difference of two expected improvements. The objectives are
+// independent, so a box contributes the product over its objectives.
 #include <cmath>
 #include <limits>
 
@@ -23,8 +23,8 @@ LogBelow log_between(double low, double high, const Normal& normal) {
           (upper.by_log_spread - ratio * lower.by_log_spread) / rest};
 }
 
-// The logarithm of the sum over all boxes. If `slopes` is not null, sets the derivatives by the mean and by the log
-// standard deviation of each objective.
+// Returns the logarithm of the sum over all boxes. If `slopes` is not null, sets the derivatives by the mean and by the
+// log standard deviation of each objective.
 double log_gain(const std::vector<Box>& boxes, const std::vector<Normal>& normals, std::vector<LogBelow>* slopes) {
   const size_t m = normals.size();
   std::vector<LogBelow> parts(boxes.size() * m);

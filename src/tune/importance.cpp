@@ -1,10 +1,10 @@
 // Parameter importance: which parameters explain the variance of an objective.
 //
-// Functional analysis of variance on a random forest: Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing
-// hyperparameter importance" (ICML 2014). It is exact, because a tree is constant on boxes. The main effect of a
-// parameter is the variance of the forest's prediction along it, averaged over all values of the others. The
-// interaction of a pair is the variance that the two explain together beyond their main effects. Every region of the
-// space counts alike, however many trials the samplers placed there.
+// It is a functional analysis of variance on a random forest: Hutter, Hoos, Leyton-Brown, "An efficient approach for
+// assessing hyperparameter importance" (ICML 2014). It is exact, because a tree is constant on boxes. The main effect
+// of a parameter is the variance of the prediction along it, averaged over all values of the others. The interaction of
+// a pair is the variance that the two explain together beyond their main effects. Every region of the space counts
+// alike, however many trials the samplers placed there.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,17 +14,19 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kFewest = 10;      // trials with a finite loss
+constexpr size_t kFewest = 10;      // importance_of() needs this many trials with a finite loss
 constexpr size_t kMostTrials = 1000;  // only the newest trials count
-constexpr double kFarOut = 3;  // losses further from the median than this many times the best's distance are clipped
-constexpr size_t kMostPairs = 10;  // pairs in the result; only the most important parameters form pairs
-constexpr size_t kPaired = 8;
+// Losses above the median are clipped at this many times the distance from the best to the median.
+constexpr double kFarOut = 3;
+constexpr size_t kMostPairs = 10;  // the most pairs in the result
+constexpr size_t kPaired = 8;      // only this many parameters, the most important ones, form pairs
 
-// The range of one parameter, cut into pieces so that each box of a tree contains a piece wholly or not at all.
+// The range of one parameter, cut into pieces so that each box of a tree contains every piece wholly or not at all.
 struct Pieces {
-  std::vector<double> cuts;                                           // for a number: ascending from 0 to 1
-  std::vector<double> fractions;                                      // of each piece, of the whole range
-  std::vector<std::pair<size_t, size_t>> of(const Side& side) const;  // runs of pieces: from, to
+  std::vector<double> cuts;  // for a number: ascending from 0 to 1
+  // The part of the whole range that each piece covers.
+  std::vector<double> fractions;
+  std::vector<std::pair<size_t, size_t>> of(const Side& side) const;  // the pieces in `side`, as ranges [from, to)
 };
 
 Pieces pieces_of(const Tree& tree, size_t i) {
@@ -109,7 +111,8 @@ class Analysis {
   double mean_ = 0, whole_ = 0;
 };
 
-// Clips large losses. Diverged trainings would otherwise make up all the variance, and they say little about good ones.
+// Clips large losses. Otherwise diverged trainings would make up all the variance, and they tell little about good
+// ones.
 void draw_in(std::vector<double>& losses) {
   std::vector<double> sorted;
   for (const double loss : losses) {
@@ -126,7 +129,7 @@ struct Known {
   std::vector<double> losses;
 };
 
-// Paused and pruned trials count by the best knowledge of their loss.
+// A paused or pruned trial without values counts with its estimated loss (Study::known_loss).
 Known known_of(const Study& study, size_t objective) {
   Known known;
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {

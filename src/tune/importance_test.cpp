@@ -91,7 +91,7 @@ constexpr const char* kFour = R"([{"name":"a","type":"float","low":0,"high":1},
   {"name":"b","type":"float","low":1e-4,"high":1,"log":true},{"name":"c","type":"int","low":1,"high":10},
   {"name":"d","type":"cat","choices":["x","y"]}])";
 
-TEST(Importance, FindsTheSharesOfASum) {
+TEST(Importance, FindsTheVarianceOfEachTermOfASum) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     // The variances are a: 1/12, b: 4/12, c: 0, d: 1/4.
     const Study study = told(read_space(kFour), seed, 400,
@@ -108,7 +108,7 @@ TEST(Importance, FindsTheSharesOfASum) {
   }
 }
 
-TEST(Importance, FindsWhatTwoDoOnlyTogether) {
+TEST(Importance, FindsTheInteractionOfTwoParameters) {
   const Study study = told(read_space(kFour), 5, 400,
                            [](const std::vector<double>& u) { return (u[0] > 0.5) == (u[3] > 0.5) ? 1.0 : 0.0; });
   const auto importance = importance_of(study);
@@ -136,7 +136,7 @@ TEST(Importance, DoesNotDependOnWhereSamplersLooked) {
   EXPECT_GT(importance->alone[1], 0.75);
 }
 
-TEST(Importance, IsAFunctionOfTheRecordAndBearsFailures) {
+TEST(Importance, IsRepeatableAndToleratesFailures) {
   const auto function = [](const std::vector<double>& u) { return u[0] > 0.9 ? std::nan("") : u[0]; };
   const Study one = told(mixed_space(), 8, 60, function), other = told(mixed_space(), 8, 60, function);
   const auto a = importance_of(one), b = importance_of(other);

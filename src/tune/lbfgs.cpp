@@ -19,7 +19,7 @@ class Curvature {
  public:
   void add(const VectorXd& step, const VectorXd& change) {
     const double product = step.dot(change);
-    // Not convex along this step: the pair would spoil the model.
+    // The function is not convex along this step, so the pair would spoil the model.
     if (product <= 1e-12 * step.norm() * change.norm()) return;
     pairs_.push_back({step, change, 1 / product});
     if (pairs_.size() > kPairs) pairs_.pop_front();
@@ -28,7 +28,7 @@ class Curvature {
   bool empty() const { return pairs_.empty(); }
   void clear() { pairs_.clear(); }
 
-  // Minus the approximate inverse Hessian times the gradient, by Nocedal's two loops.
+  // Returns minus the approximate inverse Hessian times the gradient, by the two-loop recursion of Nocedal.
   VectorXd direction(VectorXd gradient) const {
     std::vector<double> weights(pairs_.size());
     for (size_t i = pairs_.size(); i-- > 0;) {
@@ -75,7 +75,7 @@ Minimum minimise(const SmoothFunction& function, VectorXd x, const VectorXd& low
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       if (moving[i] == 0) direction[i] = 0;
     }
-    // No descent direction: restart from the gradient.
+    // If the function does not fall in this direction, restart with the gradient.
     if (direction.dot(moving) > -1e-12 * direction.norm() * moving.norm()) {
       curvature.clear();
       direction = -moving;

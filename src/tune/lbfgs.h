@@ -1,9 +1,9 @@
 // Minimises a smooth function within a box.
 //
 // Limited-memory BFGS (Nocedal 1980) on the variables that can move, with steps projected onto the box (Bertsekas
-// 1982). Made for fits of Gaussian processes and for maximising acquisition functions: at most tens of variables, and
-// functions that cost much more than the optimiser's own work. A pure function of its arguments; never throws. A value
-// that is not finite makes the optimiser shorten the step.
+// 1982). It is made for fits of Gaussian processes and for maximising acquisition functions: at most tens of variables,
+// and functions that cost much more than the work of the optimiser itself. minimise() is a pure function of its
+// arguments and never throws. If a value is not finite, the optimiser shortens the step.
 #pragma once
 
 #include <eigen3/Eigen/Core>

@@ -16,11 +16,12 @@ std::optional<std::string> little_to_gain(const Study& study) {
   const size_t needed = std::max<size_t>(5, d);
   size_t said = 0;
   double most = 0;
-  // Trials that run side by side were suggested from nearly the same record, so together they count as one suggestion.
+  // Trials that run side by side were suggested from nearly the same trial history, so together they count as one
+  // suggestion.
   const auto side_by_side = static_cast<int64_t>(study.open().size()) + 1;
   int64_t next = study.next_id();
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend() && said < needed; ++trial) {
-    if (!trial->gain) continue;  // from another sampler, or within a choice that is behind
+    if (!trial->gain) continue;  // the suggestion is from another sampler, or within a choice that is behind
     most = std::max(most, *trial->gain);
     if (trial->id >= next) continue;
     next = trial->id - side_by_side + 1;

@@ -1,4 +1,5 @@
-// A study of a simple function ends long before its budget and loses nothing; a study of noise does not end.
+// Tests that a study of a simple function ends long before its budget and loses nothing, and that a study of noise does
+// not end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ Ended run(uint64_t seed, const std::function<double(const Point&)>& function, in
   return ended;
 }
 
-TEST(LittleToGain, EndsWhatIsFound) {
+TEST(LittleToGain, EndsAStudyThatHasConverged) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const auto bowl = [](const Point& p) { return std::pow(p[0] - 0.4, 2) + 2 * std::pow(p[1] - 0.7, 2); };
     const Ended ended = run(seed, bowl, 100);
@@ -40,7 +41,7 @@ TEST(LittleToGain, EndsWhatIsFound) {
   }
 }
 
-TEST(LittleToGain, GoesOnWhileNothingIsUnderstood) {
+TEST(LittleToGain, ContinuesWhileTheValuesAreNoise) {
   // Values that no model can predict.
   const auto noise = [](const Point& p) {
     return RandomStream(random_key({static_cast<uint64_t>(p[0] * 1e6), static_cast<uint64_t>(p[1] * 1e6)})).uniform();
@@ -48,7 +49,7 @@ TEST(LittleToGain, GoesOnWhileNothingIsUnderstood) {
   EXPECT_EQ(run(1, noise, 60).trials, 60);
 }
 
-TEST(LittleToGain, SaysWhyAndKnowsNothingOfSamplersThatDoNot) {
+TEST(LittleToGain, GivesTheReasonAndIgnoresSuggestionsWithoutGain) {
   Study study({read_space(R"([{"name":"a","type":"float","low":0,"high":1}])"), {Direction::minimize}});
   for (int i = 0; i < 40; ++i) {
     Suggestion suggestion{{i / 40.0}, "tpe", "", {}};
@@ -60,7 +61,7 @@ TEST(LittleToGain, SaysWhyAndKnowsNothingOfSamplersThatDoNot) {
 }
 
 // Three trials run beside the next one, so 17 suggestions count as five.
-TEST(LittleToGain, SuggestionsSideBySideAreOneOpinion) {
+TEST(LittleToGain, ParallelSuggestionsCountAsOne) {
   Study study({read_space(R"([{"name":"a","type":"float","low":0,"high":1}])"), {Direction::minimize}});
   for (int64_t i = 0; i < 60; ++i) {
     EXPECT_EQ(little_to_gain(study).has_value(), i >= 30 + 17) << i;

@@ -30,7 +30,8 @@ LogImprovement log_improvement(double z) {
     const double h = std::exp(log_pdf) + z * cdf;
     return {std::log(h), cdf / h};
   }
-  // pdf (1 + z mills). The bracket cancels for very small z, where it equals 1/z^2 - 3/z^4 + 15/z^6 - ...
+  // The value is pdf * (1 + z * mills). The second factor cancels for very small z, where it equals 1/z^2 - 3/z^4 +
+  // 15/z^6 - ...
   const double ratio = mills(z);
   double bracket = 1 + z * ratio;
   if (z < -50) {

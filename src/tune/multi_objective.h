@@ -18,7 +18,7 @@ using Objectives = std::vector<double>;
 
 // Whether `a` is nowhere worse than `b` and somewhere better.
 bool dominates(const Objectives& a, const Objectives& b);
-// The indices of the Pareto front, ascending; of equal points the first.
+// The indices of the Pareto front, ascending. Of equal points only the first is included.
 std::vector<size_t> front_of(const std::vector<Objectives>& all);
 // The non-domination rank of each point: 0 on the first front, 1 on the front that remains without it, and so on.
 std::vector<size_t> ranks_of(const std::vector<Objectives>& all);
@@ -34,7 +34,7 @@ std::vector<Box> free_boxes(const std::vector<Objectives>& points, const Objecti
 // The logarithm of the expected hypervolume improvement.
 class LogHypervolumeImprovement : public AcquisitionFunction {
  public:
-  // `objectives`: one process for each, all with the same points.
+  // `objectives` holds one Gaussian process for each objective, all with the same points.
   LogHypervolumeImprovement(std::span<const GaussianProcess> objectives, std::vector<Box> boxes)
       : objectives_(objectives), boxes_(std::move(boxes)) {}
   std::vector<double> at_all(const Points& points) const override;

@@ -37,7 +37,7 @@ double counted_volume(const std::vector<Objectives>& points, size_t objectives, 
   return static_cast<double>(covered);
 }
 
-TEST(Hypervolume, IsTheCount) {
+TEST(Hypervolume, MatchesACountOfUnitCells) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     for (const size_t objectives : {size_t{1}, size_t{2}, size_t{3}, size_t{4}}) {
       const std::vector<Objectives> points = lattice_points(seed, seed % 9, objectives, 6);
@@ -48,7 +48,7 @@ TEST(Hypervolume, IsTheCount) {
   }
 }
 
-TEST(FreeBoxes, DoNotOverlapAndHoldWhatNoPointDominates) {
+TEST(FreeBoxes, AreDisjointAndCoverTheUndominatedRegion) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const std::vector<Objectives> points = lattice_points(seed, 8, 3, 7);
     const std::vector<Box> boxes = free_boxes(points, {6, 6, 6});
@@ -68,7 +68,7 @@ TEST(FreeBoxes, DoNotOverlapAndHoldWhatNoPointDominates) {
   }
 }
 
-TEST(Front, IsWhatNobodyDominatesAndRanksPeelIt) {
+TEST(Front, HasOnlyUndominatedPointsAndRanksPeelFronts) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<Objectives> left = lattice_points(seed, 25, 2 + seed % 2, 5);
     const std::vector<size_t> ranks = ranks_of(left);
@@ -90,7 +90,7 @@ TEST(Front, IsWhatNobodyDominatesAndRanksPeelIt) {
   }
 }
 
-TEST(LogHypervolumeImprovement, IsTheMeanOfDraws) {
+TEST(LogHypervolumeImprovement, MatchesTheMeanOfRandomDraws) {
   const std::vector<Objectives> front = {{-1, 0.6, 0}, {0, -0.5, 0.3}, {0.7, -1, -0.4}};
   for (const size_t m : {size_t{2}, size_t{3}}) {
     std::vector<GaussianProcess> processes;

@@ -12,9 +12,9 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kShare = 0.2;   // of the population at either end
+constexpr double kShare = 0.2;   // the fraction of the population that copies, and the fraction that is copied
 constexpr double kAnew = 0.25;   // probability of drawing a value anew
-constexpr double kFactor = 1.2;  // or 2 - kFactor
+constexpr double kFactor = 1.2;  // a real number changes by this factor or by 2 - kFactor
 
 double changed(const Space& space, size_t i, double value, RandomStream& random) {
   const bool anew = random.uniform() < kAnew, up = random.uniform() < 0.5;
@@ -23,7 +23,7 @@ double changed(const Space& space, size_t i, double value, RandomStream& random)
   if (space.cells(i) == 0) return value * (up ? kFactor : 2 - kFactor);
   const double cell = 1 / static_cast<double>(space.cells(i));
   const double moved = space.value_at(i, space.unit_at(i, value) + (up ? cell : -cell));
-  // In a logarithmic range one cell may be too small a move to change the value.
+  // In a logarithmic range one grid step may be too small a move to change the value.
   return moved != value ? moved : value + (up ? 1 : -1) * std::max(1.0, space[i].step);
 }
 

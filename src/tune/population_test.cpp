@@ -34,7 +34,7 @@ TEST(Population, OnlyTheWorstFifthCopiesAndOnlyFromTheBest) {
   }
 }
 
-TEST(Population, OfFewTheWorstCopiesTheBest) {
+TEST(Population, InASmallPopulationTheWorstCopiesTheBest) {
   const Space space = mixed_space();
   auto members = population(space, 1, 1);
   EXPECT_EQ(population_step(space, members, 0, RandomStream(random_key({1}))).from, 0u);
@@ -44,7 +44,7 @@ TEST(Population, OfFewTheWorstCopiesTheBest) {
     EXPECT_EQ(population_step(space, members, me, RandomStream(random_key({1}))).from, me < 2 ? me : 0);
 }
 
-TEST(Population, WhoHasNoFiniteValueCopiesAndNobodyCopiesIt) {
+TEST(Population, AMemberWithoutAFiniteLossCopiesAndIsNeverCopied) {
   const Space space = mixed_space();
   for (uint64_t seed = 0; seed < 20; ++seed) {
     auto members = population(space, 10, seed);
@@ -56,7 +56,7 @@ TEST(Population, WhoHasNoFiniteValueCopiesAndNobodyCopiesIt) {
   }
 }
 
-TEST(Population, EqualOnesStayAsTheyAre) {
+TEST(Population, EqualMembersContinueUnchanged) {
   const Space space = mixed_space();
   auto members = population(space, 10, 1);
   for (PopulationMember& member : members) member.loss = 2;

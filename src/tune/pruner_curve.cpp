@@ -1,11 +1,10 @@
-// The curve pruner: every trial runs a little, and then only those continue whose learning curve may still become the
+// The curve pruner: every trial runs a little. Then only the trials continue whose learning curve may still become the
 // best.
 //
-// Freeze and thaw (Swersky, Snoek, Adams, "Freeze-thaw Bayesian optimization", 2014) with the extrapolation of
-// tune/curve.h. Trials pause at regular steps. The pruner resumes the trial with the lowest optimistic forecast, until
-// no forecast has a fair chance to beat the best whole trial. It corrects forecasts by hindsight: by the errors that
-// the same forecast, made at the same step, would have had for the whole trials. So a schedule that lets every trial
-// improve at its end does not mislead it.
+// The algorithm is freeze-thaw (Swersky, Snoek, Adams, "Freeze-thaw Bayesian optimization", 2014) with the
+// extrapolation of tune/curve.h. Trials pause at regular steps. The pruner resumes the trial with the lowest optimistic
+// forecast, until no forecast has a fair chance to beat the best completed trial. Forecasts are corrected by hindsight
+// (curve_forecasts.h).
 #include <algorithm>
 #include <cmath>
 
@@ -16,16 +15,19 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kSurely = 2;  // deviations above the mean: a loss that a running trial will almost surely undercut
-constexpr double kFairChance = 0.1;   // probability of beating the best whole trial that justifies resuming a trial ...
-constexpr double kGreatChance = 0.9;  // ... and the one that is required once the budget for resumed trials is spent
-// A trial must beat the best by this fraction of its lead over the median of the first trials.
+constexpr double kSurely = 2;  // a running trial almost surely ends below its mean plus this many standard deviations
+// A trial resumes if it beats the best completed trial with at least this probability.
+constexpr double kFairChance = 0.1;
+constexpr double kGreatChance = 0.9;  // the same once the budget for resumed trials is spent
+// To beat a loss, a trial must be lower by this fraction of the lead of that loss over the median of the first trials.
 constexpr double kWorth = 0.05;
-// Budget for resumed trials, as a fraction of all first steps: see promote().
+// The budget of steps for resumed trials, as a fraction of the first steps of all trials, before and after all planned
+// trials have started. See promote().
 constexpr double kEarlyShare = 0.1, kLateShare = 0.7;
-constexpr double kLikely = 0.3;  // deviations between two means, for one to be probably lower
+constexpr double kLikely = 0.3;  // a mean is probably lower if it is this many standard deviations below the other
 
-// Trials that are about equal do not take turns. Otherwise each of them would cost steps, and none would reach its end.
+// Returns whether one forecast is clearly lower. Trials that are about equal must not take turns: each turn would cost
+// steps, and no trial would reach its end.
 bool likely_below(const Forecast& one, const Forecast& other) {
   return other.mean - one.mean > kLikely * std::hypot(one.deviation, other.deviation);
 }
@@ -63,16 +65,17 @@ class CurvePruner : public Pruner {
   }
 
   // The steps of resumed trials, including those that running ones will still need, have a budget: a fraction of the
-  // first steps of all trials. The fraction is small until all planned trials have started, because the best ones may
-  // not be among them yet. After that it is larger, and at least enough to bring some trials to their end. Beyond the
-  // budget, and only if there will be no new trials, the pruner resumes a trial that is almost certain to be the best.
+  // first steps of all trials, the steps up to their first pause. The fraction is small until all planned trials have
+  // started, because the best trials may not have started yet. After that it is larger, and at least enough to bring
+  // some trials to their end. Beyond the budget, and only if there will be no new trials, the pruner resumes a trial
+  // that is almost certain to be the best.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     forecasts_.follow(study);
     double first = 0, later = 0;
     for (const Trial& trial : study.trials()) {
       const double steps = trial.reports.empty() ? 0 : trial.reports.back().step;
       first += std::min(steps, forecasts_.first_wait(trial));
-      const bool resumed = trial.state == TrialState::running && trial.estimate;  // it has been paused before
+      const bool resumed = trial.state == TrialState::running && trial.estimate;  // the trial was paused before
       later += std::max(0.0, (resumed ? options_.max_resource : steps) - forecasts_.first_wait(trial));
     }
     const bool all_started = no_new || (study.options().budget > 0 && study.next_id() >= study.options().budget);
@@ -89,7 +92,8 @@ class CurvePruner : public Pruner {
   static constexpr int64_t kFewestStarted = 5, kTrialsAnEnd = 7, kMostEnds = 4;
 
   double pauses_until(double step) const { return std::floor(step / forecasts_.wait() + 1e-9); }
-  // The steps that bring one of every kTrialsAnEnd trials to its end, at most kMostEnds of them.
+  // Returns the steps that bring one in kTrialsAnEnd started trials from its first pause to its end: at least one trial
+  // and at most kMostEnds.
   double least_for_ends(const Study& study) const {
     const auto ends = std::clamp<int64_t>(study.next_id() / kTrialsAnEnd, 1, kMostEnds);
     return static_cast<double>(ends) * std::max(0.0, options_.max_resource - forecasts_.wait());
@@ -106,8 +110,8 @@ class CurvePruner : public Pruner {
     return best;
   }
 
-  // The probability of ending below the target: the best whole trial, or the loss that a running trial will almost
-  // surely undercut. 1 while there is no target.
+  // Returns the probability that a trial ends below the target, or 1 while there is no target. The target is the loss
+  // of the best completed trial, or a lower loss that a running trial will almost surely undercut, minus a margin.
   double chance_of(const Study& study, const Forecast& mine, int64_t me) {
     double target = forecasts_.best_whole();
     for (const int64_t id : study.open()) {
@@ -142,7 +146,7 @@ std::unique_ptr<Pruner> make_curve(const PrunerOptions& options) {
   return std::make_unique<CurvePruner>(options);
 }
 
-// The curve pruner if the length of a trial is known, else the median rule.
+// Makes the curve pruner if the length of a trial is known, else the median pruner.
 std::unique_ptr<Pruner> make_auto_pruner(const PrunerOptions& options) {
   return options.max_resource > 0 ? make_curve(options) : make_median(options);
 }

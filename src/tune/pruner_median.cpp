@@ -8,7 +8,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kFewest = 5;  // other trials at the step, for the rule to apply
+constexpr size_t kFewest = 5;  // the rule needs this many other trials that reached the step
 
 class MedianPruner : public Pruner {
  public:

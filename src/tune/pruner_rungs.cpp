@@ -1,6 +1,6 @@
-// Asynchronous successive halving with promotions. Every trial pauses at each rung and is promoted once it is among the
-// best 1 / `reduction` of all trials that reached the rung. A promoted trial resumes where it paused, so no step is
-// trained twice.
+// Asynchronous successive halving with promotions. A trial that reaches a rung continues if it is among the best 1 /
+// `reduction` of all trials that reached the rung so far. Otherwise it pauses, and is promoted once it is among them. A
+// promoted trial resumes where it paused, so no step is trained twice.
 //
 // asha: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht, Talwalkar, "A system for massively parallel hyperparameter
 // tuning" (MLSys 2020). hyperband: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (JMLR 2018): trials are spread over
@@ -31,7 +31,7 @@ void check_rungs(const PrunerOptions& options) {
   }
 }
 
-// The steps at which trials pause, all before the end of a whole trial.
+// Returns the steps at which trials may pause. All are before the end of a training.
 std::vector<double> rungs_of(const PrunerOptions& options) {
   std::vector<double> rungs;
   for (double rung = options.min_resource; rung < options.max_resource * (1 - 1e-9); rung *= options.reduction) {
@@ -45,7 +45,7 @@ class RungPruner : public Pruner {
   RungPruner(const PrunerOptions& options, bool brackets) : options_(options), rungs_(rungs_of(options)) {
     if (rungs_.empty()) rungs_.push_back(options.max_resource);
     // Bracket b skips the first b rungs. As in Hyperband, all brackets get about the same number of steps: each bracket
-    // gets 1 / `reduction` of the trials of the one before.
+    // gets 1 / `reduction` of the trials of the bracket before it.
     double share = 1;
     for (size_t b = 0; b < (brackets ? rungs_.size() : 1); ++b, share /= options.reduction) shares_.push_back(share);
   }
@@ -69,7 +69,7 @@ class RungPruner : public Pruner {
     for (size_t rung = rungs_.size(); rung-- > 0;) {
       for (size_t bracket = 0; bracket < shares_.size(); ++bracket) {
         const auto best = best_of(study, bracket, rung);
-        for (const int64_t id : best.ids) {  // the best first
+        for (const int64_t id : best.ids) {  // ordered, the best first
           const Trial& trial = study.trial(id);
           if (trial.state == TrialState::paused && reached(trial, trial.reports.size()) == rung)
             return Promotion{id, place(best, rung, true)};
@@ -80,8 +80,8 @@ class RungPruner : public Pruner {
   }
 
  private:
-  // In a study with few trials none may ever be among the best third of a rung. So if no trial is complete or running,
-  // and no new trial will start, the trial that is furthest continues.
+  // In a study with few trials, perhaps no trial is ever among the best of a rung. So if no trial is complete or
+  // running, and no new trial will start, the trial with the most steps continues.
   static std::optional<Promotion> last_resort(const Study& study) {
     const Trial* furthest = nullptr;
     for (const Trial& trial : study.trials()) {
@@ -101,8 +101,9 @@ class RungPruner : public Pruner {
     size_t arrived = 0;
   };
 
-  // The value that a trial would end with if it changed from this step to its end as much as the median whole trial
-  // did. With it a sampler can compare short trainings with long ones.
+  // Estimates the final value of a trial: its value at this step plus the median change of the completed trials from
+  // this step to their end. The estimate lets a sampler compare short trainings with long ones. Returns nullopt if
+  // there are no completed trials to compare with.
   static std::optional<double> expected_end(const Study& study, const Trial& trial) {
     const Report& here = trial.reports.back();
     std::vector<double> changes;
@@ -117,7 +118,7 @@ class RungPruner : public Pruner {
     return here.value + changes[changes.size() / 2];
   }
 
-  // Assigns trials to brackets so that among the first n trials, for any n, each bracket has about its share.
+  // Assigns trials to brackets so that each bracket gets about its fraction (shares_) of the first n trials, for any n.
   size_t bracket_of(int64_t id) const {
     double total = 0;
     for (const double share : shares_) total += share;
@@ -137,7 +138,7 @@ class RungPruner : public Pruner {
     return static_cast<size_t>(above - 1);
   }
 
-  // The best 1 / `reduction` of a bracket's trials on a rung, by their values there.
+  // Returns the best 1 / `reduction` of the trials of a bracket that reached a rung, by their values there.
   Best best_of(const Study& study, size_t bracket, size_t rung) const {
     std::vector<std::pair<double, int64_t>> arrived;
     for (const Trial& trial : study.trials()) {

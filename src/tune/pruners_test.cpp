@@ -14,7 +14,8 @@ constexpr double kWhole = 27;
 
 using Curve = double (*)(const Point&, double step);
 
-// Falls as a power of the step towards an end that x decides. Good ends are slow, so early values mislead a little.
+// Falls as a power of the step towards an end that x decides. y decides how fast it falls, so early values mislead a
+// little.
 double power_curve(const Point& point, double step) {
   const double end = 0.1 + (point[0] - 0.3) * (point[0] - 0.3);
   return end + 0.9 * std::pow(step, -0.4 - 0.6 * point[1]);
@@ -26,7 +27,7 @@ struct Ran {
   std::map<int64_t, std::vector<double>> paused_at = {};
 };
 
-// Runs a study as a pool of workers does. With `fresh`, a new pruner answers every question.
+// Runs a study as a pool of workers does. With `fresh`, a new pruner makes every decision.
 Ran run(const PrunerOptions& options, Curve curve, uint64_t seed, int trials, size_t workers, bool fresh) {
   Ran ran{Study(
       {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
@@ -89,7 +90,7 @@ std::vector<std::string> pruner_names() {
 
 class EveryPruner : public testing::TestWithParam<std::string> {};
 
-TEST_P(EveryPruner, DecidesByTheRecordAlone) {
+TEST_P(EveryPruner, DecidesByTheTrialsAlone) {
   const Ran one = run(options_of(GetParam()), power_curve, 3, 40, 4, false);
   const Ran other = run(options_of(GetParam()), power_curve, 3, 40, 4, true);
   EXPECT_EQ(one.steps, other.steps);
@@ -101,7 +102,7 @@ int64_t whole_trials(const Study& study) {
   return std::ranges::count_if(study.trials(), [](const Trial& t) { return t.state == TrialState::complete; });
 }
 
-TEST_P(EveryPruner, SomeTrialIsWholeAndNobodyPausesUnlessItSaysSo) {
+TEST_P(EveryPruner, CompletesATrialAndPausesOnlyIfItSaysSo) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     for (const int trials : {1, 2, 5}) {  // too few for any trial to be among the best third
       const Ran few = run(options_of(GetParam()), power_curve, seed, trials, 2, false);
@@ -113,7 +114,7 @@ TEST_P(EveryPruner, SomeTrialIsWholeAndNobodyPausesUnlessItSaysSo) {
   }
 }
 
-TEST_P(EveryPruner, NotANumberEndsATrial) {
+TEST_P(EveryPruner, PrunesATrialWithANonFiniteValue) {
   if (GetParam() == "none") return;
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])")});
   auto pruner = make_pruner(options_of(GetParam()));
@@ -128,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryPruner, testing::ValuesIn(pruner_names()),
                          [](const auto& each) { return each.param; });
 
 // Every trial on rung k + 1 was among the best third of rung k when it was promoted, and trials pause only at rungs.
-TEST(Asha, OneInThreeGoesOnFromEveryRung) {
+TEST(Asha, PromotesOneInThreeFromEveryRung) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const Ran ran = run(options_of("asha"), power_curve, seed, 81, 4, false);
     const double rungs[] = {1, 3, 9, 27};
@@ -138,8 +139,10 @@ TEST(Asha, OneInThreeGoesOnFromEveryRung) {
     }
     EXPECT_EQ(came[0], 81u);
     for (int k = 1; k < 4; ++k) {
-      EXPECT_LE(came[k] * 3, came[k - 1] * 2 + 9) << k;  // some were promoted early, while they were among the best
-      EXPECT_GE(came[k], came[k - 1] / 3) << k;          // at the end all that deserve it have been promoted
+      // Some were promoted early, when they were among the best of fewer trials.
+      EXPECT_LE(came[k] * 3, came[k - 1] * 2 + 9) << k;
+      // At the end all trials among the best third have been promoted.
+      EXPECT_GE(came[k], came[k - 1] / 3) << k;
     }
     for (const auto& [id, steps] : ran.paused_at) {
       for (const double step : steps) EXPECT_TRUE(step == 1 || step == 3 || step == 9) << step;
@@ -156,7 +159,7 @@ TEST(Hyperband, BracketsBeginOnDifferentRungs) {
   EXPECT_GT(first[9], 0);
 }
 
-TEST(Median, EndsWhoIsWorseThanHalf) {
+TEST(Median, PrunesATrialWorseThanTheMedian) {
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])")});
   auto pruner = make_pruner({"median", 2, 0, 3});
   for (int i = 0; i < 7; ++i) {
@@ -174,7 +177,7 @@ TEST(Median, EndsWhoIsWorseThanHalf) {
   EXPECT_EQ(pruner->judge(study, study.trial(good)).decision, PruneDecision::keep_running);
 }
 
-TEST(Pruners, WhatTheyNeedIsAskedFor) {
+TEST(Pruners, InvalidOptionsAreRefused) {
   const auto refusal = [](const PrunerOptions& options) { return code_of([&] { make_pruner(options); }); };
   for (const char* name : {"asha", "hyperband", "curve"})
     EXPECT_EQ(refusal({name, 1, 0, 3}), "TUNE_BAD_PRUNER") << name;
@@ -199,8 +202,8 @@ double clear_curve(const Point& point, double step) {
   return 0.1 + (point[0] - 0.3) * (point[0] - 0.3) + 0.5 * std::exp(-step);
 }
 
-// A sampler that takes noise for results does worse than one that ignores it.
-TEST(CurvePruner, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
+// A sampler that treats noise as results does worse than one that ignores it.
+TEST(CurvePruner, GivesNoEstimateIfEarlyValuesAreMostlyNoise) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const auto told = [&](Curve curve) {
       const Ran ran = run(options_of("curve"), curve, seed, 40, 2, false);
@@ -214,7 +217,7 @@ TEST(CurvePruner, TellsNoEstimateWhereBeginningsAreMostlyNoise) {
 }
 
 // Trials that seem equal do not take turns, so the steps of resumed trials bring several of them to their end.
-TEST(CurvePruner, BringsTrialsToTheirEndAlthoughOthersMayBeAsGood) {
+TEST(CurvePruner, CompletesTrialsAlthoughOthersSeemEqual) {
   int64_t whole = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Ran ran = run(options_of("curve"), noisy_curve, seed, 30, 1, false);

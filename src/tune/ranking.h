@@ -2,8 +2,8 @@
 //
 // Feasible trials come first, then the others by their violation. Within these groups trials are ordered by loss
 // (Study::known_loss) or, with several objectives, by the number of trials that dominate them (Fonseca, Fleming 1993).
-// Of equal trials the one that ended earlier comes first. With one objective, open trials that have reported count by
-// the best knowledge of their loss.
+// Of equal trials the one that ended earlier comes first. With one objective, open trials that have reported are ranked
+// by their estimated loss.
 #pragma once
 
 #include <vector>
@@ -14,11 +14,11 @@ namespace sinew::tune {
 
 class Ranking {
  public:
-  // Adds the changes of the study since the last call.
+  // Updates the ranking with the changes of the study since the last call.
   void follow(const Study& study);
   const std::vector<int32_t>& order() const { return order_; }      // ids of trials, the best first
   const std::vector<int32_t>& unknown() const { return unknown_; }  // ids of open trials without a known loss
-  // The loss of the first objective that the order is based on.
+  // The loss of the first objective as the order uses it; infinite if it is unknown.
   double loss_at(const Study& study, int32_t id) const;
 
  private:
@@ -26,8 +26,8 @@ class Ranking {
   void add_by_dominance(const Study& study);
   void merge(const Study& study, std::vector<std::pair<double, int32_t>> reported);
   std::vector<int32_t> ended_;  // ids of the ended trials, the best first
-  // With several objectives, for each ended trial in the order they ended: its losses, all trials one after another;
-  // its violation and the number of trials that dominate it.
+  // For studies with several objectives, in the order in which the trials ended. losses_ holds all losses of one trial
+  // after another; ranks_ holds for each trial its violation and the number of trials that dominate it.
   std::vector<double> losses_;
   std::vector<std::pair<double, int64_t>> ranks_;
   std::vector<int32_t> order_, unknown_;

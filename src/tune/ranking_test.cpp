@@ -32,7 +32,7 @@ std::vector<int32_t> by_definition(const Study& study) {
   return order;
 }
 
-TEST(Ranking, IsThatOfTheDefinitionHoweverTheStudyGrew) {
+TEST(Ranking, MatchesItsDefinitionAsTheStudyGrows) {
   for (const size_t objectives : {1, 2, 3}) {
     Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])"),
                  std::vector<Direction>(objectives, Direction::maximize)});
@@ -50,7 +50,7 @@ TEST(Ranking, IsThatOfTheDefinitionHoweverTheStudyGrew) {
           value = random.uniform() < 0.05 ? std::nan("") : 0.1 * static_cast<double>(random.below(10));
         study.tell(id, TrialState::complete, values, {random.uniform() < 0.2 ? random.uniform() : -1});
       }
-      if (i % 3 == 0) continue;  // so that it adds several trials at once, too
+      if (i % 3 == 0) continue;  // so that follow() also adds several trials at once
       kept.follow(study);
       Ranking fresh;
       fresh.follow(study);

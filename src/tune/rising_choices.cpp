@@ -6,7 +6,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kWindow = 7;  // how many trials back the rate of a curve is measured
+constexpr size_t kWindow = 7;  // the rate of a curve is measured over this many of its newest trials
 
 struct Curve {
   double value = 0;
@@ -14,7 +14,8 @@ struct Curve {
   size_t trials = 0;          // including trials without a known loss
 };
 
-// Paused trials count by the best knowledge of their loss, because pruning pauses most trials of a bad choice.
+// A paused trial counts with its estimated loss (Study::known_loss), because pruning pauses most trials of a bad
+// choice.
 std::vector<Curve> curves_of(const Study& study, size_t parameter) {
   std::vector<Curve> curves;
   for (const Trial& trial : study.trials()) {
@@ -36,7 +37,7 @@ bool may_come_below(double best, const Curve& curve, double trials_left) {
   return now - (before - now) / static_cast<double>(kWindow) * trials_left < best;
 }
 
-// 0: other parameters depend on this one; 1: neither; 2: this one depends on another.
+// Returns 2 if the parameter depends on another one, 0 if others depend on it, else 1.
 int rank_of(const Space& space, size_t parameter) {
   if (!space[parameter].conditions.empty()) return 2;
   for (size_t other = parameter + 1; other < space.size(); ++other) {

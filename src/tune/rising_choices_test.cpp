@@ -1,4 +1,5 @@
-// Which choices of a category are worth searching although they are behind, and that the search keeps the choice.
+// Tests which choices of a category are worth searching although they are behind, and that a search within a choice
+// keeps it.
 #include "tune/rising_choices.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +41,7 @@ class Record {
 
 const std::pair<size_t, double> kNet{2, 0}, kTrees{2, 1}, kLine{2, 2}, kTanh{1, 1}, kKernel{3, 1};
 
-TEST(RisingChoices, TheOneWithTheFewestTrialsIsNext) {
+TEST(RisingChoices, TheChoiceWithTheFewestTrialsIsNext) {
   Record record(100);
   EXPECT_EQ(record.next(), std::nullopt) << "nothing is known";
   record.add(0, {0.3, 0.2, 0.1});
@@ -55,7 +56,7 @@ TEST(RisingChoices, TheOneWithTheFewestTrialsIsNext) {
   EXPECT_EQ(record.next(), kNet) << "never the best trial's";
 }
 
-TEST(RisingChoices, WhatWouldNotGetThereInTimeIsGivenUp) {
+TEST(RisingChoices, AChoiceThatCannotCatchUpIsDropped) {
   for (const int64_t budget : {60, 20}) {
     Record record(budget);
     record.add(0, {0.1});
@@ -68,7 +69,7 @@ TEST(RisingChoices, WhatWouldNotGetThereInTimeIsGivenUp) {
   }
 }
 
-TEST(RisingChoices, WhatOtherParametersDependOnComesFirst) {
+TEST(RisingChoices, ParentCategoriesComeFirst) {
   Record record(100);
   record.add(2, {0.1});
   record.add(0, {0.5, 0.5, 0.5}, 1);
@@ -82,7 +83,7 @@ TEST(RisingChoices, WhatOtherParametersDependOnComesFirst) {
   EXPECT_EQ(record.next(), std::nullopt);
 }
 
-TEST(RisingChoices, WhatDependsOnAnotherOneComesLastAndOnlyWhereTheBestHasIt) {
+TEST(RisingChoices, ConditionalCategoriesComeLastAndOnlyIfTheBestHasThem) {
   Record record(100);
   record.add(2, {0.1, 0.5}, 1);
   record.study.tell(record.start(2, 1, 1), TrialState::complete, {0.2});
@@ -94,7 +95,7 @@ TEST(RisingChoices, WhatDependsOnAnotherOneComesLastAndOnlyWhereTheBestHasIt) {
   EXPECT_EQ(record.next(), std::nullopt) << "a kernel of the line, which is behind itself";
 }
 
-TEST(RisingChoices, TrialsThatWaitCountByWhatIsKnownOfThem) {
+TEST(RisingChoices, PausedTrialsCountWithTheirEstimate) {
   Record record(100);
   record.add(0, {0.1});
   for (int i = 0; i < 8; ++i) {
@@ -106,8 +107,8 @@ TEST(RisingChoices, TrialsThatWaitCountByWhatIsKnownOfThem) {
   EXPECT_EQ(record.next(), std::nullopt) << "its pruner expects of none of eight to get there";
 }
 
-// The only point of "line" has been tried. That must not keep the search from the trees.
-TEST(RisingChoices, OneWithoutAnythingLeftToTryIsPassedOver) {
+// The only point of "line" has been tried. The sampler must then search within "trees".
+TEST(RisingChoices, AChoiceWithoutUntriedPointsIsSkipped) {
   Study study({read_space(R"([{"name":"learner","type":"cat","choices":["net","trees","line"]},
     {"name":"x","type":"float","low":0,"high":1,"if":{"learner":["net","trees"]}}])"),
                {Direction::minimize},
@@ -124,7 +125,7 @@ TEST(RisingChoices, OneWithoutAnythingLeftToTryIsPassedOver) {
   EXPECT_EQ(looked, std::set<double>{1});
 }
 
-TEST(RisingChoices, FailuresAreNoFall) {
+TEST(RisingChoices, FailedTrialsAreNoImprovement) {
   Record record(100);
   record.add(0, {0.1});
   for (int i = 0; i < 9; ++i) record.study.tell(record.start(1), TrialState::failed);
@@ -142,7 +143,7 @@ class Anywhere : public AcquisitionFunction {
   }
 };
 
-TEST(RisingChoices, ASearchWithinOneStaysThere) {
+TEST(RisingChoices, ASearchWithinAChoiceKeepsIt) {
   Record record(100);
   record.add(0, {0.1, 0.2, 0.3});
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -163,7 +164,7 @@ TEST(RisingChoices, ASearchWithinOneStaysThere) {
 }
 
 // The best choice lies in a narrow valley, so it is behind until the sampler searches there.
-TEST(RisingChoices, TheProcessFindsTheBestOneThoughItIsBehind) {
+TEST(RisingChoices, TheGaussianProcessFindsTheBestChoiceThoughItIsBehind) {
   double sum = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Study study({read_space(kLearners), {Direction::minimize}, seed, 80});

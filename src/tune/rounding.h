@@ -1,19 +1,19 @@
-// Rounds numbers to what a person would write. A learning rate of 0.0123 is as good as 0.012297041093, and easier to
-// read, say and type. For tune/ only.
+// Rounds numbers to few digits. A learning rate of 0.0123 is as good as 0.012297041093, and easier to read and type.
+// Private to tune/.
 #pragma once
 
 #include "tune/tune.h"
 
 namespace sinew::tune {
 
-// The nearest number with so many significant decimal digits.
+// Returns the nearest number with this many significant decimal digits.
 double rounded(double value, int digits);
 
 // Rounds the value of a real parameter without a step to four significant digits, or to the fourth digit of the width
-// of its range if that is finer. `more`: additional digits. Other values stay as they are.
+// of its range if that is finer. Keeps `more` additional digits. Other values stay as they are.
 double as_written(const Parameter& parameter, double value, int more = 0);
 
-// A step as a person would write it: 27, 2.5, 2e+299.
+// Returns a step as short text: 27, 2.5, 2e+299.
 std::string step_text(double step);
 
 // Rounds the real numbers of a point (as_written). If the rounded point was tried, keeps up to three more digits. If

@@ -22,7 +22,7 @@ size_t digits_of(double value) {
       std::ranges::count_if(text.substr(0, text.find('e')), [](char c) { return c >= '0' && c <= '9'; }));
 }
 
-TEST(Rounding, IsTheNearestNumberOfSoManyDigits) {
+TEST(Rounding, ReturnsTheNearestNumberWithThatManyDigits) {
   RandomStream random(random_key({2}));
   for (int i = 0; i < 2000; ++i) {
     const double value = (i % 2 == 0 ? 1 : -1) * std::exp(random.uniform(-50, 50));
@@ -62,7 +62,7 @@ TEST(Rounding, ANarrowRangeFarFromZeroKeepsItsDetail) {
   EXPECT_GT(different.size(), 990U);
 }
 
-TEST(Rounding, WhatWasTriedIsTriedWithMoreDigitsButNotWithNextToNoDifference) {
+TEST(Rounding, ATriedPointGetsAFewMoreDigits) {
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1}])"), {Direction::minimize}, 1, 0});
   const double fine = 0.123456789012;
   std::set<double> tried;
@@ -75,13 +75,13 @@ TEST(Rounding, WhatWasTriedIsTriedWithMoreDigitsButNotWithNextToNoDifference) {
   for (const double x : tried) EXPECT_LE(digits_of(x), 8U);
 }
 
-TEST(Rounding, LatticesHaveTheNumbersPeopleWrite) {
+TEST(Rounding, GridValuesAreShortDecimals) {
   const Space space = read_space(R"([{"name":"x","type":"float","low":0.1,"high":0.7,"step":0.1}])");
   for (const char* written : {"0.1", "0.2", "0.3", "0.6", "0.7"}) {
     const std::string text = std::string(R"({"x":)") + written + "}";
     EXPECT_EQ(write_point(space, read_point(space, text)), text);
   }
-  // A sum of steps, as floating point computes it.
+  // This is a sum of steps as floating-point arithmetic computes it.
   EXPECT_EQ(read_point(space, R"({"x":0.30000000000000004})")[0], 0.3);
 }
 

@@ -1,12 +1,13 @@
-// The default: several samplers on one shared record, each used as often as it earns.
+// The default sampler: several samplers on the same trial history. A sampler is used more often if its suggestions
+// improve the best value more often.
 //
 // For up to a few hundred trials the Gaussian process is the best sampler on every kind of space (measured in
-// bench/hpo). The others help where it fails: its trust region searches in detail where a model of the whole space
+// bench/hpo). The others help where it fails: the trust region searches in detail where a model of the whole space
 // misleads, TPE makes different errors, and local changes depend on no model. Each suggestion draws one of the samplers
 // with probabilities that follow how often their recent suggestions improved the best value. A minimum probability
-// keeps every sampler in use, and limits the harm that one can do. Near the end of the budget there is nothing left to
-// explore for, so the process suggests alone. Beyond a few hundred trials the process costs too much, and TPE takes
-// over, or CMA-ES for many numeric parameters.
+// keeps every sampler in use, and limits the harm that one can do. Near the end of the budget, what the other samplers
+// explore can no longer be used, so only the Gaussian process suggests. Beyond a few hundred trials the Gaussian
+// process costs too much, and TPE takes over, or CMA-ES for many numeric parameters.
 #include <algorithm>
 #include <cmath>
 #include <ranges>
@@ -16,17 +17,17 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kMostForProcess = 400;  // known trials
-constexpr size_t kFewest = 15;           // known trials before other samplers than the process are used
-constexpr size_t kManyNumbers = 20;      // numeric parameters, for CMA-ES
+constexpr size_t kMostForProcess = 400;  // from this many known trials on, the Gaussian process is not used
+constexpr size_t kFewest = 15;           // before this many known trials, only the Gaussian process is used
+constexpr size_t kManyNumbers = 20;      // CMA-ES is used from this many numeric parameters on
 constexpr double kFloor = 0.06;          // the minimum probability of each sampler
-constexpr double kForLearning = 0.75;    // of the planned trials: the samplers compete until then
-constexpr size_t kRecent = 24;           // the most recent ended trials decide the probabilities
+constexpr double kForLearning = 0.75;    // the samplers compete until this fraction of the planned trials has started
+constexpr size_t kRecent = 24;           // this many of the most recently ended trials decide the probabilities
 
 struct Arm {
   const char* name;
   std::unique_ptr<Sampler> (*make)();
-  double share;  // relative probability before any sampler has earned anything
+  double share;  // relative probability before the rates of improvement are known
 };
 
 class AutoSampler : public Sampler {
@@ -67,7 +68,8 @@ class AutoSampler : public Sampler {
     return budget > 0 && static_cast<double>(study.started()) >= kForLearning * budget;
   }
 
-  // The probability of each sampler: its initial share times its rate of recent improvements.
+  // Returns the probability of each sampler: its initial share times its rate of recent improvements, normalised, and
+  // at least kFloor.
   static std::vector<double> earned(const Study& study, const std::vector<Arm>& arms) {
     const auto& observed = study.observed();
     const size_t recent = observed.size() - std::min(observed.size(), kRecent);

@@ -2,8 +2,8 @@
 //
 // Falkner, Klein, Hutter, "BOHB: robust and efficient hyperparameter optimization at scale" (ICML 2018). Values of
 // short and long trainings are not comparable, so the model uses the longest length that enough trials have reached.
-// One third of the suggestions are random. The densities are those of the TPE sampler (tpe_density.h). Made for studies
-// whose pruner has rungs; without reports all ended trials count as equally long.
+// One third of the suggestions are random. The densities are those of the TPE sampler (tpe_density.h). This sampler is
+// made for studies whose pruner has rungs. Without reports, all ended trials count as equally long.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -21,7 +21,7 @@ constexpr int kCandidates = 64;
 constexpr size_t kMoreThanParameters = 3;  // the model needs this many more trials than parameters
 constexpr double kWhole = std::numeric_limits<double>::infinity();
 
-// The last step that a trial reported; infinite for an ended trial.
+// Returns the last step that a trial reported, or infinity for a complete or failed trial.
 double length_of(const Trial& trial) {
   const bool ended = trial.state == TrialState::complete || trial.state == TrialState::failed;
   return ended ? kWhole : trial.reports.empty() ? 0 : trial.reports.back().step;

@@ -1,4 +1,5 @@
-// BOHB compares only trainings of the same length, and pruners with rungs estimate the final value of a paused trial.
+// Tests that BOHB compares only trainings of the same length, and that pruners with rungs estimate the final value of a
+// paused trial.
 #include <gtest/gtest.h>
 
 #include "tune/testing.h"
@@ -10,7 +11,7 @@ Space line() {
   return read_space(R"([{"name":"x","type":"float","low":0,"high":1}])");
 }
 
-TEST(Bohb, IsMadeOfTheLongestTrainingsThatAreEnough) {
+TEST(Bohb, UsesTheLongestTrainingsIfThereAreEnough) {
   // Short trainings favour 0.9, long ones 0.1.
   Study study({line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({1}));
@@ -48,7 +49,7 @@ TEST(Bohb, AnInfeasibleTrialIsNotGood) {
   EXPECT_LT(infeasible, 20) << "a third is random";
 }
 
-TEST(Bohb, TakesShorterTrainingsWhileThereAreTooFewLongOnes) {
+TEST(Bohb, UsesShorterTrainingsWhileThereAreTooFewLongOnes) {
   Study study({line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({2}));
   for (int i = 0; i < 30; ++i) {
@@ -67,7 +68,7 @@ TEST(Bohb, TakesShorterTrainingsWhileThereAreTooFewLongOnes) {
   EXPECT_TRUE(said);
 }
 
-TEST(Rungs, ATrialThatWaitsIsExpectedToComeDownAsTheOthersDid) {
+TEST(Rungs, APausedTrialIsExpectedToImproveAsTheOthersDid) {
   PrunerOptions options;
   options.name = "asha";
   options.max_resource = 9;

@@ -1,14 +1,14 @@
-// CMA-ES with margin: a normal distribution that adapts its mean, step size and covariance. For many numeric parameters
-// and many trials.
+// CMA-ES with margin: a normal distribution that adapts its mean, step size and covariance. It suits many numeric
+// parameters and many trials.
 //
 // Hansen, "The CMA evolution strategy: a tutorial" (arXiv 1604.00772), with its default weights and rates. Hamano,
-// Saito, Nomura, Shirakawa, "CMA-ES with margin" (GECCO 2022) in its simplest form: along a parameter with cells the
-// deviation stays large enough to leave the cell now and then. When it has converged, it restarts with twice as many
-// trials in a generation (Auger, Hansen 2005).
+// Saito, Nomura, Shirakawa, "CMA-ES with margin" (GECCO 2022) in its simplest form: along a parameter with grid steps,
+// the standard deviation stays so large that some trials leave the grid step of the mean. When the distribution has
+// converged, the sampler restarts with twice as many trials in a generation (Auger, Hansen 2005).
 //
 // The `sampler_state` of a generation's first trial holds the distribution of that generation, so the distribution is
-// part of the record. With many workers, a generation is complete when its full number of trials has started and half
-// of them have a known loss.
+// part of the trial history. With many workers, a generation is complete when its full number of trials has started and
+// half of them have a known loss.
 #include <algorithm>
 #include <cmath>
 #include <eigen3/Eigen/Eigenvalues>
@@ -91,7 +91,7 @@ class CmaesSampler : public Sampler {
   }
 
  private:
-  // A random mean, as after a restart.
+  // Returns a new distribution with a random mean. A restart begins with it.
   static Distribution anywhere(const Study& study, double size) {
     const auto d = static_cast<Eigen::Index>(study.space().size());
     RandomStream random = study.random("cmaes begin");
@@ -101,7 +101,7 @@ class CmaesSampler : public Sampler {
     return state;
   }
 
-  // The first distribution: around the best point that other samplers found, if there is one.
+  // Returns the first distribution: around the best point that other samplers found, if there is one.
   static Distribution beginning(const Study& study, double size) {
     Distribution state = anywhere(study, size);
     const Trial* best = nullptr;
@@ -166,14 +166,15 @@ class CmaesSampler : public Sampler {
     return next;
   }
 
-  // Along a parameter with cells, about one trial in each generation should leave the cell of the mean.
+  // Along a parameter with grid steps, about one draw in nine should leave the grid step of the mean.
   static void keep_margin(const Space& space, Distribution& state) {
     for (Eigen::Index i = 0; i < state.mean.size(); ++i) {
       const auto cells = static_cast<double>(space.cells(static_cast<size_t>(i)));
       if (cells < 2) continue;
       const double inside = state.mean[i] * cells - std::floor(state.mean[i] * cells);
       const double least =
-          std::min(inside, 1 - inside) / cells / 1.6 + 1e-9;  // about one draw in nine is more than 1.6 deviations away
+          // About one draw in nine is further than 1.6 standard deviations from the mean.
+          std::min(inside, 1 - inside) / cells / 1.6 + 1e-9;
       const double deviation = state.spread * std::sqrt(state.covariance(i, i));
       if (deviation >= least) continue;
       state.covariance.row(i) *= least / deviation;

@@ -1,4 +1,4 @@
-// The rules of the evolution strategy. samplers_test.cpp tests what holds for every sampler.
+// Tests the rules of CMA-ES. samplers_test.cpp tests what holds for every sampler.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,8 +8,9 @@
 namespace sinew::tune {
 namespace {
 
-// The sampler_state of a generation's first trial: its coordinates, the generation, its size, its step size, its mean.
-TEST(Cmaes, BeginsAtWhatOthersFoundAndAnywhereAfterARestart) {
+// The sampler_state of the first trial of a generation holds its coordinates, the number of the generation, the size of
+// the generation, its step size and its mean.
+TEST(Cmaes, BeginsAtTheBestPointOfOthersAndRestartsAnywhere) {
   Study study(
       {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
        {Direction::minimize},

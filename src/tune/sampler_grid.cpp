@@ -3,7 +3,8 @@
 // A parameter with few values gets all of them. Other parameters get as many evenly spaced values, both ends included,
 // as the budget allows. When the whole grid has been tried, the grid becomes twice as fine.
 //
-// The next point is the first one in this order that no trial has, so the position in the grid follows from the record.
+// The next point is the first one in this order that no trial has, so the position in the grid follows from the trial
+// history.
 #include <algorithm>
 #include <cmath>
 
@@ -14,11 +15,14 @@
 namespace sinew::tune {
 namespace {
 
-constexpr int64_t kMostLevels = 1000, kUsualLevels = 5;  // values of a parameter: at most, and without a budget
-constexpr int64_t kMostLooks = 1'000'000;                // points that violate constraints, over the whole study
+// The most values of a parameter; the number of its values if there is no budget.
+constexpr int64_t kMostLevels = 1000, kUsualLevels = 5;
+// Over the whole study, the sampler skips at most this many infeasible points.
+constexpr int64_t kMostLooks = 1'000'000;
 constexpr const char* kFew = "hardly any point of the grid satisfies the constraints: drawn at random";
 
-// The values, rounded as in suggestions, so that the sampler recognises those that were tried.
+// Returns the values of a parameter in the grid, rounded as suggestions are, so that the sampler recognises those that
+// were tried.
 std::vector<double> levels_of(const Space& space, size_t parameter, int64_t levels) {
   const int64_t cells = space.cells(parameter);
   if (cells > 0) levels = space[parameter].ordered() ? std::min(levels, cells) : cells;
@@ -61,7 +65,7 @@ class GridSampler : public Sampler {
     lay_out(study.space());
   }
 
-  // Inserts a value between any two neighbours. False: the grid holds all values of the space already.
+  // Inserts a value between any two neighbours. Returns false if the grid already holds all values of the space.
   bool refine(const Space& space) {
     const int64_t finer = std::max<int64_t>(2, 2 * most_ - 1);
     if (size_with(space, finer) <= size_with(space, most_)) return false;
@@ -87,8 +91,8 @@ class GridSampler : public Sampler {
     for (size_t i = from; i < space.size(); ++i) point[i] = space.active(i, point) ? levels_[i].front() : kInactive;
   }
 
-  // The last parameter to change from the current point. Changing only parameters after the last one that a violated
-  // constraint names cannot satisfy the constraint.
+  // Returns the last parameter that the step to the next point may change. If the current point violates a constraint,
+  // this is the last parameter that the constraint names, because changing only later ones cannot satisfy it.
   size_t last_to_change(const Space& space) const {
     const Comparison* violated = space.violated(point_);
     return violated == nullptr ? space.size() - 1 : space.last_parameter_of(*violated);
@@ -111,10 +115,10 @@ class GridSampler : public Sampler {
     return std::nullopt;
   }
 
-  int64_t looked_ = 0;              // points passed over because they violate constraints
+  int64_t looked_ = 0;              // points skipped because they violate constraints
   int64_t budget_ = -1, most_ = 0;  // the budget that the values were chosen for, and the most values of a parameter
   std::vector<std::vector<double>> levels_;  // for each parameter, ascending
-  Point point_;                              // every point before it has been tried
+  Point point_;                              // every point before it was tried or is infeasible
 };
 
 }  // namespace

@@ -50,7 +50,8 @@ class NearbySampler : public Sampler {
     return space.from_unit(unit);
   }
 
-  // Moves along a unit interval and reflects at its ends; at least to the next cell if there are cells.
+  // Moves u by `step` and reflects it at the ends of the unit interval. If the parameter has grid steps, u moves by at
+  // least one.
   static double moved(const Space& space, size_t i, double u, double step) {
     if (space.cells(i) > 1) {
       const double cell = 1 / static_cast<double>(space.cells(i));

@@ -2,8 +2,8 @@
 //
 // A trial trains one member for one generation: with a population of P, trial i is generation i / P of member i % P. It
 // starts from the final state of a trial of the generation before, either that of the same member or that of a better
-// one. The sampler waits until a whole generation has ended and compares all members at the same age. So a suggestion
-// depends on their values, and never on the order in which they ended.
+// one. The sampler waits until a whole generation has ended, so it compares all members after the same amount of
+// training. A suggestion therefore depends on their values, and never on the order in which they ended.
 #include <cmath>
 
 #include "tune/makers.h"
@@ -38,11 +38,11 @@ class PbtSampler : public Sampler {
     return study.open().empty() || study.open().front() >= generation_start;
   }
 
-  // Until all trials of the next generation, each of which may start from this state, have ended.
+  // A state is needed until all trials of the next generation have ended, because each of them may start from it.
   bool needs(const Study& study, int64_t id) const override {
     const int64_t population = study.options().population;
     const int64_t generation = index_of(study, id) / population, next = (generation + 1) * population;
-    if (study.options().budget > 0 && next >= study.options().budget) return false;  // the last generation
+    if (study.options().budget > 0 && next >= study.options().budget) return false;  // this is the last generation
     const auto started = static_cast<int64_t>(study.started());
     const bool open = !study.open().empty() && index_of(study, study.open().front()) < next + population;
     return started < next + population || open;

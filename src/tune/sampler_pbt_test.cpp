@@ -1,4 +1,4 @@
-// Which state each member continues from is a function of the values, generation by generation.
+// Tests which state each member continues from. It depends only on the values of the generation before, not on timing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Study run_study(uint64_t seed, size_t slots, uint64_t timing, bool some_fail = f
   return study;
 }
 
-TEST(Pbt, EveryMemberGoesOnFromThePartBefore) {
+TEST(Pbt, EveryMemberContinuesFromTheGenerationBefore) {
   const Study study = run_study(3, 1, 1);
   int copies = 0;
   for (const Trial& trial : study.trials()) {
@@ -53,7 +53,7 @@ TEST(Pbt, EveryMemberGoesOnFromThePartBefore) {
   EXPECT_EQ(copies, 2 * (kGenerations - 1)) << "a fifth of them after each generation";
 }
 
-TEST(Pbt, IsTheSameWhateverTheTiming) {
+TEST(Pbt, DoesNotDependOnTiming) {
   for (const bool some_fail : {false, true}) {
     const Study calm = run_study(5, 1, 1, some_fail);
     for (const size_t slots : {2, 3, 10, 64}) {
@@ -66,13 +66,13 @@ TEST(Pbt, IsTheSameWhateverTheTiming) {
   }
 }
 
-TEST(Pbt, NobodyGoesOnFromATrialThatFailed) {
+TEST(Pbt, NoMemberContinuesFromAFailedTrial) {
   const Study study = run_study(9, 4, 2, true);
   for (const Trial& trial : study.trials())
     EXPECT_TRUE(!trial.from || study.trial(*trial.from).state == TrialState::complete) << trial.id;
 }
 
-TEST(Pbt, WhereAllFailedTheMembersBeginAnew) {
+TEST(Pbt, MembersStartAgainIfAllFailed) {
   Study study = study_of(1);
   const auto sampler = make_sampler("pbt");
   for (int64_t id = 0; id < kPopulation; ++id)
@@ -80,8 +80,8 @@ TEST(Pbt, WhereAllFailedTheMembersBeginAnew) {
   EXPECT_FALSE(suggest_next(study, *sampler).from);
 }
 
-// A state is needed exactly if a trial that may still start, or start once more, can continue from it.
-TEST(Pbt, StatesAreNeededUntilThePartAfterThemIsOver) {
+// A state is needed exactly while a trial that has yet to start, or to restart, can continue from it.
+TEST(Pbt, StatesAreNeededUntilTheNextGenerationHasEnded) {
   Study study = study_of(2);
   const auto sampler = make_sampler("pbt");
   for (int64_t generation = 0; generation < kGenerations; ++generation) {

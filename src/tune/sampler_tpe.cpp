@@ -46,7 +46,7 @@ class TpeSampler : public Sampler {
   }
 
  private:
-  // Adds the columns of new trials, by id; the points of a trial never change.
+  // Adds the points of new trials to the columns, by id. The point of a trial never changes.
   void follow(const Study& study) {
     columns_.resize(study.space().size());
     for (size_t id = columns_[0].size(); id < study.trials().size(); ++id) {
@@ -55,8 +55,8 @@ class TpeSampler : public Sampler {
     }
   }
 
-  // Weights each good trial by how far it is below the best of the rest. If all are equal, or a difference is not
-  // finite, the weights are equal.
+  // Returns a weight for each good trial: how far it is below the best of the rest. If all weights would be 0 or one is
+  // not finite, all are equal.
   std::vector<double> good_weights(const Study& study, size_t good) const {
     std::vector<double> weights(good, 1);
     if (study.objectives() > 1) return weights;
@@ -70,8 +70,8 @@ class TpeSampler : public Sampler {
     return weights;
   }
 
-  // The bad trials by id: all, or the newest and an even sample of the older ones; then the trials without a known
-  // loss.
+  // Returns the bad trials by id: all, or the newest and an even sample of the older ones. The trials without a known
+  // loss follow them.
   std::vector<int32_t> choose_bad(const Study& study, size_t good) const {
     std::vector<bool> bad(study.trials().size());
     for (size_t place = good; place < ranking_.order().size(); ++place)

@@ -1,4 +1,4 @@
-// TPE in a study whose trials are mostly paused, as with a pruner that has rungs.
+// Tests TPE in a study whose trials are mostly paused, as with a pruner that has rungs.
 #include <gtest/gtest.h>
 
 #include "tune/testing.h"
@@ -27,7 +27,7 @@ Study mostly_waiting(int waiting, int told) {
   return study;
 }
 
-TEST(Tpe, BearsAStudyWhereNextToNothingHasEnded) {
+TEST(Tpe, WorksInAStudyWhereAlmostAllTrialsArePaused) {
   for (const char* name : {"tpe", "auto"}) {
     for (const int told : {0, 1, 17, 300}) {
       Study study = mostly_waiting(700, told);
@@ -38,7 +38,7 @@ TEST(Tpe, BearsAStudyWhereNextToNothingHasEnded) {
   }
 }
 
-TEST(Tpe, KeepsAwayFromWhatWaitsAndIsBad) {
+TEST(Tpe, AvoidsBadPausedTrials) {
   Study study = mostly_waiting(700, 300);
   const auto sampler = make_sampler("tpe");
   int far = 0;

@@ -32,7 +32,7 @@ constexpr SamplerMaker kSamplers[] = {
 
 constexpr int kTries = 32, kConstrainedTries = 10'000;
 
-// Changes one parameter: to the next cell in either direction, or to a random value.
+// Changes one parameter: to the next grid step in either direction, or to a random value.
 void change_one(const Space& space, RandomStream& random, std::vector<double>& unit) {
   const uint64_t i = random.below(unit.size());
   const double even = random.uniform();
@@ -45,7 +45,7 @@ void change_one(const Space& space, RandomStream& random, std::vector<double>& u
   }
 }
 
-// An untried point, near `tried` if possible; none: there is no other, or none was found.
+// Returns an untried point, near `tried` if possible, or nullopt if none was found.
 std::optional<Point> untried_point(const Study& study, const Point& tried) {
   const Space& space = study.space();
   RandomStream random = study.random("untried");

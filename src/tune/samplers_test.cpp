@@ -1,4 +1,4 @@
-// What holds for every sampler.
+// Tests what holds for every sampler.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -12,7 +12,8 @@ namespace {
 
 class EverySampler : public testing::TestWithParam<std::string> {};
 
-// Runs a study with some trials in flight that end in a random order; some fail or are pruned.
+// Runs a study with several trials in flight that end in a random order. Some trials fail, and some have NaN as their
+// value.
 Study run(const std::string& name, Space space, uint64_t seed, int trials, size_t in_flight, bool fresh_sampler) {
   Study study({std::move(space), {Direction::minimize}, seed, trials});
   auto sampler = make_sampler(name);
@@ -43,7 +44,7 @@ TEST_P(EverySampler, SuggestsPointsOfTheSpaceWithAReason) {
   }
 }
 
-TEST_P(EverySampler, ASuggestionIsAFunctionOfTheRecord) {
+TEST_P(EverySampler, ASuggestionDependsOnlyOnTheTrials) {
   const Study one = run(GetParam(), mixed_space(), 5, 50, 4, false);
   const Study other = run(GetParam(), mixed_space(), 5, 50, 4, true);  // a new sampler for every suggestion
   for (int64_t id = 0; id < one.next_id(); ++id) {
@@ -53,7 +54,7 @@ TEST_P(EverySampler, ASuggestionIsAFunctionOfTheRecord) {
   }
 }
 
-TEST_P(EverySampler, SuggestsOnlyWhatTheConstraintsAllow) {
+TEST_P(EverySampler, SuggestsOnlyPointsThatSatisfyTheConstraints) {
   const Study study = run(GetParam(), constrained_space(), 4, 60, 4, false);
   std::set<uint64_t> different;
   for (const Trial& trial : study.trials()) {
@@ -63,8 +64,8 @@ TEST_P(EverySampler, SuggestsOnlyWhatTheConstraintsAllow) {
   EXPECT_GT(different.size(), GetParam() == "pbt" ? 8U : 40U);
 }
 
-TEST_P(EverySampler, NothingTwiceInAFiniteSpaceWhileSomethingIsLeft) {
-  if (GetParam() == "pbt") return;  // its members may repeat a point
+TEST_P(EverySampler, RepeatsNoPointOfAFiniteSpaceWhileOneIsLeft) {
+  if (GetParam() == "pbt") return;  // a member of a population may repeat a point
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const Study study = run(GetParam(), finite_space(), seed, 14, 3, false);
     std::set<std::string> different;
@@ -73,7 +74,7 @@ TEST_P(EverySampler, NothingTwiceInAFiniteSpaceWhileSomethingIsLeft) {
   }
 }
 
-TEST_P(EverySampler, ALatticeIsGoneThroughToItsLastPoint) {
+TEST_P(EverySampler, TriesEveryPointOfALattice) {
   if (GetParam() == "pbt") return;
   Space space = read_space(R"([{"name":"x","type":"float","low":0,"high":0.3,"step":0.1},
     {"name":"y","type":"float","low":0.1,"high":0.8,"step":0.1}])");
@@ -81,14 +82,14 @@ TEST_P(EverySampler, ALatticeIsGoneThroughToItsLastPoint) {
   EXPECT_EQ(study.different_points(), 32);
 }
 
-TEST_P(EverySampler, ManagesSpacesOfOnePoint) {
+TEST_P(EverySampler, HandlesSpacesOfOnePoint) {
   Space space =
       read_space(R"([{"name":"x","type":"float","low":2,"high":2},{"name":"c","type":"cat","choices":["a"]}])");
   const Study study = run(GetParam(), std::move(space), 1, 30, 2, false);
   for (const Trial& trial : study.trials()) EXPECT_EQ(trial.point, (Point{2, 0}));
 }
 
-TEST_P(EverySampler, ManagesEqualAndInfiniteValues) {
+TEST_P(EverySampler, HandlesEqualAndInfiniteValues) {
   const double values[] = {1, 1, std::numeric_limits<double>::infinity(), -1e300, 1e300, 1};
   for (const bool all_equal : {true, false}) {
     Study study({mixed_space(), {Direction::maximize}, 1, 60});
@@ -100,7 +101,7 @@ TEST_P(EverySampler, ManagesEqualAndInfiniteValues) {
   }
 }
 
-TEST(Samplers, BearAnObjectiveThatNeverHasAValue) {
+TEST(Samplers, HandleAnObjectiveWithoutValues) {
   for (const char* name : {"auto", "gp", "trust_region", "tpe", "random", "sobol", "grid"}) {
     for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
       Study study({mixed_space(), {Direction::minimize, Direction::minimize}, 1, 40});
@@ -134,8 +135,9 @@ std::vector<std::string> sampler_names() {
 INSTANTIATE_TEST_SUITE_P(All, EverySampler, testing::ValuesIn(sampler_names()),
                          [](const auto& each) { return each.param; });
 
-// A fifth of the space crashes. The rest violates the constraint, by less the further a point is from the crashes.
-TEST(Samplers, AreNotDrawnToWhatCrashesWhileNothingIsFeasible) {
+// Trials in a fifth of the space crash. All others violate the constraint, and the violation is smaller the further a
+// point is from that fifth.
+TEST(Samplers, AvoidCrashesWhileNothingIsFeasible) {
   for (const char* name : {"auto", "gp", "tpe", "cmaes"}) {
     Study study(
         {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])"),
@@ -157,8 +159,9 @@ TEST(Samplers, AreNotDrawnToWhatCrashesWhileNothingIsFeasible) {
   }
 }
 
-// In the last quarter of 60 planned trials. Without a budget the sampler cannot know when the end is near.
-TEST(Samplers, AutoAsksTheProcessAloneTowardsTheEnd) {
+// In the last quarter of 60 planned trials, auto suggests only by the Gaussian process. Without a budget it cannot know
+// when the end is near.
+TEST(Samplers, AutoUsesOnlyTheGaussianProcessNearTheEnd) {
   for (const int64_t budget : {60, 0}) {
     Study study({mixed_space(), {Direction::minimize}, 3, budget});
     const auto sampler = make_sampler("auto");
@@ -173,7 +176,7 @@ TEST(Samplers, AutoAsksTheProcessAloneTowardsTheEnd) {
   }
 }
 
-TEST(Samplers, WhoKnowsOneObjectiveIsNotTakenForSeveral) {
+TEST(Samplers, SamplersForOneObjectiveRefuseSeveral) {
   for (const SamplerMaker& maker : samplers()) {
     EXPECT_TRUE(make_sampler(maker.name, 1));
     if (!maker.one_objective) {
@@ -191,7 +194,7 @@ TEST(Samplers, WhoKnowsOneObjectiveIsNotTakenForSeveral) {
   }
 }
 
-TEST(Samplers, AnUnknownNameListsThoseThereAre) {
+TEST(Samplers, AnUnknownNameListsTheSamplers) {
   try {
     make_sampler("annealing");
     FAIL();
@@ -201,7 +204,7 @@ TEST(Samplers, AnUnknownNameListsThoseThereAre) {
   }
 }
 
-TEST(Grid, GoesThroughEveryCombinationOnce) {
+TEST(Grid, TriesEveryCombinationOnce) {
   Space space = read_space(R"([
     {"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":1,"high":100,"log":true},
     {"name":"c","type":"cat","choices":["a","b","c"]},{"name":"z","type":"float","low":0,"high":1,"if":{"c":["b"]}}])");
@@ -221,8 +224,8 @@ TEST(Grid, GoesThroughEveryCombinationOnce) {
   EXPECT_TRUE(same_point(suggest_next(study, *grid).point, {0, 1, 1, 0.25})) << "the same again, twice as fine";
 }
 
-// The values of this grid have more than four digits: a third, 10^(-7/3).
-TEST(Grid, FindsItsPlaceAgainAfterRounding) {
+// This grid has values of more than four digits, such as 1/3 and 10^(-7/3).
+TEST(Grid, FindsItsPositionAgainDespiteRounding) {
   Study study({read_space(R"([{"name":"x","type":"float","low":0,"high":1},
                               {"name":"lr","type":"float","low":1e-5,"high":1e-1,"log":true}])"),
                {Direction::minimize},
@@ -239,13 +242,13 @@ TEST(Grid, FindsItsPlaceAgainAfterRounding) {
   EXPECT_EQ(study.different_points(), 16);
 }
 
-TEST(Grid, AnIntegersValuesAreAllOfThemInTheLogarithmToo) {
+TEST(Grid, UsesAllValuesOfALogarithmicInteger) {
   Study study({read_space(R"([{"name":"n","type":"int","low":1,"high":8,"log":true}])"), {Direction::minimize}, 0, 8});
   const auto grid = make_sampler("grid");
   for (int i = 0; i < 8; ++i) EXPECT_EQ(study.trial(study.start(suggest_next(study, *grid))).point[0], i + 1);
 }
 
-TEST(Grid, WhatWasTriedIsPassedOver) {
+TEST(Grid, SkipsTriedPoints) {
   Study study(
       {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"c","type":"cat","choices":[1,2]}])"),
        {Direction::minimize},

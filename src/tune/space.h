@@ -13,8 +13,8 @@
 
 namespace sinew::tune {
 
-// One number for each parameter: the value of a real or an integer, or the index of a choice. NaN: the parameter is
-// inactive.
+// A point has one number for each parameter: the value of a real or an integer, or the index of a choice. An inactive
+// parameter has NaN.
 using Point = std::vector<double>;
 inline constexpr double kInactive = std::numeric_limits<double>::quiet_NaN();
 
@@ -41,8 +41,9 @@ struct Parameter {
 // A validated list of parameters and the constraints between them. Parents precede their children.
 //
 // A constraint compares parameters that have numeric values: numbers, or choices that are numbers. It applies to a
-// point only if all parameters that it names are active there. A parameter with finitely many values is divided into
-// `cells` of equal width along the unit interval, one for each value.
+// point only if all parameters that it names are active there. A parameter with finitely many values divides the unit
+// interval into grid steps, one for each value; functions call them cells. They have equal widths unless the parameter
+// is logarithmic.
 class Space {
  public:
   // Throws Error that names the invalid parameter, or the constraints that no point satisfies.
@@ -51,23 +52,23 @@ class Space {
   const Parameter& operator[](size_t i) const { return parameters_[i]; }
   bool conditional() const { return conditional_; }
 
-  // The number of values of parameter i; 0: a continuum.
+  // The number of values of parameter i, or 0 if it is continuous.
   int64_t cells(size_t i) const { return cells_[i]; }
-  // Maps a value to [0, 1], along the logarithm if the parameter asks for it; a value with a cell maps to the middle of
-  // its cell. value_at() maps back, to the nearest valid value. unit_at(value_at(u)) differs from u by less than a
-  // cell.
+  // unit_at() maps a value to [0, 1], along the logarithm if the parameter is logarithmic. A value of a parameter with
+  // grid steps maps into its grid step. value_at() maps back, to the nearest valid value. unit_at(value_at(u)) differs
+  // from u by less than a grid step.
   double unit_at(size_t i, double value) const;
   double value_at(size_t i, double unit) const;
-  // The value of cell number `cell` of a parameter with cells; cell 0 holds the lowest value.
+  // The value of grid step number `cell`. Step 0 has the lowest value.
   double value_of_cell(size_t i, double cell) const;
-  // Map whole points between the unit cube and the space; inactive parameters are NaN in both. Every point of the cube
-  // maps to a point of the space: from_unit() drops the coordinates of parameters that turn out inactive.
+  // Map points between the unit cube and the space; inactive parameters are NaN in both. Every point of the cube maps
+  // to a point of the space: from_unit() drops the coordinates of parameters that turn out to be inactive.
   Point from_unit(std::span<const double> unit) const;
   std::vector<double> to_unit(const Point& point) const;
 
   const std::vector<Comparison>& constraints() const { return constraints_; }
   bool allows(const Point& point) const { return !violated(point); }
-  // The first constraint that a point of the space violates; null: it satisfies all.
+  // Returns the first constraint that a point of the space violates, or null if it satisfies all.
   const Comparison* violated(const Point& point) const;
   // The index of the last parameter that a violated constraint names. Changing only later parameters cannot satisfy it.
   size_t last_parameter_of(const Comparison& violated) const;
@@ -79,15 +80,15 @@ class Space {
   // Turns any vector of the right size into a point of the space: moves every active value to the nearest valid one,
   // gives active parameters without a value the middle of their range, and drops the values of inactive parameters.
   void snap(Point& point) const;
-  // Why this is not a point of the space, or which constraint it violates; none: it is valid.
+  // Returns why this is not a point of the space or which constraint it violates, or nullopt if it is valid.
   std::optional<std::string> problem_of(const Point& point) const;
 
-  // The number of points that satisfy the constraints. None: the space is infinite, or has more than kMostCounted
-  // points in all.
+  // Returns the number of points that satisfy the constraints, or nullopt if the space is infinite or has more than
+  // kMostCounted points in all.
   static constexpr int64_t kMostCounted = 1 << 20;
   std::optional<int64_t> count() const { return count_; }
-  // Enumerate a space with a count() in a fixed order, points that violate constraints included. None: `point` was the
-  // last one.
+  // Enumerate a space with a count() in a fixed order, including points that violate constraints. point_after() returns
+  // nullopt if `point` is the last one.
   Point first_point() const;
   std::optional<Point> point_after(const Point& point) const;
 
@@ -104,7 +105,8 @@ class Space {
   std::vector<std::vector<double>> choice_numbers_;  // for each constrained parameter: its choices as numbers
   Point allowed_point_;
   std::vector<int64_t> cells_;
-  std::vector<double> from_, to_;  // what 0 and 1 of the unit interval stand for; logarithms if the parameter asks
+  // The values at 0 and 1 of the unit interval; logarithms if the parameter is logarithmic.
+  std::vector<double> from_, to_;
   std::optional<int64_t> count_;
   bool conditional_ = false;
 };

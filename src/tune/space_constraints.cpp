@@ -1,4 +1,4 @@
-// The constraints between parameters of a space.
+// Checks the constraints between the parameters of a space.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kDraws = 200'000;  // random points to try before an infinite space counts as empty
 
-// The number that a choice stands for; a choice is the JSON text of a scalar. None: it is no number.
+// Returns the number that a choice represents, or nullopt if the choice is not a number. A choice is the JSON text of a
+// scalar.
 std::optional<double> number_in(std::string_view choice) {
   if (choice.size() > 2 && choice.front() == '"') choice = choice.substr(1, choice.size() - 2);
   if (choice.starts_with("+")) choice.remove_prefix(1);
@@ -66,7 +67,7 @@ double Space::number_of(size_t i, double value) const {
   return parameters_[i].numeric() ? value : choice_numbers_[i][static_cast<size_t>(value)];
 }
 
-// None: the constraint does not apply to the point, because a parameter that it names is inactive there.
+// Returns nullopt if the constraint does not apply to the point, because a parameter that it names is inactive there.
 std::optional<bool> Space::satisfies(size_t constraint, const Point& point) const {
   std::vector<double> values;
   for (const size_t i : constrained_[constraint]) {
@@ -87,13 +88,14 @@ size_t Space::last_parameter_of(const Comparison& violated) const {
   return std::ranges::max(constrained_[static_cast<size_t>(&violated - constraints_.data())]);
 }
 
-// Searches for a point that satisfies all constraints, and for each constraint for one where it also applies. Without
-// the second search, a constraint could close a whole branch of the space unnoticed. An infinite space is searched by
-// random points alone: an equality of real numbers may hold at the middle of their ranges and hardly anywhere else, and
-// must be refused.
+// Searches for a point that satisfies all constraints. For each constraint it also searches for such a point to which
+// the constraint applies. Otherwise a constraint could make a whole branch of the space infeasible without an error. An
+// infinite space is searched by random points only. The middle of all ranges, for example, is not tried, because an
+// equality of real numbers may hold there and hardly anywhere else, and such a constraint must be refused.
 void Space::find_allowed_point() {
   if (constraints_.empty()) return;
-  // For each constraint: whether it applied to a point, some point satisfied it, and such a point satisfied all others.
+  // For each constraint: whether it applied to some point, whether some point satisfied it, and whether such a point
+  // satisfied all others, too.
   std::vector<bool> applied(constraints_.size()), satisfied(constraints_.size()),
       satisfied_with_all(constraints_.size());
   RandomStream random(derive(random_key({}), "allowed point"));

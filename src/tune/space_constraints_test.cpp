@@ -1,4 +1,4 @@
-// The constraints between parameters.
+// Tests the constraints between parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ bool allowed_by_hand(const Space& space, const Point& point) {
   return point[0] + point[1] <= 0.3 && dim % head == 0 && (std::isnan(point[5]) || point[5] < point[2]);
 }
 
-TEST(Constraints, ChoicesCountByTheirNumberAndInactiveParametersNotAtAll) {
+TEST(Constraints, ChoicesCountAsNumbersAndInactiveParametersAreIgnored) {
   const Space space = constrained_space();
   RandomStream random(random_key({1}));
   int allowed = 0;
@@ -33,7 +33,7 @@ TEST(Constraints, ChoicesCountByTheirNumberAndInactiveParametersNotAtAll) {
   EXPECT_TRUE(mixed_space().allowed_point().empty());
 }
 
-TEST(Constraints, AFiniteSpaceCountsWhatTheyAllow) {
+TEST(Constraints, AFiniteSpaceCountsTheAllowedPoints) {
   const std::string list =
       R"([{"name":"x","type":"int","low":1,"high":12},{"name":"y","type":"ordinal","choices":[1,2,3,4]}])";
   const Space space = read_space(list, {Comparison("x % y == 0"), Comparison("x > 2 * y")});
@@ -63,7 +63,7 @@ TEST(Constraints, EveryAllowedPointIsTriedOnce) {
   }
 }
 
-TEST(Constraints, TheBestPointIsFoundAtTheirEdge) {
+TEST(Constraints, TheBestPointIsFoundAtTheEdge) {
   for (const char* name : {"auto", "gp", "tpe"}) {
     Study study(
         {read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])",
@@ -81,7 +81,7 @@ TEST(Constraints, TheBestPointIsFoundAtTheirEdge) {
 }
 
 // The first parameter changes last, so the sampler must skip most of the grid in one step.
-TEST(Constraints, AGridPassesOverWhatTheyForbid) {
+TEST(Constraints, AGridSkipsForbiddenPoints) {
   std::string list = "[";
   for (int i = 0; i < 12; ++i)
     list +=
@@ -96,7 +96,7 @@ TEST(Constraints, AGridPassesOverWhatTheyForbid) {
   }
 }
 
-TEST(Constraints, AGridThatHoldsNextToNothingGivesUp) {
+TEST(Constraints, AGridWithAlmostNoAllowedPointDrawsAtRandom) {
   std::string list = "[";
   for (int i = 0; i < 16; ++i)
     list +=
@@ -126,7 +126,7 @@ TEST(Constraints, TheBestAllowedPointOfAnEarlierStudyIsTried) {
   EXPECT_EQ(suggestion.point, Point{0.25});
 }
 
-TEST(Constraints, ABranchThatTheyShutIsRefused) {
+TEST(Constraints, ABranchWithoutAllowedPointsIsRefused) {
   const auto branch = [](const std::string& type, const std::string& constraint) {
     return read_space(R"([{"name":"kind","type":"cat","choices":["a","b"]},
       {"name":"x",)" + type +
@@ -148,7 +148,7 @@ TEST(Constraints, ABranchThatTheyShutIsRefused) {
   }
 }
 
-TEST(Constraints, WhatTheyNameMustBeANumberOfTheSpace) {
+TEST(Constraints, ConstrainedNamesMustBeNumericParameters) {
   const auto refusal = [](const std::string& constraint) -> std::string {
     try {
       read_space(R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1},

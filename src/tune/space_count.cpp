@@ -7,7 +7,7 @@
 namespace sinew::tune {
 
 void Space::count_points() {
-  double bound = 1;  // on the number of points: as if all parameters were always active
+  double bound = 1;  // an upper bound of the number of points, as if all parameters were always active
   for (const int64_t cells : cells_) {
     if (cells == 0) return;
     bound *= static_cast<double>(cells);

@@ -34,7 +34,7 @@ Parameter::Kind kind_of(const json& entry, const std::string& name) {
   refuse(name, "'type' must be float, int, cat or ordinal");
 }
 
-// The number that a Point has for this JSON value; none: the parameter cannot have the value.
+// Returns the number that a Point holds for this JSON value, or nullopt if the parameter cannot have the value.
 std::optional<double> encoded(const Parameter& parameter, const json& value) {
   if (parameter.numeric()) {
     return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;

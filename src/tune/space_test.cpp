@@ -8,7 +8,7 @@
 namespace sinew::tune {
 namespace {
 
-TEST(Space, EveryPointOfTheCubeIsAPointOfTheSpaceAndComesBack) {
+TEST(Space, EveryPointOfTheCubeMapsToTheSpaceAndBack) {
   const Space space = mixed_space();
   RandomStream random(random_key({1}));
   for (int round = 0; round < 5000; ++round) {
@@ -30,7 +30,7 @@ TEST(Space, EveryPointOfTheCubeIsAPointOfTheSpaceAndComesBack) {
   }
 }
 
-TEST(Space, EveryCellIsAsLikelyAsAnother) {
+TEST(Space, AllValuesAreEquallyLikely) {
   const Space space = mixed_space();
   RandomStream random(random_key({2}));
   std::vector<std::map<double, int>> counts(space.size());
@@ -85,7 +85,7 @@ TEST(Space, WrittenPointsReadBackTheSame) {
   EXPECT_EQ(write_point(real, {5}), R"({"a\"b":5.0})");
 }
 
-TEST(Space, AFiniteSpaceIsGoneThroughOnceAndCompletely) {
+TEST(Space, EnumeratesEveryPointOfAFiniteSpaceOnce) {
   const Space tenths = read_space(R"([{"name":"x","type":"float","low":0,"high":1,"step":0.1},
     {"name":"y","type":"float","low":-0.7,"high":0.7,"step":0.1},{"name":"n","type":"int","low":1,"high":3,"log":true}])");
   ASSERT_EQ(tenths.count(), 11 * 15 * 3);

@@ -1,4 +1,4 @@
-// The record of a study: what happened, and what it says about losses and feasibility.
+// The trial history of a study, and the losses and violations that follow from it.
 #include <algorithm>
 #include <cmath>
 

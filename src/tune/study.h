@@ -1,4 +1,4 @@
-// The record of a study: its options, its trials and what they reached. Part of tune/tune.h.
+// A study: its options and its trial history. Part of tune/tune.h.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Direction { minimize, maximize };
 struct EarlierStudy {
   std::string name;
   std::vector<std::vector<double>> points;  // points in the new unit cube; NaN: inactive in that trial, or unknown
-  std::vector<double> losses;               // one for each point; infinite: the trial failed
+  std::vector<double> losses;               // one for each point; infinite if the trial failed or was infeasible
 };
 
 struct StudyOptions {
@@ -43,11 +43,11 @@ enum class TrialState { running, paused, complete, pruned, failed };
 // The point that a sampler suggests for the next trial.
 struct Suggestion {
   Point point;
-  std::string by;                     // the name of the sampler; "first", "earlier" and "prefill" are no samplers
-  std::string why;                    // the reason, one sentence for people
-  std::vector<double> sampler_state;  // numbers that the sampler will read back from the record
-  // The expected improvement of the best value, as a fraction of its lead over the median; none: the sampler cannot
-  // say.
+  std::string by;                     // the name of the sampler, or "first", "earlier" or "prefill"
+  std::string why;                    // the reason, one sentence for the user
+  std::vector<double> sampler_state;  // numbers that the sampler will read back from the trial history
+  // The expected improvement of the best value, as a fraction of its lead over the median; nullopt if the sampler does
+  // not know it.
   std::optional<double> gain = {};
   // The ended trial whose final training state the new trial starts from. Such a suggestion may repeat a point.
   std::optional<int64_t> from = {};
@@ -67,7 +67,7 @@ struct Trial {
   std::optional<double> estimate;   // the final value that the pruner expected when it last paused the trial (Verdict)
 };
 
-// The record of a study. It only grows, and each trial ends once.
+// A study. Its trial history only grows, and each trial ends once.
 class Study {
  public:
   explicit Study(StudyOptions options);
@@ -88,7 +88,8 @@ class Study {
   void tell(int64_t id, TrialState state, std::vector<double> values = {}, std::vector<double> constraints = {});
   // Adds an intermediate value to a running trial. Throws Error if the step is not above the last one.
   void report(int64_t id, double step, double value);
-  // Pauses and resumes an open trial. `estimate`: the final value that the pruner expects, in the caller's sign.
+  // Pauses and resumes an open trial. `estimate` is the final value that the pruner expects. Like reported values, it
+  // is not negated.
   void pause(int64_t id, std::optional<double> estimate = std::nullopt);
   void resume(int64_t id);
 
@@ -103,12 +104,12 @@ class Study {
   double loss(const Trial& trial, size_t objective = 0) const;
   // The same for an intermediate value.
   double loss(const Report& report) const;
-  // The best knowledge of a trial's first objective: its final value, else the pruner's estimate, else the last report.
-  // +infinity for a failed trial. None: a running trial without reports, or a trial whose pruner said that its reports
-  // predict nothing.
+  // The known or estimated loss of the first objective: from the final value, else from the estimate of the pruner,
+  // else from the last report. It is +infinity for a failed trial. Returns nullopt for an open trial without reports,
+  // or if the pruner found that the reports predict nothing.
   std::optional<double> known_loss(const Trial& trial) const;
-  // The sum of the constraint violations; 0: feasible. Infinite if the trial failed or a value is not finite, so that
-  // such a trial never ranks above one that is merely infeasible.
+  // The sum of the constraint violations; 0 if the trial is feasible. Infinite if the trial failed or a value is not
+  // finite, so that such a trial never ranks above one that is merely infeasible.
   static double violation(const Trial& trial);
   // Whether some trial has this point.
   bool seen(const Point& point) const { return seen_.contains(hash_of(point)); }
@@ -131,9 +132,9 @@ class Study {
   size_t prefilled_ = 0;
 };
 
-// The incumbents, ascending by id. One objective: the complete trial with the lowest loss, the earliest of equal ones.
-// Several: the Pareto front of the complete trials. Only feasible trials count; if there are none, only those with the
-// least violation. Trials with values that are not finite never count.
+// The best trials, ascending by id. With one objective, this is the complete trial with the lowest loss, the earliest
+// of equal ones. With several objectives, it is the Pareto front of the complete trials. Only feasible trials count; if
+// there are none, only those with the least violation. Trials with values that are not finite never count.
 std::vector<int64_t> best_trials(const Study& study);
 
 // Translates the trials of an earlier study to a new space. Parameters match by name: trials keep their values if a

@@ -29,7 +29,7 @@ TEST(Study, ATrialEndsOnce) {
   EXPECT_EQ(code_of([&] { study.report(0, 1, 1); }), "TUNE_TRIAL_ENDED");
 }
 
-TEST(Study, WhatDoesNotFitChangesNothing) {
+TEST(Study, AnInvalidResultChangesNothing) {
   Study study = line_study({Direction::minimize, Direction::maximize});
   study.start(at(0.5));
   EXPECT_EQ(code_of([&] { study.tell(0, TrialState::complete, {3}); }), "TUNE_BAD_VALUES");
@@ -71,7 +71,7 @@ TEST(Study, ViolationIsTheSumAboveZero) {
   EXPECT_EQ(Study::violation(study.trial(0)), 2.5);
 }
 
-TEST(Study, WhatFailedIsNotFeasible) {
+TEST(Study, AFailedTrialIsNotFeasible) {
   Study study = line_study();
   for (int i = 0; i < 4; ++i) study.start(at(0.2 * i));
   study.tell(0, TrialState::failed);

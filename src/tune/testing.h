@@ -9,7 +9,7 @@
 
 namespace sinew::tune {
 
-// Has every kind of parameter and two levels of conditions.
+// A space with every kind of parameter and two levels of conditions.
 inline Space mixed_space() {
   return read_space(R"([
     {"name":"lr","type":"float","low":1e-5,"high":1,"log":true},
@@ -24,7 +24,7 @@ inline Space mixed_space() {
     {"name":"gamma","type":"float","low":1e-3,"high":10,"log":true,"if":{"kernel":["rbf"],"layers":[1,2,3]}}])");
 }
 
-// Has 3 + 3 * 2 + 1 = 10 points.
+// A space of 3 + 3 * 2 + 1 = 10 points.
 inline Space finite_space() {
   return read_space(R"([
     {"name":"algo","type":"cat","choices":["a","b","c"]},
@@ -32,7 +32,7 @@ inline Space finite_space() {
     {"name":"wide","type":"cat","choices":[false,true],"if":{"algo":["b"]}}])");
 }
 
-// About one point in thirty satisfies the constraints.
+// A space with constraints. About one point in thirty satisfies them.
 inline Space constrained_space() {
   return read_space(R"([
     {"name":"a","type":"float","low":0,"high":1},

@@ -8,16 +8,16 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kLeastWidth = 0.03;  // of the range
+constexpr double kLeastWidth = 0.03;  // the smallest width of a kernel, as a fraction of the range
 constexpr double kMostWidth = 1.0;
-constexpr double kChoiceSpread = 0.4;  // the part of a choice's kernel that is uniform over all choices
+constexpr double kChoiceSpread = 0.4;  // the part of the kernel of a choice that is uniform over all choices
 
 double normal_cdf(double z) {
   return 0.5 * std::erfc(-z * std::numbers::sqrt2 / 2);
 }
 
-// Draws from a normal distribution until the value is in [0, 1]. Its center is, so each draw succeeds with a
-// probability of at least a third.
+// Draws from a normal distribution until the value is in [0, 1]. `center` is in this interval, so each draw succeeds
+// with a probability of at least a third.
 double truncated_normal(double center, double width, RandomStream& random) {
   for (int i = 0; i < 64; ++i) {
     const double u = center + width * random.normal();
@@ -26,8 +26,8 @@ double truncated_normal(double center, double width, RandomStream& random) {
   return center;
 }
 
-// The normal distribution function from a table, because the fit needs the mass of every kernel of every parameter
-// within [0, 1].
+// A table of the normal distribution function. It saves time, because the fit needs the mass within [0, 1] of every
+// kernel of every parameter.
 class NormalTable {
  public:
   NormalTable() {
@@ -59,8 +59,8 @@ inline float fast_exp(float x) {
   return power * std::bit_cast<float>(bits);
 }
 
-// For each value the larger gap to a neighbour, in the order of `values`; a single value has no neighbour and gets 1.
-// Sorts by the first 16 bits, which is finer than any kernel.
+// Sets for each value the larger gap to a neighbour, in the order of `values`. A single value has no neighbour and gets
+// 1. Sorts by the first 16 bits, which is finer than any kernel.
 void widths_by_gaps(const std::vector<float>& values, std::vector<float>& widths) {
   struct Place {
     uint16_t key;
@@ -176,7 +176,7 @@ double TpeDensity::log_density(const Space& space, std::span<const float> unit) 
       }
     }
   }
-  float tops[8], sums[8] = {};  // eight partial results side by side, in a fixed order
+  float tops[8], sums[8] = {};  // eight partial results for vectorised loops; they are combined in a fixed order
   for (float& top : tops) top = out[0];
   size_t i = 0;
   for (; i + 8 <= n; i += 8) {
@@ -205,7 +205,7 @@ Point TpeDensity::draw(const Space& space, RandomStream& random) const {
     if (row < log_weights_.size() - 1 && space[d].ordered() && column.scale[row] > 0) {
       unit = truncated_normal(column.center[row], 1 / column.scale[row], random);
     } else if (row < log_weights_.size() - 1 && !space[d].ordered() && column.center[row] >= 0) {
-      // With the probability of the uniform part the choice is drawn anew.
+      // With probability kChoiceSpread, the choice is drawn uniformly from all choices.
       unit = luck < kChoiceSpread ? luck / kChoiceSpread : column.center[row];
     }
     point[d] = space.value_at(d, unit);

@@ -8,9 +8,10 @@ namespace {
 
 constexpr double kFirstSide = 0.8, kLargestSide = 0.8, kSmallestSide = 0.0078125;
 constexpr int kSuccesses = 3;
-constexpr double kWorthwhile = 1e-3;  // of the distance between the best and the median
+// The least improvement, as a fraction of the distance from the best loss to the median.
+constexpr double kWorthwhile = 1e-3;
 
-// The loss that counts as an improvement over the sorted `known` losses.
+// Returns the loss below which a trial counts as an improvement over the sorted `known` losses.
 double threshold(const std::vector<double>& known) {
   const double best = known.front(), middle = known[known.size() / 2];
   return std::isfinite(middle) ? best - kWorthwhile * (middle - best) : best;

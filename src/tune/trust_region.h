@@ -2,17 +2,18 @@
 //
 // Eriksson, Pearce, Gardner, Turner, Poloczek, "Scalable global optimization via local Bayesian optimization" (NeurIPS
 // 2019): the box grows while its suggestions keep improving the best value, shrinks while they keep failing, and starts
-// over when it has become tiny. It is a function of the record, and a better point from any sampler moves it.
+// over when it has become tiny. The region depends only on the trial history, and a better point from any sampler moves
+// it.
 #pragma once
 
 #include "tune/tune.h"
 
 namespace sinew::tune {
 
-inline constexpr const char* kTrustRegion = "trust_region";  // the name of this sampler in the record
+inline constexpr const char* kTrustRegion = "trust_region";  // the name of this sampler in Trial::by
 
 struct TrustRegion {
-  double side = 0.8;                // of the box, in units of a parameter's range
+  double side = 0.8;                // the side of the box, as a fraction of the range of a parameter
   int64_t centre = -1;              // the best trial, feasible ones first; -1: no trial has a finite loss
   int successes = 0, failures = 0;  // in a row, since the side last changed
   int restarts = 0;

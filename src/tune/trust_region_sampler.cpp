@@ -1,6 +1,6 @@
 // Local Bayesian optimisation: suggests a point within a box around the best point (trust_region.h), by a Gaussian
-// process of the points nearest to it. Such a process resolves detail that a process of the whole space takes for
-// noise. For several objectives and for constraints the global process suggests instead.
+// process that knows only the trials nearest to it. Such a Gaussian process resolves detail that a model of the whole
+// space mistakes for noise. If there are several objectives or constraints, the sampler gp suggests instead.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr int kEvaluations = 40;
-constexpr double kOtherCategory = 0.3;  // the distance of different categories, in units of a number's range
+constexpr double kOtherCategory = 0.3;  // the distance between different choices; the range of a number has length 1
 
 double distance(const std::vector<Axis>& axes, const VectorXd& a, const VectorXd& b) {
   double sum = 0;
@@ -79,7 +79,8 @@ class TrustRegionSampler : public Sampler {
     GaussianProcess process(axes, log_parameters, near.points, values);
     double best = process.smoothed().minCoeff();
     for (const int64_t id : study.open()) {
-      if (study.trial(id).state != TrialState::running) continue;  // paused trials may be many
+      // Paused trials are left out, because there may be many.
+      if (study.trial(id).state != TrialState::running) continue;
       const VectorXd x = row_of(study.space(), study.trial(id).point);
       const double expected = process.at(x).mean;
       process.append(x, expected);

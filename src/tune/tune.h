@@ -1,11 +1,11 @@
-// Hyperparameter search: search spaces, the record of a study, samplers and pruners.
+// Hyperparameter search: search spaces, studies, samplers and pruners.
 //
 // This room runs no trial, never waits and touches no disk. The caller runs the trials and reports to a Study what
-// happened. Samplers then suggest the next trial, and pruners decide which trials are worth continuing. Their answers
-// are a pure function of the options, the seed and the study's record, in the order of its events: the same record
-// gives the same suggestion with 1 or 8 workers and after a restart. A sampler may keep data between two calls only to
-// answer faster. Data that later answers depend on, such as fitted kernel parameters, goes into the suggestion's
-// `sampler_state`, which is part of the record.
+// happened. Samplers then suggest the next trial, and pruners decide which trials are worth continuing. Their results
+// are a pure function of the options, the seed and the trial history of the study in the order of its events. The same
+// history gives the same suggestion with 1 or 8 workers and after a restart. A sampler may keep data between two calls
+// only to save time. Data that later suggestions depend on, such as fitted kernel parameters, goes into the
+// `sampler_state` of a suggestion, which is part of the trial history.
 //
 // This room minimises: it compares losses (Study::loss), never the values as the caller reported them.
 // Errors: an invalid space, request or value throws Error; its codes begin with TUNE_ or ASK_TELL_.
@@ -28,12 +28,12 @@ namespace sinew::tune {
 // ---- samplers ------------------------------------------------------------------------------------------------------
 
 // Suggests trials. A sampler serves one study, which grows between calls. A new sampler for the same study gives the
-// same answers.
+// same suggestions.
 class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual Suggestion suggest(const Study& study) = 0;
-  // False: the sampler cannot suggest a trial before more of the open trials have ended.
+  // Returns false if the sampler cannot suggest a trial before more of the open trials have ended.
   virtual bool ready(const Study&) const { return true; }
   // Whether a later trial may start from the final state of this ended trial, so that its checkpoint must be kept.
   virtual bool needs(const Study&, int64_t) const { return false; }
@@ -43,7 +43,7 @@ struct SamplerMaker {
   const char* name;
   std::unique_ptr<Sampler> (*make)();
   const char* help;
-  bool one_objective = false;  // it cannot search for several objectives
+  bool one_objective = false;  // the sampler cannot search for several objectives
 };
 std::span<const SamplerMaker> samplers();
 // Throws Error if there is no such sampler, or it does not support that many objectives.
@@ -57,8 +57,8 @@ Suggestion suggest_next(const Study& study, Sampler& sampler);
 // An expected gain below this fraction of the best value's lead over the median counts as negligible.
 inline constexpr double kLittleGain = 0.01;
 
-// A sentence that says why another trial is expected to gain next to nothing. None: it may gain something, or the
-// samplers cannot say. A function of the record.
+// Returns the reason why another trial is expected to gain next to nothing. Returns nullopt if it may gain something,
+// or if the samplers give no estimate. The result depends only on the trial history.
 std::optional<std::string> little_to_gain(const Study& study);
 
 // ---- pruners ------------------------------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ std::optional<std::string> little_to_gain(const Study& study);
 struct PrunerOptions {
   std::string name = "none";
   double min_resource = 1;  // the first step at which a trial may be paused or pruned
-  double max_resource = 0;  // steps of a whole trial; 0: unknown; pruners with rungs and the curve pruner need it
-  double reduction = 3;     // one in so many of the trials on a rung is promoted
+  double max_resource = 0;  // steps of a training that runs to its end, 0 if unknown; curve, asha and hyperband need it
+  double reduction = 3;     // one in this many of the trials on a rung is promoted
 };
 
 enum class PruneDecision { keep_running, pause, prune };
@@ -75,9 +75,9 @@ enum class PruneDecision { keep_running, pause, prune };
 // What a pruner decides about a running trial.
 struct Verdict {
   PruneDecision decision = PruneDecision::keep_running;
-  std::string why;  // the reason, one sentence for people
-  // The final value that the pruner expects, in the caller's sign; samplers learn from it. NaN: the reports predict
-  // nothing, so samplers must ignore them. None: samplers use the last report.
+  std::string why;  // the reason, one sentence for the user
+  // The final value that the pruner expects, not negated; samplers learn from it. NaN means that the reports predict
+  // nothing, so samplers must ignore them. Without an estimate samplers use the last report.
   std::optional<double> estimate = {};
 };
 
@@ -87,16 +87,16 @@ struct Promotion {
   std::string why;
 };
 
-// Stops unpromising trials early. Like a sampler, a pruner serves one study, and its answers are a function of the
-// record.
+// Stops unpromising trials early. Like a sampler, a pruner serves one study, and its decisions depend only on the trial
+// history.
 class Pruner {
  public:
   virtual ~Pruner() = default;
   // Decides about a running trial after its newest report.
   virtual Verdict judge(const Study& study, const Trial& trial) = 0;
-  // The paused trial to resume before the caller starts a new one; none: start a new one. With `no_new` the caller will
-  // start no new trials: the pruner then names every trial that still deserves to continue, and none means that the
-  // study is over once the running trials end.
+  // Returns the paused trial that the caller should resume before it starts a new one, or nullopt if it should start a
+  // new one. With `no_new` the caller will start no new trials. The pruner then names every trial that still deserves
+  // to continue, and nullopt means that the study is over once the running trials end.
   virtual std::optional<Promotion> promote(const Study& study, bool no_new);
   // Whether judge() ever pauses a trial.
   virtual bool pauses() const { return false; }
@@ -138,16 +138,16 @@ struct Importance {
   std::vector<Pair> pairs;    // the largest first; only pairs of the most important parameters
   int64_t trials = 0;         // the number of trials behind the analysis
 };
-// A function of the record. None: too few trials have a value.
+// The result depends only on the trial history. Returns nullopt if too few trials have a finite loss.
 std::optional<Importance> importance_of(const Study& study, size_t objective = 0);
 
 // ---- ask and tell --------------------------------------------------------------------------------------------------
 
-// The server side of the ask-tell protocol (docs/formats/ask-tell.md). Every request line gets exactly one answer line.
-// An invalid request gets {"error": ..., "code": ..., "hint": ...} and changes nothing.
+// The server side of the ask-tell protocol (docs/formats/ask-tell.md). Every request line gets exactly one response
+// line. An invalid request gets {"error": ..., "code": ..., "hint": ...} and changes nothing.
 class AskTell {
  public:
-  // The answer to one request, without a newline; none: the request was "quit".
+  // Returns the response to one request, without a newline, or nullopt if the request is "quit".
   std::optional<std::string> answer(std::string_view line);
 
  private:
