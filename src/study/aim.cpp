@@ -8,7 +8,7 @@
 namespace sinew::study {
 namespace {
 
-// The metric to search by if tune.objectives is not given.
+// Returns the metric to search by if tune.objectives is not given.
 std::string monitor_of(const spec::Job& job) {
   const std::string monitor = job.tune.monitor != "auto"         ? job.tune.monitor
                               : job.objective                    ? job.objective->metric

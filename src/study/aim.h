@@ -1,4 +1,4 @@
-// What a study searches for: its objectives and constraints.
+// The aim of a study: its objectives and constraints.
 #pragma once
 
 #include <string>
@@ -15,21 +15,21 @@ struct StudyAim {
     bool operator==(const Metric&) const = default;
   };
   std::vector<Metric> objectives;            // at least one; pruners judge by the first
-  std::vector<spec::Objective> constraints;  // what a good trial satisfies
+  std::vector<spec::Objective> constraints;  // a feasible trial satisfies all of them
 };
 
-// What a job's tune section searches for. Throws UsageError if the job does not say by which metric.
+// Returns the aim of the tune section of a job. Throws UsageError if the job does not name a metric.
 StudyAim aim_of(const spec::Job& job);
 
-// The names of all metrics in the aim, each once; the first objective's is the first.
+// Returns the names of all metrics in the aim, each once. The metric of the first objective comes first.
 std::vector<std::string> metrics_of(const StudyAim& aim);
 
-// What a trial came to.
+// The result of a trial.
 struct Outcome {
   std::vector<double> values;            // one for each objective
-  std::vector<double> constraints = {};  // how much each constraint is violated; at most 0: satisfied
+  std::vector<double> constraints = {};  // how much each constraint is violated; 0 or less if it is satisfied
 };
-// `measured`: a value for each of metrics_of(aim); NaN: never measured.
+// `measured` has a value for each of metrics_of(aim), and NaN for a metric that was never measured.
 Outcome outcome_of(const StudyAim& aim, const std::vector<double>& measured);
 
 }  // namespace sinew::study

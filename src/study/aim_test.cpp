@@ -1,4 +1,5 @@
-// The aim of a study with several objectives and constraints: outcomes, the record, the best trials, the summary.
+// Tests the aim of a study with several objectives and constraints: outcomes, the event log, the best trials, the
+// summary.
 #include "study/aim.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +35,7 @@ TEST(StudyAim, AnOutcomeIsWhatWasMeasured) {
   EXPECT_TRUE(std::isnan(bad.constraints[1])) << "never measured, so not known to be satisfied";
 }
 
-TEST(StudyAim, StandsInTheStudysFirstLine) {
+TEST(StudyAim, IsInTheFirstLineOfTheEventLog) {
   const std::string path = testing::TempDir() + "aim_study.jsonl";
   system_disk().remove_all(path);
   const StudyHead head{"", {}, "auto", "none", aim(), 12, 0};
@@ -71,7 +72,7 @@ TEST(StudyAim, TheBestTrialsAreTheParetoFront) {
   }
 }
 
-TEST(StudySummary, SaysWhatIsViolated) {
+TEST(StudySummary, NamesViolatedConstraints) {
   const StudyHead head{"", {}, "tpe", "none", {{{"val/loss", true}}, aim().constraints}, 30, 0};
   tune::Study study(study_options(head, tune::read_space(kSpace), 7));
   EXPECT_THAT(study_summary("runs/x", study, head), HasSubstr("no trial is complete yet"));

@@ -7,7 +7,8 @@ namespace sinew::study {
 namespace {
 
 constexpr double kHour = 3600;
-// A pruner that pauses trials needs the rest of the budget to complete the promising ones.
+// With a pruner that pauses trials, new trials start only until this fraction of the budget is used. The rest is for
+// completing the promising ones.
 constexpr double kBudgetForNewTrials = 0.8;
 
 }  // namespace

@@ -17,21 +17,21 @@ namespace sinew::study {
 
 class StudyBudget {
  public:
-  // The time limit counts from here.
+  // The time limit counts from the construction of this object.
   StudyBudget(const spec::TuneOptions& tune, Clock& clock);
 
-  void observe(const StudyEvent& event);                            // of any leader
+  void observe(const StudyEvent& event);                            // takes an event of any leader
   void start(int64_t id);                                           // this leader has started a process of the trial
   void stop(int64_t id);                                            // that process has ended
-  bool started(int64_t id) const { return started_.contains(id); }  // by this leader, now or before
+  bool started(int64_t id) const { return started_.contains(id); }  // whether this leader has ever started the trial
   // How long a trial has trained, in all its processes.
   double seconds_of(int64_t id) const;
 
   double elapsed_seconds() const { return clock_.monotonic_seconds() - began_; }
-  // The used fraction of the time or of the money, whichever is larger; 1: all of it.
+  // The used fraction of the time or of the money, whichever is larger; 1 if all of it is used.
   double used() const;
-  // Two sentences about the cost, for people; none: the study has no limit of its cost. `more`: trials that were
-  // planned have not started.
+  // Returns one or two sentences about the cost for the user, or no sentence if the study has no cost limit. `more`
+  // tells whether some planned trials have not started.
   std::vector<std::string> summary(const std::string& directory, bool more) const;
 
  private:
@@ -39,14 +39,16 @@ class StudyBudget {
   double cost_used() const;
 
   Clock& clock_;
-  double began_, time_limit_, price_;  // price: of an hour of training
-  double cost_limit_;                  // 0: none
+  double began_, time_limit_, price_;  // price_: of an hour of training
+  double cost_limit_;                  // 0: no limit
   TrainingTime time_;
   std::set<int64_t> started_;
-  std::map<int64_t, double> running_;  // when each would have started if it had trained without interruption
+  // For each running trial, when it would have started if it had trained without interruption.
+  std::map<int64_t, double> running_;
 };
 
-// Which trials may still start. `pauses`: the pruner pauses trials; `found`: some trial is complete.
+// Returns which trials may still start. `pauses` tells whether the pruner pauses trials, `found` whether a trial is
+// complete.
 DrainMode drain_mode(double used, bool pauses, bool found);
 
 }  // namespace sinew::study

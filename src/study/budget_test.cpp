@@ -1,4 +1,4 @@
-// How much of its time and money a study has used, and which trials may still start.
+// Tests how much of its time and money a study has used, and which trials may still start.
 #include "study/budget.h"
 
 #include <gmock/gmock.h>
@@ -31,9 +31,9 @@ TEST(StudyBudget, CountsTheCostOfAllTrialsWhileTheyTrain) {
   StudyBudget budget(tune, clock);
   StudyEvent report{.kind = StudyEvent::Kind::report, .id = 7};
   report.seconds = 1800;
-  budget.observe(report);  // of another leader
+  budget.observe(report);  // an event of another leader
   EXPECT_EQ(budget.used(), 0.25);
-  budget.start(7);  // continues from its checkpoint
+  budget.start(7);  // trial 7 continues from its checkpoint
   budget.start(8);
   clock.seconds += 1800;
   EXPECT_EQ(budget.seconds_of(7), 3600);

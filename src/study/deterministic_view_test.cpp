@@ -1,5 +1,5 @@
-// A deterministic study does not depend on timing: neither on the number of slots, nor on how long trials take, nor on
-// deaths of trials and leaders.
+// Tests that a deterministic study does not depend on timing: neither on the number of slots, nor on how long trials
+// take, nor on deaths of trials and leaders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ TEST(DeterministicStudies, PrunesTrialsWorseThanTheMedian) {
   EXPECT_NE(text.find(pruned), std::string::npos);
 }
 
-TEST(DeterministicStudies, RefusesPrunersThatMakeTrialsWait) {
+TEST(DeterministicStudies, RefusesPrunersThatPauseTrials) {
   for (const char* name : {"asha", "hyperband", "curve"}) {
     SchedulerOptions options{study_of_seed(1)};
     options.lag = 2;

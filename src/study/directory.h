@@ -18,10 +18,10 @@ std::string trial_directory(const std::string& directory, int64_t id);  // DIR/t
 // The job that a study began with. `where` names the head's file in errors. Throws Error if the job is no longer valid.
 spec::Job study_job(const StudyHead& head, const std::string& where, const spec::Environment& environment);
 
-// Copies the records of the studies in tune.warm_start, so that this study is complete without their directories.
+// Copies the event logs of the studies in tune.warm_start, so that this study is complete without their directories.
 // Throws Error if one of them is missing or searched for other objectives.
 void copy_earlier_studies(Disk& disk, const std::string& directory, const spec::Job& job, const StudyHead& head);
-// The trials in those copies, translated to this study's space.
+// Returns the trials in those copies, translated to the space of this study.
 std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& directory, const spec::Job& job,
                                                 const tune::Space& space, const spec::Environment& environment);
 

@@ -1,4 +1,4 @@
-// What happens to a study: its head and its events. record_file.h keeps them on disk.
+// The head and the events of a study. RecordFile (record_file.h) keeps them on disk.
 #pragma once
 
 #include <cstdint>
@@ -11,43 +11,44 @@
 
 namespace sinew::study {
 
-// How a study began.
+// The head of a study: how it began.
 struct StudyHead {
   std::string job;                     // the text of the job file, as given
-  std::vector<std::string> overrides;  // of the command line
+  std::vector<std::string> overrides;  // from the command line
   std::string sampler, pruner;
   StudyAim aim;
-  int64_t trials = 0;       // planned when the study began
-  double max_resource = 0;  // evaluations of a whole trial; 0: unknown
+  int64_t trials = 0;       // planned trials when the study began
+  double max_resource = 0;  // evaluations of a training that runs to its end; 0 if unknown
 };
 
 struct StudyEvent {
-  // start, resume, take: a leader has started a process of the trial. take: it replaces a leader that died.
-  // leave: the trial's process saved and ended because its leader stops. extend: the plan has changed.
+  // start, resume, take: a leader has started a process of the trial. take: it takes the trial over from a leader that
+  // died. leave: the process of the trial has saved and ended because its leader stops. extend: the plan has changed.
   enum class Kind { start, report, pause, resume, end, extend, take, leave };
   Kind kind = Kind::start;
-  int64_t id = 0;                                       // of the trial
+  int64_t id = 0;                                       // the id of the trial
   tune::Suggestion suggestion = {};                     // start
   double step = 0, value = 0;                           // report
   tune::TrialState state = tune::TrialState::complete;  // end
   Outcome outcome = {};                                 // end
   std::optional<double> estimate = {};                  // pause: the final value that the pruner expects
-  int64_t trials = 0;                                   // extend: planned in all from now on
-  std::optional<double> cost = {};                      // extend: what all trials may cost from now on
-  std::string leader = {};                              // start, resume, take: who runs the trial from now on
-  std::optional<double> seconds = {};                   // how long the trial has trained, in all its processes
+  int64_t trials = 0;                                   // extend: the planned trials in all from now on
+  std::optional<double> cost = {};                      // extend: the limit of the cost of all trials from now on
+  // start, resume, take: the leader that runs the trial from now on.
+  std::string leader = {};
+  std::optional<double> seconds = {};  // how long the trial has trained, in all its processes
 };
 
-// Whether a leader has started a process of the trial.
+// Whether the event says that a leader has started a process of the trial.
 bool starts_process(const StudyEvent& event);
 
-// Repeats an event on tune/'s record. Throws Error if it cannot follow the events before it.
+// Applies an event to a tune::Study. Throws Error if it cannot follow the events before it.
 void apply(tune::Study& study, const StudyEvent& event);
 
-// How many trials are planned after these events.
+// Returns how many trials are planned after these events.
 int64_t planned_trials(const StudyHead& head, const std::vector<StudyEvent>& events);
 
-// The options of tune/'s record for a study with this head.
+// Returns the options of the tune::Study of a study with this head.
 tune::StudyOptions study_options(const StudyHead& head, const tune::Space& space, uint64_t seed);
 
 }  // namespace sinew::study

@@ -28,12 +28,13 @@ inline bool trains_in_generations(std::string_view sampler) {
 class GenerationEnd {
  public:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // the training ends by itself
-  // `evaluations`: of the whole trial. `found`: evaluations of earlier processes of the trial. If those reached the end
-  // already, their process was killed before it saved; the trial then ends at the first evaluation of its new process.
+  // `evaluations` is the number of evaluations at which the trial ends, counted over all its processes. Earlier
+  // processes of the trial measured `found` of them. If `found` is not below `evaluations`, the last process was killed
+  // before it saved. The trial then ends at the first evaluation beyond those.
   explicit GenerationEnd(int64_t evaluations = kNever, int64_t found = 0) : evaluations_(evaluations), found_(found) {}
 
-  // Call it for each evaluation, with the numbers of TrialMetrics. Numbers that begin again belong to a process that
-  // started from an earlier state. Returns true once: at the evaluation that ends the generation.
+  // Call it for each evaluation, with the numbers of TrialMetrics. If the numbers begin again, the new process started
+  // from an earlier state. Returns true once: at the evaluation that ends the generation.
   bool ends_at(int64_t evaluation);
   bool reached() const { return reached_; }
   int64_t evaluations() const { return evaluations_; }
@@ -45,23 +46,24 @@ class GenerationEnd {
 
 class Generations {
  public:
-  // `evaluations`: of a whole training. `directory_of` and `metrics_of` give the run directory and the metrics of a
-  // trial.
+  // `evaluations` is the number of evaluations of all generations together. `directory_of` and `metrics_of` give the
+  // run directory and the metrics of a trial.
   Generations(const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
               std::function<TrialMetrics(int64_t)> metrics_of);
 
   // Copies the newest checkpoint of trial `from` into the directory of trial `id`, unless that has one of its own.
   // Throws Error if there is no checkpoint to start from.
   void copy_state(int64_t id, std::optional<int64_t> from) const;
-  // Overrides that end a built-in training with its generation; none for a command or in the last generation.
+  // Returns the overrides that end a built-in training with its generation, or none for a command or in the last
+  // generation.
   std::vector<std::string> overrides(int64_t id) const;
-  // For a process of the trial that is about to start. If a command trained beyond the end of its generation before it
-  // saved, the surplus counts for the trial that starts from its state.
+  // Returns the end of the generation for a process of the trial that is about to start. If a command trained beyond
+  // the end of its generation before it saved, the surplus counts for the trial that starts from its state.
   GenerationEnd end_of(const tune::Study& study, int64_t id) const;
   // Whether the next generation can start from the final state of this trial. A built-in training always saves when its
   // budget ends.
   bool saved(int64_t id) const;
-  // The newest values that were measured of the state that a trial starts from; empty: none.
+  // Returns the newest values that were measured of the state that a trial starts from; empty if there are none.
   std::vector<double> inherited_values(const tune::Study& study, int64_t id) const;
 
  private:

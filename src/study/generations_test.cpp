@@ -1,4 +1,4 @@
-// A generation of a command ends at the right evaluation, whichever process of the trial measures it.
+// Tests that a generation of a command ends at the right evaluation, whichever process of the trial measures it.
 #include "study/generations.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace sinew::study {
 namespace {
 
-// The evaluation that ends the generation; 0: none of them.
+// Returns the evaluation that ends the generation, or 0 if none ends it.
 int64_t evaluation_that_ends(GenerationEnd end, const std::vector<int64_t>& evaluations) {
   int64_t ended_at = 0;
   for (const int64_t evaluation : evaluations) {
@@ -20,7 +20,7 @@ int64_t evaluation_that_ends(GenerationEnd end, const std::vector<int64_t>& eval
   return ended_at;
 }
 
-TEST(GenerationEnd, IsAtItsLastEvaluation) {
+TEST(GenerationEnd, ComesAtTheLastEvaluation) {
   EXPECT_EQ(evaluation_that_ends(GenerationEnd(3), {1, 2}), 0);
   EXPECT_EQ(evaluation_that_ends(GenerationEnd(3), {1, 2, 3, 4}), 3);
   EXPECT_EQ(evaluation_that_ends(GenerationEnd(), {1, 2, 3, 1000000}), 0);

@@ -26,7 +26,8 @@ std::string new_name() {
 
 StudyLeader::StudyLeader(Disk& disk, std::string directory, Clock& clock)
     : disk_(disk), directory_(std::move(directory)), clock_(clock), name_(new_name()) {
-  // Under the study's lock, or another leader could remove our directory before we have locked it.
+  // The constructor holds the lock of the study here. Otherwise another leader could remove the directory of this
+  // leader before this leader has locked it.
   const auto study_lock = lock();
   remove_dead_leaders();
   const std::string own = leaders_of(directory_) + "/" + name_;
@@ -41,7 +42,7 @@ StudyLeader::~StudyLeader() {
   try {
     disk_.remove_all(leaders_of(directory_) + "/" + name_);
   } catch (const Error&) {
-    // The next leader removes it.
+    // If this fails, the next leader removes the directory.
   }
 }
 

@@ -27,13 +27,13 @@ class StudyLeader {
   StudyLeader(const StudyLeader&) = delete;
   StudyLeader& operator=(const StudyLeader&) = delete;
 
-  const std::string& name() const { return name_; }  // no leader ever had it before
-  // The study's lock. None: another leader holds it.
+  const std::string& name() const { return name_; }  // unique; no other leader ever has it
+  // Takes the study's lock. Returns nullopt if another leader holds it.
   std::optional<rundir::RunLock> try_lock() const;
   // Waits for the study's lock. Throws Error after kLockSeconds.
   rundir::RunLock lock() const;
-  // Whether the leader of this name has died and no process of it locks the trial's run directory any more. The answer
-  // about the leader may be a second old.
+  // Whether the leader of this name has died and no process of it locks the run directory of the trial any more. The
+  // information about the leader may be a second old.
   bool abandoned(const std::string& leader, const std::string& run_directory);
 
  private:

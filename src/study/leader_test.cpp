@@ -1,4 +1,4 @@
-// Which leaders of a study are alive, and which one decides: by locks that end with their process.
+// Tests the locks that tell which leaders of a study are alive and which one decides. They end with their process.
 #include "study/leader.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST_F(StudyLeaders, OneDecidesAtATime) {
   EXPECT_TRUE(two.try_lock());
 }
 
-// An error, because waiting for the lock would never end.
+// This is an error, because waiting for the lock would never end.
 TEST_F(StudyLeaders, ADirectoryThatCannotBeLockedIsAnError) {
   const StudyLeader leader(system_disk(), folder, system_clock());
   system_disk().remove_file(folder + "/.lock");

@@ -1,4 +1,4 @@
-// A study as its directory had it when this leader joined.
+// A study as this leader read it from the directory when it joined.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// null stands for a value that the page cannot draw: an infinity, NaN, or an inactive parameter.
+// Writes null for a value that the page cannot draw: an infinity, NaN, or an inactive parameter.
 json number(double value) {
   return std::isfinite(value) ? json(value) : json();
 }
@@ -76,13 +76,14 @@ json importance_json(const tune::Study& study, size_t objective) {
   return out;
 }
 
-// A name that holds "</script>" would end the element that holds the JSON. In JSON '<' only occurs inside strings.
+// A name that holds "</script>" would end the element that holds the JSON, so every '<' is escaped. In JSON, '<' occurs
+// only inside strings.
 std::string without_markup(std::string json_text) {
   for (size_t at = 0; (at = json_text.find('<', at)) != std::string::npos;) json_text.replace(at, 1, "\\u003c");
   return json_text;
 }
 
-// The template with each placeholder replaced. Placeholders inside inserted values stay as they are.
+// Returns the template with each placeholder replaced. Placeholders inside inserted values stay as they are.
 std::string fill_template(std::string_view page,
                           const std::vector<std::pair<std::string_view, std::string_view>>& values) {
   std::string filled;

@@ -5,7 +5,7 @@
 
 namespace sinew::study {
 
-extern const std::string_view kPageHtml;    // {{style}}, {{study}} and {{script}} stand for what study_page() inserts
+extern const std::string_view kPageHtml;    // study_page() replaces {{style}}, {{study}} and {{script}}
 extern const std::string_view kPageStyle;   // CSS
 extern const std::string_view kPageScript;  // reads the study from the element with the id "study"
 

@@ -1,4 +1,4 @@
-// The page holds the whole study, and nothing in it can break out of where it stands.
+// Tests that the page holds the whole study, and that no text of the study can become markup.
 #include "study/page.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ StudyHead head() {
   return head;
 }
 
-// The JSON that the page holds.
+// Returns the JSON that the page holds.
 json data_in(const std::string& page) {
   const std::string mark = "<script id=\"study\" type=\"application/json\">";
   const size_t from = page.find(mark) + mark.size();

@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 using Kind = StudyEvent::Kind;
 
 // Version 2 called sampler_state "memo" and the pruner "stopper", and wrote "nan", "inf" and "-inf" for numbers that
-// JSON does not have. A record may hold lines of both versions, because leaders of this version continue a study of
+// JSON does not have. A file may hold lines of both versions, because leaders of this version continue a study of
 // version 2.
 constexpr int kVersion = 3, kOldestVersion = 2;
 
@@ -141,7 +141,7 @@ void add_suggestion(Json& line, const tune::Space& space, const tune::Suggestion
   if (suggestion.from) line["from"] = *suggestion.from;
 }
 
-// Leaves out a torn last line.
+// Returns the lines of a text without a torn last line.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
@@ -155,7 +155,7 @@ std::vector<std::string> lines_in(Disk& disk, const std::string& path) {
   return lines_of(read_text(disk, path));
 }
 
-// Adds the line's place to every error.
+// Reads one line. Adds the file and the number of the line to every error.
 template <typename Read>
 auto read_line(const std::string& path, size_t number, const std::string& line, const Read& read) {
   const std::string where = path + ":" + std::to_string(number) + ": ";
@@ -224,7 +224,7 @@ RecordFile::RecordFile(Disk& disk, const std::string& path, const StudyHead& hea
 }
 
 std::vector<StudyEvent> RecordFile::news(const tune::Space& space) {
-  file_.reset();  // a leader that cut off a torn line has replaced the file
+  file_.reset();  // append() opens the file again, because a leader that cut off a torn line replaced it
   const uint64_t size = disk_.size(path_);
   if (size < known_bytes_)
     throw Error("STUDY_RECORD_CUT", path_ + " is shorter than it was: another program cut it off",

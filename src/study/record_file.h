@@ -1,8 +1,8 @@
-// study.jsonl: the record of a study on disk, one line for each event (docs/formats/study.md).
+// study.jsonl: the event log of a study, one line for each event (docs/formats/study.md).
 //
-// A leader that reads the lines in their order has the study as it was, and the next suggestion follows from it. A line
-// is durable before anything acts on it, so a torn last line is an event on which nothing acted; the next leader cuts
-// it off. Leaders append only while they hold the study's lock (leader.h).
+// A leader that applies the lines in their order gets the same study, and the same next suggestion follows from it. A
+// line is durable before any leader acts on it, so no leader has acted on a torn last line; the next leader cuts it
+// off. Leaders append only while they hold the lock of the study (leader.h).
 #pragma once
 
 #include <memory>
@@ -22,16 +22,17 @@ class RecordFile {
   // Opens the file; news() then returns all its events.
   RecordFile(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
 
-  // The events that other leaders have appended since the last call. Call it first each time after taking the study's
-  // lock: it cuts off the torn line of a leader that died.
+  // Returns the events that other leaders have appended since the last call. Call it first each time after taking the
+  // lock of the study: it cuts off the torn line of a leader that died.
   std::vector<StudyEvent> news(const tune::Space& space);
-  // Durable when it returns, except for a report: the trial's own metrics hold that too.
+  // Appends an event. It is durable when append() returns, except for a report, whose value is also in the metrics of
+  // the trial.
   void append(const tune::Space& space, const StudyEvent& event);
 
  private:
   Disk& disk_;
   std::string path_;
-  uint64_t known_bytes_ = 0;  // read or written here
+  uint64_t known_bytes_ = 0;  // the bytes that this object has read or written
   int64_t known_lines_ = 0;
   std::unique_ptr<Disk::File> file_;  // opened by the first append() after news()
 };
@@ -40,9 +41,9 @@ struct ReadStudy {
   StudyHead head;
   std::vector<StudyEvent> events;
 };
-// Both throw Error; for a damaged line it names the line's number.
+// Both functions throw Error. If a line is damaged, the error names its number.
 ReadStudy read_study(Disk& disk, const std::string& path, const tune::Space& space);
-// Reads only the first line. The space depends on it.
+// Reads only the first line, which the space depends on.
 StudyHead read_study_head(Disk& disk, const std::string& path);
 
 // One line of the file, without its newline.

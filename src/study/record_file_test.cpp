@@ -1,4 +1,4 @@
-// The record of a study on disk: what one leader writes, another reads.
+// Tests the event log of a study on disk: what one leader writes, another reads.
 #include "study/record_file.h"
 
 #include <gmock/gmock.h>
@@ -97,7 +97,7 @@ TEST(RecordFile, WritesNumbersThatJsonDoesNotHaveAsStrings) {
   EXPECT_THAT(line, testing::HasSubstr(R"("values":["NaN","Infinity","-Infinity",-0.0])"));
 }
 
-// As an earlier version wrote it.
+// A study as version 2 wrote it.
 constexpr const char* kVersion2 =
     R"({"constraints":[],"format":"sinew-study","job":"","max_resource":9.0,"objectives":[{"metric":"val/loss","minimize":true}],"overrides":[],"sampler":"tpe","stopper":"asha","trials":12,"version":2}
 {"by":"tpe","event":"start","id":0,"memo":[0.5,"nan","-inf"],"params":{"optimizer.lr":0.01,"optimizer.name":"adamw"},"process":"host-1","why":"explores"}

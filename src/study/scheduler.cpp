@@ -38,7 +38,7 @@ tune::PrunerOptions pruner_options(const SchedulerOptions& options) {
   return pruner;
 }
 
-// Every generation of a population ends with an evaluation.
+// Checks that every generation of a population ends with an evaluation.
 void check_population(const SchedulerOptions& options) {
   if (!trains_in_generations(options.sampler)) return;
   const auto generations = options.trials / options.study.population;
@@ -102,7 +102,7 @@ TrialStart TrialScheduler::start(int64_t id, bool continues, std::string why) {
   return {id, continues, std::move(why)};
 }
 
-// Finds a trial that runs by the record, but has no process: its process or its leader died.
+// Finds a trial that is running according to the event log but has no process, because its process or its leader died.
 std::optional<TrialStart> TrialScheduler::take_over_abandoned() {
   const auto all = leader_of_;
   for (const auto& [id, leader] : all) {
@@ -153,8 +153,8 @@ tune::Verdict TrialScheduler::judge(const tune::Trial& trial, std::optional<tune
   return tune::make_pruner(pruner_options(options_))->judge(*view, view->trial(trial.id));
 }
 
-// In a deterministic study a decision of the pruner is final: a trial whose process died between the decision and its
-// end does not start again.
+// In a deterministic study a decision of the pruner is final. So a trial whose process died between the decision and
+// its end does not start again.
 bool TrialScheduler::prune_if_decided(int64_t id) {
   const tune::Trial& trial = study_.trial(id);
   if (!deterministic_ || trial.reports.empty()) return false;
@@ -170,7 +170,7 @@ bool TrialScheduler::report(int64_t id, double step, double value, std::string& 
   if (run == running_.end()) return false;
   const tune::Trial& trial = study_.trial(id);
   if (!trial.reports.empty() && step <= trial.reports.back().step) return false;
-  // How far a trial trains between the decision and its end depends on timing.
+  // How far a trial trains between the decision and its end depends on timing, so these reports are ignored.
   if (deterministic_ && run->second.asked) return false;
   record({.kind = Kind::report, .id = id, .step = step, .value = value});
   deaths_.erase(id);

@@ -1,8 +1,9 @@
 // Decides what a study does next: which trial to start, resume, pause or stop. It starts no process and reads no clock.
 //
-// The record of the study is its only memory. It records each decision before it returns it, so a leader that dies in
-// between leaves a study that can continue. A trial whose process died is still running in the record; its next process
-// starts from its checkpoint. Several leaders may share a study: each observes what the others recorded, then decides.
+// The event log of the study is its only memory. The scheduler records each decision before it returns it, so if a
+// leader dies in between, the study can continue. A trial whose process died is still running in the event log; its
+// next process starts from its checkpoint. Several leaders may share a study: each observes what the others recorded,
+// then decides.
 #pragma once
 
 #include <cstdint>
@@ -23,39 +24,40 @@ namespace sinew::study {
 struct SchedulerOptions {
   tune::StudyOptions study;
   std::string sampler = "auto", pruner = "auto";
-  double max_resource = 0;          // evaluations of a whole trial; 0: unknown
-  int64_t trials = 50;              // in all
+  double max_resource = 0;          // evaluations of a training that runs to its end; 0 if unknown
+  int64_t trials = 50;              // planned trials in all
   int64_t slots = 1;                // trials that this leader runs side by side
   bool end_early = false;           // stop when another trial is not expected to gain much
-  std::optional<int64_t> lag = {};  // of a deterministic study (deterministic_view.h)
+  std::optional<int64_t> lag = {};  // set only for a deterministic study (deterministic_view.h)
   // A trial fails when its process has died this many times in a row without an evaluation in between.
   int64_t max_deaths = 3;
-  std::function<void(const StudyEvent&)> record = nullptr;  // must be durable when it returns
-  std::string leader = {};                                  // the name of this leader; no leader ever had it before
-  // Whether another leader has died and no longer runs this trial; null: there are no other leaders.
+  std::function<void(const StudyEvent&)> record = nullptr;  // the event must be durable when this function returns
+  std::string leader = {};                                  // the name of this leader, which no other leader ever has
+  // Returns whether another leader has died and no longer runs this trial. It is null if there are no other leaders.
   std::function<bool(const std::string& leader, int64_t id)> abandoned = nullptr;
 };
 
-constexpr int64_t kDefaultLag = 4;  // of a deterministic study that does not set tune.parallel
+constexpr int64_t kDefaultLag = 4;  // the lag of a deterministic study that does not set tune.parallel
 
-// The options that a study's head and job imply. The caller adds earlier studies, the slots, the leader and the record.
+// Returns the options that the head and the job of a study imply. The caller adds earlier studies, the slots, the
+// leader and the function `record`.
 SchedulerOptions scheduler_options(const StudyHead& head, const spec::TuneOptions& tune, const tune::Space& space);
 
 // Which trials may still start when the budget runs out.
 enum class DrainMode {
-  none,           // any
+  none,           // any trial
   no_new_trials,  // paused trials may resume, but no new ones start
   finish_started  // only trials that a dead leader left running
 };
 
 struct TrialStart {
   int64_t id = 0;
-  bool continues = false;  // from its checkpoint
+  bool continues = false;  // the trial continues from its checkpoint
   std::string why;
 };
 
 struct TrialEnd {
-  std::string why;         // a sentence for people
+  std::string why;         // a sentence for the user
   bool best = false;       // the trial is among the best of the study so far
   bool resumable = false;  // the trial's checkpoints are still needed
 };
@@ -66,44 +68,44 @@ bool ended_as_asked(const ProcessEnd& end);
 
 class TrialScheduler {
  public:
-  // `events`: of a study that continues; they are applied and not recorded again. Throws UsageError if no study can be
-  // led with these options.
+  // `events` are those of a study that continues; they are applied and not recorded again. Throws UsageError if no
+  // study can run with these options.
   TrialScheduler(SchedulerOptions options, const std::vector<StudyEvent>& events = {});
 
   // Applies an event that another leader recorded.
   void observe(const StudyEvent& event);
-  // The next process to start. None: all slots are taken, or there is nothing to start now.
+  // Returns the next process to start, or nullopt if all slots are taken or there is nothing to start now.
   std::optional<TrialStart> next(DrainMode drain = DrainMode::none);
   // Whether no trial runs with any leader and the last next() found nothing to start.
   bool over(DrainMode drain = DrainMode::none) const;
 
-  // Trials that run already keep running; ending them is up to the caller.
+  // Sets the number of slots. Trials that run already keep running; ending them is up to the caller.
   void set_slots(int64_t slots) { options_.slots = slots; }
 
-  // An evaluation of a trial that runs here. Ignores a step that was reported before. Returns true if the caller must
-  // ask the process to save a checkpoint and end; `why` is then the reason.
+  // Handles an evaluation of a trial that this leader runs. Ignores a step that was reported before. Returns true if
+  // the caller must ask the process to save a checkpoint and end; `why` is then the reason.
   bool report(int64_t id, double step, double value, std::string& why);
-  // A process of a trial ended. `outcome`: of the trial, if its training is complete. `gave_way`: the caller ended the
-  // process to free cores, so this counts as no death.
+  // Handles the end of a process of a trial. `outcome` is that of the trial, if its training is complete. `gave_way`
+  // means that the caller ended the process to free cores, so this does not count as a death.
   TrialEnd end(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way = false);
-  // A trial's process ended, and its result is unusable.
+  // Marks a trial as failed, because its process ended and its result is unusable.
   TrialEnd fail(int64_t id, const std::string& why);
 
   bool pauses() const { return pruner_->pauses(); }
   // Whether a later trial may start from the final state of this trial.
   bool needs(int64_t id) const { return sampler_->needs(study_, id); }
-  // Why no new trials start though more are planned.
+  // The reason why no new trials start although more are planned.
   const std::optional<std::string>& ended_early() const { return ended_early_; }
 
   const tune::Study& study() const { return study_; }
   std::vector<int64_t> best() const { return tune::best_trials(study_); }
-  std::vector<int64_t> running() const;  // by this leader
+  std::vector<int64_t> running() const;  // the trials that this leader runs
 
  private:
   struct Run {
     std::optional<tune::PruneDecision> asked;  // why the trial was asked to end
-    std::optional<double> estimate;            // the pruner's, from that decision
-    std::optional<tune::Study> view;           // of a deterministic study: what the pruner sees
+    std::optional<double> estimate;            // the estimate of the pruner from that decision
+    std::optional<tune::Study> view;           // in a deterministic study: what the pruner sees
   };
   tune::Verdict judge(const tune::Trial& trial, std::optional<tune::Study>& view);
   bool prune_if_decided(int64_t id);
@@ -118,15 +120,17 @@ class TrialScheduler {
   std::unique_ptr<tune::Sampler> sampler_;
   std::unique_ptr<tune::Pruner> pruner_;
   std::optional<std::string> ended_early_;
-  std::optional<DeterministicView> deterministic_;  // only of a deterministic study
-  std::map<int64_t, Run> running_;                  // by this leader
-  std::map<int64_t, std::string> leader_of_;        // of each trial that runs by the record
-  std::map<int64_t, int64_t> deaths_;
-  // next() found nothing to start in this mode, and nothing has happened since, so it need not ask the pruner again.
+  std::optional<DeterministicView> deterministic_;  // only in a deterministic study
+  std::map<int64_t, Run> running_;                  // the trials that this leader runs
+  // The leader of each trial that is running according to the event log.
+  std::map<int64_t, std::string> leader_of_;
+  std::map<int64_t, int64_t> deaths_;  // deaths of each trial in a row
+  // If set, next() found nothing to start in this mode and nothing has happened since, so it need not ask the pruner
+  // again.
   std::optional<DrainMode> idle_in_;
 };
 
-// How many evaluations a training of this job has; 0: unknown before it runs.
+// Returns how many evaluations a training of this job has, or 0 if this is unknown before it runs.
 double evaluations_of(const spec::Job& job);
 
 }  // namespace sinew::study

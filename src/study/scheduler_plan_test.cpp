@@ -1,4 +1,4 @@
-// How many trials a study starts: as many as are planned, and no more than its space has points.
+// Tests how many trials a study starts: as many as are planned, and no more than its space has points.
 #include <gtest/gtest.h>
 
 #include "base/exit_code.h"
@@ -16,7 +16,8 @@ SchedulerOptions grid_options(const char* space, int64_t trials, std::vector<Stu
   return options;
 }
 
-// The levels of a grid and the budget of some pruners depend on the number of planned trials.
+// The values of a grid and the budget of some pruners depend on the number of planned trials, so every leader must know
+// the new number.
 TEST(Plan, ALeaderThatJoinsAnExtendedStudyDecidesTheSame) {
   constexpr const char* kSquare =
       R"([{"name":"x","type":"float","low":0,"high":1},{"name":"y","type":"float","low":0,"high":1}])";
@@ -55,7 +56,7 @@ TEST(Plan, ASearchOfFewPointsTriesEachOnce) {
   EXPECT_EQ(scheduler.ended_early(), "every point of the search space was tried");
 }
 
-// The user asked for more trials, so the study runs them though they may gain little.
+// The user asked for more trials, so the study runs them although they may gain little.
 TEST(Plan, AnExtendedStudyDoesNotEndEarly) {
   std::vector<StudyEvent> record;
   auto options = grid_options(R"([{"name":"x","type":"float","low":0,"high":1}])", 40, record);

@@ -1,4 +1,4 @@
-// Any leader decides the same from the same record, which holds all that the decisions need.
+// Tests that all leaders make the same decisions from the same event log, which holds all that the decisions need.
 #include "study/scheduler.h"
 
 #include <gmock/gmock.h>
@@ -34,8 +34,8 @@ TEST(TrialScheduler, EveryTrialEndsOnceOrStaysPaused) {
   }
 }
 
-// At whatever instant a leader dies, another one that reads the record suggests the same trial.
-TEST(TrialScheduler, ContinuesFromTheRecordAlone) {
+// Whenever a leader dies, another one that reads the event log suggests the same trial.
+TEST(TrialScheduler, ContinuesFromTheEventLogAlone) {
   std::vector<StudyEvent> record;
   TrialScheduler scheduler(sample_options(record), {});
   SampleTrainings trainings;
@@ -53,12 +53,12 @@ TEST(TrialScheduler, ContinuesFromTheRecordAlone) {
   }
 }
 
-// Several leaders of one record. Each observes what the others recorded before it decides. When one is killed, another
-// takes over its trials. A new leader may join at any time.
+// Several leaders that share one event log. Each observes what the others recorded before it decides. When one is
+// killed, another takes over its trials. A new leader may join at any time.
 struct Leaders {
   struct Leader {
     std::string name;
-    size_t observed = 0;  // events of the record
+    size_t observed = 0;  // the number of events that it has observed
     std::unique_ptr<TrialScheduler> scheduler;
   };
   std::vector<StudyEvent> record;
@@ -113,10 +113,10 @@ TEST(TrialScheduler, SeveralLeadersShareAStudyAndAnyOfThemMayDie) {
           leader.scheduler->end(id, {kDone, 0}, Outcome{{loss}});
         }
       }
-      leader.observed = leaders.record.size();  // it has observed what it recorded
+      leader.observed = leaders.record.size();  // a leader has observed the events that it recorded itself
       if (leader.scheduler->over()) break;
     }
-    // The record holds the whole study, and each trial ends once.
+    // The event log holds the whole study, and each trial ends once.
     TrialScheduler after(sample_options(leaders.record), leaders.record);
     EXPECT_FALSE(after.best().empty());
     EXPECT_EQ(after.study().next_id(), 12);
@@ -192,8 +192,8 @@ TEST(TrialScheduler, APrunerWithRungsNeedsTheNumberOfEvaluations) {
   }
 }
 
-// The job file knows the same names as tune/.
-TEST(TrialScheduler, TheJobFileKnowsEverySamplerAndPruner) {
+// The job file accepts the same names as tune/.
+TEST(TrialScheduler, TheJobFileAcceptsEverySamplerAndPruner) {
   const auto choices_of = [](const std::string& key) {
     for (const spec::OptionInfo& option : spec::options()) {
       if (option.key == key) return option.choices;

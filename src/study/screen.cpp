@@ -7,7 +7,8 @@ namespace sinew::study {
 StudyScreen::StudyScreen(std::function<void(std::string_view)> write, std::function<TerminalSize()> size)
     : write_(std::move(write)), size_(std::move(size)), terminal_(size_().columns > 0) {}
 
-// Moves the cursor to the table's first line and erases everything below.
+// Returns the control sequence that moves the cursor to the first line of the table and erases everything below; empty
+// if there is no table.
 std::string StudyScreen::erased() const {
   return table_.empty() ? "" : "\r\x1b[" + std::to_string(table_.size()) + "A\x1b[J";
 }

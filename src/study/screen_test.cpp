@@ -1,4 +1,4 @@
-// The table of a study, and what a terminal shows of it.
+// Tests the table of a study, and what a terminal shows of it.
 #include "study/screen.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ StudyHead head() {
   return head;
 }
 
-// Of 30 planned trials with one parameter.
+// Returns the options of a study of 30 planned trials with one parameter.
 tune::StudyOptions planned_study(const std::string& parameter) {
   tune::StudyOptions options{tune::read_space(R"([{"name":")" + parameter + R"(","type":"float","low":0,"high":1}])")};
   options.budget = 30;
@@ -40,7 +40,7 @@ tune::Study some_study() {
   return study;
 }
 
-TEST(StudyTable, SaysWhatRunsAndWhatWasBest) {
+TEST(StudyTable, ShowsRunningAndBestTrials) {
   EXPECT_THAT(study_table(some_study(), head(), 3723, 120, 20),
               ElementsAre("6 of 30 trials started, 3 ended, 2 running, 1 paused; 1:02:03",
                           "  best          0.25       0/9  trial 1     optimizer.lr=0.25",
@@ -60,13 +60,14 @@ TEST(StudyTable, FitsTheTerminal) {
   EXPECT_THAT(study_table(some_study(), head(), 5, 120, 3).back(), "  ... 3 more");
 }
 
-TEST(StudyTable, OfNothingYet) {
+TEST(StudyTable, HasOneLineBeforeTheFirstTrial) {
   const tune::Study study(planned_study("x"));
   EXPECT_THAT(study_table(study, head(), 0, 80, 10),
               ElementsAre("0 of 30 trials started, 0 ended, 0 running; 0:00:00"));
 }
 
-// A terminal of unlimited width. It understands what StudyScreen sends: up, begin of line, erase below.
+// A terminal of unlimited width. It understands the controls that StudyScreen sends: cursor up, start of line, erase
+// below.
 struct Terminal {
   std::vector<std::string> lines = {""};
   size_t row = 0;
@@ -90,7 +91,7 @@ struct Terminal {
   }
 };
 
-TEST(StudyScreen, TheTableStaysBelowWhatIsSaid) {
+TEST(StudyScreen, TheTableStaysBelowTheLines) {
   Terminal terminal;
   StudyScreen screen([&](std::string_view text) { terminal.write(text); }, [] { return TerminalSize{80, 24}; });
   screen.say("one");
@@ -107,7 +108,7 @@ TEST(StudyScreen, TheTableStaysBelowWhatIsSaid) {
   EXPECT_THAT(terminal.lines, ElementsAre("one", "two", "three", ""));
 }
 
-TEST(StudyScreen, ElsewhereThereAreLinesOnly) {
+TEST(StudyScreen, WithoutATerminalThereAreOnlyLines) {
   std::string all;
   StudyScreen screen([&](std::string_view text) { all += text; }, [] { return TerminalSize{}; });
   screen.say("one");

@@ -9,11 +9,11 @@
 
 namespace sinew::study {
 
-// The space of tune.search with tune.parameter_constraints. Choices stay texts whatever they look like: "64",
-// "[64, 64]". Throws Error if no point satisfies the constraints.
+// Returns the space of tune.search with tune.parameter_constraints. Choices stay strings even if they look like numbers
+// or lists: "64", "[64, 64]". Throws Error if no point satisfies the constraints.
 tune::Space space_of(const spec::TuneOptions& tune);
 
-// The active parameters of a point as overrides of the job: "optimizer.lr=0.01".
+// Returns the active parameters of a point as overrides of the job: "optimizer.lr=0.01".
 std::vector<std::string> overrides_of(const tune::Space& space, const tune::Point& point);
 
 }  // namespace sinew::study

@@ -1,4 +1,4 @@
-// A job's search as a space, and its points as overrides of the job.
+// Tests the search space of a job, and its points as overrides of the job.
 #include "study/search_space.h"
 
 #include <gmock/gmock.h>

@@ -14,13 +14,14 @@ namespace {
 
 constexpr double kTurnSeconds = 0.05;
 
-// Pruners judge by one metric, and cannot judge the generations of a population.
+// Returns the pruner of a study. It is "none" if there are several objectives or constraints, because pruners judge by
+// one metric, and for a population, because they cannot judge generations.
 std::string pruner_of(const spec::TuneOptions& tune) {
   const bool can_prune = tune.objectives.empty() && tune.constraints.empty() && !trains_in_generations(tune.sampler);
   return can_prune ? tune.pruner : "none";
 }
 
-// As many trials as the user asked for, else as many as the machine has free cores for.
+// Returns as many slots as the user asked for, else as many trials as the free cores of the machine can run.
 TrialSlots slots_of(const spec::Job& job, std::optional<int64_t> wanted) {
   if (!wanted) wanted = job.tune.parallel;
   SlotOptions options;
@@ -65,7 +66,7 @@ void Session::begin(const NewStudy& study, const StudyHead& head) {
   const std::string path = study_path(study_.directory);
   {
     const auto lock = leader_.lock();
-    if (!options_.disk.exists(path)) {  // the record comes last: a study that exists is complete
+    if (!options_.disk.exists(path)) {  // the event log comes last, so a study that exists is complete
       copy_earlier_studies(options_.disk, study_.directory, study_.job, head);
       write_durably(options_.disk, rundir::file_in(study_.directory, rundir::kJobFile), head.job);
     }
@@ -123,7 +124,8 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
   if (tune.search.empty())
     throw UsageError("TUNE_NO_SEARCH", study.job_path + " has no tune.search, so there is nothing to vary",
                      "for example 'tune: {search: {optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}}'");
-  // The override's value would hold for the check of the job, and for no trial.
+  // The check of the job would use the value of the override, but no trial would, because each trial sets this option
+  // itself.
   if (const std::string key = spec::overridden(tune.search, study.overrides); !key.empty())
     throw UsageError("TUNE_SEARCHED_AND_GIVEN", "an override gives '" + key + "' a value, and tune.search varies it",
                      "remove the override, or remove " + key + " from tune.search");
@@ -135,7 +137,7 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
                        .aim = aim_of(study.job),
                        .trials = tune.trials,
                        .max_resource = evaluations_of(study.job)};
-  const TrialScheduler check(scheduler_options(head, tune, space_of(tune)));  // throws before a directory exists
+  const TrialScheduler check(scheduler_options(head, tune, space_of(tune)));  // throws before the directory exists
   options.disk.make_directories(study.directory);
   auto session = std::make_unique<Session>(options, study.directory);
   session->begin(study, head);

@@ -1,4 +1,5 @@
-// Studies of a program that only pretends to train: led to their end, stopped and continued, several in one process.
+// Tests studies of a program that only pretends to train: run to their end, stopped and continued, several in one
+// process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -19,7 +20,8 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-// Takes the place of `sinew`: evaluates ten times, continues where it stopped, and ends early on SIGTERM.
+// A script that takes the place of `sinew`: it evaluates ten times, continues where it stopped, and ends early on
+// SIGTERM.
 constexpr const char* kProgram = R"sh(#!/bin/sh
 dir=$4
 [ "$1" = resume ] && dir=$2
@@ -50,7 +52,7 @@ tune:
   search: {params.x: {low: 0.0, high: 1.0}}
 )";
 
-// One study, and what its session has output.
+// One study, and the lines that its sessions output.
 struct Led {
   explicit Led(const std::string& name) : directory(testing::TempDir() + "session_" + name) {
     system_disk().remove_all(directory);
@@ -90,7 +92,7 @@ struct Led {
   std::vector<std::string> lines;
 };
 
-TEST(StudySession, LeadsAStudyToItsEndAndPrintsNothing) {
+TEST(StudySession, RunsAStudyToItsEndAndPrintsNothing) {
   Led led("end");
   testing::internal::CaptureStdout();
   SignalQueue signals;
@@ -110,7 +112,7 @@ TEST(StudySession, LeadsAStudyToItsEndAndPrintsNothing) {
   EXPECT_THAT(led.lines, Contains(HasSubstr("best val/loss")));
 }
 
-TEST(StudySession, TwoStudiesInOneProcessAreStoppedAndContinuedOnTheirOwn) {
+TEST(StudySession, TwoStudiesInOneProcessStopAndContinueIndependently) {
   Led one("one"), two("two");
   SignalQueue stop_one, stop_two;
   int code_of_one = -1, code_of_two = -1;
@@ -156,7 +158,7 @@ TEST(StudySession, TwoSessionsShareAStudy) {
   EXPECT_EQ(led.completed(), 6);
 }
 
-TEST(StudySession, RefusesWhatCannotBeSearchedBeforeThereIsADirectory) {
+TEST(StudySession, RefusesAnInvalidSearchBeforeItMakesADirectory) {
   const std::string search = "search: {params.x: {low: 0.0, high: 1.0}}", monitored = search + ", monitor: val/loss";
   struct Case {
     std::string tune, code;

@@ -19,7 +19,7 @@ std::optional<std::string> TrialSlots::observe(double seconds, const CpuTimes& u
   if (!(passed > 0)) return std::nullopt;
   const double others = std::max(0.0, (used.busy - before.busy) - (used.own - before.own)) / passed;
   const double free = std::min(options_.allowed, options_.cores - others);
-  // Rounding counts a core that is nearly free as free.
+  // The rounding counts a core that is nearly free as free.
   fitting_.push_back(std::clamp<int64_t>(std::llround(free / options_.each), 1, options_.most));
   if (fitting_.size() > options_.agreeing) fitting_.pop_front();
   if (fitting_.size() < options_.agreeing) return std::nullopt;

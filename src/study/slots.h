@@ -1,8 +1,9 @@
 // Decides how many trials run side by side: as many as the machine has free cores for.
 //
-// The cores that other programs use are all busy cores less those of this study's own processes. The number of slots
+// The cores that other programs use are all busy cores minus those of the processes of this study. The number of slots
 // changes only if several observations in a row agree, so a short burst of other work changes nothing. It then changes
-// by the least amount on which all of them agree. The caller reads the machine (base/proc.h).
+// by the smallest amount that any of these observations asks for. The caller reads the load of the machine
+// (base/proc.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 namespace sinew::study {
 
 struct SlotOptions {
-  int64_t most = 1;       // slots at most; always so many if `adaptive` is false
+  int64_t most = 1;       // the most slots; always this many if `adaptive` is false
   bool adaptive = false;  // follow the free cores
   double cores = 1;       // cores that this process may run on
   double allowed = 1;     // cores that it may use at a time
@@ -33,7 +34,7 @@ class TrialSlots {
   bool adaptive() const { return options_.adaptive; }
   // Whether it is time for the next observation.
   bool due(double seconds) const;
-  // `used`: the CPU time used until now. Returns a sentence if the number of slots changes.
+  // `used` is the CPU time used until now. Returns a sentence for the user if the number of slots changes.
   std::optional<std::string> observe(double seconds, const CpuTimes& used);
 
  private:
@@ -41,7 +42,7 @@ class TrialSlots {
   int64_t slots_;
   std::optional<double> observed_at_;
   CpuTimes before_;
-  std::deque<int64_t> fitting_;  // how many trials fit the free cores, by each of the newest observations
+  std::deque<int64_t> fitting_;  // how many trials fit the free cores, according to each of the newest observations
 };
 
 }  // namespace sinew::study

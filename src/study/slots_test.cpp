@@ -1,4 +1,4 @@
-// How many trials run side by side while other programs use the machine.
+// Tests how many trials run side by side while other programs use the machine.
 #include "study/slots.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ namespace {
 class Machine {
  public:
   explicit Machine(SlotOptions options) : slots_(options), every_(options.every) {}
-  // Makes some observations; returns the sentences about changes.
+  // Makes some observations, and returns the sentences about changes.
   std::vector<std::string> observe(int times, double others, double own) {
     std::vector<std::string> changes;
     for (int i = 0; i < times; ++i) {
@@ -36,7 +36,7 @@ SlotOptions eight_cores() {
   return {.most = 8, .adaptive = true, .cores = 8, .allowed = 8, .each = 1};
 }
 
-TEST(TrialSlots, GiveWayToOtherProgramsAndComeBack) {
+TEST(TrialSlots, DecreaseForOtherProgramsAndIncreaseAgain) {
   Machine machine(eight_cores());
   EXPECT_TRUE(machine.observe(10, 0.3, 7.7).empty()) << "some background work is always there";
   EXPECT_EQ(machine.now(), 8);
@@ -68,7 +68,7 @@ TEST(TrialSlots, ChangeByTheLeastAmountOnWhichObservationsAgree) {
   EXPECT_EQ(machine.now(), 6);
 }
 
-TEST(TrialSlots, KnowTrialsOfSeveralCoresAndCpuLimits) {
+TEST(TrialSlots, RespectTrialsOfSeveralCoresAndCpuLimits) {
   SlotOptions options = eight_cores();
   options.each = 4;
   options.most = 2;
@@ -79,7 +79,7 @@ TEST(TrialSlots, KnowTrialsOfSeveralCoresAndCpuLimits) {
   EXPECT_EQ(two.now(), 1);
 
   options = eight_cores();
-  options.allowed = options.most = 2;  // a cgroup's limit, on a machine that others use too
+  options.allowed = options.most = 2;  // the limit of a cgroup, on a machine that others use, too
   Machine limited(options);
   EXPECT_TRUE(limited.observe(9, 5.5, 2).empty());
   EXPECT_EQ(limited.now(), 2);

@@ -1,4 +1,4 @@
-// Leads a search for good options of a job: runs trials as child processes and keeps the best.
+// Runs a search for good options of a job: runs trials as child processes and keeps the best.
 //
 // A study is a directory (docs/formats/study.md). Several sessions, in one process or in many, may lead one study at
 // the same time. This room prints nothing, installs no signal handler and assumes no path: the caller passes all of
@@ -23,22 +23,23 @@ namespace sinew::study {
 inline constexpr int64_t kMostTrials = 1'000'000, kMostSlots = 4096;
 
 struct Options {
-  // Returns the path of the `sinew` program; each trial is a process of it. Asked at each start, because an upgrade may
-  // replace the file while the study goes on.
+  // Returns the path of the `sinew` program; each trial is a process of it. It is called at each start, because an
+  // upgrade may replace the file while the study runs.
   std::function<std::string()> program = nullptr;
-  spec::Environment environment;                                  // for ${NAME} in job files
-  std::function<void(const std::string& line)> output = nullptr;  // receives what happens, line by line; null: nothing
-  StudyScreen* screen = nullptr;  // shows a table of the trials below those lines; null: no table
-  std::optional<int64_t> slots;   // trials that a session runs side by side; none: as the job says
-  // Writes data.json for a run directory before its training starts. `digest_cache` is a directory that remembers
-  // digests of data. null: the directories get no data.json.
+  spec::Environment environment;  // for ${NAME} in job files
+  // Receives messages about what happens, one line each; null: no output.
+  std::function<void(const std::string& line)> output = nullptr;
+  StudyScreen* screen = nullptr;  // shows a table of the trials below the messages; null: no table
+  std::optional<int64_t> slots;   // trials that a session runs side by side; nullopt: as the job says
+  // Writes data.json for a run directory before its training starts. `digest_cache` is a directory that caches digests
+  // of data. If this function is null, the directories get no data.json.
   std::function<void(const spec::Job&, const std::string& run_directory, const std::string& digest_cache)> record_data =
       nullptr;
   Disk& disk = system_disk();
   Clock& clock = system_clock();
 };
 
-// One leader of a study. Other sessions see it from begin() or resume() until it is destroyed.
+// One leader of a study. Other sessions see this leader from begin() or resume() until it is destroyed.
 class StudySession {
  public:
   virtual ~StudySession() = default;
@@ -49,10 +50,10 @@ class StudySession {
 };
 
 struct NewStudy {
-  std::string directory;               // is created
+  std::string directory;               // begin() creates it
   std::string job_path, job_text;      // the path is only for messages
-  std::vector<std::string> overrides;  // of the command line
-  spec::Job job;                       // the text and the overrides as read
+  std::vector<std::string> overrides;  // from the command line
+  spec::Job job;                       // the job as read from the text and the overrides
 };
 
 // Begins a study. Throws UsageError if the job cannot be searched, Error if the directory holds a study already. Reads
@@ -61,11 +62,12 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
 
 // How a study changes when it continues.
 struct Extension {
-  std::optional<int64_t> trials = {};  // planned in all
-  int64_t more_trials = 0;             // in addition to those that are planned
+  std::optional<int64_t> trials = {};  // the new number of planned trials
+  int64_t more_trials = 0;             // trials in addition to the planned ones
   std::optional<double> cost = {};     // a new limit of what all trials may cost
 };
-// Continues a study. Throws Error if there is none or its record is damaged, UsageError if it cannot be extended so.
+// Continues a study. Throws Error if there is no study or its event log is damaged, UsageError if the study does not
+// allow this extension.
 std::unique_ptr<StudySession> resume(const Options& options, const std::string& directory, const Extension& extension);
 
 // Outputs the best trials and writes the study's page, DIR/report.html.

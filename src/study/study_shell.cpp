@@ -13,8 +13,9 @@ namespace sinew::study {
 namespace {
 
 constexpr double kShowSeconds = 0.5;
-constexpr double kPatienceSeconds = 60;  // at least, from asking a trial to save and end to killing it
-constexpr double kGraceSeconds = 10;     // added to the grace of a command, so that its own run can end it
+constexpr double kPatienceSeconds = 60;  // the shortest time from asking a trial to save and end to killing it
+// Added to the grace of a command, so that the `sinew` process of the trial can end the command first.
+constexpr double kGraceSeconds = 10;
 
 double patience_of(const spec::Job& job) {
   return std::max(kPatienceSeconds, job.command.grace_seconds + kGraceSeconds);
@@ -84,8 +85,8 @@ std::optional<int> StudyShell::turn() {
   return std::nullopt;
 }
 
-// A command may not have saved anything, so the study never asks one to end: it runs to its end, and no other trial
-// takes its slot.
+// A command may have saved nothing, so the study does not ask commands to end when slots become fewer. A command runs
+// to its end, and no other trial takes its slot.
 void StudyShell::follow_free_cores(double now) {
   const auto change = slots_.observe(now, cpu_times(cores_));
   if (!change) return;
@@ -148,7 +149,8 @@ void StudyShell::check_trials() {
 void StudyShell::take_evaluations(int64_t id, TrialProcess& trial) {
   for (const auto& evaluation : trial.metrics.next()) {
     std::string why = "its generation is over";
-    // How far a command trains beyond its generation until it ends depends on timing, so the study ignores it.
+    // How far a command trains beyond its generation until it ends depends on timing, so the study ignores evaluations
+    // beyond the generation.
     const bool counts = evaluation.number <= trial.generation.evaluations();
     bool ends = counts && scheduler_.report(id, static_cast<double>(evaluation.number), evaluation.value, why);
     if (trial.generation.ends_at(evaluation.number)) ends = true;
@@ -161,14 +163,14 @@ void StudyShell::take_evaluations(int64_t id, TrialProcess& trial) {
 std::vector<double> StudyShell::final_values(int64_t id, const TrialProcess& trial) const {
   const TrialMetrics& metrics = trial.metrics;
   if (metrics.count() >= trial.generation.evaluations()) return metrics.at(trial.generation.evaluations());
-  if (generations_ && metrics.count() == 0) {  // nothing was left to train
+  if (generations_ && metrics.count() == 0) {  // the process had nothing left to train
     if (auto inherited = generations_->inherited_values(scheduler_.study(), id); !inherited.empty()) return inherited;
   }
   return results_.final_values(metrics);
 }
 
 void StudyShell::take_end(int64_t id, const TrialProcess& trial, const ProcessEnd& end) {
-  budget_.stop(id);  // first, so that the record and this process count the same seconds
+  budget_.stop(id);  // this comes first, so that the event log and this process count the same seconds
   const bool finished = end == ProcessEnd{kDone, 0} || end == ProcessEnd{kBudget, 0};
   const bool ended_generation = trial.generation.reached() && ended_as_asked(end);
   const bool saved = !generations_ || trial.metrics.count() == 0 || generations_->saved(id);
@@ -187,7 +189,7 @@ void StudyShell::take_end(int64_t id, const TrialProcess& trial, const ProcessEn
   cleanup_.clean(scheduler_);
 }
 
-// The next leader finds the newest evaluations in the trials' metrics.
+// Does not read the newest evaluations, because the next leader finds them in the metrics of the trials.
 bool StudyShell::stop_trials() {
   for (const int64_t id : trials_.end_all(stop_.immediate())) budget_.stop(id);
   if (!trials_.empty()) return false;
@@ -199,7 +201,7 @@ bool StudyShell::stop_trials() {
 
 void StudyShell::record_seconds() {
   const auto lock = leader_.try_lock();
-  if (!lock) return;  // another leader decides now; the next one will then underestimate the time
+  if (!lock) return;  // another leader holds the lock; the leaders after this one then underestimate the time
   record_.news(space_);
   for (const int64_t id : scheduler_.running()) {
     StudyEvent event{.kind = StudyEvent::Kind::leave, .id = id};

@@ -26,11 +26,11 @@
 
 namespace sinew::study {
 
-// It finishes with an exit code: kDone (the study has a best trial), kTrainingError (it has none), or kResumable (a
-// signal stopped it).
+// turn() returns an exit code when the shell is finished: kDone (the study has a best trial), kTrainingError (it has
+// none), or kResumable (a signal stopped it).
 class StudyShell final : public Shell {
  public:
-  // Everything given must outlive the shell, except `slots`. `study.events` are those that `record` has read.
+  // All arguments except `slots` must outlive the shell. `study.events` are the events that `record` has read.
   StudyShell(const Options& options, const OpenStudy& study, RecordFile& record, StudyLeader& leader,
              const TrialSlots& slots);
 
@@ -41,9 +41,10 @@ class StudyShell final : public Shell {
  private:
   SchedulerOptions scheduler_options();
   void follow_free_cores(double now);
-  // Reads what other leaders recorded.
+  // Reads what other leaders recorded. The caller holds the lock of the study.
   void catch_up();
-  // Starts and ends trials. Returns true once the study is over. Needs the study's lock, as does all below.
+  // Starts and ends trials. Returns true once the study is over. The caller holds the lock of the study, also for the
+  // next functions up to final_values().
   bool advance();
   void start_trials(DrainMode drain);
   void check_trials();
@@ -71,13 +72,13 @@ class StudyShell final : public Shell {
   std::set<int> cores_;
   StudyBudget budget_;
   TrialResults results_;
-  std::optional<Generations> generations_;  // only of population-based training
+  std::optional<Generations> generations_;  // only for population-based training
   TrialLauncher launcher_;
   TrialScheduler scheduler_;
   ModelCleanup cleanup_;
   TrialProcesses trials_;
   StopRequests stop_;
-  double locked_at_;  // when this leader held the study's lock last
+  double locked_at_;  // when this leader last held the lock of the study
   double shown_at_;
 };
 

@@ -9,7 +9,7 @@
 namespace sinew::study {
 
 // A line about the whole study, the best trials, and the running trials with their last values: at most `rows` lines of
-// less than `columns` characters. `seconds`: since this leader joined the study.
+// less than `columns` characters. `seconds` is the time since this leader joined the study.
 std::vector<std::string> study_table(const tune::Study& study, const StudyHead& head, double seconds, int columns,
                                      int rows);
 

@@ -45,7 +45,8 @@ std::string changes(const tune::Study& study, const tune::Trial& trial) {
   return text;
 }
 
-// The trials whose states the last trial of a population continued. No single training repeats them.
+// Lists the trials whose states led to the last trial of a population. A single training cannot repeat them, so the
+// summary shows this list instead of a command.
 std::string generations_text(const tune::Study& study, const tune::Trial& last) {
   std::string text;
   for (const tune::Trial* trial = &last; trial != nullptr; trial = trial->from ? &study.trial(*trial->from) : nullptr)

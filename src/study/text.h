@@ -1,4 +1,4 @@
-// A study as text for people.
+// A study as text for the user.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ std::string aim_text(const StudyAim& aim);
 // The result of an ended trial: "val/accuracy 0.93, test/latency 7; violates test/size <= 5 by 2".
 std::string result_text(const StudyAim& aim, const tune::Trial& trial);
 
-// With one objective all complete trials, the best first. With several the Pareto front.
+// With one objective: all complete trials, the best first. With several: the Pareto front.
 std::vector<const tune::Trial*> best_first(const tune::Study& study);
 
-// How many trials ended how, the best trials with what they changed, and how to train the best one again.
+// The number of trials in each state, the best trials with their overrides, and how to train the best one again.
 std::string study_summary(const std::string& directory, const tune::Study& study, const StudyHead& head);
 
 }  // namespace sinew::study

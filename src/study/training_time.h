@@ -1,4 +1,4 @@
-// How long the trials of a study have trained, from its record and from what runs now.
+// How long the trials of a study have trained, according to its event log and to the processes that run now.
 #pragma once
 
 #include <map>
@@ -10,11 +10,11 @@ namespace sinew::study {
 class TrainingTime {
  public:
   void observe(const StudyEvent& event);
-  // A trial has trained for `seconds`, in all its processes. A smaller value than before changes nothing: a process
-  // that starts from a checkpoint repeats work that was paid for.
+  // Reports that a trial has trained for `seconds`, in all its processes. A smaller value than before changes nothing,
+  // because a process that starts from a checkpoint repeats work that was paid for.
   void add(int64_t id, double seconds);
   double of(int64_t id) const;
-  double seconds() const;  // of all trials
+  double seconds() const;  // the sum over all trials
 
  private:
   std::map<int64_t, double> seconds_;

@@ -31,7 +31,7 @@ TEST(TrainingTime, SumsAllTrials) {
   EXPECT_EQ(time.seconds(), 34);
 }
 
-// A process that starts from a checkpoint reports again what was reported. That time was paid for.
+// A process that starts from a checkpoint repeats work and reports a shorter time. The longer time was paid for.
 TEST(TrainingTime, NeverGoesBack) {
   TrainingTime time;
   time.add(3, 60);

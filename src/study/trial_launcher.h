@@ -15,11 +15,13 @@ namespace sinew::study {
 
 class TrialLauncher {
  public:
-  // `slots`: trials that share the machine's cores. `generations`: of population-based training, else null.
+  // `slots` is the number of trials that share the cores of the machine. `generations` is null unless the study is
+  // population-based training.
   TrialLauncher(const Options& options, const OpenStudy& study, int64_t slots, const Generations* generations);
 
-  // For a new process of the trial. A trial whose resolved.yaml exists resumes as that file says, on any machine: lanes
-  // are part of a trial, and this machine would give it other ones. `changes`: what the trial changes in the job.
+  // Prepares a new process of the trial. If the trial has a resolved.yaml, it resumes with the options of that file on
+  // any machine. It keeps its number of lanes, which this machine might choose differently. `changes` are the overrides
+  // of the trial.
   ProcessOptions prepare(const tune::Trial& trial, const std::vector<std::string>& changes) const;
 
  private:
@@ -28,7 +30,7 @@ class TrialLauncher {
   const Options& options_;
   const OpenStudy& study_;
   const Generations* generations_;
-  std::optional<int64_t> lanes_;  // of each training; none: the job says
+  std::optional<int64_t> lanes_;  // lanes of each training; nullopt: as the job says
 };
 
 }  // namespace sinew::study

@@ -1,4 +1,4 @@
-// The metrics of a trial, read while its training appends to the file or cuts it back.
+// Tests the metrics of a trial, read while its training appends to the file or cuts it back.
 #include "study/trial_metrics.h"
 
 #include <gmock/gmock.h>

@@ -18,21 +18,21 @@ struct TrialProcess {
   TrialMetrics metrics;
   GenerationEnd generation;
   std::optional<double> asked_at = {};  // when the trial was asked to save and end
-  bool gave_way = false;                // it was asked because other programs need its cores
+  bool gave_way = false;                // it was asked to end because other programs need its cores
 };
 
 class TrialProcesses {
  public:
-  // `patience`: seconds that a trial may take to save and end before it is killed.
+  // `patience` is the time in seconds that a trial may take to save and end before it is killed.
   TrialProcesses(double patience, Clock& clock) : patience_(patience), clock_(clock) {}
 
   // Starts the process. Throws Error if that fails.
   void start(int64_t id, const ProcessOptions& options, TrialMetrics metrics, GenerationEnd generation);
-  std::map<int64_t, TrialProcess>& all() { return all_; }  // by the trials' ids
+  std::map<int64_t, TrialProcess>& all() { return all_; }  // by the ids of the trials
   bool empty() const { return all_.empty(); }
   std::vector<int> descriptors() const;
 
-  // Asks the trial to save a checkpoint and end. Kills it if its time to do so is over.
+  // Asks the trial to save a checkpoint and end. Kills a trial that was asked more than `patience` seconds before.
   void ask_to_end(TrialProcess& trial) const;
   // Asks the newest trials to end until at most `most` are left that were not asked.
   void give_way(int64_t most);

@@ -1,4 +1,4 @@
-// What a trial's training measured.
+// Reads what the trainings of a study measured.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ class TrialResults {
  public:
   explicit TrialResults(const OpenStudy& study);
 
-  // A reader of the metrics that the search needs, at the beginning of the trial's file.
+  // Returns a reader of the metrics that the search needs, at the beginning of the metrics file of the trial.
   TrialMetrics metrics_of(int64_t id) const;
-  // The values of metrics_of(aim) for the weights that a training ended with: the last ones, or the best ones if the
-  // job restores those (early_stopping.restore_best).
+  // Returns the values of metrics_of(aim) for the weights that a training ended with: the last ones, or the best ones
+  // if the job restores those (early_stopping.restore_best).
   std::vector<double> final_values(const TrialMetrics& metrics) const;
 
  private:

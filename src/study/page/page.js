@@ -1,6 +1,6 @@
 // Draws the page of a study from the JSON in the element with the id "study" (src/study/page.cpp writes it).
 //
-// Text of the study only ever becomes text nodes or attribute values, never markup: a parameter may have any name.
+// Text of the study becomes only text nodes or attribute values, never markup, because a parameter may have any name.
 'use strict';
 const study = JSON.parse(document.getElementById('study').textContent);
 const page = document.getElementById('page');
@@ -51,7 +51,7 @@ function showOnHover(mark, text) {
   mark.addEventListener('mouseleave', () => { tip.style.display = 'none'; });
 }
 
-// ---- A trial without a final value counts with its last report, unless it failed.
+// A trial without a final value counts with its last report, unless it failed.
 for (const t of trials) {
   if (t.values[0] === null && t.state !== 'failed' && t.curve.length) t.values[0] = t.curve[t.curve.length - 1][1];
 }
@@ -71,7 +71,7 @@ function choose(k) {
   order = parameters.map((_, i) => i);
   if (importances) order.sort((a, b) => importances.main[b] - importances.main[a]);
 }
-// The opacity of a trial's line: better trials are stronger.
+// The opacity of the line of a trial. The lines of better trials are more opaque.
 const fade = t => (0.12 + 0.75 * Math.pow(1 - (rank.get(t.id) ?? 1), 2)).toFixed(2);
 
 // ---- scales
@@ -88,7 +88,7 @@ function ticksOf(low, high, log) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) ticks.push(k * step);
   return ticks;
 }
-// A function from values to pixels, with its ticks.
+// Returns a function from values to pixels, with its ticks.
 function scaleOf(low, high, log, from, to) {
   if (!(high > low)) { low -= log ? low / 2 : 0.5; high += log ? high : 0.5; }
   const transform = log ? Math.log : x => x;
@@ -97,7 +97,7 @@ function scaleOf(low, high, log, from, to) {
   scale.ticks = ticksOf(low, high, log);
   return scale;
 }
-// Clips values far worse than the rest to the edge: a scale that showed them would hide all detail.
+// Clips values that are far worse than the rest to the edge, because a scale that showed them would hide all detail.
 function valueScale(from, to, numbers, minimize) {
   const sign = minimize ? 1 : -1;
   const all = numbers.filter(v => v !== null).map(v => sign * v).sort((a, b) => a - b);
@@ -122,7 +122,7 @@ function parameterScale(i, from, to) {
 function keepWholeTicks(scale) { scale.ticks = scale.ticks.filter(tick => tick === Math.round(tick)); }
 function clipped(text, letters) { return text.length > letters ? text.slice(0, letters - 1) + '…' : text; }
 
-// ---- pieces of charts
+// ---- parts of charts
 function card(title, about, parent) {
   const section = make('section', parent || page);
   make('h2', section, title);
@@ -182,7 +182,7 @@ function head() {
   tile(String(trials.reduce((sum, t) => sum + t.curve.length, 0)), 'evaluations');
 }
 
-// The trials by two objectives. The line joins the trials of the Pareto front.
+// Draws the trials by two objectives. The line joins the trials of the Pareto front.
 function front(parent, a, b) {
   const section = card(`${objectives[b].metric} against ${objectives[a].metric}`, undefined, parent);
   const width = 560, height = 330, left = 58, right = width - 12, top = 8, bottom = height - 28;
@@ -193,7 +193,7 @@ function front(parent, a, b) {
   yAxis(svg, y, left, right);
   xAxis(svg, x, bottom, left, right);
   for (const t of both) mark(svg, t, x(t.values[a]), y(t.values[b]), 3);
-  if (objectives.length > 2) return;  // with three or more the front is no line
+  if (objectives.length > 2) return;  // with three or more objectives the front is not a line
   const line = both.filter(isBest).sort((s, t) => s.values[a] - t.values[a]);
   if (line.length > 1) draw('path', svg, {class: 'step', 'pointer-events': 'none',
       d: line.map((t, i) => `${i ? 'L' : 'M'}${x(t.values[a])} ${y(t.values[b])}`).join('')});
