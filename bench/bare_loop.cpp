@@ -2,9 +2,10 @@
 //
 //   bare_loop MODEL BATCH SHARDS LANES SECONDS      MODEL: mlp | cnn | resnet | csv
 //
-// It does the same work as Sinew in a step, without its services: the batch in SHARDS parts, LANES threads with one
-// OpenMP thread each, gradients of the parts added in tree order, divided, torch's fused AdamW. Prints samples per
-// second, without the first 30 % of the time. Data is random, because its values do not affect the speed.
+// It does the same work in a step as Sinew, without the services of Sinew. It splits the batch into SHARDS parts and
+// runs LANES threads with one OpenMP thread each. It adds the gradients of the parts in tree order, divides them, and
+// updates with the fused AdamW of torch. It prints samples per second, without the first 30 % of the time. Data is
+// random, because its values do not affect the speed.
 #include <ATen/Parallel.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <omp.h>

@@ -1,8 +1,8 @@
-"""Side by side in one run: Sinew against its peers. Writes docs/benchmarks.md and docs/benchmarks.json.
+"""Measures Sinew and its peers in turns, in one run. Writes docs/benchmarks.md and docs/benchmarks.json.
 
-usage: compare.py [quick] [NAME ...]     NAME: rows to measure, else all; `page`: only write the page anew
-A row is a function that takes a folder for scratch and `quick`, and returns figures. Rows that are not measured stay on
-the page as they were, each with the day and the CPU it was measured on.
+usage: compare.py [quick] [NAME ...]     NAME: a row to measure (default: all); `page`: only writes the page again
+A row is a function that takes a scratch folder and `quick`, and returns figures. A row that is not measured keeps its
+old figures on the page, with the day and the CPU of that measurement.
 """
 import datetime
 import json
@@ -93,7 +93,7 @@ def main(words):
             began = time.monotonic()
             try:
                 figures = ROWS[name](folder, quick)
-            except Exception as trouble:  # one row that fails leaves the others their figures
+            except Exception as trouble:  # a row that fails does not stop the other rows
                 print(f"{name}: {trouble}", file=sys.stderr, flush=True)
                 failed.append(name)
                 continue

@@ -1,4 +1,4 @@
-"""Each contestant once, for some seconds: samples a second after a warm-up of 30 % of the time."""
+"""Runs one contestant for some seconds. Rates are samples a second after a warm-up of 30 % of the time."""
 import json
 import os
 import pathlib
@@ -14,11 +14,11 @@ BIN = pathlib.Path(os.environ.get("SINEW_BIN", ROOT / "build/release/bin"))
 SINEW = BIN / "sinew"
 PYTHON = os.environ.get("SINEW_PYTHON", sys.executable)
 LANES = 2
-PATIENCE = 180  # seconds that starting and stopping may take besides
+PATIENCE = 180  # the time limit of a contestant is its seconds plus these, for starting and stopping
 
 
 def rate_of(metrics, seconds):
-    """Samples a second in the steady part of metrics.jsonl."""
+    """Returns the samples a second in the steady part of metrics.jsonl."""
     records = [json.loads(line) for line in pathlib.Path(metrics).read_text().splitlines()]
     records = [record for record in records if "train/loss" in record]
     last = records[-1]
@@ -29,14 +29,14 @@ def rate_of(metrics, seconds):
 
 
 def train(*words, seconds, expect=3):
-    """`sinew train` to its end; expect: the exit code (3: its time was up)."""
+    """Runs `sinew train` to its end. expect: the required exit code; 3 means that the time limit ended the run."""
     done = subprocess.run([SINEW, "train", *map(str, words)], capture_output=True, text=True, timeout=seconds + PATIENCE)
     if done.returncode != expect:
         raise RuntimeError(f"sinew train ended with {done.returncode}, not {expect}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
 def sinew_rate(folder, name, seconds, precision="fp32", lanes=LANES, workers=None):
-    """workers: of a group; None: a process by itself."""
+    """workers: the size of the group; None: a single process without a group."""
     words = [jobs.write_job(folder, name, precision), f"budget.time={seconds}s", f"trainer.lanes={lanes}"]
     words += ["--workers", workers] if workers else []
     with tempfile.TemporaryDirectory() as scratch:
@@ -46,7 +46,7 @@ def sinew_rate(folder, name, seconds, precision="fp32", lanes=LANES, workers=Non
 
 
 def resolved(folder, name, *keys, precision="fp32"):
-    """What Sinew makes of options left to it: from resolved.yaml of a run of one step."""
+    """Returns the values that Sinew chose for options left open, from resolved.yaml of a run of one step."""
     path = jobs.write_job(folder, name, precision)
     with tempfile.TemporaryDirectory() as scratch:
         run = pathlib.Path(scratch) / "run"
@@ -66,7 +66,7 @@ def peer_rate(folder, name, way, seconds):
 
 
 def number(words, seconds):
-    """The number a program prints last."""
+    """Runs a program and returns the last number that it prints."""
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=seconds + PATIENCE)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, words))} ended with {done.returncode}:\n{done.stderr[-2000:]}")

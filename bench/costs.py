@@ -1,4 +1,4 @@
-"""What starting costs, and what a checkpoint and logging cost the training that goes on beside them."""
+"""Measures the cost of starting, and what checkpoints and logging cost the training that continues beside them."""
 import json
 import pathlib
 import resource
@@ -13,7 +13,7 @@ from figures import figure
 
 
 def cpu_seconds(run):
-    """CPU time of the processes that `run` starts and waits for."""
+    """Returns the CPU time of the processes that `run` starts and waits for."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -21,13 +21,13 @@ def cpu_seconds(run):
 
 
 def cpu_ms(*words):
-    """CPU time of a command, the least of five."""
+    """Returns the CPU time of a command, the least of five runs."""
     command = [contestants.SINEW, *words]
     return 1e3 * min(cpu_seconds(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=60)) for _ in range(5))
 
 
 def first_step_seconds(job):
-    """From `sinew train` to the first line of metrics, the least of three."""
+    """Returns the time from `sinew train` to the first line of metrics, the least of three runs."""
     least = 1e9
     for _ in range(3):
         with tempfile.TemporaryDirectory() as scratch:
@@ -47,7 +47,7 @@ def startup(folder, quick):
 
 
 def heavy_run(folder, seconds, interval):
-    """Steps a second, and the steps whose checkpoints were published while it ran."""
+    """Returns the steps a second, the steps whose checkpoints were published meanwhile, and the number of steps."""
     with tempfile.TemporaryDirectory() as scratch:
         run, durable = pathlib.Path(scratch) / "run", set()
         words = [contestants.SINEW, "train", jobs.write_job(folder, "heavy"), "--run-dir", run, f"budget.time={seconds}s",
@@ -58,7 +58,7 @@ def heavy_run(folder, seconds, interval):
             while process.poll() is None:
                 if time.monotonic() > deadline:
                     raise RuntimeError("sinew train did not end in time")
-                # A checkpoint carries its step's name only once it is whole and on the device.
+                # A checkpoint gets its name, which has the number of its step, only when it is complete and durable.
                 durable |= {int(path.name[5:]) for path in (run / "checkpoints").glob("step-" + "[0-9]" * 8)}
                 time.sleep(0.1)
         finally:
@@ -79,7 +79,7 @@ def checkpoint(folder, quick):
         for interval in ("never", "10st") if turn % 2 == 0 else ("10st", "never"):
             runs[interval] = heavy_run(folder, seconds, interval)
         rate, durable, steps = runs["10st"]
-        due = set(range(10, steps - 9, 10))  # the last may not have had its time
+        due = set(range(10, steps - 9, 10))  # the last checkpoint may not have had enough time
         ratios.append(rate / runs["never"][0])
         parts.append(len(due & durable) / max(1, len(due)))
         milliseconds.append(1e3 / runs["never"][0])
@@ -90,13 +90,13 @@ def checkpoint(folder, quick):
 
 
 def run_seconds(job, *words):
-    """CPU time of a whole run."""
+    """Returns the CPU time of a whole run."""
     with tempfile.TemporaryDirectory() as scratch:
         return cpu_seconds(lambda: contestants.train(job, *words, "--run-dir", pathlib.Path(scratch) / "run", seconds=120, expect=0))
 
 
 def logging(folder, quick):
-    """A line's CPU time: of runs that log every step over the same runs that log once."""
+    """Measures the CPU time of a logged line: that of a run that logs every step minus that of a run that logs once."""
     steps, rounds = 3000, 3 if quick else 7
     job = jobs.write_job(folder, "mlp64")
     often = lambda: run_seconds(job, f"trainer.max_duration={steps}st", "logging.interval=1st")

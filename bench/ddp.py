@@ -1,8 +1,9 @@
 """A worker of PyTorch DistributedDataParallel over Gloo, started by torchrun, with one thread.
 
 usage: ddp.py KIND BATCH MICROBATCHES SECONDS DIRECTORY
-A step is BATCH samples in MICROBATCHES parts over all processes; gradients are reduced with each process's last part.
-DIRECTORY: where each process writes its PID and the first one a byte a step; `-`: nowhere. Prints samples a second.
+A step has BATCH samples in MICROBATCHES parts, distributed over all processes. Gradients are reduced during the last
+part of each process. In DIRECTORY each process writes its PID, and the first process writes one byte a step; with `-`
+they write nothing. The first process prints samples a second.
 """
 import os
 import pathlib
@@ -43,7 +44,7 @@ def main(kind, batch, microbatches, seconds, directory):
         if progress:
             progress.write(b".")
         meter.add(batch)
-        if step % 20 == 0:  # all stop at the same step
+        if step % 20 == 0:  # the first process decides, so that all stop at the same step
             over[0] = float(meter.over)
             dist.broadcast(over, 0)
             if over.item() > 0:

@@ -1,4 +1,4 @@
-"""Workers that die, join, and race against PyTorch's ways to do the same."""
+"""Measures workers that die and join, and compares groups of workers with those of PyTorch."""
 import os
 import pathlib
 import random
@@ -19,7 +19,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def deaths(folder, quick):
-    """Random workers killed a second apart; each time, how long until the group computes again."""
+    """Kills random workers, a second apart, and measures each time how long it takes until the group computes again."""
     kills, rng = 20 if quick else 500, random.Random(7)
     times, never, lost_survivors, usual = [], 0, 0, []
     with group.Group(folder, "mlp64", WORKERS) as run:
@@ -50,7 +50,7 @@ def deaths(folder, quick):
 
 
 def stopped(folder, quick):
-    """Workers that stop without a word (SIGSTOP), until the others compute without them."""
+    """Stops workers with SIGSTOP, and measures the time until the others compute without them."""
     times, never = [], 0
     with group.Group(folder, "mlp64", 3) as run:
         for turn in range(5 if quick else 20):
@@ -71,7 +71,7 @@ BURN = "while True: pass"
 
 
 def crowded(folder, quick):
-    """Workers on a machine with four runnable threads a core: who is put out although nothing is wrong with it?"""
+    """Counts workers that the group excludes without a reason, on a machine with four runnable threads a core."""
     seconds, gone = 60 if quick else 300, set()
     with group.Group(folder, "mlp64", 3) as run:
         run.wait_until_computing(3)
@@ -92,13 +92,14 @@ def crowded(folder, quick):
 
 
 def paced_rate(folder, paces, seconds):
-    """Steps a second of one-lane workers of those paces; the first is its own supervisor's, the others join by hand."""
+    """Returns the steps a second of one-lane workers with these paces. The supervisor starts the first worker,
+    `sinew join` the others."""
     with group.Group(folder, "mlp", 1, "trainer.shards=16", pace=paces[0]) as run:
         run.wait_until_computing(1)
         for pace in paces[1:]:
             run.join(pace)
         run.wait_for(lambda: len(run.members("computing")) == len(paces), "all workers")
-        time.sleep(seconds / 2)  # shares are found by measured speed
+        time.sleep(seconds / 2)  # until then the group measures the speed of its workers and adapts their shares
         rate, there = run.steps_a_second(seconds), len(run.members("computing"))
     if there != len(paces):
         raise RuntimeError(f"{len(paces) - there} workers were put out")
@@ -106,7 +107,7 @@ def paced_rate(folder, paces, seconds):
 
 
 def stragglers(folder, quick):
-    """Three workers, one at a tenth of the others' speed, against what each does by itself, added up."""
+    """Compares three workers, one of them ten times slower, with the sum of their rates when each runs alone."""
     rounds, seconds, usual, slow = 1 if quick else 3, 20, 8, 80
     ratios = []
     for _ in range(rounds):
@@ -117,7 +118,7 @@ def stragglers(folder, quick):
 
 
 def end(process):
-    """Ends a torchrun and the workers it started, a process group of their own."""
+    """Ends a torchrun and the workers it started; they have a process group of their own."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:
@@ -139,7 +140,7 @@ def torchrun(workers, script, words, *options):
 
 
 def torchrun_death(folder, quick):
-    """One of torchrun's workers killed: all are started anew; seconds until there are further steps."""
+    """Kills a worker of torchrun, which then restarts all, and measures the seconds until there are further steps."""
     with tempfile.TemporaryDirectory() as scratch:
         progress, times, never = pathlib.Path(scratch), [], 0
         for turn in range(1 if quick else 3):
@@ -151,7 +152,7 @@ def torchrun_death(folder, quick):
                 if len(watch.after(0, 50, 120)) < 50:
                     raise RuntimeError("torchrun's workers made no steps")
                 killed = group.kill(int((here / "pid-2").read_text()))
-                time.sleep(0.5)  # what was under way at the kill is written by then
+                time.sleep(0.5)  # by then, steps that were running at the kill have been written
                 further = watch.after(killed + 0.5, 1, 59.5)
                 never += not further
                 times.append(further[0] - killed if further else 60.0)
@@ -164,7 +165,7 @@ def torchrun_death(folder, quick):
 
 
 def torchrun_figure(script, words, seconds):
-    """What the first of two processes printed last."""
+    """Runs two processes by torchrun, and returns the last number that they print."""
     process = torchrun(2, script, words)
     try:
         said, _ = process.communicate(timeout=seconds + contestants.PATIENCE)
@@ -176,7 +177,8 @@ def torchrun_figure(script, words, seconds):
 
 
 def ddp_rate(name, seconds):
-    """Two processes of one thread each, the micro-batches of Sinew's shards, gradients all-reduced once a step."""
+    """Returns the rate of two one-thread processes. Their micro-batches are as large as the shards of Sinew, and
+    gradients are all-reduced once a step."""
     job = jobs.JOBS[name]
     return torchrun_figure("ddp.py", [job.kind, job.batch, 8, seconds, "-"], seconds)
 
@@ -199,7 +201,7 @@ def ddp(folder, quick):
 
 
 def strangers(folder, quick):
-    """Two workers that share a job against two that know nothing of each other."""
+    """Compares two workers that share a job with two independent runs."""
     rounds, seconds = (3, 8) if quick else (5, 15)
     together, apart = [], []
     for turn in range(rounds):
@@ -234,7 +236,7 @@ def reduction_ms(floats, seconds):
 
 
 def reduction(folder, quick):
-    """Two processes that only add up: a round of the group against an all-reduce of as many floats."""
+    """Compares a round of reduction of a group of two processes with an all-reduce by Gloo of as many floats."""
     turns, seconds, floats = 5 if quick else 15, 4, 1 << 22
     ours, theirs = [], []
     for turn in range(turns):
@@ -248,7 +250,7 @@ def reduction(folder, quick):
 
 
 def join(folder, quick):
-    """From `sinew scale` to the new worker computing."""
+    """Measures the time from `sinew scale` until the new worker computes."""
     times = []
     for _ in range(3 if quick else 10):
         with group.Group(folder, "mlp64", 1) as run:

@@ -1,8 +1,8 @@
-"""A figure: one measured number beside what it should be. Figures are plain dictionaries, kept in docs/benchmarks.json."""
+"""Figures. A figure is a measured number with its target. It is a plain dictionary, kept in docs/benchmarks.json."""
 
 
 def figure(what, value, target=None, low=False, detail=""):
-    """low: the target is the most it may be, not the least."""
+    """low: the value must be at most the target; otherwise it must be at least the target."""
     return {"what": what, "value": value, "target": target, "low": low, "detail": detail}
 
 
@@ -17,6 +17,6 @@ def written(value):
 
 
 def percentile(values, part):
-    """The smallest value that at least this part of the values does not exceed."""
+    """Returns the smallest value that at least this part of the values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -(-int(part * 1000) * len(ordered) // 1000) - 1))]

@@ -1,5 +1,5 @@
-"""What the store and the server do in a second, and what a full store lets a person wait: the programs store_bench and
-web_bench, which tell how each figure is made."""
+"""Measures how many operations the store and the server do in a second, and how long requests take on a full store.
+The programs store_bench and web_bench measure; their sources describe each figure."""
 import json
 import os
 import subprocess
@@ -12,7 +12,7 @@ HARD_LIMIT_S = 1800
 
 
 def said(program, folder, rows, runs):
-    """What one of the benchmark programs measured: {row: {counter: value}}, times in milliseconds."""
+    """Runs a benchmark program and returns what it measured: {row: {counter: value}}, times in milliseconds."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         environment = dict(os.environ, SINEW_BENCH_RUNS=str(runs), SINEW_BENCH_DIR=scratch)
         done = subprocess.run([contestants.BIN / program, "--benchmark_format=json", f"--benchmark_filter=^({'|'.join(rows)})"],
@@ -25,12 +25,12 @@ def said(program, folder, rows, runs):
 
 
 def row_of(measured, name):
-    """The one whose name begins so: what follows says how often it was made."""
+    """Returns the row with this name. In the full name, what follows tells how often the row was repeated."""
     return next(row for full, row in measured.items() if full.split("/iterations")[0] == name or full.split("/real_time")[0] == name)
 
 
 def store(folder, quick):
-    """Runs that are created and finished, and points of metrics, on one SQLite file and on a private PostgreSQL server."""
+    """Measures runs created and finished, and points of metrics, on a SQLite file and a private PostgreSQL server."""
     runs = 200 if quick else 2000
     measured = said("store_bench", folder, ["SqliteRuns", "RawSqliteRuns/4", "PostgresRuns", "RawPostgresRuns/4",
                                             "SqliteSinglePoints", "SqliteBulk", "RemoveFiles"], runs)
@@ -49,7 +49,7 @@ def store(folder, quick):
 
 
 def server(folder, quick):
-    """Over HTTP, with 2,000 runs of 50 metrics and 500 points."""
+    """Measures requests over HTTP, on a store with 2,000 runs of 50 metrics and 500 points."""
     measured = said("web_bench", folder, [".*"], 2000)
     ms = lambda name: row_of(measured, name)["real_time"]
     rate = lambda name: row_of(measured, name)["points_per_second"]

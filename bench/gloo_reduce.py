@@ -1,6 +1,6 @@
-"""Gloo's all-reduce between processes that do nothing else, by torchrun; the peer of reduction_loop.
+"""Measures all-reduces by Gloo between processes that do nothing else. torchrun starts it. Its peer is reduction_loop.
 
-usage: gloo_reduce.py FLOATS SECONDS       Rank 0 prints the median milliseconds of one.
+usage: gloo_reduce.py FLOATS SECONDS       Rank 0 prints the median milliseconds of an all-reduce.
 """
 import statistics
 import sys

@@ -1,4 +1,4 @@
-"""A Sinew run of several workers, watched from outside: its ledger, its members, its end."""
+"""Runs Sinew with several workers and watches the run from outside: its ledger, its members, its end."""
 import collections
 import json
 import os
@@ -15,7 +15,7 @@ import jobs
 
 
 class Watch:
-    """Notes when a file grew, looked at every millisecond. A ledger grows with every step that is committed."""
+    """Polls a file every millisecond and notes when it grew. A ledger grows with every committed step."""
 
     def __init__(self, path):
         self.path, self.grown, self.over = path, collections.deque(maxlen=200_000), False
@@ -31,7 +31,7 @@ class Watch:
                 now = 0
             if now > size:
                 self.grown.append(time.monotonic())
-            size = now  # smaller: a new leader cut off a torn line
+            size = now  # it is smaller if a new leader cut off a torn line
             time.sleep(0.001)
 
     def close(self):
@@ -39,7 +39,7 @@ class Watch:
         self.thread.join(10)
 
     def after(self, moment, count, patience):
-        """The first `count` times of growth after a moment; fewer if they did not come within `patience` seconds."""
+        """Returns the first `count` times of growth after `moment`; fewer if `patience` seconds pass before that."""
         end = time.monotonic() + patience
         while True:
             found = [at for at in list(self.grown) if at > moment]
@@ -53,11 +53,11 @@ class Watch:
 
 
 def seconds_until_computing(watch, killed, usual, patience=60):
-    """From a kill to the group computing again; None: it did not.
+    """Returns the seconds from a kill until the group computes again, or None if it does not.
 
-    The loss of a worker hits the step under way or, where it had delivered its part of that, the next: one of the next
-    three steps comes late, by more than half a step. When that step is there, the group computes again. A normal step's
-    time is taken off.
+    The loss of a worker delays the running step, or the next one if the worker had already delivered its part of the
+    running step. So one of the next three steps is late by more than half a step. The group computes again when that
+    step is committed. The time of a normal step is subtracted.
     """
     steps = watch.after(killed, 3, patience)
     if len(steps) < 3:
@@ -68,10 +68,10 @@ def seconds_until_computing(watch, killed, usual, patience=60):
 
 
 class Group:
-    """`sinew train --workers N` of a small job, in a directory of its own. Use as a context."""
+    """A run of `sinew train --workers N` on a small job, in a directory of its own. Use it as a context."""
 
     def __init__(self, folder, name, workers, *overrides, pace=1):
-        """pace: how many times longer than it would take every shard takes."""
+        """pace: the factor by which every shard is slowed down."""
         self.scratch = tempfile.TemporaryDirectory()
         self.run = pathlib.Path(self.scratch.name) / "run"
         words = [contestants.SINEW, "train", jobs.write_job(folder, name), "--run-dir", self.run, "--ledger", "--workers", workers,
@@ -86,7 +86,7 @@ class Group:
                                 env={**os.environ, "SINEW_PACE": str(pace)})
 
     def join(self, pace):
-        """One more worker, started by hand."""
+        """Starts one more worker by `sinew join`."""
         self.joined.append(self.start([contestants.SINEW, "join", self.run], pace))
 
     def __enter__(self):
@@ -102,7 +102,7 @@ class Group:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(30)
-                for pid in filter(None, pids):  # nobody is left to end them
+                for pid in filter(None, pids):  # the supervisor, which would end them, is gone
                     kill(pid)
         for process in self.joined:
             try:
@@ -118,7 +118,7 @@ class Group:
         return json.loads(done.stdout) if done.returncode == 0 else {}
 
     def members(self, phase=None):
-        """PID of every member (in that phase)."""
+        """Returns the PIDs of all members, or of the members in one phase."""
         return [m["pid"] for m in self.status().get("members", []) if phase in (None, m["phase"])]
 
     def coordinator(self):
@@ -131,7 +131,7 @@ class Group:
         subprocess.run([contestants.SINEW, "scale", self.run, str(workers)], check=True, capture_output=True, timeout=60)
 
     def steps_a_second(self, seconds):
-        """Over that long from now on."""
+        """Measures the steps a second over `seconds` from now on."""
         begin, lines = time.monotonic(), self.ledger_lines()
         time.sleep(seconds)
         return (self.ledger_lines() - lines) / (time.monotonic() - begin)
@@ -149,14 +149,14 @@ class Group:
             time.sleep(0.01)
 
     def wait_until_computing(self, workers):
-        """That many members compute, and have for some steps."""
+        """Waits until exactly `workers` members compute and have done so for some steps."""
         self.wait_for(lambda: len(self.members("computing")) == workers, f"{workers} workers that compute")
         seen = len(self.watch.grown)
         self.wait_for(lambda: len(self.watch.grown) > seen + 20, "steps")
 
 
 def kill(pid):
-    """SIGKILL; the moment, by this process's clock. None: there was no such process."""
+    """Sends SIGKILL. Returns the time by the clock of this process, or None if there was no such process."""
     try:
         moment = time.monotonic()
         os.kill(pid, signal.SIGKILL)

@@ -1,13 +1,14 @@
-"""The jobs that contestants race on: job files for Sinew, and data sets that are not simply there.
+"""The jobs that contestants train: job files for Sinew, and the data sets that must be made first.
 
-Every contestant reads the same files, or holds tensors of the same shapes.
+All contestants read the same files, or hold tensors of the same shapes.
 """
 import dataclasses
 import gzip
 import pathlib
 
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
-PHOTOS, PHOTO_SIDE, IMAGE_SIDE = 2000, 160, 64  # JPEGs of that side, decoded and scaled to images of this one
+# PHOTOS JPEGs of PHOTO_SIDE pixels a side, decoded and scaled to IMAGE_SIDE.
+PHOTOS, PHOTO_SIDE, IMAGE_SIDE = 2000, 160, 64
 ROWS, COLUMNS, CLASSES = 200_000, 16, 4
 
 IDX = f"""  format: idx
@@ -25,7 +26,7 @@ CSV = """  format: csv
 @dataclasses.dataclass(frozen=True)
 class Job:
     title: str
-    kind: str  # what bare_loop and peers.py call it
+    kind: str  # the name of the job in bare_loop and peers.py
     model: str
     data: str
     batch: int
@@ -45,7 +46,7 @@ JOBS = {
 
 
 def write_job(folder, name, precision="fp32"):
-    """The job file of a Sinew contestant. It never ends by itself: give it a budget, or stop it."""
+    """Writes the job file of a Sinew contestant. The run never ends by itself: give it a budget, or stop it."""
     job, path = JOBS[name], pathlib.Path(folder) / f"{name}-{precision}.yaml"
     path.write_text(f"""name: bench
 model: {job.model}
@@ -66,7 +67,7 @@ def read_idx(name, offset):
 
 
 def make_data(folder, name):
-    """Writes the data set of a job that needs one, from Fashion-MNIST or a fixed generator."""
+    """Writes the data set of a job if it must be made, from Fashion-MNIST or by a generator with a fixed seed."""
     folder = pathlib.Path(folder)
     if name == "resnet" and not (folder / "photos").exists():
         make_photos(folder / "photos")

@@ -1,4 +1,4 @@
-"""Optuna behind the conversation of docs/formats/ask-tell.md: one JSON object a line in, one out."""
+"""Offers Optuna over the protocol of docs/formats/ask-tell.md: one JSON object a line in, one out."""
 import json
 import sys
 import warnings

@@ -1,8 +1,8 @@
-"""The same jobs in PyTorch and Lightning.
+"""Trains the jobs of jobs.py in PyTorch or Lightning.
 
 usage: peers.py KIND BATCH WAY SECONDS FOLDER
 KIND: mlp | cnn | resnet | csv.   WAY: plain (whole batch, tensors in memory) | loader (DataLoader) | lightning.
-FOLDER holds the data sets made for the run. Prints samples a second after a warm-up.
+FOLDER holds the data sets made by jobs.py. Prints samples a second after a warm-up.
 """
 import logging
 import pathlib
@@ -52,7 +52,7 @@ def model_of(kind):
 
 
 class Photos(torch.utils.data.Dataset):
-    """JPEGs decoded when asked for, cropped and flipped at random."""
+    """JPEGs that are decoded when they are read and, with `augment`, cropped and flipped at random."""
 
     def __init__(self, folder, augment):
         self.files = sorted(pathlib.Path(folder, "photos").glob("*/*.jpg"))
@@ -98,7 +98,7 @@ def plain_batches(dataset, size):
 
 
 def loader_of(kind, dataset, size):
-    workers = 2 if kind == "resnet" else 0  # tensors in memory are served fastest by the process itself
+    workers = 2 if kind == "resnet" else 0  # tensors in memory are loaded fastest without worker processes
     return torch.utils.data.DataLoader(dataset, batch_size=size, shuffle=True, drop_last=True, num_workers=workers,
                                        persistent_workers=workers > 0)
 
@@ -109,7 +109,7 @@ def forever(loader):
 
 
 class Meter:
-    """Counts from 30 % of the time on; `over` once the time is up."""
+    """Counts samples after the first 30 % of the time. `over` is set once the time is up."""
 
     def __init__(self, seconds):
         self.seconds, self.began, self.counted_from, self.samples, self.over = seconds, time.perf_counter(), None, 0, False
@@ -140,7 +140,8 @@ def loop(model, batches, meter):
 
 
 def lightning(model, loader, meter):
-    # Lightning imports torchvision, whose compiled operators need not load: their schemas are all the import asks for.
+    # Lightning imports torchvision, and the import needs only the schemas of its compiled operators. So the schemas are
+    # defined here, in case the operators do not load.
     operators = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
         if not hasattr(torch.ops.torchvision, name):

@@ -3,8 +3,8 @@
 //
 //   program_loop FILE images|tokens BATCH SECONDS
 //
-// One thread, random numbers, cross-entropy, torch's fused AdamW. Prints steps per second, without the first 30 % of
-// the time.
+// It uses one thread, random numbers, cross-entropy and the fused AdamW of torch. It prints steps per second, without
+// the first 30 % of the time.
 #include <ATen/ops/_fused_adamw.h>
 #include <malloc.h>
 #include <torch/torch.h>

@@ -59,7 +59,7 @@ struct Rows {
   std::vector<float> mine, sum;
 };
 
-// Runs one collective. Returns true if it was the last: the leader says so in its control message.
+// Runs one collective. Returns true if it was the last: the control message of the leader tells so.
 bool one_collective(group::Group& group, Rows& rows, bool last) {
   group.begin(2, {static_cast<int64_t>(rows.mine.size())}, last ? "last" : "");
   while (const auto shard = group.next_shard()) group.deliver(*shard, group::Leaf{{rows.mine.data()}, "", nullptr});

@@ -1,4 +1,4 @@
-"""Samplers side by side on the functions of bench/hpo: regret where random search with as many trials has 1."""
+"""Measures samplers on the functions of bench/hpo. The regret of random search with as many trials is 1."""
 import gzip
 import json
 import pathlib
@@ -15,14 +15,14 @@ HARD_LIMIT_S = 4 * 3600
 
 
 def said(program, **words):
-    """What the program printed, line by line, in words."""
+    """Runs a program and returns its output: for each line, the list of its words."""
     command = [PROGRAMS / program] + [part for key, value in words.items() for part in (f"--{key}", str(value))]
     out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=HARD_LIMIT_S).stdout
     return [line.split() for line in out.splitlines()]
 
 
 def regrets(samplers, **words):
-    """The mean over all functions, the worst function, and all of them, one of each a sampler."""
+    """Returns for each sampler its mean regret over all functions, the worst of them, and the regret by function."""
     lines = said("hpo_regret", samplers=",".join(samplers), child=OPTUNA, **words)
     rows = {line[0]: list(map(float, line[1:])) for line in lines if len(line) == len(samplers) + 1}
     mean = rows.pop("mean")
@@ -85,7 +85,7 @@ tune:
 
 
 def first_images(folder, count):
-    """Of the training set, as idx files."""
+    """Writes the first `count` images and labels of the training set as idx files."""
     for name, source, each in (("images", "train-images-idx3-ubyte.gz", 784), ("labels", "train-labels-idx1-ubyte.gz", 1)):
         with gzip.open(jobs.FASHION / source) as file:
             head = file.read(16 if each > 1 else 8)
@@ -93,7 +93,7 @@ def first_images(folder, count):
 
 
 def searched(folder, name, *words):
-    """The best value of a study of real trainings, and how many evaluations it took."""
+    """Runs a study of real trainings. Returns its best value and the number of its evaluations."""
     study = folder / name
     command = [contestants.SINEW, "tune", folder / "search.yaml", *words, "--study", study]
     subprocess.run(command, check=True, timeout=HARD_LIMIT_S, stdout=subprocess.DEVNULL)

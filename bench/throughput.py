@@ -1,6 +1,6 @@
-"""Samples a second of Sinew against bare libtorch, PyTorch and Lightning on the same job.
+"""Compares the samples a second of Sinew, bare libtorch, PyTorch and Lightning on the same job.
 
-Machines are noisy, so contestants take turns and what counts is the median over rounds of the ratio within a round.
+Machines are noisy, so contestants take turns, and a figure is the median over rounds of the ratio within a round.
 """
 import statistics
 
@@ -17,7 +17,7 @@ AGAINST = {
 
 
 def race(folder, name, targets, quick, precision="fp32"):
-    """One figure for each peer in `targets`: peer -> the least ratio, or None."""
+    """Returns one figure for each peer. targets: maps a peer to the least ratio, or None if there is no target."""
     rounds, seconds = (5, 6) if quick else (7, 15)
     if name == "resnet":
         seconds *= 2  # a step takes half a second

@@ -11,7 +11,7 @@ namespace sinew::bench {
 
 class Child {
  public:
-  explicit Child(const std::string& command);  // run by the shell
+  explicit Child(const std::string& command);  // /bin/sh runs the command
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

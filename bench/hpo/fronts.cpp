@@ -56,7 +56,7 @@ double front_volume(const std::function<std::pair<double, double>(double)>& fron
   return volume_of(std::move(points));
 }
 
-// The function h of the ZDT family, of the first objective and g.
+// The function h of the ZDT family. `a` is the first objective.
 double zdt_shape(int which, double a, double g) {
   if (which == 2) return 1 - (a / g) * (a / g);
   return 1 - std::sqrt(a / g) - (which == 3 ? a / g * std::sin(10 * kPi * a) : 0);

@@ -1,8 +1,8 @@
 // Test functions with known minima, to measure samplers on.
 //
-// `suite` has ten functions of the kinds that others compare samplers on. `own` has ten more for development, so that
-// the samplers are not fitted to the suite. A variant above 0 shifts the minimum within the space; the minimal value stays
-// the same.
+// `suite` has ten functions of the kinds that the literature compares samplers on. `own` has ten more, which samplers
+// are developed on, so that they are not fitted to the suite. A variant above 0 shifts the minimum within the space;
+// the minimal value stays the same.
 #pragma once
 
 #include <cstdint>

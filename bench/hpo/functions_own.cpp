@@ -35,7 +35,7 @@ std::vector<double> off(const char* name, int variant, const std::vector<double>
   return d;
 }
 
-// A long valley across the axes: neighbouring coordinates must move together.
+// A long valley that is not parallel to an axis, so neighbouring coordinates must move together.
 double valley6(const Values& p, int variant) {
   const auto d = off("valley6", variant, p.all());
   double sum = 0;
@@ -86,7 +86,7 @@ double terraces6(const Values& p, int variant) {
   return sum;
 }
 
-// The values improve towards an edge, and everything is lost one step beyond it.
+// The values improve towards an edge. Beyond the edge the value is very bad.
 double cliff4(const Values& p, int variant) {
   const auto d = off("cliff4", variant, {p.log10("a") / 6 + 1, p.log10("b") / 6 + 1, p("c"), p("d")});
   const double edge = d[0] + 0.5 * d[1];
@@ -94,7 +94,7 @@ double cliff4(const Values& p, int variant) {
   return 3 * d[0] * d[0] + d[1] * d[1] + 0.3 * std::abs(d[2]) + 0.5 * d[3] * d[3];
 }
 
-// Eight choices; the best value of one depends on the choice before.
+// Eight choices. A wrong choice costs less if the choice before it is wrong, too.
 double choices8(const Values& p, int variant) {
   const auto x = p.all();
   double sum = 0;
@@ -151,7 +151,7 @@ double training9(const Values& p, int variant) {
   return std::min(value, 1.0);
 }
 
-// Deep in one region and made of plateaus elsewhere, where neighbouring values are equal.
+// A deep hole around the minimum. Further away the value is nearly constant between the steps of terraces.
 double plateau4(const Values& p, int variant) {
   const auto d = off("plateau4", variant, p.all());
   double squares = 0;

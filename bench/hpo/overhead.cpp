@@ -1,9 +1,9 @@
-// Measures the cost of a suggestion: milliseconds for one ask and tell in a mixed space of ten parameters, after so
-// many trials.
+// Measures the cost of a suggestion: the milliseconds of one ask and tell in a mixed space of ten parameters, after a
+// given number of trials.
 //
 //   hpo_overhead --samplers tpe,gp --trials 100,500,1000 [--asks 20]
 //
-// Prints the median over the asks of the processor time of one thread, so that other programs on the machine do not
+// Prints the median over the asks of the processor time of this process, so that other programs on the machine do not
 // count. The trials before the asks are random points.
 #include <algorithm>
 #include <cmath>
@@ -51,7 +51,7 @@ double milliseconds(const std::string& sampler_name, int trials, int asks) {
     tell(study.start(tune::suggest_next(study, *sampler)));
     if (i > 0)
       times.push_back(1e3 * static_cast<double>(std::clock() - begun) /
-                      CLOCKS_PER_SEC);  // the first ask reads all earlier trials
+                      CLOCKS_PER_SEC);  // the first ask does not count, because it reads all earlier trials
   }
   std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
   return times[times.size() / 2];
