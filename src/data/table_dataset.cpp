@@ -79,9 +79,9 @@ std::string listed(const Names& names) {
   return text + (names.size() > 12 ? ", …" : "");
 }
 
-class DatasetBuilder {
+class TableBuilder {
  public:
-  DatasetBuilder(const spec::DataOptions& options, uint64_t seed)
+  TableBuilder(const spec::DataOptions& options, uint64_t seed)
       : options_(options), columns_(options.columns), seed_(seed), skip_(options.on_corrupt == "skip") {}
 
   std::unique_ptr<Dataset> build() {
@@ -248,7 +248,7 @@ class DatasetBuilder {
 }  // namespace
 
 std::unique_ptr<Dataset> open_table(const spec::DataOptions& options, uint64_t seed) {
-  return DatasetBuilder(options, seed).build();
+  return TableBuilder(options, seed).build();
 }
 
 }  // namespace sinew::data

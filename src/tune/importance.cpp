@@ -14,7 +14,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kFewest = 10;      // importance_of() needs this many trials with a finite loss
+constexpr size_t kFewestTrials = 10;  // importance_of() needs this many trials with a finite loss
 constexpr size_t kMostTrials = 1000;  // only the newest trials count
 // Losses above the median are clipped at this many times the distance from the best to the median.
 constexpr double kFarOut = 3;
@@ -171,7 +171,7 @@ std::vector<Importance::Pair> pairs_of(const std::vector<Analysis>& analyses, co
 std::optional<Importance> importance_of(const Study& study, size_t objective) {
   Known known = known_of(study, objective);
   const auto finite = std::ranges::count_if(known.losses, [](double loss) { return std::isfinite(loss); });
-  if (finite < static_cast<ptrdiff_t>(kFewest)) return std::nullopt;
+  if (finite < static_cast<ptrdiff_t>(kFewestTrials)) return std::nullopt;
   draw_in(known.losses);
   const auto forest = grow_forest(study.space(), known.rows, known.losses, study.key("importance"));
   std::vector<Analysis> analyses;

@@ -8,7 +8,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr size_t kFewest = 5;  // the rule needs this many other trials that reached the step
+constexpr size_t kFewestOthers = 5;  // the rule needs this many other trials that reached the step
 
 class MedianPruner : public Pruner {
  public:
@@ -25,7 +25,7 @@ class MedianPruner : public Pruner {
       const auto there = std::ranges::lower_bound(other.reports, step, {}, &Report::step);
       others.push_back(study.loss(*there));
     }
-    if (others.size() < kFewest) return {PruneDecision::keep_running, "too few trials have reached this step"};
+    if (others.size() < kFewestOthers) return {PruneDecision::keep_running, "too few trials have reached this step"};
     std::ranges::nth_element(others, others.begin() + static_cast<ptrdiff_t>(others.size() / 2));
     const double median = others[others.size() / 2];
     double best = std::numeric_limits<double>::infinity();

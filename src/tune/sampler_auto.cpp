@@ -18,7 +18,7 @@ namespace sinew::tune {
 namespace {
 
 constexpr size_t kMostForProcess = 400;  // from this many known trials on, the Gaussian process is not used
-constexpr size_t kFewest = 15;           // before this many known trials, only the Gaussian process is used
+constexpr size_t kFewestKnown = 15;      // before this many known trials, only the Gaussian process is used
 constexpr size_t kManyNumbers = 20;      // CMA-ES is used from this many numeric parameters on
 constexpr double kFloor = 0.06;          // the minimum probability of each sampler
 constexpr double kForLearning = 0.75;    // the samplers compete until this fraction of the planned trials has started
@@ -48,7 +48,7 @@ class AutoSampler : public Sampler {
     const bool numeric = std::ranges::all_of(std::views::iota(size_t{0}, study.space().size()), [&](size_t i) {
       return study.space()[i].ordered() && study.space()[i].conditions.empty();
     });
-    if (known < kFewest) return {{"gp", make_gp, 1}};  // it starts with a space-filling design
+    if (known < kFewestKnown) return {{"gp", make_gp, 1}};  // it starts with a space-filling design
     if (known < kMostForProcess) {
       if (study.objectives() > 1) return {{"gp", make_gp, 0.9}, {"tpe", make_tpe, 0.1}};
       if (near_its_end(study)) return {{"gp", make_gp, 1}};
