@@ -1,4 +1,4 @@
-// What the coordinator refuses: calls of people, and workers that may not join.
+// Calls and joins that the coordinator refuses, and requests to a run.
 #include <iostream>
 
 #include "cluster/protocol.h"
@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(Coordinator, AWorkerThatWouldComputeOtherNumbersIsRefusedByName) {
+TEST(Coordinator, RefusesAWorkerThatWouldComputeOtherNumbers) {
   Running coordinator(options_for(1));
   Address address;
   address.set(coordinator.url());
@@ -31,7 +31,7 @@ TEST(Coordinator, AWorkerThatWouldComputeOtherNumbersIsRefusedByName) {
   EXPECT_EQ(coordinator.status()["members"].size(), 1u);
 }
 
-TEST(Coordinator, WithoutTheTokenNothingIsTold) {
+TEST(Coordinator, RefusesCallsWithoutTheToken) {
   Running coordinator(options_for(1));
   EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v2/status", "", kBound); }),
               HasSubstr("[COORDINATOR_WRONG_SECRET]"));
@@ -45,7 +45,7 @@ TEST(Coordinator, WithoutTheTokenNothingIsTold) {
               HasSubstr("[COORDINATOR_WRONG_SECRET]"));
 }
 
-TEST(Coordinator, CallsThatAreWrongSaySo) {
+TEST(Coordinator, AnswersWrongCallsWithTheProblem) {
   Running coordinator(options_for(1));
   const struct {
     const char *method, *path, *body, *names;
@@ -84,7 +84,7 @@ TEST(Coordinator, CallsThatAreWrongSaySo) {
               HasSubstr("the body is larger than"));
 }
 
-TEST(Coordinator, RequestsReachEveryoneUntilTheLeadTookThem) {
+TEST(Coordinator, SendsRequestsToAllMembersUntilTheLeaderTakesThem) {
   Running coordinator(options_for(2));
   Address address;
   address.set(coordinator.url());

@@ -1,6 +1,6 @@
-// The threads around MembershipClient. One sends a heartbeat at every change and every pulse. The other holds a long
-// poll, which the coordinator answers when the member has something to receive. Both receive the same kind of answer,
-// and the client acts once, on whichever comes first.
+// The threads around MembershipClient. One thread sends a heartbeat at every change and every pulse. The other holds a
+// long poll, which the coordinator answers when the member has something to receive. Both threads receive the same kind
+// of answer. The client acts on each new view, request or event once, on the answer that brings it first.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -20,7 +20,7 @@ constexpr double kUpdatesSeconds = 10;   // longest wait for the answer to a pol
 constexpr double kFirstPause = 0.02;     // after a failure; doubles with each one up to kLongestPause
 constexpr double kLongestPause = 0.25;
 
-// A name that no other incarnation has.
+// Returns a name that no other incarnation has.
 std::string new_incarnation(const ClientOptions& options, const void* self, Clock& clock) {
   const auto bits = [](double number) { return static_cast<uint64_t>(number * 1e9); };
   RandomKey key = random_key({static_cast<uint64_t>(options.pid), bits(clock.monotonic_seconds()),
@@ -106,7 +106,7 @@ struct Client::Impl {
       const bool never = false;
       wait(lock, pause, never);
       pause = std::min(2 * pause, kLongestPause);
-      urgent = !stopping;  // the next heartbeat repeats it, together with newer changes
+      urgent = !stopping;  // the next heartbeat repeats the report, together with newer changes
     }
   }
 

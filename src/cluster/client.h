@@ -23,7 +23,7 @@ struct MemberReport {
   int64_t step = 0, durable_step = -1;
   double speed = 0;
   std::string facts;
-  std::vector<std::pair<MemberId, std::string>> lost;  // members the link to which broke, with the reason
+  std::vector<std::pair<MemberId, std::string>> lost;  // members to which the link broke, with the reason
   std::optional<int64_t> finished;                     // from the leader: the run's exit code
   int64_t taken_requests = 0;                          // from the leader: highest number it put into the control log
 };
@@ -32,8 +32,9 @@ struct MemberReport {
 struct ClientEvents {
   std::function<void(const View&)> on_view = nullptr;               // every newer view, once
   std::function<void(const std::string& why)> on_fenced = nullptr;  // this incarnation has ended: join again as another
-  std::function<void(const std::vector<ControlRequest>&)> on_requests = nullptr;  // all that the leader has not taken
-  std::function<void(int64_t exit_code)> on_finished = nullptr;                   // the leader ended the run
+  // all requests that the leader has not taken
+  std::function<void(const std::vector<ControlRequest>&)> on_requests = nullptr;
+  std::function<void(int64_t exit_code)> on_finished = nullptr;  // the leader ended the run
 };
 
 struct ClientOptions {
@@ -43,7 +44,7 @@ struct ClientOptions {
   int64_t pid = 0;
   Identity identity;
   double pulse_seconds = 0.25;   // the longest time between two heartbeats
-  double patience_seconds = 60;  // without a coordinator for so long, the client calls on_fenced
+  double patience_seconds = 60;  // the client calls on_fenced after this time without a coordinator
 };
 
 // A member's connection to the coordinator, on two threads of its own. It sends a heartbeat at every change and every
@@ -60,8 +61,9 @@ class Client {
   // Any thread. Changes what the heartbeats report. The client sends a heartbeat at once if other members wait for the
   // change.
   void report(const std::function<void(MemberReport&)>& change);
-  // Whether the coordinator confirmed within `seconds` that this member is in the newest view. A member does what is
-  // visible outside the group (publishing or deleting checkpoints, writing lines) only while it holds this lease.
+  // Returns whether the coordinator confirmed within the last `seconds` that this member is in the newest view. A
+  // member does what is visible outside the group (publishing or deleting checkpoints, writing lines) only while it
+  // holds this lease.
   bool leased(double seconds = 1.0) const;
 
  private:

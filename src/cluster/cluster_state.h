@@ -14,8 +14,8 @@
 
 namespace sinew::cluster {
 
-// What a joiner must have in common with the group, because it decides the numbers the joiner would compute. The
-// coordinator refuses a joiner that differs and says in what.
+// The properties that a joiner must have in common with the group, because they decide the numbers that the joiner
+// would compute. The coordinator refuses a joiner that differs, and names the difference.
 struct Identity {
   std::string job;      // digest of the resolved job, of the data and of what a model file holds
   std::string machine;  // CPU model and library versions, in words
@@ -32,13 +32,13 @@ struct Member {
   // caught_up: a joiner that wants to compute. finished: this member ended the run.
   enum class Phase { waiting, joining, caught_up, computing, leaving, finished };
   Phase phase = Phase::waiting;
-  Generation view;  // the newest view the member acts by; 0: none
+  Generation view;  // the newest view by which the member acts; 0: none
   int64_t step = 0, durable_step = -1;
   double speed = 0;   // shards a second of pure computing, smoothed; 0: not measured yet
   std::string facts;  // a JSON object for `sinew ps` (progress and the like), filled by the leader; may be empty
   double heard = 0;   // when the newest heartbeat came, in monotonic seconds of the coordinator
-  double since = 0;   // when this coordinator first heard of the member
-  std::string lost;   // why the member is known to be gone; empty: it is not
+  double since = 0;   // when the member joined, or first reported to this coordinator
+  std::string lost;   // why the member is known to be gone; empty if it is not known to be gone
   // Another member reports that its link to this member broke. When two members report each other, only one goes.
   struct LossReport {
     double at = 0;
@@ -50,49 +50,50 @@ struct Member {
 struct ClusterOptions {
   int64_t minimum = 1;           // computing members needed to begin
   int64_t wanted = 1;            // workers that the supervisor keeps
-  double silence_seconds = 1.0;  // the coordinator fences a member that sends no heartbeat for so long
+  double silence_seconds = 1.0;  // the coordinator fences a member that sends no heartbeat for this time
   double gather_seconds = 3.0;   // how long a first view waits for `wanted` members before it begins with `minimum`
   double settle_seconds = 1.2;   // how long a successor listens to the members before it decides
   double share_seconds = 2.0;    // the least time between two changes of shares
   double share_change = 0.15;    // shares change only if a member's part of the work changes by more than this ratio
-  // How long the coordinator keeps the report of a broken link before it acts on it, unless most computing members
-  // report the same. Other reports and a heartbeat of the reported member can come in this time. It is longer than a
-  // pulse, so a member that lives has sent a heartbeat by then.
+  // How long the coordinator keeps the report of a broken link before it acts on the report. It acts at once if most
+  // computing members report the same. Within this time, other reports and a heartbeat of the reported member can
+  // arrive. The time is longer than a pulse, so a living member has sent a heartbeat by then.
   double report_seconds = 0.4;
 };
 
 struct ClusterState {
   double began = 0;                    // when this coordinator began to listen
-  std::map<MemberId, Member> members;  // every member that was heard and not fenced
-  std::optional<View> view;            // the newest known: made here, or reported by a member
+  std::map<MemberId, Member> members;  // every member that has sent a heartbeat or joined, and is not fenced
+  std::optional<View> view;            // the newest known view: made here, or reported by a member
   std::optional<int64_t> finished;     // the run's exit code, once the leader reported it
   double shares_changed = 0;           // when shares last changed
-  double view_made = -1e9;             // when this coordinator made the view; long ago: a predecessor made it
-  double listens_until = 0;            // a successor decides nothing before
-  double awake = 0;     // the coordinator itself did not run until then; silence before that time does not count
+  double view_made = -1e9;             // when this coordinator made the view; long ago if a predecessor made it
+  double listens_until = 0;            // before this time, a successor makes no decision
+  double awake = 0;     // until then this coordinator did not run; silence before that time does not count
   Generation at_least;  // the next generation is above this one
 };
 
 struct Decision {
-  std::optional<View> view;                              // to be published
-  std::vector<std::pair<MemberId, std::string>> fenced;  // members that go, each with the reason
-  std::string why;                                       // of the view, or why there is no new view
+  std::optional<View> view;                              // to be published; nullopt: the view stays as it is
+  std::vector<std::pair<MemberId, std::string>> fenced;  // members to fence, each with the reason
+  std::string why;                                       // the reason of the view, or why there is no new view
 };
 
-// Returns the next view, if something changed, under these rules.
-// - Members that are lost or silent go.
-// - A leaving member first gets share 0 and hands its work over. It goes once another member computes by that view.
-// - A waiting member enters the view as a joiner. Its donor is a computing member that stays: not the leader if there
-// is
-//   another, and of the others the one with the fewest joiners.
+// Returns the next view if something changed. The rules are:
+// - Members that are lost or silent are fenced.
+// - A leaving member first gets share 0 and hands its work over. It is fenced once another member computes by that
+//   view.
+// - A waiting member enters the view as a joiner. Its donor is a computing member that stays. The leader is the donor
+//   only if there is no other such member. Among the others, the donor is the one with the fewest joiners.
 // - A joiner that has caught up computes.
 // - Shares follow the measured speeds.
-// - If no member that has the state is left, the waiting members begin a fresh view: as soon as `wanted` of them are
-//   there, or with `minimum` of them after gather_seconds.
+// - If no member that has the state is left, the waiting members begin a fresh view: as soon as there are `wanted` of
+//   them, or with `minimum` of them after gather_seconds.
 // The view's generation is one more than the highest known one.
 Decision next_view(double now, const ClusterState& state, const ClusterOptions& options);
 
-// Returns why this member may not join; empty: it may. Compares it with a member that is known already.
+// Returns why this member may not join, or an empty string if it may. Compares its identity with that of a known
+// member.
 std::string refusal(const Member& joiner, const ClusterState& state);
 
 }  // namespace sinew::cluster

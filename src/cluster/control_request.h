@@ -1,4 +1,4 @@
-// A person's request to a run.
+// A user's request to a running training.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace sinew::cluster {
 namespace {
 
-constexpr double kHoldSeconds = 5;  // a poll is answered after so long even if there are no updates
+constexpr double kHoldSeconds = 5;  // the longest wait of a poll; then it is answered without updates
 
 http::Response response_of(Reply reply) {
   http::Response response;
@@ -22,7 +22,7 @@ http::Response response_of(Reply reply) {
   return response;
 }
 
-// The time it takes does not depend on where the texts differ.
+// Compares two secrets in a time that does not depend on where they differ.
 bool same_secret(const std::string& a, const std::string& b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -31,7 +31,7 @@ bool same_secret(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
-// "1" for "/v1/join"; nullopt: this version, or no version.
+// Returns the version in the path ("1" for "/v1/join"), or nullopt if it is this program's version or there is none.
 std::optional<std::string> other_version(const std::string& path) {
   const size_t end = path.find('/', 1);
   if (!path.starts_with("/v") || end == std::string::npos) return std::nullopt;
@@ -86,7 +86,7 @@ struct Coordinator::Impl {
     return all;
   }
 
-  // The caller has released the lock, because a write may take long.
+  // Sends the answers. The caller must have released the lock, because a write may take long.
   static void send(Outbox& outbox) {
     for (auto& [answer, reply] : outbox) answer(response_of(std::move(reply)));
   }
@@ -220,7 +220,7 @@ Coordinator::~Coordinator() {
       outbox.emplace_back(std::move(one.answer), refuse(503, kNotReady, "the coordinator stops", ""));
     impl.waiting.clear();
   }
-  Impl::send(outbox);  // so that the server has no answer to wait for
+  Impl::send(outbox);  // so that the server's destructor has no answer to wait for
   impl.server.reset();
   impl.due_changed.notify_all();
   impl.waker.join();

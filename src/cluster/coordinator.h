@@ -17,25 +17,25 @@ namespace sinew::cluster {
 
 struct CoordinatorOptions {
   ClusterOptions cluster;
-  std::string secret;  // bearer token of every call but /healthz
-  bool tls = false;    // HTTPS; a client trusts the server if and only if both have the secret
+  std::string secret;  // bearer token of every call except /healthz
+  bool tls = false;    // HTTPS; a client trusts the server only if both have the secret
   std::string run_directory, job;
   std::string listen = "127.0.0.1";
   uint16_t port = 0;
   Generation at_least;  // generations are above this one (a successor must not repeat its predecessor's)
   MemberId first_id;    // ids are above this one
-  // The newest view that a predecessor made, where it is known: exactly the members that compute by it have the state.
-  // Without it a successor believes the newest view that a member reports. That member may be one that the group went
-  // on without, while the members that have the state died together with the predecessor.
+  // The newest view that a predecessor made, if it is known. Exactly the members that compute by this view have the
+  // state. Without it, a successor takes the newest view that a member reports. That member may be one that the group
+  // has fenced, while the members that have the state died together with the predecessor.
   std::optional<View> last_view;
   std::function<void(const View& view)> on_view = nullptr;     // every new view, before a member receives it
   std::function<void(const std::string& line)> log = nullptr;  // every decision as a sentence
 };
 
 // Serves HTTP until it is destroyed. Routes: POST /v2/join, /v2/heartbeat, /v2/lost, /v2/scale, /v2/control; GET
-// /v2/updates (long poll), /v2/status, /healthz. A successor needs at_least and first_id beyond all numbers that its
-// predecessors can have given (a million for each is enough). These two also tell it that there are members to listen
-// to before it decides.
+// /v2/updates (long poll), /v2/status, /healthz. For a successor, at_least and first_id must be above all numbers that
+// its predecessors can have given (a million for each is enough). If one of them is set, the coordinator listens to the
+// members of its predecessor before it decides.
 class Coordinator {
  public:
   Coordinator(const CoordinatorOptions& options, Clock& clock);
@@ -54,17 +54,17 @@ class Coordinator {
 
 struct RunCoordinatorOptions {
   std::string run_directory, job;
-  int64_t workers = 1;  // that the run is to have
-  int64_t minimum = 1;  // needed to begin
+  int64_t workers = 1;  // the wanted number of workers
+  int64_t minimum = 1;  // the number of members needed to begin
   std::string listen = "127.0.0.1";
   uint16_t port = 0;  // 0: any free port
   bool tls = false;
-  std::function<void(const std::string& line)> log = nullptr;  // what it does and decides, as sentences
+  std::function<void(const std::string& line)> log = nullptr;  // its actions and decisions, as sentences
 };
 
 // Runs a coordinator for a run directory until the run is over or `stop` brings a request. Returns the run's exit code,
-// or 128 + the number of the signal. Reads coordinator.json and view.json of a predecessor, takes its secret over, and
-// writes both files. Throws Error when it cannot begin.
+// or 128 + the number of the signal. Reads the coordinator.json and view.json that a predecessor left, uses the
+// predecessor's secret, and writes both files. Throws Error when it cannot begin.
 int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Clock& clock);
 
 }  // namespace sinew::cluster

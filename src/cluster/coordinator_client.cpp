@@ -18,7 +18,8 @@ std::string scale_body(int64_t wanted) {
   return dump({{"workers", wanted}});
 }
 
-// A successor of a dead coordinator answers within a fraction of a second, so this asks a second time.
+// Makes a call, and makes it once more after a second if it failed: a successor of a dead coordinator answers within a
+// fraction of a second.
 std::string call_twice(const CoordinatorInfo& info, const std::string& run_directory, const std::string& method,
                        const std::string& path, const std::string& body) {
   for (bool again = false;; again = true) {

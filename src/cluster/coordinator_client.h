@@ -1,7 +1,7 @@
 // Single calls to the coordinator of a run (docs/formats/coordinator.md).
 //
-// For the supervisor, ps, scale, control and chaos. The supervisor must go on whatever the coordinator does, so it uses
-// CoordinatorClient, which never throws. The commands of people use the functions that throw.
+// The supervisor, ps, scale, control and chaos use it. The supervisor must continue if a call fails, so it
+// uses CoordinatorClient, which never throws. The user's commands use the functions that throw.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace sinew::cluster {
 class CoordinatorClient {
  public:
   CoordinatorClient(std::string url, std::string secret, double timeout_seconds);
-  std::optional<CoordinatorStatus> status() const;  // nullopt: no answer, or none that can be understood
-  // False: the coordinator did not answer, or refused.
-  bool lost(int64_t pid, const std::string& why) const;  // reports a process of this machine
+  std::optional<CoordinatorStatus> status() const;  // nullopt: there was no answer, or it could not be understood
+  // These return false if the coordinator did not answer, or refused.
+  bool lost(int64_t pid, const std::string& why) const;  // reports that a process of this machine is lost
   bool control(const std::string& kind, double value, const std::string& reason) const;
   bool scale(int64_t wanted) const;
 
@@ -34,9 +34,9 @@ class CoordinatorClient {
 std::string call(const std::string& url, const std::string& secret, const std::string& method, const std::string& path,
                  const std::string& body, double timeout_seconds = 5);
 
-// Calls of people to the coordinator of this run. If it does not answer, they wait for a second and ask once more,
-// because a successor may have taken over. They throw Error with what the coordinator answered, or that it does not
-// answer.
+// Calls of the user's commands to the coordinator of this run. If the call fails, they wait for a second and call once
+// more, because a successor may have taken over. If that fails, too, they throw Error with the coordinator's answer, or
+// with the reason why there is none.
 std::string fetch_status(const CoordinatorInfo& info, const std::string& run_directory);  // JSON
 void request_control(const CoordinatorInfo& info, const std::string& run_directory, const std::string& kind,
                      double value, const std::string& reason);

@@ -78,7 +78,7 @@ std::shared_ptr<http::Client> CoordinatorConnection::client() {
     if (cancelled_) return nullptr;
     if (client_) return client_;
   }
-  const std::string url = options_.url();  // may read a file, so the lock is not held
+  const std::string url = options_.url();  // may read a file, so this thread does not hold the lock
   http::ClientOptions http;
   http.shared_secret = options_.secret;
   auto fresh = std::make_shared<http::Client>(url, http);
@@ -93,7 +93,7 @@ std::expected<http::Response, http::Failure> CoordinatorConnection::send(const s
   std::shared_ptr<http::Client> now;
   try {
     now = client();
-  } catch (const std::exception& error) {  // the url cannot be read now: no free descriptor, or the disk is away
+  } catch (const std::exception& error) {  // the url cannot be read now: for example no free descriptor
     return broken(error.what());
   }
   if (!now) return broken("cancelled");
@@ -101,7 +101,7 @@ std::expected<http::Response, http::Failure> CoordinatorConnection::send(const s
   if (response) {
     if (const auto problem = problem_with(*response)) response = broken(to_sentence(*problem));
   }
-  // The coordinator stops, or another program listens where it did: the next call asks for the url again.
+  // The coordinator is stopping, or another program listens at its address. The next call determines the url again.
   if (!response || response->status >= 500 || response->status == 401 || response->status == 404) {
     const std::lock_guard lock(mutex_);
     client_.reset();

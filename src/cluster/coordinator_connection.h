@@ -13,29 +13,30 @@
 
 namespace sinew::cluster {
 
-// HTTP carries no checksum, so a bit that changes on the way would be believed. Therefore answers, and the calls of
-// members, carry a digest of everything in them that counts. Other callers may leave it out.
+// HTTP carries no checksum, so the receiver could not notice a bit that changes on the way. Therefore all answers and
+// the calls of members carry a digest of the parts that have a meaning. Other callers may leave it out.
 inline constexpr const char* kSumHeader = "x-sinew-sum";
 std::string sum_of(const http::Request& request);    // of method, target, token and body
 std::string sum_of(const http::Response& response);  // of status and body
-bool is_as_sent(const http::Request& request);       // its sum fits, or it has none
+bool is_as_sent(const http::Request& request);       // true if its sum fits, or if it has none
 
-// A request with the token and its sum.
+// Makes a request with the token and with its sum.
 http::Request request_with(const std::string& secret, const std::string& method, const std::string& target,
                            std::string body);
 
-// nullopt: the answer is as a coordinator of this version sent it.
+// Returns what is wrong with an answer: its sum or its protocol version. nullopt: a coordinator of this version sent
+// it.
 std::optional<Error> problem_with(const http::Response& response);
 
-// The error that the body of an answer describes. If the body describes none, the error names the status.
+// Returns the error that the body of an answer describes. If the body describes none, the error names the status.
 Error error_in(const http::Response& response);
 
-// One thread sends; any thread may call cancel().
+// The connection to the coordinator. One thread calls send(); any thread may call cancel().
 class CoordinatorConnection {
  public:
   explicit CoordinatorConnection(const ClientOptions& options) : options_(options) {}
-  // Asks for the url again after every failure, because a successor may listen elsewhere. An answer that is not as a
-  // coordinator sent it is a failure.
+  // Determines the url again after every failure, because a successor may listen elsewhere. An answer that differs from
+  // what a coordinator sent is a failure.
   std::expected<http::Response, http::Failure> send(const std::string& method, const std::string& target,
                                                     std::string body, double timeout_seconds);
   void cancel();  // ends the current call and all later ones at once

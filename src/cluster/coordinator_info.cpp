@@ -17,7 +17,7 @@ constexpr size_t kLongestField = 4096;
 constexpr int64_t kMostIncarnations = 1'000'000'000;
 constexpr int64_t kVersion = 2;
 
-// Version 1 had no "version", and called the incarnation "life" and the exit code "over".
+// Version 1 had no "version". It called the incarnation "life" and the exit code "over".
 CoordinatorInfo info_of(Fields& fields, bool first_version) {
   CoordinatorInfo info;
   info.url = fields.text("url", kLongestField);

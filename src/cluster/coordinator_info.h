@@ -1,8 +1,8 @@
-// RUN/coordinator.json: where a run's coordinator listens, and which numbers it must never give twice
-// (docs/formats/coordinator.md).
+// RUN/coordinator.json: where a run's coordinator listens, and how many coordinators the run had before. A successor
+// computes from this number the ids and generations that it may give (docs/formats/coordinator.md).
 //
-// Each coordinator writes the file when it begins. Workers read it for every connection; ps, scale and control read it,
-// too. Whoever can read the file can steer the run, so its mode is 0600.
+// Each coordinator writes the file when it begins. Workers read it for every new connection; ps, scale and control read
+// it, too. A process that can read the file can control the run, so the file's mode is 0600.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ struct CoordinatorInfo {
   std::string url, secret;
   int64_t pid = 0;
   int64_t incarnation = 0;           // number of coordinators that this run had before
-  std::optional<int64_t> exit_code;  // of the run, once it ended
+  std::optional<int64_t> exit_code;  // of the run, once it has ended
   bool with_tls() const { return url.starts_with("https://"); }
 };
 
-// nullopt: the file does not exist. Throws Error when it cannot be understood, or when a later version wrote it.
+// Returns nullopt if the file does not exist. Throws Error if it is invalid or a later version wrote it.
 std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_directory);
 std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& path);
-// nullopt also when the file cannot be read now. For callers that look again.
+// Returns nullopt also if the file cannot be read now. It is for callers that read it again later.
 std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_directory);
 void write_coordinator_info(const std::string& run_directory, const CoordinatorInfo& info);
 // Records that the run ended, unless a newer coordinator than `pid` has taken over.
 void record_end(const std::string& run_directory, int64_t pid, int64_t exit_code);
-// The coordinator of a run that goes on; `run` is the run's directory or name. Throws Error when the run never had a
-// coordinator, or has ended.
+// Returns the coordinator of a run that is not over; `run` is the run's directory or name. Throws Error if the run
+// never had a coordinator, or has ended.
 CoordinatorInfo running_coordinator(const std::string& root, const std::string& run, std::string* directory = nullptr);
 
 std::string new_secret();  // 256 random bits of the kernel, as hex digits

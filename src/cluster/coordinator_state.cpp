@@ -1,4 +1,4 @@
-// The coordinator's decisions, and the calls of people and of the supervisor.
+// The coordinator's decisions, and the calls of users and of the supervisor.
 #include "cluster/coordinator_state.h"
 
 #include <algorithm>
@@ -39,8 +39,8 @@ void CoordinatorState::tick(Moment at) {
   decide(at);
 }
 
-// Ticks come every 50 ms. A longer time between two calls means that this process did not run. The heartbeats of that
-// time still wait in its sockets.
+// Ticks come every 50 ms, so a longer time between two calls means that this process did not run. Heartbeats that
+// arrived in the meantime are still in its sockets, so that time does not count as silence.
 void CoordinatorState::notice_pause(Moment at) {
   if (at.now - last_call_ > options_.cluster.silence_seconds / 2) {
     state_.awake = at.now;
@@ -181,7 +181,8 @@ std::optional<int64_t> CoordinatorState::over(double now) const {
     const auto incarnation = incarnations_.find(entry.id);
     const auto member = state_.members.find(entry.id);
     if (incarnation == incarnations_.end() || member == state_.members.end() || incarnation->second.knows_end) continue;
-    // A silent member is not waited for, even if it is the last one that has the state: the run no longer needs it.
+    // The run's end does not wait for a silent member, even if it is the last one that has the state: the run no longer
+    // needs the state.
     const double silence = now - std::max(member->second.heard, state_.awake);
     if (!gone.contains(entry.id) && silence <= options_.cluster.silence_seconds) return std::nullopt;
   }

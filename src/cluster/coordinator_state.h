@@ -1,5 +1,6 @@
-// What the coordinator knows, and how it answers calls. No network, no threads and no clock of its own: every call says
-// what time it is. Coordinator puts HTTP and a mutex around this class; a simulation puts its own network around it.
+// What the coordinator knows, and how it answers calls. It has no network, no threads and no clock of its own: every
+// call passes the time as an argument. Coordinator puts HTTP and a mutex around this class; a simulation puts its own
+// network around it.
 #pragma once
 
 #include <deque>
@@ -23,7 +24,7 @@ struct Reply {
 };
 Reply refuse(int status, ErrorCode code, const std::string& error, const std::string& hint);
 
-// A member's long poll for updates: what the member has received already.
+// A member's long poll for updates. It names what the member has received already.
 struct UpdatesPoll {
   MemberId id;
   std::string incarnation;
@@ -35,7 +36,7 @@ std::expected<UpdatesPoll, Reply> poll_of(const std::map<std::string, std::strin
 
 struct Moment {
   double now = 0;   // monotonic seconds
-  double wall = 0;  // seconds since 1970, for what people read
+  double wall = 0;  // seconds since 1970, for output to users
 };
 
 class CoordinatorState {
@@ -49,7 +50,7 @@ class CoordinatorState {
   Reply scale(const std::string& body, Moment at);
   Reply control(const std::string& body, Moment at);
   Reply status(Moment at) const;
-  // nullopt: the member has received everything.
+  // Returns nullopt if the member has received everything.
   std::optional<Reply> updates(const UpdatesPoll& poll, Moment at) const;
   Reply no_updates(const UpdatesPoll& poll, Moment at) const;
   std::optional<int64_t> over(double now) const;
@@ -66,7 +67,7 @@ class CoordinatorState {
     double wall = 0;
     std::string text;
   };
-  // From the loss of a computing member until all computing members act by the next view.
+  // The time from the loss of a computing member until all computing members act by the next view.
   struct Recovery {
     double began = 0;
     Generation generation;  // of the view after the loss
@@ -74,10 +75,11 @@ class CoordinatorState {
     std::optional<double> seconds;  // nullopt: not over
   };
 
-  void notice_pause(Moment at);  // every call begins with it
+  void notice_pause(Moment at);  // every call first calls this
   void decide(Moment at);
   void log(Moment at, const std::string& text);
-  // Returns the answer to a sender that is not a member, or not yet.
+  // Returns the answer to a sender that is not a member or must introduce itself first; nullopt if it is a known
+  // member.
   std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at);
   std::optional<Reply> introduce(const Heartbeat& heartbeat, Moment at);
   void learn_view(const View& view, Moment at);
@@ -94,7 +96,8 @@ class CoordinatorState {
   CoordinatorOptions options_;
   ClusterState state_;
   std::map<MemberId, Incarnation> incarnations_;  // of the members of state_
-  // Incarnation to reason. A fenced member receives the reason with its next call. The oldest entries are dropped.
+  // Maps the name of a fenced incarnation to the reason. The member receives the reason with its next call. The oldest
+  // entries are dropped.
   std::map<std::string, std::string> fenced_;
   std::deque<std::string> fenced_order_;  // oldest first
   std::vector<ControlRequest> requests_;  // not taken yet, by number
@@ -105,7 +108,7 @@ class CoordinatorState {
   std::optional<double> due_;
   double last_call_ = 0;
   Generation made_;       // the newest view that this coordinator made
-  Generation abandoned_;  // no member that has the state is left of the views up to this one
+  Generation abandoned_;  // no member that has the state is left of the views up to this generation
   std::string why_;       // reason of the newest decision
 };
 

@@ -1,5 +1,5 @@
-// Calls of members: join, heartbeat and updates. The coordinator asks a member that it does not know to introduce
-// itself. From the introductions a successor learns what its predecessor knew.
+// Calls of members: join, heartbeat and updates. If the coordinator does not know a member, it asks the member to
+// introduce itself. From the introductions a successor learns what its predecessor knew.
 #include <algorithm>
 
 #include "cluster/coordinator_state.h"
@@ -10,7 +10,7 @@
 namespace sinew::cluster {
 namespace {
 
-// A predecessor may have given numbers that no living member has heard of. A successor skips as many.
+// A predecessor may have given numbers that no living member has received. A successor skips this many numbers.
 constexpr int64_t kSkippedNumbers = 1000;
 constexpr const char* kSeeFormat = "docs/formats/coordinator.md describes the calls";
 
@@ -41,7 +41,7 @@ Reply introduce_reply() {
   return reply_of(reply);
 }
 
-// -1: absent, or not a number.
+// Returns the number, or -1 if it is absent or not a number.
 int64_t number_in(const std::map<std::string, std::string>& query, const char* key) {
   const auto found = query.find(key);
   if (found == query.end() || found->second.empty() || found->second.size() > 15) return -1;
@@ -75,7 +75,8 @@ Reply CoordinatorState::join(const std::string& body, Moment at) {
   const auto request = join_request_of(body);
   if (!request) return refuse(400, kBadRequest, request.error(), kSeeFormat);
   if (state_.finished) return refuse(409, kRunOver, "the run is over", "");
-  for (const auto& [id, incarnation] : incarnations_) {  // the worker tries again: the first answer did not reach it
+  // The worker repeats its join because it did not receive the first answer.
+  for (const auto& [id, incarnation] : incarnations_) {
     if (incarnation.name == request->incarnation) return {200, dump({{"id", id.value}})};
   }
   if (const auto fenced = fenced_.find(request->incarnation); fenced != fenced_.end()) {
@@ -140,7 +141,8 @@ std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment 
 
 std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Moment at) {
   const auto other = incarnations_.find(heartbeat.id);
-  if (other != incarnations_.end()) {  // two members have one id: the one that is in the view keeps it
+  // Two members have one id. The one that is in the view keeps it.
+  if (other != incarnations_.end()) {
     const bool known_is_in_view = state_.view && state_.view->find(heartbeat.id) != nullptr;
     const std::string& loser = known_is_in_view || !heartbeat.report.view ? heartbeat.incarnation : other->second.name;
     const std::string why = "another member has id " + std::to_string(heartbeat.id.value);
@@ -160,8 +162,8 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
   return std::nullopt;
 }
 
-// Takes a predecessor's view over if it is newer than the known one. The predecessor may have made still newer views,
-// so the generation of this coordinator's first view is much higher.
+// Takes a view of a predecessor over if it is newer than the known one. The predecessor may have made newer views that
+// this coordinator never sees, so the generation of its own first view is much higher.
 void CoordinatorState::learn_view(const View& view, Moment at) {
   const Generation known = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
   if (view.generation <= std::max(known, made_)) return;

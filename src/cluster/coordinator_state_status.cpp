@@ -1,4 +1,4 @@
-// GET /v2/status: what the coordinator knows, for people and for the supervisor.
+// GET /v2/status: what the coordinator knows, for users and for the supervisor.
 #include <algorithm>
 
 #include "cluster/coordinator_state.h"

@@ -1,5 +1,5 @@
-// The coordinator with a clock of the test: successors, members that the group went on without, late heartbeats, two
-// members with one id, and pauses of the coordinator itself.
+// The coordinator with a simulated clock: successors, fenced members that come back, late heartbeats, two members with
+// one id, and pauses of the coordinator itself.
 #include "cluster/coordinator_state.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ CoordinatorOptions options_for(int64_t wanted, int64_t successor = 0) {
   return options;
 }
 
-// `count` members that compute by one view. Their last heartbeats came at `now`.
+// Returns `count` members that compute by one view. Their last heartbeats came at `now`.
 std::vector<Speaker> group(CoordinatorState& coordinator, int64_t count, double now) {
   std::vector<Speaker> speakers;
   for (int64_t i = 0; i < count; ++i) {
@@ -72,7 +72,7 @@ Json status_of(const CoordinatorState& coordinator, double now) {
   return *parse_json(coordinator.status({now, now}).body);
 }
 
-TEST(CoordinatorState, AJoinThatIsRepeatedGivesTheSameId) {
+TEST(CoordinatorState, GivesARepeatedJoinTheSameId) {
   CoordinatorState coordinator(options_for(3), {0, 0});
   Speaker one("a"), again("a"), other("b");
   one.join(coordinator, 0);
@@ -82,10 +82,10 @@ TEST(CoordinatorState, AJoinThatIsRepeatedGivesTheSameId) {
   EXPECT_NE(one.heartbeat.id, other.heartbeat.id);
 }
 
-TEST(CoordinatorState, ItsOwnPauseIsNobodysSilence) {
+TEST(CoordinatorState, ItsOwnPauseDoesNotCountAsSilenceOfMembers) {
   CoordinatorState coordinator(options_for(2), {0, 0});
   auto speakers = group(coordinator, 2, 0);
-  coordinator.tick({30, 30});  // it was stopped
+  coordinator.tick({30, 30});  // the coordinator did not run for 30 s
   EXPECT_EQ(status_of(coordinator, 30)["members"].size(), 2u);
   speakers[0].speak(coordinator, 30.4);
   coordinator.tick({30.8, 30.8});
@@ -97,7 +97,7 @@ TEST(CoordinatorState, ItsOwnPauseIsNobodysSilence) {
   EXPECT_THAT(*speakers[1].reply.fenced, HasSubstr("silent for 1.1 s"));
 }
 
-TEST(CoordinatorState, ASuccessorVouchesForNothingBeforeItListened) {
+TEST(CoordinatorState, ASuccessorGrantsNoLeaseBeforeItHasListened) {
   CoordinatorState first(options_for(2), {0, 0});
   auto speakers = group(first, 2, 0);
   EXPECT_TRUE(speakers[0].reply.lease);
@@ -112,12 +112,12 @@ TEST(CoordinatorState, ASuccessorVouchesForNothingBeforeItListened) {
   EXPECT_EQ(status_of(second, 11.4)["view"]["generation"], speakers[0].heartbeat.acting_view.value);
 }
 
-TEST(CoordinatorState, ASuccessorTakesTheNewestViewThatAnyoneTells) {
+TEST(CoordinatorState, ASuccessorTakesTheNewestReportedView) {
   CoordinatorState first(options_for(3), {0, 0});
   auto speakers = group(first, 3, 0);
   const Speaker zombie = speakers[2];
   first.lost(R"({"id":3,"why":"cable"})", {0.5, 0.5});
-  speakers[0].speak(first, 0.6);  // only this one heard of the second view
+  speakers[0].speak(first, 0.6);  // only member 1 received the second view
   ASSERT_EQ(speakers[0].reply.view->members.size(), 2u);
   CoordinatorState second(options_for(3, 100), {10, 10});
   Speaker late = zombie;
@@ -136,9 +136,10 @@ TEST(CoordinatorState, ASuccessorTakesTheNewestViewThatAnyoneTells) {
   EXPECT_FALSE(speakers[1].reply.fenced);
 }
 
-// Who has the state died with the coordinator; the only one to speak was put out and never heard of it. Without the
-// last view nobody could know, and the run would go back.
-TEST(CoordinatorState, ASuccessorThatKnowsTheLastViewDoesNotGoBackWithAZombie) {
+// The members that had the state died together with the coordinator. The only member that reports to the successor was
+// fenced before, but did not receive that. If the successor does not know the last view, it cannot detect this, and the
+// run continues from the older state.
+TEST(CoordinatorState, ASuccessorThatKnowsTheLastViewFencesAnOldMember) {
   for (const bool knows : {true, false}) {
     std::optional<View> last;
     CoordinatorOptions options = options_for(2);
@@ -161,8 +162,8 @@ TEST(CoordinatorState, ASuccessorThatKnowsTheLastViewDoesNotGoBackWithAZombie) {
   }
 }
 
-// The first to speak again may be one that only joins.
-TEST(CoordinatorState, ASuccessorThatHeardNobodyWhoComputesYetWaitsForThem) {
+// The first member that reports to the successor only joins.
+TEST(CoordinatorState, ASuccessorWaitsForTheComputingMembers) {
   CoordinatorState first(options_for(2), {0, 0});
   auto speakers = group(first, 2, 0);
   Speaker joiner("joiner");
@@ -183,7 +184,7 @@ TEST(CoordinatorState, ASuccessorThatHeardNobodyWhoComputesYetWaitsForThem) {
   }
 }
 
-TEST(CoordinatorState, ASuccessorsNumbersStayAwayFromItsPredecessors) {
+TEST(CoordinatorState, ASuccessorSkipsItsPredecessorsNumbers) {
   CoordinatorState first(options_for(2), {0, 0});
   auto speakers = group(first, 2, 0);
   const Generation before = speakers[0].heartbeat.acting_view;
@@ -199,7 +200,7 @@ TEST(CoordinatorState, ASuccessorsNumbersStayAwayFromItsPredecessors) {
   EXPECT_GE(speakers[0].reply.view->generation.value, before.value + 1000);
 }
 
-TEST(CoordinatorState, AMemberThatComesBackAfterTheListeningStillBringsTheState) {
+TEST(CoordinatorState, AMemberThatReportsAfterTheListeningTimeBringsTheState) {
   CoordinatorState first(options_for(1), {0, 0});
   auto speakers = group(first, 1, 0);
   CoordinatorState second(options_for(1, 100), {10, 10});
@@ -213,10 +214,10 @@ TEST(CoordinatorState, AMemberThatComesBackAfterTheListeningStillBringsTheState)
   EXPECT_TRUE(speakers[0].reply.lease);
 }
 
-TEST(CoordinatorState, OfTwoWithOneIdTheSeatedOneKeepsIt) {
+TEST(CoordinatorState, TheMemberInTheViewKeepsADuplicateId) {
   CoordinatorState first(options_for(1), {0, 0});
   auto speakers = group(first, 1, 0);
-  CoordinatorState second(options_for(2), {10, 10});  // nobody told it that it is a successor
+  CoordinatorState second(options_for(2), {10, 10});  // no option says that it is a successor
   Speaker newcomer("newcomer");
   newcomer.join(second, 10);
   ASSERT_EQ(newcomer.heartbeat.id, speakers[0].heartbeat.id);
@@ -227,7 +228,7 @@ TEST(CoordinatorState, OfTwoWithOneIdTheSeatedOneKeepsIt) {
   EXPECT_EQ(*newcomer.reply.fenced, "another member has id 1");
 }
 
-TEST(CoordinatorState, ThePlaceOfADeadGroupIsNotTakenByItsZombies) {
+TEST(CoordinatorState, FencesAMemberOfADeadGroup) {
   CoordinatorState coordinator(options_for(1), {0, 0});
   auto speakers = group(coordinator, 1, 0);
   coordinator.lost(R"({"id":1,"why":"killed"})", {0.1, 0.1});
@@ -260,7 +261,7 @@ TEST(CoordinatorState, RequestsOutliveACoordinator) {
   EXPECT_EQ(second.control(R"({"kind":"stop"})", {11.7, 11.7}).body, R"({"number":3})");
 }
 
-TEST(CoordinatorState, DamagedWordsAreAnsweredAndChangeNothing) {
+TEST(CoordinatorState, AnswersDamagedHeartbeats) {
   CoordinatorState coordinator(options_for(2), {0, 0});
   auto speakers = group(coordinator, 2, 0);
   Heartbeat heartbeat = speakers[0].heartbeat;
@@ -285,7 +286,7 @@ TEST(CoordinatorState, DamagedWordsAreAnsweredAndChangeNothing) {
   }
 }
 
-TEST(CoordinatorState, TheEndWaitsForThoseWhoStillListen) {
+TEST(CoordinatorState, TheEndWaitsForMembersThatStillSendHeartbeats) {
   CoordinatorState coordinator(options_for(2), {0, 0});
   auto speakers = group(coordinator, 2, 0);
   speakers[0].heartbeat.report.finished = 75;
@@ -302,7 +303,7 @@ TEST(CoordinatorState, TheEndWaitsForThoseWhoStillListen) {
   EXPECT_EQ(coordinator.over(0.6), 75);
 }
 
-TEST(CoordinatorState, TheEndDoesNotWaitForTheSilent) {
+TEST(CoordinatorState, TheEndDoesNotWaitForSilentMembers) {
   CoordinatorState coordinator(options_for(2), {0, 0});
   auto speakers = group(coordinator, 2, 0);
   speakers[0].heartbeat.report.finished = 0;

@@ -127,7 +127,8 @@ std::string text_of(const RecoveryStatus& recovery) {
   return "last recovery " + took + ", " + recovery_text(recovery.seconds_ago) + " ago: " + recovery.why + "\n";
 }
 
-// {"loss": 0.3, "epoch": 2} becomes "loss 0.3, epoch 2". Lists and objects are left to `ps --json`.
+// Returns the metadata as text: {"loss": 0.3, "epoch": 2} becomes "loss 0.3, epoch 2". Skips lists and objects, which
+// only `ps --json` shows.
 std::string facts_text(const std::string& facts) {
   const auto json = parse_json(facts);
   if (!json || !json->is_object()) return "";

@@ -19,8 +19,8 @@ struct MemberStatus {
   int64_t id = 0, pid = 0;
   std::string host, address, phase;
   bool in_view = false;
-  double work_share = 0;  // of all the work, 0 to 1
-  int64_t view = 0;       // generation of the newest view it acts by; 0: none
+  double work_share = 0;  // fraction of all the work, 0 to 1
+  int64_t view = 0;       // generation of the newest view by which the member acts; 0: none
   int64_t step = 0, durable_step = -1;
   double speed = 0;  // shards a second
   double here_seconds = 0, silent_seconds = 0;
@@ -41,7 +41,7 @@ struct LoggedDecision {
 struct CoordinatorStatus {
   std::string job, run_directory;
   int64_t wanted = 0, minimum = 0;
-  bool listening = false;  // a successor that does not decide yet
+  bool listening = false;  // true: a successor that does not decide yet
   double running_seconds = 0;
   std::string why;  // reason of the newest decision
   std::vector<MemberStatus> members;
@@ -49,16 +49,16 @@ struct CoordinatorStatus {
   std::vector<LoggedDecision> decisions;  // oldest first
   std::optional<View> view;
   int64_t leader = 0;               // 0: there is no view
-  std::string facts;                // a JSON object from the leader; empty: none
+  std::string facts;                // a JSON object from the leader; may be empty
   std::optional<int64_t> finished;  // the run's exit code
   std::optional<RecoveryStatus> last_recovery;
 
   int64_t generation() const { return view ? view->generation.value : 0; }
   int64_t step() const;          // the highest of all members
-  int64_t durable_step() const;  // the highest of all members; -1: none
+  int64_t durable_step() const;  // the highest of all members; -1: there is no checkpoint
 };
 std::string to_json(const CoordinatorStatus& status);
-// Control characters in texts become spaces. Throws Error when the text is no status.
+// Replaces control characters in texts by spaces. Throws Error when the text is not a status.
 CoordinatorStatus status_of_json(const std::string& text);
 
 // The processes of one machine, by phase.

@@ -30,10 +30,10 @@ const char* const kStatus =
 "leader":1,"facts":{"loss":0.25,"epoch":2,"deep":{"a":1},"note":"fine"},"finished":75,
 "last_recovery":{"generation":7,"why":"member 2 is gone","seconds_ago":12.3,"seconds":0.0125}})";
 
-// The struct is the format: what it reads and writes again has the same fields.
+// The struct defines the format: writing a status that was read gives the same fields.
 TEST(CoordinatorStatus, WritesWhatItReads) {
   std::string text = kStatus;
-  text.replace(text.find("bad\\u001b"), 9, "bad?");  // control characters do not come back
+  text.replace(text.find("bad\\u001b"), 9, "bad?");  // the reader replaces control characters
   EXPECT_EQ(*parse_json(to_json(status_of_json(text))), *parse_json(text));
 }
 
@@ -65,7 +65,7 @@ ErrorCode code_of(const std::string& text) {
   return "NO_ERROR";
 }
 
-TEST(CoordinatorStatus, WhatIsNoStatusIsAnError) {
+TEST(CoordinatorStatus, RejectsTextThatIsNoStatus) {
   const ErrorCode bad = "COORDINATOR_BAD_STATUS";
   for (const char* text : {"", "{", "[]", "7", "{}"}) EXPECT_EQ(code_of(text), bad) << text;
   const Json good = *parse_json(kStatus);
@@ -80,7 +80,7 @@ TEST(CoordinatorStatus, WhatIsNoStatusIsAnError) {
   }
 }
 
-TEST(CoordinatorStatus, TextsCutOrChangedAnywhereDoNoHarm) {
+TEST(CoordinatorStatus, DamagedTextNeverCrashes) {
   const std::string good = kStatus;
   RandomStream random(random_key({3}));
   for (int i = 0; i < 3000; ++i) {
@@ -108,7 +108,7 @@ class CoordinatorInfoTest : public ::testing::Test {
   std::string folder;
 };
 
-TEST_F(CoordinatorInfoTest, ComesBackAsItWasWrittenAndIsPrivate) {
+TEST_F(CoordinatorInfoTest, IsReadAsWrittenAndHasMode0600) {
   EXPECT_FALSE(read_coordinator_info(folder));
   write_coordinator_info(folder, {"http://127.0.0.1:4711", "secret", 42, 3, {}});
   struct stat about {};
@@ -124,7 +124,7 @@ TEST_F(CoordinatorInfoTest, ComesBackAsItWasWrittenAndIsPrivate) {
   EXPECT_EQ(running_coordinator("none", folder).pid, 42);
 }
 
-TEST_F(CoordinatorInfoTest, TheEndIsNotedByTheNewestOnly) {
+TEST_F(CoordinatorInfoTest, OnlyTheNewestCoordinatorRecordsTheEnd) {
   write_coordinator_info(folder, {"http://127.0.0.1:4711", "secret", 42, 3, {}});
   record_end(folder, 41, 0);
   EXPECT_FALSE(read_coordinator_info(folder)->exit_code);
@@ -140,7 +140,7 @@ TEST_F(CoordinatorInfoTest, TheEndIsNotedByTheNewestOnly) {
   }
 }
 
-TEST_F(CoordinatorInfoTest, AFileOfVersionOneIsRead) {
+TEST_F(CoordinatorInfoTest, ReadsAFileOfVersionOne) {
   write(R"({"url":"http://127.0.0.1:4711","secret":"secret","pid":42,"life":3,"over":75})");
   const auto info = read_coordinator_info(folder);
   ASSERT_TRUE(info);
@@ -149,7 +149,7 @@ TEST_F(CoordinatorInfoTest, AFileOfVersionOneIsRead) {
   EXPECT_EQ(info->exit_code, 75);
 }
 
-TEST_F(CoordinatorInfoTest, WhatIsNoneIsAnError) {
+TEST_F(CoordinatorInfoTest, RejectsInvalidFiles) {
   const auto code = [&](const std::string& text) -> ErrorCode {
     write(text);
     try {

@@ -7,7 +7,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(Coordinator, MembersFormAGroupTheyAllSeeAlike) {
+TEST(Coordinator, MembersFormAGroupWithOneView) {
   Running coordinator(options_for(3));
   Address address;
   address.set(coordinator.url());
@@ -43,7 +43,7 @@ TEST(Coordinator, ALaterWorkerJoinsAndComputes) {
   ASSERT_TRUE(settle(workers));
 }
 
-TEST(Coordinator, TheSupervisorTellsOfADeathAndTheOthersGoOn) {
+TEST(Coordinator, FencesAMemberThatTheSupervisorReportsAsDead) {
   Running coordinator(options_for(3));
   Address address;
   address.set(coordinator.url());
@@ -64,7 +64,7 @@ TEST(Coordinator, TheSupervisorTellsOfADeathAndTheOthersGoOn) {
               AllOf(HasSubstr("process 4999999"), HasSubstr("[COORDINATOR_UNKNOWN_MEMBER]")));
 }
 
-TEST(Coordinator, APeerThatMostReportIsOut) {
+TEST(Coordinator, FencesAMemberThatMostOthersReport) {
   CoordinatorOptions options = options_for(3);
   options.cluster.report_seconds = kBound;  // one report is not enough
   Running coordinator(options);
@@ -83,7 +83,7 @@ TEST(Coordinator, APeerThatMostReportIsOut) {
   EXPECT_THAT(*victim->fenced(), HasSubstr("connection reset (reported by 1 and 3)"));
 }
 
-TEST(Coordinator, OfTwoThatReportEachOtherOneStays) {
+TEST(Coordinator, FencesOneOfTwoMembersThatReportEachOther) {
   Running coordinator(options_for(2));
   Address address;
   address.set(coordinator.url());
@@ -97,7 +97,7 @@ TEST(Coordinator, OfTwoThatReportEachOtherOneStays) {
   EXPECT_FALSE(workers[0]->fenced());
 }
 
-TEST(Coordinator, WhoLeavesHandsItsWorkOverFirst) {
+TEST(Coordinator, ALeavingMemberHandsItsWorkOverFirst) {
   Running coordinator(options_for(2));
   Address address;
   address.set(coordinator.url());
@@ -117,7 +117,7 @@ TEST(Coordinator, WhoLeavesHandsItsWorkOverFirst) {
   ASSERT_TRUE(settle(workers));
 }
 
-TEST(Coordinator, TheEndIsToldToEveryone) {
+TEST(Coordinator, ReportsTheEndToAllMembers) {
   Running coordinator(options_for(3));
   Address address;
   address.set(coordinator.url());
@@ -130,7 +130,7 @@ TEST(Coordinator, TheEndIsToldToEveryone) {
   EXPECT_THAT(error_of([&] { Worker late(address); }), HasSubstr("[COORDINATOR_RUN_OVER]"));
 }
 
-TEST(Coordinator, TheLastWordIsSaidBeforeAClientEnds) {
+TEST(Coordinator, AClientSendsItsLastReportBeforeItEnds) {
   Running coordinator(options_for(1));
   Address address;
   address.set(coordinator.url());

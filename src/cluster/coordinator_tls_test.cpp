@@ -14,7 +14,7 @@ CoordinatorOptions with_tls(int64_t wanted) {
   return options;
 }
 
-TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
+TEST(CoordinatorTls, MembersFormAGroupAndContinueWithASuccessor) {
   auto coordinator = std::make_unique<Running>(with_tls(3));
   EXPECT_THAT(coordinator->url(), StartsWith("https://127.0.0.1:"));
   Address address;
@@ -34,7 +34,7 @@ TEST(CoordinatorTls, MembersFormAGroupAndGoOnWithASuccessor) {
   EXPECT_EQ(coordinator->status()["view"]["generation"], before.value);
 }
 
-TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
+TEST(CoordinatorTls, AClientWithAnotherSecretDoesNotTrustTheServer) {
   Running coordinator(with_tls(1));
   EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v2/status", "", kBound); }),
               AllOf(HasSubstr("not made from this client's secret"), HasSubstr("[COORDINATOR_UNREACHABLE]")));
@@ -50,7 +50,7 @@ TEST(CoordinatorTls, AnotherSecretIsRefusedBeforeAnythingIsSaid) {
   EXPECT_TRUE(coordinator.status()["members"].empty());
 }
 
-TEST(CoordinatorTls, OneSideWithoutItIsToldSo) {
+TEST(CoordinatorTls, ReportsThatOnlyOneSideUsesTls) {
   Running with(with_tls(1)), without(options_for(1));
   const std::string in_clear = "http://" + with.url().substr(8), wants_tls = "https://" + without.url().substr(7);
   EXPECT_THAT(error_of([&] { call(in_clear, "sesame", "GET", "/v2/status", "", kBound); }),

@@ -1,5 +1,5 @@
 // Reading JSON from other processes without trusting it. A reader returns nullopt when the value is absent, has another
-// kind, or is out of range. No function throws because of the content of a text.
+// type, or is out of range. No function throws because of the content of a text.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@ namespace sinew::cluster {
 
 using Json = nlohmann::ordered_json;
 
-// Every JSON reader keeps whole numbers up to this one exact.
+// The largest whole number that every JSON reader represents exactly.
 constexpr int64_t kMostWhole = int64_t{1} << 53;
 
 std::optional<Json> parse_json(const std::string& text);  // nullopt: not JSON, or nested too deep
 std::string dump(const Json& value);                      // bytes that are not UTF-8 become U+FFFD
 
-const Json* member_of(const Json& object, const char* key);  // null: no object, or nothing there, or null
+// null: `object` is not an object, or the value is absent or null
+const Json* member_of(const Json& object, const char* key);
 std::optional<int64_t> whole_of(const Json& object, const char* key, int64_t least = 0, int64_t most = kMostWhole);
 std::optional<double> number_of(const Json& object, const char* key, double least, double most);
 std::optional<bool> truth_of(const Json& object, const char* key);

@@ -14,7 +14,7 @@ double silence_of(double now, const Member& member, const ClusterState& state) {
   return now - std::max({member.heard, state.awake, state.began});
 }
 
-// Whether a member has the state that is neither gone nor silent for longer than `silence`.
+// Returns whether at least one member has the state and is neither gone nor silent for longer than `silence`.
 bool state_lives_without(double now, const ClusterState& state, const Gone& gone, double silence) {
   if (!state.view) return false;
   for (const MemberId id : state.view->computing()) {
@@ -43,12 +43,12 @@ void add_silent(double now, const ClusterState& state, const ClusterOptions& opt
 struct Break {
   MemberId reporter, reported;
   bool by_joining = false;
-  bool both_live = false;  // the reported member has sent a heartbeat since: the link broke, and no process died
+  bool both_live = false;  // the reported member has sent a heartbeat since then, so the link broke and no process died
   double at = 0;
   std::string why;
 };
 
-// The reports that still matter: both members are in the view, and neither is gone for another reason.
+// Returns the reports that still matter: both members are in the view, and neither is gone for another reason.
 std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
   std::vector<Break> breaks;
   if (!state.view) return breaks;
@@ -66,9 +66,9 @@ std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& op
   return breaks;
 }
 
-// The members at the ends of broken links, and what the reports say about each; kept up to date while members are taken
-// out. There may be hundreds of such members, each with reports about half of the others, and the coordinator holds its
-// lock during all of this.
+// The members at the ends of broken links, and the reports about each. take_worst() keeps them up to date while it
+// takes members out. There may be hundreds of such members, each with reports about half of the others. All of this
+// must be fast, because the coordinator holds its lock meanwhile.
 class Ends {
  public:
   Ends(double now, const std::vector<Break>& breaks, const ClusterState& state, const ClusterOptions& options,
@@ -84,8 +84,8 @@ class Ends {
     MemberId id;
     bool computes = false, joins = false, taken = false;
     int64_t reporters = 0, computing_reporters = 0;
-    // Number of computing members to which it has no link: they report it, or it reports them and they live. A member
-    // that is cut off from several goes rather than they, whoever reported first.
+    // The number of computing members to which this member has no link: they report it, or it reports them and they
+    // live. A member that is cut off from several others is fenced rather than the others, whichever reported first.
     int64_t cut_off_from = 0;
     int64_t ripe = 0;
   };
@@ -95,13 +95,13 @@ class Ends {
   bool most_say(const End& end) const;
 
   std::vector<End> ends_;
-  std::vector<uint8_t> ties_;  // by end and other end
-  int64_t computing_ = 0;      // that are not gone
+  std::vector<uint8_t> ties_;  // relation of each end to each other end
+  int64_t computing_ = 0;      // the number of computing members that are not gone
 };
 
-// Whether a report is old enough that other reports have come in. The report of a joining member must not cost the
-// group a member that has the state. It counts once the reported member has sent another heartbeat, which shows that it
-// lives. If no heartbeat comes, the member's silence decides.
+// Returns whether a report is old enough that other reports had time to arrive. The report of a joining member must not
+// cost the group a member that has the state. So it counts only once the reported member has sent another heartbeat,
+// which shows that it lives. If no heartbeat comes, the member is fenced for its silence.
 bool ripe(const Break& one, double now, const ClusterOptions& options) {
   return now - one.at >= options.report_seconds && (one.both_live || !one.by_joining);
 }
@@ -139,7 +139,7 @@ void Ends::count(End& end, unsigned how, int64_t by) {
   if ((how & kRipe) != 0) end.ripe += by;
 }
 
-// Whether more than half of the other computing members, and at least two, report it as lost.
+// Returns whether more than half of the other computing members, and at least two, report this member as lost.
 bool Ends::most_say(const End& end) const {
   const int64_t others = computing_ - (end.computes ? 1 : 0);
   return others >= 2 && 2 * end.computing_reporters > others;
@@ -161,7 +161,8 @@ std::optional<MemberId> Ends::take_worst() {
   return ends_[*worst].id;
 }
 
-// Both ends of a broken link report a reason: one end closed the link, the other saw that it closed.
+// Returns the reason for fencing a member. It quotes both ends of the broken link: one end closed the link, the other
+// saw that it was closed.
 std::string reason_for(MemberId id, const std::vector<Break>& breaks) {
   std::vector<MemberId> reporters;
   std::string why;

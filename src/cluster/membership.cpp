@@ -1,7 +1,7 @@
 // The next view: a pure function, so that a test can run thousands of histories of a group in a second.
 //
-// One view contains every change that is known at that time. Each change adds a sentence; the sentences together are
-// the view's reason.
+// One view contains every change that is known at that time. Each change adds a sentence; all sentences together are
+// the reason of the view.
 #include "cluster/membership.h"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ struct Draft {
            known->phase != Phase::finished;
   }
   std::vector<MemberId> computing() const { return View{.generation = {}, .members = members, .why = {}}.computing(); }
-  // The members that take over the work of `one`: all that stay. If none stays, the leader, which leaves last.
+  // Returns the members that take over the work of `one`: all that stay. If no member stays, it is the leader, which
+  // leaves last.
   std::vector<MemberId> takers_of(MemberId one) const {
     std::vector<MemberId> ids;
     for (const ViewMember& view_member : members) {
@@ -73,8 +74,7 @@ std::string work_moves(const Draft& draft, const ViewMember& from) {
   return takers.empty() ? "" : "; its work moves to " + list_of(takers);
 }
 
-// ---- members that go
-// ---------------------------------------------------------------------------------------------------
+// ---- members that go -----------------------------------------------------------------------------------------------
 
 std::string loss_sentence(const Draft& draft, const ViewMember& view_member, const std::string& why) {
   const Member* member = draft.member(view_member.id);
@@ -98,11 +98,12 @@ void take_out_the_gone(Draft& draft) {
   }
 }
 
-// So long after a view, all its members have sent heartbeats; a step may take longer.
+// When a view is this old, its members count as at work even if no speed was measured, because a step may take longer.
 constexpr double kAtWorkSeconds = 2;
 
-// Whether at least one of these members has begun to compute with the group: its speed was measured, or the view is not
-// new. If the donors of a new member are gone, it cannot know whether the group went on from the state it received.
+// Returns whether at least one of these members has begun to compute with the group: its speed was measured, or the
+// view is not new. A leaving member waits for this: a new member whose donors are gone could not know whether the group
+// continued from the state that it received.
 bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
   if (draft.now - draft.state.view_made >= kAtWorkSeconds) return true;
   return std::ranges::any_of(ids, [&](MemberId id) {
@@ -111,8 +112,9 @@ bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
   });
 }
 
-// A leaving member first hands its work over: its share becomes 0. It goes once it acts by that view and other members
-// compute. If all members leave, the leader stays: it ends the run, or hands over to a new member.
+// Lets leaving members go. A leaving member first hands its work over: its share becomes 0. It is fenced once it acts
+// by that view and other members compute. If all members leave, the leader stays: it ends the run, or hands over to a
+// new member.
 void let_leavers_go(Draft& draft) {
   std::vector<MemberId> left;
   for (ViewMember& view_member : draft.members) {
@@ -148,7 +150,7 @@ void take_out_orphans(Draft& draft) {
 }
 
 // Fences members that acted by a view before and are not in the newest one, for example because their process was
-// stopped for so long that the group went on without them.
+// stopped for so long that the group continued without them.
 void turn_away_strangers(Draft& draft) {
   for (const auto& [id, member] : draft.state.members) {
     if (draft.gone.contains(id) || (draft.state.view && draft.state.view->find(id) != nullptr)) continue;
@@ -160,8 +162,7 @@ void turn_away_strangers(Draft& draft) {
   }
 }
 
-// ---- members that come
-// ---------------------------------------------------------------------------------------------------
+// ---- members that come ---------------------------------------------------------------------------------------------
 
 void let_compute(Draft& draft) {
   double sum = 0;
@@ -181,8 +182,8 @@ void let_compute(Draft& draft) {
   }
 }
 
-// The donor is the computing member with the least other work: not a leaving member and not the leader, which writes
-// the files, if there is another.
+// Returns the donor for a new joiner: the computing member with the fewest joiners. Members that leave and the leader,
+// which writes the files, are chosen only if there is no other.
 MemberId donor_in(const Draft& draft) {
   const auto computing = draft.computing();
   const auto burden = [&](MemberId id) {
@@ -248,7 +249,7 @@ Decision with_view(Draft& draft, bool fresh) {
   return {.view = std::move(view), .fenced = std::move(draft.fenced), .why = why};
 }
 
-// No member that has the state is left. The waiting members begin together.
+// Begins a fresh view with the waiting members, because no member that has the state is left.
 Decision begin_afresh(Draft& draft) {
   for (const ViewMember& view_member : draft.members)
     draft.fence(view_member.id, "nobody is left who could give it the state");
@@ -292,7 +293,8 @@ Decision next_view(double now, const ClusterState& state, const ClusterOptions& 
   if (state.view) draft.members = state.view->members;
   take_out_the_gone(draft);
   turn_away_strangers(draft);
-  let_compute(draft);  // first: a member that has caught up has the state, even if its donor is gone
+  // This comes first: a member that has caught up has the state, even if its donor is gone.
+  let_compute(draft);
   if (draft.computing().empty()) return begin_afresh(draft);
   let_leavers_go(draft);
   take_out_orphans(draft);

@@ -10,24 +10,25 @@
 
 namespace sinew::cluster {
 
-// If no other member has the state, a silent member is fenced only after this many times silence_seconds.
+// If no other member has the state, a silent member is fenced only after this multiple of silence_seconds.
 constexpr double kPatienceWithTheLast = 10;
 
-// Returns the members that are gone, each with the reason: a caller reported the loss, the member is silent, or it is
-// at the broken end of a link. The coordinator waits longer for the last members that have the state, because without
-// them the run falls back to its checkpoint.
+// Returns the members that are gone, each with the reason: another process reported the loss, the member has not
+// contacted this successor, it is silent, or it is at the end of a broken link. The coordinator waits longer for the
+// last members that have the state, because without them the run falls back to its checkpoint.
 std::map<MemberId, std::string> gone_members(double now, const ClusterState& state, const ClusterOptions& options);
 
-// Chooses the fewest members that must go so that no broken link remains. Members that most computing members report go
-// first. Then, once other reports had time to come, the member goes that is cut off from more computing members; of
-// equal ones a joining member, then the one with more reports, then the one with the higher id.
+// Chooses members to fence, one at a time, until no report of a broken link is left to act on. It first chooses members
+// that most computing members report. Then, once other reports had time to arrive, it chooses the member that is cut
+// off from the most computing members. Among equal ones it chooses a joining member, then the one with more reports,
+// then the one with the higher id.
 std::map<MemberId, std::string> ends_of_broken_links(double now, const ClusterState& state,
                                                      const ClusterOptions& options,
                                                      const std::map<MemberId, std::string>& gone);
 
-// New shares, in proportion to the speeds of the computing members that stay, and the sentence about them. An empty
-// `why` means that the change is too small for a new view. A member that has no measured speed counts as the mean of
-// the others.
+// New shares, in proportion to the speeds of the computing members that stay, and a sentence that gives the reason. If
+// `why` is empty, the change is too small for a new view. A member without a measured speed gets the mean speed of the
+// others.
 struct Shares {
   std::map<MemberId, double> by_id;
   std::string why;
@@ -35,7 +36,8 @@ struct Shares {
 Shares shares_by_speed(const std::vector<ViewMember>& members, const ClusterState& state,
                        const ClusterOptions& options);
 
-// Applies a decision to the state: forgets the fenced members, and drops a view of which no computing member is left.
+// Applies a decision to the state: removes the fenced members, and drops the view if none of its computing members is
+// left.
 void apply(const Decision& decision, double now, ClusterState& state);
 
 std::string list_of(const std::vector<MemberId>& ids);  // "1, 2 and 4"

@@ -7,7 +7,7 @@
 namespace sinew::cluster {
 namespace {
 
-// Whether other members wait for this change.
+// Returns whether other members wait for this change.
 bool is_urgent(const MemberReport& before, const MemberReport& after) {
   const auto generation = [](const MemberReport& report) {
     return report.view ? report.view->generation : Generation();

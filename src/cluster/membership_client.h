@@ -1,4 +1,4 @@
-// A member's side of the protocol with the coordinator: what it sends, and what the answers mean. No network, no
+// A member's side of the protocol with the coordinator: what it sends, and what the answers mean. It has no network, no
 // threads and no clock of its own. Client puts HTTP and threads around this class; a simulation puts its own network
 // around it.
 #pragma once
@@ -26,26 +26,28 @@ struct ReplyActions {
 
 class MembershipClient {
  public:
-  // `incarnation`: a name that no other member has.
+  // `incarnation` is a name that no other member has.
   MembershipClient(const ClientOptions& options, std::string incarnation)
       : options_(options), incarnation_(std::move(incarnation)) {}
 
   // ---- joining
   std::string join_request() const;
-  // Takes the answer to it. False: try again. Throws Error when the coordinator refuses this member.
+  // Takes the answer to the join request. Returns false if the member must try again. Throws Error when the coordinator
+  // refuses this member.
   bool joined(const http::Response& response, double now);
   MemberId id() const { return id_; }
 
   // ---- sending
   std::string heartbeat() const;
   std::string updates_target() const;  // path and query of the long poll
-  // True: other members wait for the change, so a heartbeat must go out now. False: the next pulse carries it.
+  // Returns true if other members wait for the change, so a heartbeat must go out now. Otherwise the next pulse carries
+  // it.
   bool report(const std::function<void(MemberReport&)>& change);
 
   // ---- receiving
-  // `sent`: when the call was sent that this answers.
+  // Takes the answer to a heartbeat or a poll that was sent at `sent`.
   ReplyActions receive(const http::Response& response, double sent, double now);
-  // A call failed. Returns the reason why this incarnation ends, if there was no coordinator for too long.
+  // Counts a failed call. Returns the reason why this incarnation ends if no coordinator answered for too long.
   std::optional<std::string> failed(const std::string& why, double now);
   bool introducing() const { return introducing_; }  // the coordinator has asked for an introduction
   bool over() const { return over_; }

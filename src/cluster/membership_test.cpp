@@ -1,4 +1,4 @@
-// Named cases of the next view and what each says about itself.
+// Single cases of the next view, and the reason that each view gives.
 #include "cluster/membership.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr double kNow = 1000;
 
-// A group that computes by view 10, all heard just now.
+// A group that computes by view 10. All heartbeats came at kNow.
 struct Group {
   ClusterState state;
   ClusterOptions options;
@@ -62,7 +62,7 @@ TEST(NextView, NothingChangesWithoutAReason) {
   EXPECT_EQ(group.decide().why, "nothing changed");
 }
 
-TEST(NextView, ALossSaysWhereTheWorkGoes) {
+TEST(NextView, NamesTheMembersThatTakeOverTheWork) {
   Group group({1, 3, 4});
   group[3].lost = "connection reset by 127.0.0.1:4711";
   const Decision decision = group.decide();
@@ -72,7 +72,7 @@ TEST(NextView, ALossSaysWhereTheWorkGoes) {
   EXPECT_EQ(group.fenced(), Ids{3});
 }
 
-TEST(NextView, WhatIsKnownAtOneInstantGoesIntoOneView) {
+TEST(NextView, OneViewContainsAllKnownChanges) {
   Group group({1, 2, 3, 4});
   group[2].lost = group[3].lost = "killed";
   group.add(7);
@@ -85,7 +85,7 @@ TEST(NextView, WhatIsKnownAtOneInstantGoesIntoOneView) {
   EXPECT_EQ(decision.view->members.size(), 4u);
 }
 
-TEST(NextView, DonorsShareTheBurdenAndSpareTheLead) {
+TEST(NextView, SpreadsJoinersOverDonorsButNotTheLeader) {
   Group group({1, 2, 3});
   for (const int64_t id : {5, 6, 7}) group.add(id);
   const View view = *group.decide().view;
@@ -94,7 +94,7 @@ TEST(NextView, DonorsShareTheBurdenAndSpareTheLead) {
   EXPECT_EQ(view.find(MemberId(7))->donor, MemberId(2));
 }
 
-TEST(NextView, AJoinerComputesOnceItAsks) {
+TEST(NextView, AJoinerComputesOnceItHasCaughtUp) {
   Group group({1, 2});
   group.seat_joining(5, 2);
   EXPECT_FALSE(group.decide().view);
@@ -103,7 +103,7 @@ TEST(NextView, AJoinerComputesOnceItAsks) {
   EXPECT_EQ(group.decide().view->computing().size(), 3u);
 }
 
-TEST(NextView, AJoinerWithoutItsDonorBeginsAgain) {
+TEST(NextView, FencesAJoinerWhoseDonorIsGone) {
   Group group({1, 2});
   group.seat_joining(5, 2);
   group[2].lost = "killed";
@@ -111,7 +111,7 @@ TEST(NextView, AJoinerWithoutItsDonorBeginsAgain) {
   EXPECT_THAT(group.decide().why, HasSubstr("member 5 begins again: its state was to come from 2, which is gone"));
 }
 
-TEST(NextView, WhoCaughtUpSavesTheStateWhenAllOthersDie) {
+TEST(NextView, ACaughtUpJoinerKeepsTheStateWhenAllOthersDie) {
   Group group({1, 2});
   group.seat_joining(5, 2);
   group[1].lost = group[2].lost = "killed";
@@ -124,7 +124,7 @@ TEST(NextView, WhoCaughtUpSavesTheStateWhenAllOthersDie) {
   EXPECT_EQ(group.fenced(), (Ids{1, 2}));
 }
 
-TEST(NextView, WithNobodyLeftThoseWhoWaitBeginAfresh) {
+TEST(NextView, WaitingMembersBeginAfreshWhenNoMemberHasTheState) {
   Group group({1, 2});
   group[1].lost = group[2].lost = "killed";
   const Decision end = group.decide();
@@ -140,7 +140,7 @@ TEST(NextView, WithNobodyLeftThoseWhoWaitBeginAfresh) {
   EXPECT_EQ(group.decide().why, "members 5 and 6 begin");
 }
 
-TEST(NextView, TheFirstViewWaitsForTheWantedAndThenBeginsWithTheMinimum) {
+TEST(NextView, TheFirstViewWaitsForWantedThenBeginsWithMinimum) {
   Group group({});
   group.options.wanted = 4;
   group.options.minimum = 2;
@@ -151,12 +151,12 @@ TEST(NextView, TheFirstViewWaitsForTheWantedAndThenBeginsWithTheMinimum) {
   EXPECT_FALSE(group.decide(kNow + 0.9).view);
   group[1].heard = group[2].heard = kNow + 3;
   EXPECT_EQ(group.decide(kNow + 3).why, "members 1 and 2 begin: the others did not come in 3.0 s");
-  group[2].heard = kNow;  // silent by now: not counted
+  group[2].heard = kNow;  // it has been silent for too long, so it does not count
   EXPECT_FALSE(group.decide(kNow + 3).view);
   EXPECT_EQ(group.fenced(kNow + 3), Ids{2});
 }
 
-TEST(NextView, SilenceCountsFromWhenTheCoordinatorRan) {
+TEST(NextView, SilenceCountsOnlyWhileTheCoordinatorRuns) {
   Group group({1, 2, 3});
   group[1].heard = group[3].heard = kNow + 1.2;
   EXPECT_EQ(group.fenced(kNow + 1.2), Ids{2});
@@ -166,7 +166,7 @@ TEST(NextView, SilenceCountsFromWhenTheCoordinatorRan) {
   EXPECT_EQ(group.fenced(kNow + 1.6), Ids{2});
 }
 
-TEST(NextView, TheLastWithTheStateAreWaitedForLonger) {
+TEST(NextView, WaitsLongerForTheLastMembersWithTheState) {
   Group group({1, 2});
   group.add(5).heard = kNow + 30;
   group[1].phase = group[2].phase = Phase::computing;
@@ -194,7 +194,7 @@ TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
   EXPECT_EQ(group.fenced(), Ids{2});
 }
 
-TEST(NextView, ALeaverStaysWhileNobodyElseComputes) {
+TEST(NextView, ALeaverStaysUntilAnotherMemberComputes) {
   Group alone({1});
   alone[1].phase = Phase::leaving;
   EXPECT_FALSE(alone.decide().view);
@@ -202,7 +202,7 @@ TEST(NextView, ALeaverStaysWhileNobodyElseComputes) {
   EXPECT_EQ(alone.decide().why, "member 5 joins; its state comes from 1");
 }
 
-TEST(NextView, WhereAllLeaveTheLeadIsTheLast) {
+TEST(NextView, TheLeaderLeavesLast) {
   Group group({1, 2, 3});
   group[1].phase = group[2].phase = group[3].phase = Phase::leaving;
   Decision decision = group.decide();
@@ -216,7 +216,7 @@ TEST(NextView, WhereAllLeaveTheLeadIsTheLast) {
   EXPECT_EQ(decision.view->members.size(), 1U);
 }
 
-TEST(NextView, SharesFollowSpeedNotTooOftenAndNotForTrifles) {
+TEST(NextView, SharesFollowSpeedButIgnoreSmallAndFrequentChanges) {
   Group group({1, 2, 3});
   for (const int64_t id : {1, 2, 3}) group[id].speed = 10;
   EXPECT_FALSE(group.decide().view);
@@ -230,11 +230,11 @@ TEST(NextView, SharesFollowSpeedNotTooOftenAndNotForTrifles) {
   EXPECT_FALSE(group.decide(kNow + 0.9).view);
   group.options.silence_seconds = 100;
   EXPECT_THAT(group.decide(kNow + 2).why, HasSubstr("3 goes from 8% to 33%"));
-  group[3].speed = 0;  // not measured: like the others
+  group[3].speed = 0;  // without a measured speed it counts as fast as the others
   EXPECT_THAT(group.decide(kNow + 2).why, HasSubstr("3 goes from 8% to 33%"));
 }
 
-TEST(BrokenLinks, MostOfTheOthersAreBelievedAtOnce) {
+TEST(BrokenLinks, FencesAMemberAtOnceIfMostOthersReportIt) {
   Group group({1, 2, 3, 4});
   group.report(1, 3, kNow);
   EXPECT_EQ(group.fenced(), Ids{}) << "one of three: the others may say more";
@@ -243,38 +243,39 @@ TEST(BrokenLinks, MostOfTheOthersAreBelievedAtOnce) {
   EXPECT_THAT(group.decide().why, HasSubstr("member 3 lost at step 412: connection reset (reported by 1 and 4)"));
 }
 
-TEST(BrokenLinks, ALoneReportWaitsALittle) {
+TEST(BrokenLinks, ASingleReportTakesEffectAfterReportSeconds) {
   Group group({1, 2, 3, 4});
   group.report(1, 3, kNow);
   EXPECT_EQ(group.fenced(kNow + 0.39), Ids{});
   EXPECT_EQ(group.fenced(kNow + 0.41), Ids{3});
 }
 
-TEST(BrokenLinks, WhoIsCutOffFromOthersThatLiveGoesThoughItWasFirstToSaySo) {
+TEST(BrokenLinks, FencesTheReporterIfTheReportedMembersLive) {
   Group group({1, 2, 3});
   for (const int64_t other : {1, 3}) group.report(2, other, kNow);
-  for (const int64_t other : {1, 3}) group[other].heard = kNow + 0.3;  // and have not noticed anything yet
+  // members 1 and 3 live and have not noticed anything yet
+  for (const int64_t other : {1, 3}) group[other].heard = kNow + 0.3;
   EXPECT_EQ(group.fenced(kNow + 0.5), Ids{2});
   EXPECT_THAT(group.decide(kNow + 0.5).why, HasSubstr("has no link to 1: connection reset"));
 }
 
-TEST(BrokenLinks, SeveralThatDieTogetherGoAndNotWhoSaysSo) {
+TEST(BrokenLinks, FencesTheReportedMembersIfTheyAreSilent) {
   Group group({1, 2, 3});
   for (const int64_t other : {1, 3}) group.report(2, other, kNow);
   EXPECT_EQ(group.fenced(kNow + 0.5), (Ids{1, 3}));
 }
 
-TEST(BrokenLinks, WhoLostAllItsLinksGoesAndNotTheOthers) {
+TEST(BrokenLinks, FencesAMemberThatLostAllItsLinks) {
   Group group({1, 2, 3, 4});
-  for (const int64_t other : {1, 3, 4}) group.report(2, other, kNow);  // its own reports come first
+  for (const int64_t other : {1, 3, 4}) group.report(2, other, kNow);  // member 2's own reports come first
   EXPECT_EQ(group.fenced(kNow), Ids{});
   for (const int64_t other : {1, 3, 4}) group.report(other, 2, kNow + 0.005);
   EXPECT_EQ(group.fenced(kNow + 0.006), Ids{2});
   EXPECT_EQ(group.fenced(kNow + 0.5), Ids{2});
 }
 
-// A switch between two halves fails: each member has a heartbeat about half of the others.
-TEST(BrokenLinks, AHalvedGroupOfManyIsJudgedSoonEnough) {
+// A switch between two halves of the group fails, so each member reports half of the others.
+TEST(BrokenLinks, FencesOneHalfOfALargeSplitGroup) {
   constexpr int64_t kMany = 512;
   Ids ids(kMany);
   std::iota(ids.begin(), ids.end(), 1);
@@ -290,14 +291,14 @@ TEST(BrokenLinks, AHalvedGroupOfManyIsJudgedSoonEnough) {
   for (const int64_t id : out) EXPECT_EQ(id % 2, out[0] % 2);
 }
 
-TEST(BrokenLinks, OfTwoThatReportEachOtherTheHigherIdGoes) {
+TEST(BrokenLinks, FencesTheHigherIdOfTwoThatReportEachOther) {
   Group group({1, 2, 3, 4});
   group.report(2, 3, kNow);
   group.report(3, 2, kNow);
   EXPECT_EQ(group.fenced(kNow + 0.5), Ids{3});
 }
 
-TEST(BrokenLinks, BothEndsAreQuoted) {
+TEST(BrokenLinks, TheReasonQuotesBothEnds) {
   Group group({1, 2});
   group.report(1, 2, kNow);
   group.report(2, 1, kNow);
@@ -306,14 +307,14 @@ TEST(BrokenLinks, BothEndsAreQuoted) {
               HasSubstr("connection reset (reported by 1; its own reason: wrong checksum)"));
 }
 
-TEST(BrokenLinks, TheWordOfTheDeadDoesNotCount) {
+TEST(BrokenLinks, IgnoresReportsOfMembersThatAreGone) {
   Group group({1, 2, 3});
   group.report(2, 1, kNow);
   group[2].lost = "killed by signal 9";
   EXPECT_EQ(group.fenced(kNow + 0.1), Ids{2});
 }
 
-TEST(BrokenLinks, AJoinersWordIsNotWorthTheLastState) {
+TEST(BrokenLinks, AJoinersReportDoesNotFenceTheLastMemberWithTheState) {
   Group group({1});
   group.seat_joining(5, 1);
   group.report(5, 1, kNow);

@@ -18,7 +18,7 @@ constexpr size_t kLongestText = 1024;  // bytes of a reason or a name
 constexpr size_t kLongestFacts = 1 << 16;
 constexpr double kMostSpeed = 1e12;
 
-// Who a member is. It sends this with its first heartbeat to a coordinator that does not know it.
+// How a member introduces itself. It sends this with its first heartbeat to a coordinator that does not know it.
 struct Introduction {
   std::string address, host;
   int64_t pid = 0;
@@ -30,24 +30,25 @@ struct Heartbeat {
   MemberId id;
   std::string incarnation;   // a name that the member chose when it joined; no other member has it
   Generation known_view;     // the newest view it has received
-  std::string requests_key;  // names the list of requests it has received
+  std::string requests_key;  // identifies the list of requests that the member has received
   bool knows_end = false;    // it has received that the run is over
   MemberReport report;       // its view is sent only with the introduction
-  Generation acting_view;    // the view it acts by; 0: none
+  Generation acting_view;    // the generation of the view by which the member acts; 0: none
   std::optional<Introduction> introduction;
-  std::vector<ControlRequest> requests;  // those it knows; sent only with the introduction
+  std::vector<ControlRequest> requests;  // the requests that the member knows; sent only with the introduction
 };
 
 // The answer to a heartbeat and to GET /v2/updates.
 struct HeartbeatReply {
-  bool introduce = false;  // the coordinator does not know the member, which must introduce itself; no field follows
+  // the coordinator does not know the member, which must introduce itself; the other fields are not set
+  bool introduce = false;
   std::optional<std::string> fenced;  // this incarnation has ended, for this reason
-  Generation newest;                  // of all views; 0: none yet
-  bool lease = false;        // the member is in the newest view, and the coordinator is sure that it is the newest
-  std::optional<View> view;  // if it is newer than known_view
+  Generation newest;                  // the generation of the newest view; 0: none yet
+  bool lease = false;  // the member is in the newest view, and the coordinator is sure that this view is the newest
+  std::optional<View> view;  // set if it is newer than known_view
   std::string requests_key;
-  std::optional<std::vector<ControlRequest>> requests;  // all that are not taken, if requests_key is another
-  std::optional<int64_t> finished;                      // the run's exit code, unless knows_end
+  std::optional<std::vector<ControlRequest>> requests;  // all that are not taken; set if requests_key is another
+  std::optional<int64_t> finished;                      // the run's exit code; not set if the member knows it
 };
 
 // POST /v2/join
@@ -65,13 +66,13 @@ std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string&
 
 // Parts of messages. They report problems to `fields`.
 Json json_of(const ControlRequest& request);
-std::vector<ControlRequest> requests_of(Fields& fields);  // of "requests"
-std::optional<View> view_in(Fields& fields);              // of "view"
+std::vector<ControlRequest> requests_of(Fields& fields);  // reads the field "requests"
+std::optional<View> view_in(Fields& fields);              // reads the field "view"
 
-// The problem with a request, apart from its number; empty: there is none.
+// Returns the problem with a request, apart from its number, or an empty string if there is none.
 std::string problem_of(const ControlRequest& request);
 const char* name_of(Member::Phase phase);
-// The text as one line for a log: control characters become spaces, and at most `most` bytes stay.
+// Returns the text as one line for a log: control characters become spaces, and at most `most` bytes remain.
 std::string one_line(std::string text, size_t most = 300);
 
 }  // namespace sinew::cluster

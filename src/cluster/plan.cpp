@@ -1,7 +1,7 @@
 // The assignment of shards and slices to members.
 //
-// Every member computes the assignment for itself. It may depend on nothing but the view, so sums of shares are added
-// in the order of ids.
+// Every member computes the assignment for itself, and all must get the same result. So it depends on nothing but the
+// view, and shares are added in the order of ids.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,8 +17,8 @@ struct Taker {
   double share = 1;
 };
 
-// The members that get work, ascending by id: computing members with a share above 0. If there is none, all computing
-// members with equal shares.
+// Returns the members that get work, ascending by id: the computing members with a share above 0. If there is no such
+// member, all computing members get equal shares.
 std::vector<Taker> takers_of(const View& view) {
   std::vector<Taker> takers;
   for (const ViewMember& view_member : view.members) {
@@ -36,8 +36,8 @@ double total_of(const std::vector<Taker>& takers) {
   return total;
 }
 
-// The number of shards that a taker gets at least, and whether it may get one more. The time of a collective is the
-// largest count / share. A taker may get one more if that keeps this time as short as possible.
+// The least number of shards of a taker, and whether it may get one more. The time of a collective is the largest
+// quotient count/share. A taker may get one more shard if this time stays as short as possible.
 struct Quota {
   int64_t base = 0;
   bool may_have_one_more = false;
@@ -46,7 +46,7 @@ struct Quota {
 std::vector<Quota> quotas_of(const std::vector<Taker>& takers, int64_t count, int64_t& left_over) {
   const double total = total_of(takers);
   std::vector<Quota> quotas;
-  std::vector<double> times;  // of one more than the base
+  std::vector<double> times;  // the time of each taker with one shard more than its base
   left_over = count;
   for (const Taker& taker : takers) {
     const double exact = static_cast<double>(count) * (taker.share / total);
@@ -64,7 +64,7 @@ std::vector<Quota> quotas_of(const std::vector<Taker>& takers, int64_t count, in
   return quotas;
 }
 
-// The cost of a cut before open[at]: the lower, the larger the subtree whose edge is there.
+// Returns the cost of a cut before open[at]. The larger the subtree whose edge is there, the lower the cost.
 int64_t cost_of_cut(const std::vector<int64_t>& open, int64_t at) {
   if (at == 0 || at == static_cast<int64_t>(open.size())) return 0;
   const int64_t shard = open[static_cast<size_t>(at)];
@@ -72,9 +72,9 @@ int64_t cost_of_cut(const std::vector<int64_t>& open, int64_t at) {
   return 64 - std::countr_zero(static_cast<uint64_t>(shard));
 }
 
-// The number of shards of each taker. The takers get contiguous runs of `open` in their order. Where the quotas leave a
-// choice, a cut lies at the end of a subtree. best[i][extra] is the least cost of the cuts after the first i takers if
-// `extra` of them got one more.
+// Returns the number of shards of each taker. The takers get contiguous runs of `open` in their order. If the quotas
+// leave a choice, a cut is placed at the end of a subtree. best[i][extra] is the least cost of the cuts after the first
+// i takers if `extra` of them got one more.
 std::vector<int64_t> counts_of(const std::vector<Taker>& takers, const std::vector<int64_t>& open) {
   int64_t left_over = 0;
   const auto quotas = quotas_of(takers, static_cast<int64_t>(open.size()), left_over);
@@ -82,7 +82,7 @@ std::vector<int64_t> counts_of(const std::vector<Taker>& takers, const std::vect
   const size_t width = static_cast<size_t>(left_over) + 1;
   std::vector<std::vector<int64_t>> best(takers.size() + 1, std::vector<int64_t>(width, kNever));
   best[0][0] = 0;
-  int64_t base = 0;  // of the takers so far
+  int64_t base = 0;  // the sum of the bases of the takers so far
   for (size_t i = 0; i < takers.size(); ++i) {
     base += quotas[i].base;
     for (size_t extra = 0; extra < width; ++extra) {
@@ -107,7 +107,7 @@ std::vector<int64_t> counts_of(const std::vector<Taker>& takers, const std::vect
 std::vector<MemberId> plan_shards(const View& view, int64_t shards, const std::vector<std::optional<MemberId>>& held) {
   SINEW_CHECK(shards >= 0, shards);
   std::vector<MemberId> owners(static_cast<size_t>(shards));
-  std::vector<int64_t> open;  // shards whose result no member has
+  std::vector<int64_t> open;  // shards whose result no computing member has
   for (int64_t shard = 0; shard < shards; ++shard) {
     const auto at = static_cast<size_t>(shard);
     const ViewMember* holder = at < held.size() && held[at] ? view.find(*held[at]) : nullptr;

@@ -38,7 +38,7 @@ View random_view(RandomStream& random) {
   return view;
 }
 
-// The exact part of each member, as if shards could be divided.
+// Returns the exact part of each member, as if shards could be divided.
 std::map<MemberId, double> exact_parts(const View& view, double whole) {
   double total = 0;
   std::map<MemberId, double> parts;
@@ -68,7 +68,7 @@ TEST(PlanShards, EveryShardHasOneOwnerInProportionToTheShares) {
 }
 
 // A collective takes as long as its slowest member. No other assignment of the remaining shards is faster.
-TEST(PlanShards, NoShardCouldMoveToMakeTheRoundShorter) {
+TEST(PlanShards, NoMoveOfAShardShortensACollective) {
   int tried = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     RandomStream random(random_key({2, seed}));
@@ -89,7 +89,8 @@ TEST(PlanShards, NoShardCouldMoveToMakeTheRoundShorter) {
     for (const auto& [from, n] : count) {
       if (n / view.find(from)->share < longest || n < parts.at(from) + 1e-6) continue;
       for (const MemberId to : view.computing()) {
-        if (to == from || count[to] > parts.at(to) - 1e-6) continue;  // within one of its part, as promised
+        // plan_shards keeps each member within one shard of its part
+        if (to == from || count[to] > parts.at(to) - 1e-6) continue;
         EXPECT_GE((count[to] + 1) / view.find(to)->share, longest * (1 - 1e-6)) << "seed " << seed;
       }
     }
@@ -112,7 +113,7 @@ TEST(PlanShards, CutsWhereSubtreesEnd) {
   EXPECT_EQ(cuts(view_with({1, 1, 1, 1, 1, 1}), 8), (std::vector<int64_t>{2, 4, 5, 6, 7}));
 }
 
-TEST(PlanShards, WhatIsHeldStays) {
+TEST(PlanShards, HeldShardsStayWithTheirHolder) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     RandomStream random(random_key({3, seed}));
     const View view = random_view(random);
@@ -142,13 +143,13 @@ TEST(PlanShards, WhatIsHeldStays) {
   }
 }
 
-TEST(PlanShards, AllWithoutAShareShareAlike) {
+TEST(PlanShards, MembersGetEqualWorkIfAllSharesAreZero) {
   const auto owners = plan_shards(view_with({0, 0}), 8);
   EXPECT_EQ(std::count(owners.begin(), owners.end(), MemberId(1)), 4);
   EXPECT_EQ(plan_shards(view_with({0, 1}), 2), (std::vector<MemberId>{MemberId(3), MemberId(3)}));
 }
 
-TEST(PlanShards, ThousandsOfMembersAndShards) {
+TEST(PlanShards, PlansForThousandsOfMembersAndShards) {
   const View view = view_with(std::vector<double>(1000, 1));
   const auto owners = plan_shards(view, 2500);
   EXPECT_EQ(std::set<MemberId>(owners.begin(), owners.end()).size(), 1000u);

@@ -8,8 +8,8 @@
 
 namespace sinew::cluster {
 
-// The version stands in the path of every call (/v2/join) and in a header of every answer. A coordinator refuses calls
-// of another version; a caller refuses such answers.
+// The path of every call (/v2/join) and a header of every answer contain the version. A coordinator refuses calls of
+// another version; a caller refuses answers of another version.
 inline constexpr int kProtocolVersion = 2;
 inline constexpr const char* kVersionHeader = "x-sinew-protocol";
 
@@ -24,12 +24,12 @@ inline constexpr ErrorCode kMemberFenced = "COORDINATOR_MEMBER_FENCED";
 inline constexpr ErrorCode kTooMany = "COORDINATOR_TOO_MANY";
 inline constexpr ErrorCode kNotReady = "COORDINATOR_NOT_READY";
 inline constexpr ErrorCode kCallDamaged = "COORDINATOR_CALL_DAMAGED";
-// The caller makes these: an answer that changed on its way, an answer with an unknown code, and no answer.
+// The caller makes these codes itself: the answer changed on its way, it has an unknown code, or there was none.
 inline constexpr ErrorCode kAnswerDamaged = "COORDINATOR_ANSWER_DAMAGED";
 inline constexpr ErrorCode kRefused = "COORDINATOR_REFUSED";
 inline constexpr ErrorCode kUnreachable = "COORDINATOR_UNREACHABLE";
 
-// The code that an answer names, or kRefused.
+// Returns the code that an answer names, or kRefused if it is unknown.
 constexpr ErrorCode code_named(std::string_view text) {
   constexpr std::array kAll = {kBadRequest,   kVersionDiffers, kWrongSecret, kIdentityDiffers,
                                kUnknownRoute, kUnknownMember,  kRunOver,     kMemberFenced,

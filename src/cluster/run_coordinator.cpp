@@ -14,14 +14,14 @@
 namespace sinew::cluster {
 namespace {
 
-// Each incarnation of the coordinator may give so many ids and generations. The next one begins where they end, so that
+// Each incarnation of the coordinator may give this many ids and generations. The next one begins after them, so that
 // no number is given twice.
 constexpr int64_t kNumbersOfAnIncarnation = 1'000'000;
 constexpr double kTickSeconds = 0.05;
 constexpr int64_t kViewFileVersion = 2;
 
 // Reserves this incarnation's numbers on disk before it gives any of them. The file keeps the predecessor's url and pid
-// until this coordinator listens; until then members call the predecessor in vain and try again.
+// until this coordinator listens. Until then the calls of members fail, and the members try again.
 CoordinatorInfo begin_incarnation(const std::string& run_directory) {
   CoordinatorInfo info;
   if (const auto before = read_coordinator_info(run_directory)) {
@@ -35,8 +35,8 @@ CoordinatorInfo begin_incarnation(const std::string& run_directory) {
   return info;
 }
 
-// The file is not synced: it serves a successor on this machine, and a lost member's work must not wait for a disk. If
-// the disk is full, a successor has to rely on what the members report.
+// Writes the newest view for a successor on this machine. The file is not synced, because the recovery from a lost
+// member must not wait for a disk. If the disk is full, a successor has to rely on what the members report.
 void write_view(const std::string& path, const View& view) {
   Json json = {{"version", kViewFileVersion}};
   json.update(json_of(view));
@@ -51,7 +51,7 @@ void write_view(const std::string& path, const View& view) {
   }
 }
 
-// nullopt: there is no view, or the file is damaged, as a power failure may leave it.
+// Returns nullopt if there is no view or the file is damaged, which can happen after a power failure.
 std::optional<View> read_view(const std::string& path) {
   if (!system_disk().exists(path)) return std::nullopt;
   const auto json = parse_json(read_text(system_disk(), path));

@@ -8,7 +8,8 @@
 namespace sinew::cluster {
 namespace {
 
-// The least share, and the step that shares are rounded to, so that a tiny change of speed leaves the share as it is.
+// The least share. Shares are also rounded to multiples of it, so that a tiny change of speed does not change the
+// share.
 constexpr double kLeastShare = 0.001;
 
 std::string percent(double part) {
@@ -23,7 +24,8 @@ bool follows_speed(const ViewMember& view_member, const ClusterState& state) {
   return member->second.phase != Member::Phase::leaving && member->second.phase != Member::Phase::finished;
 }
 
-// The speed of each member. A member without a measured speed gets the mean of the others. Empty: none was measured.
+// Returns the speed of each member. A member without a measured speed gets the mean of the others. The result is empty
+// if no speed was measured.
 std::map<MemberId, double> speeds_of(const std::vector<ViewMember>& members, const ClusterState& state) {
   std::map<MemberId, double> speeds;
   double sum = 0;

@@ -7,7 +7,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
+TEST(Coordinator, ASuccessorLearnsTheStateFromTheMembers) {
   Address address;
   auto first = std::make_unique<Running>(options_for(3));
   address.set(first->url());
@@ -38,8 +38,8 @@ TEST(Coordinator, ASuccessorKnowsWhatTheMembersTell) {
   ASSERT_TRUE(settle(workers));
 }
 
-// The process has no free descriptor, or the disk that holds coordinator.json is away.
-TEST(Coordinator, WhoCanNotFindOutWhereItIsTriesUntilPatienceEnds) {
+// The client cannot determine the url: the process has no free descriptor, or coordinator.json cannot be read.
+TEST(Coordinator, AClientWithoutAUrlTriesUntilPatienceEnds) {
   Address address;
   auto first = std::make_unique<Running>(options_for(1));
   address.set(first->url());
@@ -57,7 +57,7 @@ TEST(Coordinator, WhoCanNotFindOutWhereItIsTriesUntilPatienceEnds) {
   EXPECT_THAT(*worker.fenced(), HasSubstr("too many open files"));
 }
 
-TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
+TEST(Coordinator, ASuccessorFencesAMemberThatSendsNoHeartbeat) {
   Address address, other_address;
   auto first = std::make_unique<Running>(options_for(2));
   address.set(first->url());
@@ -75,7 +75,8 @@ TEST(Coordinator, ASuccessorPutsOutWhoDoesNotSpeak) {
   workers.pop_back();
   ASSERT_TRUE(settle(workers));
   EXPECT_THAT(workers[0]->view()->why, HasSubstr("member 2 lost: has not spoken to the new coordinator"));
-  other_address.set(second.url());  // the fenced member finds the successor and hears that the group went on
+  // the fenced member finds the successor, which reports that the group continued without it
+  other_address.set(second.url());
   ASSERT_TRUE(wait_for([&] { return deaf->fenced().has_value(); }));
   EXPECT_THAT(*deaf->fenced(), HasSubstr("the group went on without it"));
 }
@@ -100,7 +101,7 @@ TEST(Coordinator, FencesASilentMember) {
               HasSubstr("silent for"));
 }
 
-TEST(Client, WhoseCoordinatorStaysAwayGivesUp) {
+TEST(Client, EndsWhenNoCoordinatorAnswers) {
   Address address;
   auto coordinator = std::make_unique<Running>(options_for(1));
   address.set(coordinator->url());
@@ -112,7 +113,7 @@ TEST(Client, WhoseCoordinatorStaysAwayGivesUp) {
   EXPECT_FALSE(worker.client->leased(kBound));
 }
 
-TEST(Client, WithoutACoordinatorJoiningEnds) {
+TEST(Client, JoiningFailsWithoutACoordinator) {
   Address address;
   address.set("http://127.0.0.1:1");
   EXPECT_THAT(error_of([&] { Worker lonely(address, [](ClientOptions& options) { options.patience_seconds = 0.3; }); }),

@@ -1,4 +1,4 @@
-// Bits that change between a member and the coordinator: neither side believes a message that does not fit its sum.
+// Bits that change between a member and the coordinator: neither side accepts a message that does not fit its sum.
 #include "cluster/coordinator_connection.h"
 #include "cluster/protocol.h"
 #include "cluster/testing.h"
@@ -12,7 +12,7 @@ http::Request scale_call() {
   return request_with("sesame", "POST", "/v2/scale", R"({"workers":3})");
 }
 
-TEST(Sums, WhateverCountsInACallIsInItsSum) {
+TEST(Sums, TheSumCoversMethodTargetTokenAndBody) {
   const http::Request sent = scale_call();
   EXPECT_TRUE(is_as_sent(sent));
   for (const auto& change : std::vector<std::function<void(http::Request&)>>{
@@ -25,7 +25,7 @@ TEST(Sums, WhateverCountsInACallIsInItsSum) {
   }
 }
 
-TEST(Sums, AChangedCallDoesNothing) {
+TEST(Sums, RefusesADamagedCall) {
   Running coordinator(options_for(1));
   http::Client client(coordinator.url());
   http::Request changed = scale_call();
@@ -41,7 +41,7 @@ TEST(Sums, AChangedCallDoesNothing) {
   EXPECT_EQ(coordinator.status()["wanted"], 3);
 }
 
-// A server that is no coordinator, and answers that change on their way.
+// The answers come from a server that is no coordinator, or change on their way.
 TEST(Sums, AnAnswerWithoutItsSumIsAFailure) {
   std::string sum;
   const http::Server server({}, [&](const http::Request& request, const http::Answer& answer) {

@@ -11,14 +11,14 @@
 namespace sinew::cluster {
 
 // One member's entry in a view. A joining member computes nothing yet. The other members send it the reduced results of
-// all collectives from this view's first one on, and its donor sends it a snapshot of the state. When it has caught up,
-// it asks to compute.
+// all collectives from this view's first one on, and its donor sends it a snapshot of the state. When the joining
+// member has caught up, it asks to compute.
 struct ViewMember {
   MemberId id;
-  std::string address;  // where the member's links listen
-  double share = 1;     // of the work, relative to the other shares; 0: no work
+  std::string address;  // where the member listens for links
+  double share = 1;     // its part of the work, relative to the other shares; 0: no work
   bool joining = false;
-  MemberId donor;  // only of a joining member
+  MemberId donor;  // set only for a joining member
   bool operator==(const ViewMember&) const = default;
 };
 
@@ -27,25 +27,25 @@ struct ViewMember {
 struct View {
   Generation generation;
   std::vector<ViewMember> members;  // by id, ascending
-  // No member of this view has the state of an earlier one: all begin alike, from the newest checkpoint or from step 0.
+  // No member of this view has the state of an earlier one. All begin with the same state: the newest checkpoint or
+  // step 0.
   bool fresh = false;
-  std::string why;  // a sentence: what changed, and for what reason
+  std::string why;  // the reason of the view, as a sentence
   bool operator==(const View&) const = default;
 
-  const ViewMember* find(MemberId id) const;  // null: not a member
+  const ViewMember* find(MemberId id) const;  // null if it is not a member
   std::vector<MemberId> computing() const;    // ascending
-  std::optional<MemberId> leader() const;     // nullopt: no member computes
+  std::optional<MemberId> leader() const;     // nullopt if no member computes
 };
 std::string to_json(const View& view);
 std::optional<View> view_of_json(const std::string& json);
 
-// ---- assignment of work: pure functions that give the same result on every member
-// ------------------------------------
+// ---- assignment of work: pure functions that give the same result on every member -----------------------------------
 
-// Returns the owner of every shard of a collective. `held[s]` names the member that already has the result of shard s,
-// if one has it; a computing member keeps the shards that it holds. The other shards go to the members in proportion to
-// their shares, in contiguous runs. A cut between two runs lies at the edge of an aligned subtree where the balance
-// allows it. Every shard has exactly one owner. A member with share 0 gets no shard unless all shares are 0.
+// Returns the owner of every shard of a collective. If a member already has the result of shard s, `held[s]` names it;
+// a computing member keeps the shards that it holds. The other shards go to the members in proportion to their shares,
+// in contiguous runs. A cut between two runs lies at the edge of an aligned subtree if the balance allows it. Every
+// shard has exactly one owner. A member with share 0 gets no shard unless all shares are 0.
 std::vector<MemberId> plan_shards(const View& view, int64_t shards,
                                   const std::vector<std::optional<MemberId>>& held = {});
 

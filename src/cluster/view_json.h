@@ -12,8 +12,8 @@ constexpr size_t kLongestWhy = 4096;
 constexpr double kMostShare = 1e6;
 
 Json json_of(const View& view);
-// nullopt: the JSON is not a view. A field is missing or out of range, the members are not sorted by id, no member
-// computes, or a donor does not have the state.
+// Returns nullopt if the JSON is not a valid view: a field is missing or out of range, the members are not sorted by
+// id, no member computes, or a donor does not have the state.
 std::optional<View> view_of(const Json& json);
 
 }  // namespace sinew::cluster

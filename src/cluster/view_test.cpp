@@ -1,4 +1,4 @@
-// A view's text: there and back, and what is not believed.
+// The JSON text of a view: writing, reading back, and rejected texts.
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -15,7 +15,7 @@ View some_view() {
   return view;
 }
 
-TEST(View, SaysWhoComputesAndLeads) {
+TEST(View, NamesTheComputingMembersAndTheLeader) {
   View view = some_view();
   EXPECT_EQ(view.computing(), (std::vector<MemberId>{MemberId(2), MemberId(9)}));
   EXPECT_EQ(view.leader(), MemberId(2));
@@ -30,7 +30,7 @@ TEST(View, TextReadsBackTheSame) {
   EXPECT_EQ(*back, some_view());
 }
 
-TEST(View, WhatIsNoViewIsNotRead) {
+TEST(View, RejectsTextThatIsNoView) {
   const std::string good = to_json(some_view());
   const auto with = [&](const std::string& old, const std::string& fresh) {
     std::string text = good;
