@@ -16,7 +16,7 @@ class ByteWriter {
   void byte(uint8_t value) { bytes_.push_back(std::byte{value}); }
   void number(uint64_t value) { append(&value, sizeof value); }
   void number(int64_t value) { append(&value, sizeof value); }
-  void bits(const std::vector<bool>& bits) {  // the reader must know their number
+  void bits(const std::vector<bool>& bits) {  // the reader must know the number of bits
     const size_t at = bytes_.size();
     bytes_.resize(at + (bits.size() + 7) / 8, std::byte{0});
     for (size_t i = 0; i < bits.size(); ++i) {

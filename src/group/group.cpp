@@ -9,7 +9,7 @@
 
 namespace sinew::group {
 
-// ---- the end -------------------------------------------------------------------------------------------------------
+// ---- the end of this incarnation ------------------------------------------------------------------------------------
 
 void Group::State::check_alive() const {
   if (failure) std::rethrow_exception(failure);
@@ -48,7 +48,7 @@ void Group::State::send(Outbox& outbox) {
   outbox = {};
 }
 
-// ---- from outside --------------------------------------------------------------------------------------------------
+// ---- calls from outside ---------------------------------------------------------------------------------------------
 
 Group::Group(MemberId me, link::Links& links, GroupOptions options, Clock& clock)
     : state_(std::make_unique<State>(me, links, std::move(options), clock)) {
@@ -74,13 +74,13 @@ void Group::on_frame(MemberId from, link::Frame frame) {
       state.keep_early(from, std::move(frame));
     } else if (frame.generation == state.view->generation) {
       state.take(from, frame, outbox);
-    }  // else the view is over: members repeat or hand over what the frame would have made
+    }  // else the view is over: the members repeat the work or hand the results over
     state.changed.notify_all();
   }
   state.send(outbox);
 }
 
-// ---- rounds --------------------------------------------------------------------------------------------------------
+// ---- collectives ----------------------------------------------------------------------------------------------------
 
 void Group::start_at(int64_t collective, Origin origin, std::optional<uint64_t> history) {
   State& state = *state_;
@@ -158,7 +158,7 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
   return {Turn::Kind::idle, {}};
 }
 
-// The result counts only if the view is still the same.
+// Runs the work without the mutex. Its result counts only if the view is still the same afterwards.
 void Group::State::do_work(const Work& work, std::unique_lock<std::mutex>& lock) {
   const Generation generation = view->generation;
   lock.unlock();
@@ -225,7 +225,7 @@ Reduced Group::finish(const std::vector<float*>& out) {
   }
   SINEW_CHECK(out.size() == shape->lengths.size(), out.size(), shape->lengths.size());
   const auto written = write_rows(*record, *shape, out);
-  std::optional<Open> over;  // destroyed after the mutex is released, because leaves run code of their owner
+  std::optional<Open> over;  // destroyed after the mutex is released, because Leaf::keep runs code of the leaf's owner
   const std::lock_guard lock(state.mutex);
   if (!written)
     state.fail(Error("GROUP_COLLECTIVES_DIFFER",

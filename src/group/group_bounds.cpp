@@ -1,6 +1,6 @@
-// Limits on the memory for waiting frames, here and in the network. Each limit is a number of bytes, but at least a few
-// reduced results of the largest collective, because a model may be larger than any fixed number. All functions of this
-// file run with the mutex.
+// Limits on the memory for waiting frames, in this process and in the links' queues. Each limit is a number of bytes,
+// but at least a few reduced results of the largest collective, because a model may be larger than any fixed number.
+// The callers of all functions in this file hold the mutex.
 #include <algorithm>
 
 #include "group/group_state.h"
@@ -8,13 +8,14 @@
 namespace sinew::group {
 namespace {
 
-constexpr size_t kResultsForJoiner = 8;  // the kept ones, and those that come during the transfer of the state
+constexpr size_t kResultsForJoiner = 8;  // the two that are kept, and those that come during the transfer of the state
 constexpr size_t kResultsQueued = 4;
 constexpr size_t kResultsEarly = 16;  // a collective's sums (several nodes of each member) and its result
 
 }  // namespace
 
-// One whole piece tells the size of a result well enough. The last piece of a slice may be smaller.
+// Estimates the size of a reduced result as the size of one piece times the number of pieces. The last piece of a slice
+// may be smaller and gives a smaller estimate, so the largest estimate is kept.
 void Group::State::learn_result_size(const link::Frame& one) {
   const auto kind = static_cast<Kind>(one.kind);
   if (!one.payload || (kind != Kind::reduced_piece && kind != Kind::sums)) return;
@@ -33,7 +34,7 @@ size_t Group::State::most_early() const {
   return std::max(options.early_bytes, kResultsEarly * result_bytes);
 }
 
-// A joiner whose network is slower than the group's collectives would fill this member's memory.
+// Stops sending results to a joiner that receives too slowly, because the queue for it would fill this member's memory.
 bool Group::State::takes(MemberId joiner, Outbox& outbox) {
   if (given_up.contains(joiner)) return false;
   const size_t queued = links.queued_bytes(joiner);

@@ -6,7 +6,7 @@
 namespace sinew::group::protocol {
 namespace {
 
-TEST(GroupBounds, WhatIsKeptForLaterIsBounded) {
+TEST(GroupBounds, BoundsTheFramesKeptForLater) {
   Beside two;
   for (int i = 0; i < 100; ++i) two.group.on_frame(kOne, reduced_frame(9, i, "n", 0, 100));
   EXPECT_NE(why_out(two.group).find("does not fit"), std::string::npos);
@@ -18,8 +18,8 @@ TEST(GroupBounds, WhatIsKeptForLaterIsBounded) {
   EXPECT_THROW(three.start_at(0, {}), Fenced);
 }
 
-// The group's results would fill the memory of the senders.
-TEST(GroupBounds, AJoinerThatTakesTooLittleIsReportedAndSentNoMore) {
+// Without the limit, the results queued for the joiner would fill the sender's memory.
+TEST(GroupBounds, ReportsASlowJoinerAndSendsItNoMore) {
   auto bounded = options();
   bounded.queue_bytes = 1000;
   bounded.handover_bytes = 1000;
@@ -44,12 +44,12 @@ TEST(GroupBounds, AJoinerThatTakesTooLittleIsReportedAndSentNoMore) {
   EXPECT_EQ(lost[0].first, kThree);
   EXPECT_NE(lost[0].second.find("too slowly"), std::string::npos);
   links.wait_for_it(0);
-  one.adopt(view_of(2, {kOne}, {kThree}));  // it stays in the view and gets another chance
+  one.adopt(view_of(2, {kOne}, {kThree}));  // the joiner stays in the view, so the member sends to it again
   collective();
   EXPECT_FALSE(links.to(kThree).empty());
 }
 
-// One piece of a reduced result of so many floats, and the head.
+// Returns the frames of a reduced result with this number of floats: one piece, and the head.
 std::vector<link::Frame> large_result(int64_t generation, int64_t collective, int64_t floats, uint64_t before) {
   const Shape shape(2, {floats});
   const BlockHead head{shape.digest, 0, floats, 1, 1};
@@ -60,7 +60,7 @@ std::vector<link::Frame> large_result(int64_t generation, int64_t collective, in
           frame(Kind::reduced_head, generation, collective, encode(small))};
 }
 
-TEST(GroupBounds, AModelLargerThanTheBoundsIsJoined) {
+TEST(GroupBounds, AJoinerReceivesAModelLargerThanTheBounds) {
   PaperLinks links;
   Group three(kThree, links, options(), system_clock());
   three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
@@ -81,7 +81,7 @@ TEST(GroupBounds, AModelLargerThanTheBoundsIsJoined) {
   EXPECT_EQ(row.back(), 1.0F);
 }
 
-TEST(GroupBounds, SumsOfALargeRoundWaitForWhoHearsOfTheViewLate) {
+TEST(GroupBounds, KeepsLargeFramesOfAViewThatComesLate) {
   Beside two;
   two.group.on_frame(kOne, reduced_frame(1, 0, "n", 0));
   EXPECT_EQ(two.group.next_shard(), std::nullopt);

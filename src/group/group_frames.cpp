@@ -67,7 +67,7 @@ std::vector<RowPart> row_parts(const Shape& shape, int64_t begin, int64_t end) {
   return parts;
 }
 
-// ---- here
+// ---- report at a view change
 
 link::Bytes encode(const ViewChangeReport& report) {
   ByteWriter writer;
@@ -102,7 +102,7 @@ Decoded<ViewChangeReport> decode_view_change_report(const link::Bytes& bytes) {
   return report;
 }
 
-// ---- blocks
+// ---- blocks of floats
 
 namespace {
 
@@ -146,7 +146,7 @@ BlockDraft draft_block(const BlockHead& head, const std::vector<RowPart>& parts,
   }
   draft.bytes->reserve(begin + floats * sizeof(float));
   draft.bytes->resize(begin, std::byte{0});
-  draft.bytes->resize(begin + floats * sizeof(float));  // the caller's to write
+  draft.bytes->resize(begin + floats * sizeof(float));  // the caller fills these bytes
   auto* at = reinterpret_cast<float*>(draft.bytes->data() + begin);
   for (size_t i = 0; i < present.size(); ++i) {
     if (!present[i]) continue;

@@ -1,8 +1,8 @@
 // The messages between the members of a group, as bytes. Private to group/.
 //
-// Decoding is strict and bounded. Any bytes from a peer give a value or a sentence that says what is wrong. Decoding
-// needs memory in proportion to the received bytes and never reads past them. Numbers are little-endian. Floats are
-// read in place, without a copy: they begin at multiples of 64 bytes from the start of the payload.
+// Decoding is strict and bounded. For any bytes from a peer it gives a value or a text that says what is wrong.
+// Decoding needs memory in proportion to the received bytes and never reads past them. Numbers are little-endian.
+// Floats are read in place, without a copy, so they begin at multiples of 64 bytes from the start of the payload.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ namespace sinew::group {
 
 // Kinds 1 to 31 of link::Frame belong to the group.
 enum class Kind : uint16_t {
-  view_change_report = 1,  // what the sender has when a view begins; to all members
-  sums = 2,                // sums of the sender's nodes for one piece; to the piece's owner
-  small = 3,               // small bytes of the sender's nodes; to the leader
-  reduced_piece = 4,       // rows of a reduced result; to all members, or to one that lacks them
-  reduced_head = 5,
-  gone = 6,      // no member keeps the results that the receiver needs
-  progress = 7,  // the sender computes shards of this collective; to all members, about once a second
+  view_change_report = 1,  // what the sender has when a view begins; sent to all members
+  sums = 2,                // sums of the sender's nodes for one piece; sent to the piece's owner
+  small = 3,               // small bytes of the sender's nodes; sent to the leader
+  reduced_piece = 4,       // rows of a reduced result; sent to all members, or to one that lacks them
+  reduced_head = 5,        // everything else of a reduced result; sent like its rows
+  gone = 6,                // no member keeps the results that the receiver needs
+  progress = 7,            // the sender computes shards of this collective; sent to all members, about once a second
 };
 
 template <typename T>
@@ -45,7 +45,7 @@ struct Shape {
   int64_t floats() const { return offsets.back(); }
 };
 
-// The parts of rows that lie in [begin, end) of the flat row. Empty parts are left out.
+// The parts of rows that are in [begin, end) of the flat row, without empty parts.
 struct RowPart {
   int64_t row = 0, offset = 0, count = 0;  // offset: within the row
 };
@@ -54,36 +54,37 @@ std::vector<RowPart> row_parts(const Shape& shape, int64_t begin, int64_t end);
 // ---- report at a view change ---------------------------------------------------------------------------------------
 
 struct ViewChangeReport {
-  int64_t collective = -1;          // the first whose result it lacks; -1: it has no state yet
-  std::optional<uint64_t> history;  // of the control messages of all collectives before
+  int64_t collective = -1;          // the first collective whose result the sender lacks; -1: it has no state yet
+  std::optional<uint64_t> history;  // digest of the control messages of all collectives before that one
   bool joining = false;
-  bool computed_before = false;  // it computed in its previous view
-  std::optional<Origin> origin;  // if it began with a fresh view: the state it began with
-  std::vector<bool> held;        // by shard of that collective: it has or computes the result; empty: not begun
+  bool computed_before = false;  // the sender computed in its previous view
+  std::optional<Origin> origin;  // the state with which the sender began, if it began with a fresh view
+  // By shard of that collective: the sender has the result or computes it. The list is empty if it has not begun the
+  // collective.
+  std::vector<bool> held;
   bool operator==(const ViewChangeReport&) const = default;
 };
 link::Bytes encode(const ViewChangeReport& report);
 Decoded<ViewChangeReport> decode_view_change_report(const link::Bytes& bytes);
 
-// ---- rows of floats: sums of nodes, or a piece of a reduced result (one node)
-// -------------------------------------------
+// ---- rows of floats: sums of nodes, or a piece of a reduced result (one node) ---------------------------------------
 
 struct BlockHead {
   uint64_t shape = 0;          // digest
-  int64_t begin = 0, end = 0;  // of the flat row
+  int64_t begin = 0, end = 0;  // range in the flat row
   int64_t nodes = 0;
-  int64_t pieces = 0;  // of this collective
+  int64_t pieces = 0;  // number of pieces of this collective
   bool operator==(const BlockHead&) const = default;
 };
 Decoded<BlockHead> decode_head(const link::Bytes& bytes);
 
-// A block to fill: the addresses of the present values, by node and row part; null: absent.
+// A block whose values the caller fills in. `values` has their addresses by node and row part; null if absent.
 struct BlockDraft {
   std::shared_ptr<link::Bytes> bytes;
   std::vector<float*> values;
 };
 BlockDraft draft_block(const BlockHead& head, const std::vector<RowPart>& parts, const std::vector<bool>& present);
-// Reads a block, which must be exactly the expected one.
+// Reads a block. Its head must equal `expected`.
 Decoded<std::vector<const float*>> read_block(const link::Bytes& bytes, const BlockHead& expected,
                                               const std::vector<RowPart>& parts);
 
@@ -91,8 +92,8 @@ Decoded<std::vector<const float*>> read_block(const link::Bytes& bytes, const Bl
 
 struct SmallSums {
   uint64_t shape = 0;
-  std::vector<bool> rows;                         // at least one leaf of the sender has this row
-  std::vector<std::optional<std::string>> nodes;  // of the sender, in order; nullopt: absent
+  std::vector<bool> rows;                         // by row: at least one leaf of the sender has this row
+  std::vector<std::optional<std::string>> nodes;  // the small bytes of the sender's nodes, in order; nullopt: absent
   bool operator==(const SmallSums&) const = default;
 };
 link::Bytes encode(const SmallSums& sums);
@@ -101,13 +102,13 @@ Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes);
 struct ReducedHead {
   uint64_t shape = 0;
   int64_t pieces = 0;   // number of pieces of this result
-  uint64_t before = 0;  // history of the control messages of all collectives before
+  uint64_t before = 0;  // digest of the control messages of all collectives before this one
   Reduced reduced;
 };
 link::Bytes encode(const ReducedHead& reduced);
 Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes);
 
-// The history after a collective with this control message.
+// Returns the history after a collective with this control message.
 uint64_t history_after(uint64_t before, const std::string& control_message);
 
 }  // namespace sinew::group

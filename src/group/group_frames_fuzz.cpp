@@ -1,4 +1,4 @@
-// Any bytes from a peer: no crash, no hang, nothing read past their end.
+// Decodes any bytes from a peer: no crash, no hang, and no read past the end.
 #include "group/group_frames_judge.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

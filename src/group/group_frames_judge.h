@@ -1,4 +1,4 @@
-// Checks that must hold for any bytes from a peer. The fuzzer and the tests share them. Test only.
+// Checks that must hold for any bytes from a peer. The fuzzer and the tests share them. Only for tests.
 #pragma once
 
 #include <span>
@@ -8,8 +8,9 @@
 
 namespace sinew::group {
 
-// Decodes the bytes as every kind of message. The decoder must not crash; it must encode an accepted message to the
-// same bytes, and give a reason for a refused one. `rows` and `nodes`: of the collective for which a block is read.
+// Decodes the bytes as every kind of message. The decoder must not crash. Encoding an accepted message must give the
+// same bytes, and a refused one must come with a reason. `rows` and `nodes` describe the collective for which a block
+// is read.
 inline void judge(const link::Bytes& bytes, int64_t rows, int64_t nodes) {
   if (const auto report = decode_view_change_report(bytes)) {
     SINEW_CHECK(encode(*report) == bytes);
@@ -30,7 +31,7 @@ inline void judge(const link::Bytes& bytes, int64_t rows, int64_t nodes) {
   SINEW_CHECK(head || !head.error().empty());
   if (!head) return;
   const Shape shape(3, std::vector<int64_t>(static_cast<size_t>(rows), 5));
-  BlockHead expected = *head;  // the head's own range, if it lies in the collective
+  BlockHead expected = *head;  // the range in the head, clipped to the collective
   expected.nodes = nodes;
   expected.end = std::min(expected.end, shape.floats());
   if (expected.begin >= expected.end) return;

@@ -78,7 +78,7 @@ Block random_block(RandomStream& random) {
   return block;
 }
 
-TEST(GroupFrames, WhatIsWrittenIsRead) {
+TEST(GroupFrames, MessagesAreReadBackAsWritten) {
   RandomStream random(random_key({1}));
   for (int trial = 0; trial < 2000; ++trial) {
     const ViewChangeReport report = random_view_change_report(random);
@@ -93,7 +93,7 @@ TEST(GroupFrames, WhatIsWrittenIsRead) {
   }
 }
 
-TEST(GroupFrames, BlocksCarryWhatIsPresentAndNothingElse) {
+TEST(GroupFrames, BlocksContainOnlyThePresentValues) {
   RandomStream random(random_key({2}));
   for (int trial = 0; trial < 2000; ++trial) {
     const Block block = random_block(random);
@@ -136,14 +136,14 @@ TEST(GroupFrames, RowPartsCoverEachNumberOnce) {
   }
 }
 
-TEST(GroupFrames, RoundsThatDifferHaveOtherDigests) {
+TEST(GroupFrames, DifferentShapesHaveDifferentDigests) {
   EXPECT_NE(Shape(3, {5, 6}).digest, Shape(4, {5, 6}).digest);
   EXPECT_NE(Shape(3, {5, 6}).digest, Shape(3, {6, 5}).digest);
   EXPECT_NE(Shape(3, {5, 6}).digest, Shape(3, {11}).digest);
   EXPECT_EQ(Shape(3, {5, 6}).digest, Shape(3, {5, 6}).digest);
 }
 
-// Whole frames with bits turned, bytes cut, added or moved, and numbers replaced by extreme ones.
+// The frames have flipped bits, bytes that are cut, added or moved, and numbers replaced by extreme ones.
 TEST(GroupFrames, AnyBytesGiveAValueOrAReason) {
   RandomStream random(random_key({4}));
   for (int trial = 0; trial < 60000; ++trial) {

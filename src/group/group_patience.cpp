@@ -1,12 +1,12 @@
-// How long a collective may stand still, and what the member does then.
+// The timeout of a collective that makes no progress, and what the member does then.
 //
 // A member that delivers shards sends a progress frame once a second, so a collective may take any time while a member
-// makes progress. When nothing has come for a member's patience, it reports the members it waits for, and the
-// coordinator decides which of them goes. If a member waits for a result that another one makes from a third one's
-// sums, it cannot know which of the two is silent; it gives them half as long again before it reports them. If nothing
-// helps, the member fences itself, and the run goes on.
+// makes progress. When nothing has come for the limit (patience()), a member reports the members it waits for, and the
+// coordinator decides which of them to fence. A member may wait for a result that a second member makes from the sums
+// of a third one. Then it cannot know which of the two is silent, so it reports them only after 1.5 times the limit. If
+// nothing has come after twice the limit, the member fences itself, and the other members continue the run.
 //
-// All functions of this file run with the mutex.
+// The callers of all functions in this file hold the mutex.
 #include <algorithm>
 #include <cmath>
 
@@ -15,12 +15,14 @@
 namespace sinew::group {
 namespace {
 
-constexpr double kFirstPatience = 10;          // times the patience, in the first collective
-constexpr double kCollectivesOfPatience = 40;  // usual collectives
-constexpr double kNewestCollective = 0.2;      // weight of the newest collective in the usual one
-constexpr double kProgressSeconds = 1;         // between two progress frames; less if patience_seconds is short
-constexpr double kLongestLook = 1;             // if two looks are further apart, this process did not run in between
-constexpr double kHearsay = 1.5, kInVain = 2;  // times the patience
+constexpr double kFirstPatience = 10;          // factor on patience_seconds in the first collective
+constexpr double kCollectivesOfPatience = 40;  // factor on the usual duration of a collective
+constexpr double kNewestCollective = 0.2;      // weight of the newest collective in the usual duration
+constexpr double kProgressSeconds = 1;         // seconds between two progress frames; less if patience_seconds is short
+constexpr double kLongestLook = 1;             // if two checks are further apart, this process did not run in between
+// Factors on the limit: kHearsay until members are reported that may wait for others themselves, kInVain until this
+// member fences itself.
+constexpr double kHearsay = 1.5, kInVain = 2;
 
 }  // namespace
 
@@ -36,7 +38,8 @@ void Group::State::send_progress(Outbox& outbox) {
   send_to_others(Kind::progress, open->collective, 0, nullptr, true, outbox);
 }
 
-// A shard may take long although nothing is wrong, and the very first one takes longest.
+// Returns the limit, in seconds. It grows with the usual duration of a collective, because a shard may take long
+// although nothing is wrong. It is largest in the first collective, because the very first shard takes longest.
 double Group::State::patience() const {
   return usual_collective == 0 ? kFirstPatience * options.patience_seconds
                                : std::max(options.patience_seconds, kCollectivesOfPatience * usual_collective);
@@ -50,7 +53,7 @@ void Group::State::be_patient(Outbox& outbox) {
   const double now = clock.monotonic_seconds();
   still += std::min(kLongestLook, now - looked);
   looked = now;
-  // While this member computes, the others wait for it; their patience decides.
+  // While this member computes, it reports no member: the others wait for it, and their limits apply.
   if (open->plan && open->plan->missing > 0) still = 0;
   if (still <= patience()) return;
   const std::string stands = "collective " + std::to_string(open->collective) + " has not moved for " +
@@ -65,7 +68,7 @@ void Group::State::be_patient(Outbox& outbox) {
   }
 }
 
-// `by_hearsay`: also members that may themselves wait for another one.
+// Returns the members that this member waits for. `by_hearsay` adds members that may themselves wait for another one.
 std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
   std::set<MemberId> silent;
   const std::vector<MemberId> everybody = view ? view->computing() : std::vector<MemberId>();

@@ -8,7 +8,7 @@
 namespace sinew::group::protocol {
 namespace {
 
-TEST(GroupPatience, PatienceEndsWithWhoIsSilent) {
+TEST(GroupPatience, ReportsTheSilentMemberAndFencesItself) {
   PaperLinks links;
   auto short_patience = options();
   short_patience.patience_seconds = 0.05;
@@ -23,8 +23,8 @@ TEST(GroupPatience, PatienceEndsWithWhoIsSilent) {
   EXPECT_EQ(lost, std::vector{kOne});
 }
 
-// A member that has sent its part waits like the others.
-TEST(GroupPatience, PatienceNamesWhoHasNotSentItsPart) {
+// A member that has sent its part waits like the others, so it is not reported.
+TEST(GroupPatience, ReportsTheMemberThatHasNotSentItsPart) {
   PaperLinks links;
   auto short_patience = options();
   short_patience.patience_seconds = 0.05;
@@ -41,8 +41,8 @@ TEST(GroupPatience, PatienceNamesWhoHasNotSentItsPart) {
   EXPECT_EQ(lost, std::vector{kThree});
 }
 
-// A collective in which members exchange only progress frames: an evaluation after short steps.
-TEST(GroupPatience, ALongRoundIsWaitedForWhileAnotherGetsOn) {
+// The members exchange only progress frames in the last collective, as in an evaluation after short steps.
+TEST(GroupPatience, WaitsWhileAnotherMemberMakesProgress) {
   constexpr double kPatience = 1;
   link::MemoryNetwork network;
   struct Side {
@@ -79,7 +79,7 @@ TEST(GroupPatience, ALongRoundIsWaitedForWhileAnotherGetsOn) {
   for (Side& side : sides) side.links.reset();
 }
 
-TEST(GroupPatience, WhoComputesTellsAllNowAndThen) {
+TEST(GroupPatience, AComputingMemberSendsProgressToAllOthers) {
   Beside two({kThree});
   for (const MemberId other : {kOne, kThree}) {
     int told = 0;
@@ -88,11 +88,11 @@ TEST(GroupPatience, WhoComputesTellsAllNowAndThen) {
   }
 }
 
-// A member must not give up while another one computes a long shard.
-TEST(GroupPatience, PatienceGrowsWithTheUsualRound) {
+// A member must not time out while another one computes a long shard.
+TEST(GroupPatience, TheLimitGrowsWithTheUsualCollective) {
   constexpr double kCollective = 0.02;
   auto short_patience = options();
-  short_patience.patience_seconds = kCollective;  // ten times that in the first collective
+  short_patience.patience_seconds = kCollective;  // the limit is ten times this in the first collective
   Beside two({}, short_patience);
   system_clock().sleep_seconds(kCollective);
   two.group.on_frame(kOne, reduced_frame(1, 0, "", 0));

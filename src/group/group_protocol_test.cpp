@@ -8,7 +8,7 @@
 namespace sinew::group::protocol {
 namespace {
 
-TEST(GroupProtocol, ARootOfAViewThatIsOverIsNotTaken) {
+TEST(GroupProtocol, IgnoresAResultOfAnOldView) {
   Beside two;
   two.group.adopt(view_of(2, {kOne, kTwo}));
   two.group.on_frame(kOne, reduced_frame(1, 0, "old", 0));
@@ -19,7 +19,7 @@ TEST(GroupProtocol, ARootOfAViewThatIsOverIsNotTaken) {
   EXPECT_EQ(two.group.history(), history_after(0, "new"));
 }
 
-TEST(GroupProtocol, FramesOfAViewNotHeardOfYetAreKeptForIt) {
+TEST(GroupProtocol, KeepsFramesOfAViewThatHasNotComeYet) {
   Beside two;
   two.group.on_frame(kOne, report_frame(3, 1));
   two.group.on_frame(kOne, reduced_frame(3, 0, "handed over", 0));
@@ -29,7 +29,7 @@ TEST(GroupProtocol, FramesOfAViewNotHeardOfYetAreKeptForIt) {
   EXPECT_EQ(two.group.finish({}).control_message, "handed over");
 }
 
-TEST(GroupProtocol, WhoHasARootHandsItToWhoLacksItWhileItIsKept) {
+TEST(GroupProtocol, HandsKeptResultsToMembersThatLackThem) {
   Beside two({kThree});
   uint64_t history = 0;
   for (int64_t collective = 0; collective < 30; ++collective) {
@@ -48,7 +48,7 @@ TEST(GroupProtocol, WhoHasARootHandsItToWhoLacksItWhileItIsKept) {
   EXPECT_EQ(to_one[0].kind, static_cast<uint16_t>(Kind::reduced_head));
   EXPECT_EQ(to_one[0].collective, 29);
   EXPECT_EQ(to_one[0].generation, Generation(2));
-  two.group.on_frame(kThree, report_frame(2, 20, true));  // older ones are kept while a member joins
+  two.group.on_frame(kThree, report_frame(2, 20, true));  // older results are kept while a member joins
   EXPECT_EQ(two.links.to(kThree).size(), 10U);
   two.group.adopt(view_of(3, {kOne, kTwo}, {kThree}));
   two.group.on_frame(kOne, report_frame(3, 30));
@@ -59,13 +59,13 @@ TEST(GroupProtocol, WhoHasARootHandsItToWhoLacksItWhileItIsKept) {
   EXPECT_EQ(to_three[0].kind, static_cast<uint16_t>(Kind::gone));
 }
 
-TEST(GroupProtocol, WhoIsTooFarBehindLeaves) {
+TEST(GroupProtocol, FencesAMemberThatIsTooFarBehind) {
   Beside two;
   two.group.on_frame(kOne, {static_cast<uint16_t>(Kind::gone), Generation(1), 0, 0, nullptr});
   EXPECT_EQ(why_out(two.group), "member 2 is too far behind: nobody has the reduced result of collective 0 any more");
 }
 
-TEST(GroupProtocol, AJoinerWhoseDonorFollowedAnotherNoteLeaves) {
+TEST(GroupProtocol, FencesAJoinerWithAnotherHistory) {
   for (const bool right : {true, false}) {
     PaperLinks links;
     Group three(kThree, links, options(), system_clock());
@@ -84,7 +84,7 @@ TEST(GroupProtocol, AJoinerWhoseDonorFollowedAnotherNoteLeaves) {
   }
 }
 
-TEST(GroupProtocol, AJoinerWithAStateThatIsTooOldLeaves) {
+TEST(GroupProtocol, FencesAJoinerWhoseStateIsTooOld) {
   PaperLinks links;
   Group three(kThree, links, options(), system_clock());
   three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
@@ -93,7 +93,7 @@ TEST(GroupProtocol, AJoinerWithAStateThatIsTooOldLeaves) {
   EXPECT_THROW(three.start_at(4, {4, 0}, 1), Fenced);
 }
 
-TEST(GroupProtocol, ABadFrameEndsThisLifeWithAReason) {
+TEST(GroupProtocol, ABadFrameFencesTheReceiverWithAReason) {
   const link::Bytes garbage(37, std::byte{0x5A});
   for (const Kind kind : {Kind::view_change_report, Kind::reduced_piece, Kind::reduced_head}) {
     Beside two;
@@ -109,7 +109,7 @@ TEST(GroupProtocol, ABadFrameEndsThisLifeWithAReason) {
   }
 }
 
-TEST(GroupProtocol, StrangersAndUnknownKindsAreIgnored) {
+TEST(GroupProtocol, IgnoresStrangersAndUnknownKinds) {
   Beside two;
   two.group.on_frame(kThree, reduced_frame(1, 0, "a stranger's", 0));
   two.group.on_frame(kOne, {30, Generation(1), 0, 0, nullptr});
@@ -133,7 +133,7 @@ TEST(GroupProtocol, DifferentOriginsAreAnErrorThatNamesTheMembers) {
   }
 }
 
-TEST(GroupProtocol, FencingWakesWhoWaits) {
+TEST(GroupProtocol, FencingWakesAWaitingLane) {
   Beside two;
   std::string why;
   std::thread lane([&] { why = why_out(two.group); });
@@ -144,7 +144,7 @@ TEST(GroupProtocol, FencingWakesWhoWaits) {
   EXPECT_THROW(two.group.finish({}), Fenced);
 }
 
-TEST(GroupProtocol, AViewWithoutThisMemberEndsItsLife) {
+TEST(GroupProtocol, AViewWithoutThisMemberFencesIt) {
   Beside two;
   auto view = view_of(2, {kOne});
   view.why = "member 2 was silent";
@@ -167,7 +167,7 @@ TEST(GroupProtocol, AnErrorOfTheMergeReachesEveryLane) {
   EXPECT_THROW(one.next_shard(), Error);
 }
 
-TEST(GroupProtocol, MembersWithOtherRowsAreNamed) {
+TEST(GroupProtocol, TheErrorNamesAMemberWithOtherRows) {
   PaperLinks links;
   Group one(kOne, links, options(), system_clock());
   one.adopt(view_of(1, {kOne, kTwo}));

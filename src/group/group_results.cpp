@@ -2,7 +2,7 @@
 //
 // All parts of a result come from frames of one view, and a new view drops all incomplete results, so the parts fit
 // each other. Each result contains a digest of the control messages of all collectives before it. A joiner may have
-// received a result that the group later repeated with another control message. The digest shows this, and the joiner
+// received a result that the group later repeated with another control message. Then the digests differ, and the joiner
 // is fenced before it uses the wrong state.
 #include <algorithm>
 
@@ -12,8 +12,8 @@
 namespace sinew::group {
 namespace {
 
-constexpr int64_t kKept = 2;             // results kept for other members, if there are any
-constexpr int64_t kKeptForJoiners = 16;  // at most, if there are joining members
+constexpr int64_t kKept = 2;             // number of results kept for other members, if there are any
+constexpr int64_t kKeptForJoiners = 16;  // most results kept if there are joining members
 
 }  // namespace
 

@@ -1,10 +1,10 @@
 // The state of a member's engine. Private to group/.
 //
-// One mutex guards it all. Long work (sums, merges, copies) runs without the mutex as a Work that one lane claims; its
-// result counts only if the view is still the same. Frames are collected in an Outbox and sent without the mutex,
-// because links may deliver frames at any time on their own threads. The files explain the rules that the frames
-// follow: group_views.cpp (views, healing), group_sums.cpp (sums of a collective), group_results.cpp (reduced results
-// and their history), group_patience.cpp (collectives that stand still), group_bounds.cpp (limits on memory).
+// One mutex guards all members of State. Long work (sums, merges, copies) runs without the mutex as a Work that one
+// lane claims; its result counts only if the view is still the same. Frames are collected in an Outbox and sent without
+// the mutex, because links may deliver frames at any time on their own threads. The rules that the frames follow are
+// explained in group_views.cpp (views, healing), group_sums.cpp (sums of a collective), group_results.cpp (reduced
+// results and their history), group_patience.cpp (timeouts) and group_bounds.cpp (limits on memory).
 #pragma once
 
 #include <condition_variable>
@@ -32,10 +32,10 @@ struct Outbox {
   std::vector<std::pair<MemberId, std::string>> lost;  // see GroupOptions::on_lost
   void add(MemberId to, link::Frame frame) { frames.emplace_back(to, std::move(frame)); }
 };
-using Commit = std::function<void(Outbox&)>;  // runs with the mutex, if the view is still the same
+using Commit = std::function<void(Outbox&)>;  // runs with the mutex held, if the view is still the same
 using Work = std::function<Commit()>;         // runs without the mutex
 
-// The reduced result of a collective, as it was received.
+// The reduced result of a collective, as it was received from another member or made here.
 struct Record {
   ReducedHead small;
   Payload small_bytes;
@@ -44,16 +44,16 @@ struct Record {
   uint64_t after() const { return history_after(small.before, small.reduced.control_message); }
 };
 
-// A reduced result of which some parts have come, all in one generation.
+// An incomplete reduced result. All its parts come from one generation.
 struct Gathering {
   std::optional<ReducedHead> small;
   Payload small_bytes;
-  std::optional<BlockHead> head;  // of one of its pieces
+  std::optional<BlockHead> head;  // the head of one of its pieces
   std::map<int64_t, Payload> pieces;
   size_t bytes = 0;
 };
 
-// What other members sent this member for a collective.
+// The sums and small bytes that other members have sent to this member for a collective.
 struct Inbox {
   std::map<std::pair<int64_t, MemberId>, Payload> sums;  // by piece and sender
   std::map<MemberId, Payload> small;
@@ -71,7 +71,7 @@ struct Plan {
   std::map<MemberId, std::vector<TreeNode>> nodes;  // of each member that has shards
   std::vector<Piece> pieces;
   std::deque<int64_t> todo;      // shards of this member that no lane has begun
-  int64_t missing = 0;           // shards of this member not delivered
+  int64_t missing = 0;           // number of this member's shards that are not delivered
   std::deque<size_t> to_send;    // pieces of other members that no lane has claimed
   std::deque<size_t> to_finish;  // pieces of this member for which all sums are here and that no lane has claimed
   std::vector<int64_t> awaited;  // by piece of this member: number of members whose sums are missing
@@ -86,8 +86,8 @@ struct Open {
   std::string control_message;
   double began = 0;
   std::vector<LeafSlot> leaves;
-  std::optional<Plan> plan;                     // none: the view is not settled, or the reduced result is here already
-  std::optional<std::vector<bool>> first_mine;  // by shard: it was this member's before a member was lost
+  std::optional<Plan> plan;  // nullopt: the view is not settled, or the reduced result is here already
+  std::optional<std::vector<bool>> first_mine;  // by shard: it was assigned to this member before the view changed
 };
 
 struct Group::State {
@@ -103,11 +103,11 @@ struct Group::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
 
-  // -- patience
-  double still = 0, looked = 0;    // `still`: seconds without progress, as of `looked`, the time of the last look
-  double usual_collective = 0;     // smoothed seconds of the collectives it computed in; 0: none is over
+  // -- timeout of a collective
+  double still = 0, looked = 0;  // `still`: seconds without progress, measured at `looked`, the time of the last check
+  double usual_collective = 0;   // smoothed duration of the collectives in which it computed; 0: none is over
   double progress_sent_at = -1e9;  // when this member last sent a progress frame
-  std::set<MemberId> blamed;       // members reported in this standstill
+  std::set<MemberId> blamed;       // members reported since the last progress
 
   // -- the end of this incarnation
   std::optional<std::string> out;
@@ -118,21 +118,21 @@ struct Group::State {
   bool computing = false, computed_before = false;
   std::map<MemberId, ViewChangeReport> reports;
   std::optional<Settled> settled;
-  std::vector<std::pair<MemberId, link::Frame>> early;  // frames of views that have not come yet
+  std::vector<std::pair<MemberId, link::Frame>> early;  // frames of views that have not reached this member yet
   size_t early_bytes = 0;
-  std::set<MemberId> given_up;  // joining members that receive too slowly; this member sends them no more
+  std::set<MemberId> given_up;  // joiners that receive too slowly; this member sends them nothing more under this view
 
-  // -- rounds
+  // -- collectives
   bool started = false, born = false;  // born: it began with a fresh view
   Origin origin;
-  int64_t collective = 0;                      // the next to begin
+  int64_t collective = 0;                      // the next one to begin
   std::optional<uint64_t> collective_history;  // of all collectives before `collective`; valid while none is open
-  std::optional<int64_t> have;      // the first collective whose result is not here; none: a joiner that waits
+  std::optional<int64_t> have;      // the first collective whose result is not here; nullopt: a joiner that waits
   std::optional<uint64_t> history;  // of all collectives before `have`
   std::map<int64_t, std::shared_ptr<const Record>>
       records;  // results that are here; the last is of collective have - 1
   std::map<int64_t, Gathering> gatherings;
-  size_t result_bytes = 0;  // of the largest reduced result known
+  size_t result_bytes = 0;  // size of the largest known reduced result
   std::map<int64_t, Inbox> inboxes;
   std::optional<Open> open;
   Counts counts;
@@ -146,36 +146,36 @@ struct Group::State {
   void fence(const std::string& why);  // calls then throw Fenced
   void fail(const Error& error);
   bool ended() const { return out || failure; }
-  void send(Outbox& outbox);  // without the mutex
+  void send(Outbox& outbox);  // call it without the mutex
   void send_to_others(Kind kind, int64_t of_collective, int64_t part, Payload payload, bool joiners, Outbox& outbox);
   link::Frame frame(Kind kind, int64_t of_collective, int64_t part, Payload payload) const;
   Turn take_turn(std::unique_lock<std::mutex>& lock);
   void do_work(const Work& work, std::unique_lock<std::mutex>& lock);
   void wait(std::unique_lock<std::mutex>& lock);
 
-  // -- group_patience.cpp
-  void moves();  // progress: a frame came, or a result was made here
+  // -- group_patience.cpp: timeout of a collective
+  void moves();  // notes progress: a frame came, or a result was made here
   void send_progress(Outbox& outbox);
-  double patience() const;
+  double patience() const;  // the limit for no progress, in seconds
   void learn_usual_collective(double took);
-  void be_patient(Outbox& outbox);                        // called while a lane waits
+  void be_patient(Outbox& outbox);                        // called while a lane waits; reports silent members
   std::set<MemberId> silent_ones(bool by_hearsay) const;  // members that this member waits for
   void add_debtors(std::set<MemberId>& silent) const;
 
   // -- group_bounds.cpp
   void learn_result_size(const link::Frame& one);
-  size_t most_for_joiner() const;  // bytes of results to replay
+  size_t most_for_joiner() const;  // limit on the bytes of results to replay
   size_t most_early() const;
-  bool takes(MemberId joiner, Outbox& outbox);  // false: this member has given it up
+  bool takes(MemberId joiner, Outbox& outbox);  // false if this member sends nothing more to it
 
   // -- group_views.cpp
   void enter(const cluster::View& next, Outbox& outbox);
   void send_view_change_report(Outbox& outbox);
-  void settle(Outbox& outbox);  // once all computing members have sent their reports
+  void settle(Outbox& outbox);  // has an effect once all computing members have sent their reports
   void hand_over(MemberId to, const ViewChangeReport& report, Outbox& outbox);
-  void take(MemberId from, const link::Frame& frame, Outbox& outbox);  // a frame of this generation
+  void take(MemberId from, const link::Frame& frame, Outbox& outbox);  // takes a frame of the current generation
   void keep_early(MemberId from, link::Frame frame);
-  std::string waiting_for() const;  // a sentence
+  std::string waiting_for() const;  // returns a sentence
 
   // -- group_sums.cpp
   void make_plan();
@@ -188,7 +188,7 @@ struct Group::State {
   Work reduce_work();
   void take_sums(MemberId from, const link::Frame& frame);
 
-  // -- group_roots.cpp
+  // -- group_results.cpp
   void begin_at(int64_t first, std::optional<uint64_t> history_there);
   void take_result(MemberId from, const link::Frame& frame);
   void gather_piece(MemberId from, int64_t of_collective, int64_t part, Payload payload);
@@ -197,8 +197,8 @@ struct Group::State {
   void forget();    // drops records that no member can ask for
 };
 
-// Copies the rows of a reduced result to `out` and leaves absent rows as they are. The error says what is wrong with
-// the record.
+// Copies the rows of a reduced result to `out` and leaves absent rows as they are. Returns an error if the record does
+// not fit the collective.
 std::expected<void, std::string> write_rows(const Record& record, const Shape& shape, const std::vector<float*>& out);
 
 }  // namespace sinew::group

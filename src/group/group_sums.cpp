@@ -1,11 +1,12 @@
 // The work on the sums of a collective.
 //
-// The rows of a collective form one flat row, which is cut into slices (one for each member, by plan_slices) and those
-// into pieces. When all shards of a member are delivered, it sends the sums of its maximal nodes for each piece of
-// another member to the piece's owner. The owner adds its own leaves and the received nodes in the order of the tree
+// The rows of a collective form one flat row. It is cut into slices (one for each member, by plan_slices), and each
+// slice into pieces. When all shards of a member are delivered, it sends, for each piece of another member, the sums of
+// its maximal nodes to the piece's owner. The owner adds its own leaves and the received nodes in the order of the tree
 // and sends the reduced piece to all members. Every member also sends its small bytes to the leader, even if it has no
-// shards. The leader's message that ends a collective therefore shows that all members have begun it. Lanes share the
-// work by pieces. All functions of this file run with the mutex, except the bodies of Works.
+// shards. Therefore the leader's message that ends a collective shows that all members have begun it. The lanes divide
+// the work among themselves by pieces. The callers of all functions in this file hold the mutex; only the bodies of
+// Works run without it.
 #include <algorithm>
 
 #include "base/check.h"
@@ -52,7 +53,7 @@ void Group::State::make_plan() {
       plan.to_send.push_back(p);
     }
   }
-  // Each member begins with the owner after itself, so that not all members send to the same one at once.
+  // Each member first sends to the owner with the next higher id, so that not all members send to the same one at once.
   const auto behind =
       std::find_if(plan.to_send.begin(), plan.to_send.end(), [&](size_t p) { return plan.pieces[p].owner > me; });
   std::rotate(plan.to_send.begin(), behind, plan.to_send.end());
@@ -60,7 +61,7 @@ void Group::State::make_plan() {
   for (const auto& [place, payload] : inboxes[open->collective].sums) count_in(place.first, place.second);
 }
 
-// Counts a member's sums for a piece. When the last ones have come, the piece can be finished.
+// Counts that a member's sums for a piece have come. When the last ones have come, the piece can be finished.
 void Group::State::count_in(int64_t p, MemberId from) {
   Plan& plan = *open->plan;
   if (p < 0 || p >= static_cast<int64_t>(plan.pieces.size()) || !plan.nodes.contains(from)) return;
@@ -82,7 +83,7 @@ std::shared_ptr<const Summing> Group::State::summing() const {
   return parts;
 }
 
-// Returns work on the collective that is possible now and that no lane has claimed.
+// Returns work on the collective that is possible now and that no lane has claimed yet.
 std::optional<Work> Group::State::claim() {
   if (!open || !open->plan || open->plan->missing > 0) return std::nullopt;
   Plan& plan = *open->plan;
@@ -148,7 +149,7 @@ Work Group::State::finish_work(size_t p) {
   };
 }
 
-// The leader's work that ends the collective, with its control message.
+// Returns the leader's work that ends the collective. Its result contains the control message.
 Work Group::State::reduce_work() {
   std::vector<Sent> sent;
   for (const auto& [from, bytes] : inboxes[open->collective].small) {

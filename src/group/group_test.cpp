@@ -29,7 +29,7 @@ Town::Tally play_over_tcp(const Script& script) {
   link::TcpOptions options;
   options.job = "simulation";
   options.secret = "of the test";
-  options.connect_seconds = options.silence_seconds = 60;  // a slow machine must not look like a lost peer
+  options.connect_seconds = options.silence_seconds = 60;  // so that a slow machine does not look like a lost peer
   World world;
   world.join = [&](link::Events events) { return link::tcp_links(options, std::move(events)); };
   Town town(script, world);
@@ -50,7 +50,7 @@ Script random_script(uint64_t seed) {
   return script;
 }
 
-TEST(Group, AnyNumberOfMembersGetTheRootsOfOneProcess) {
+TEST(Group, AnyNumberOfMembersGetTheResultsOfOneProcess) {
   for (int64_t members = 1; members <= 6; ++members) {
     for (uint64_t seed = 0; seed < 5; ++seed) {
       play({.seed = 100 + seed, .members = members, .collectives = 8, .slow_views = false});
@@ -59,7 +59,7 @@ TEST(Group, AnyNumberOfMembersGetTheRootsOfOneProcess) {
   }
 }
 
-TEST(Group, MoreMembersThanShards) {
+TEST(Group, WorksWithMoreMembersThanShards) {
   for (uint64_t seed = 0; seed < 3; ++seed) play({.seed = 200 + seed, .members = 20, .collectives = 4});
 }
 
@@ -76,27 +76,27 @@ Town::Tally play_random(uint64_t first, uint64_t count, Town::Tally (*play_one)(
   return tally;
 }
 
-// A test is only meaningful if enough happened.
+// Checks that the scripts killed, joined and healed often enough to make the test meaningful.
 void expect_enough(const Town::Tally& tally, int64_t more_than) {
   EXPECT_GT(tally.killed, more_than);
   EXPECT_GT(tally.joined, more_than);
   EXPECT_GT(tally.healed, more_than);
 }
 
-TEST(Group, ARandomlyTroubledGroupGetsTheRootsOfOneProcess) {
+TEST(Group, ARandomlyDisturbedGroupGetsTheResultsOfOneProcess) {
   expect_enough(play_random(1000, 150), 20);
 }
 
-TEST(Group, OverTcpItIsTheSame) {
+TEST(Group, GetsTheSameResultsOverTcp) {
   expect_enough(play_random(3000, 10, play_over_tcp), 0);
 }
 
-TEST(LongGroup, OverTcpItIsTheSame) {
+TEST(LongGroup, GetsTheSameResultsOverTcp) {
   if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
   expect_enough(play_random(200000, 500, play_over_tcp), 50);
 }
 
-TEST(LongGroup, ARandomlyTroubledGroupGetsTheRootsOfOneProcess) {
+TEST(LongGroup, ARandomlyDisturbedGroupGetsTheResultsOfOneProcess) {
   if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
   expect_enough(play_random(100000, 5000), 500);
 }

@@ -1,17 +1,17 @@
 // View changes: a member came, left, or got another share.
 //
-// When a view begins, every member sends a ViewChangeReport. All members drop the frames of the previous view. If one
-// member has the complete result of a collective, a member that has it hands it over; any other result is made again
-// under the new view. Therefore no two members have results of one collective that were made under different views.
-// Results of shards stay where they are. The group goes on as soon as all computing members have reported; it does not
-// wait for joining members.
+// When a view begins, every member sends a ViewChangeReport. All members drop the frames of the previous view. If a
+// member has the complete result of a collective, it hands the result over to members that lack it. Every other result
+// is made again under the new view. Therefore no two members have results of one collective that were made under
+// different views. Results of shards stay where they are. The group continues as soon as all computing members have
+// reported; it does not wait for joining members.
 #include "base/check.h"
 #include "group/group_state.h"
 
 namespace sinew::group {
 namespace {
 
-// The reason why this member cannot take part in that view; empty: it can.
+// Returns the reason why this member cannot take part in that view, or an empty string if it can.
 std::string why_not(const cluster::View& view, MemberId me, bool has_state) {
   if (view.find(me) == nullptr) return member_name(me) + " is not in the group any more: " + view.why;
   if (!view.leader()) return "nobody computes in the group any more";
@@ -82,7 +82,7 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
   settle(outbox);
 }
 
-// The report is valid for the whole view. Therefore shards that a lane computes count as held.
+// Sends the report. It is valid for the whole view, so shards that a lane computes now count as held.
 void Group::State::send_view_change_report(Outbox& outbox) {
   ViewChangeReport report;
   report.collective = have.value_or(-1);
@@ -118,7 +118,8 @@ void Group::State::settle(Outbox& outbox) {
   make_plan();
 }
 
-// The giver sends the results that another member lacks. Only the giver does, so that they are sent once.
+// Sends the results that another member lacks. Only the member that settle() chose as the giver does so, so that they
+// are sent once.
 void Group::State::hand_over(MemberId to, const ViewChangeReport& report, Outbox& outbox) {
   if (!settled || settled->giver != me || to == me || report.collective < 0 || report.collective >= settled->collective)
     return;
@@ -160,7 +161,7 @@ void Group::State::take(MemberId from, const link::Frame& one, Outbox& outbox) {
     case Kind::small: return take_sums(from, one);
     case Kind::reduced_piece:
     case Kind::reduced_head: return take_result(from, one);
-    case Kind::progress: return;  // its arrival is all it means
+    case Kind::progress: return;  // the frame has no content; on_frame has already counted it as progress
     case Kind::gone:
       return fence(member_name(me) + " is too far behind: nobody has the reduced result of collective " +
                    std::to_string(one.collective) + " any more");

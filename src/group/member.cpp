@@ -1,8 +1,8 @@
-// A member: it passes what comes from the coordinator and the links to the group.
+// A member: it passes views, requests and frames from the coordinator and the links to the group.
 //
 // Threads: those of the client (views, requests), those of the links (frames, losses), the step thread (boundary,
-// receive_state) and one that sends snapshots. One mutex guards what they share. No thread holds it while it calls
-// another room.
+// receive_state) and one that sends snapshots. One mutex guards what they share. No thread holds the mutex while it
+// calls another room.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -54,16 +54,16 @@ struct Member::State {
   std::unique_ptr<link::Links> links;
   std::unique_ptr<Group> group;
   std::unique_ptr<cluster::Client> client;
-  cluster::Client* line = nullptr;  // the client, also while its destructor runs
+  cluster::Client* line = nullptr;  // points to the client, also while the client's destructor runs
   MemberId me;
 
-  std::mutex adopting;   // held while a view is adopted, one at a time
+  std::mutex adopting;   // held while a view is adopted, so that views are adopted one at a time
   std::mutex reporting;  // held by the links' threads while they report losses through `line`
   bool may_report = false;
   std::mutex mutex;
   std::condition_variable changed;
-  bool ready = false;                   // group and client exist
-  std::optional<cluster::View> newest;  // may not be adopted yet
+  bool ready = false;                   // true once group and client exist
+  std::optional<cluster::View> newest;  // the newest view that came; it may not be adopted yet
   std::optional<Role> role;             // set once this member has an id
   std::string out;
   std::optional<int64_t> finished;
@@ -223,7 +223,8 @@ Member::State::~State() {
     const std::lock_guard lock(reporting);
     may_report = false;
   }
-  // A part ends before the parts it calls: the client calls the group, and the group calls the links.
+  // Each object is destroyed before the objects that it calls: the client calls the group, and the group calls the
+  // links.
   client.reset();
   links.reset();
 }

@@ -6,7 +6,7 @@
 namespace sinew::group {
 namespace {
 
-TEST(Member, WhoFindsNoPlaceInTimeEndsThisLife) {
+TEST(Member, FencesItselfWhenNoViewContainsItInTime) {
   cluster::CoordinatorOptions place;
   place.secret = "sesame";
   place.cluster.minimum = place.cluster.wanted = 2;

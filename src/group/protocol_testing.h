@@ -1,4 +1,4 @@
-// One member against scripted frames: links that record what it sends, and frames of other members. Test only.
+// Tools for testing one member against scripted frames: links that record what it sends, and frames of other members.
 #pragma once
 
 #include <mutex>
@@ -26,14 +26,14 @@ class PaperLinks final : public link::Links {
     return to == stuck ? queued_ : 0;
   }
 
-  // Frames to this member stay in the queue from now on.
+  // The member whose frames stay in the queue once wait_for_it() has set the queue's size.
   MemberId stuck;
   void wait_for_it(size_t bytes) {
     const std::lock_guard lock(mutex_);
     queued_ = bytes;
   }
 
-  // The frames to a member since the last call.
+  // Returns the frames that were sent to a member since the last call.
   std::vector<link::Frame> to(MemberId member) {
     const std::lock_guard lock(mutex_);
     std::vector<link::Frame> found;
@@ -94,7 +94,7 @@ inline link::Frame report_frame(int64_t generation, int64_t collective, bool joi
   return frame(Kind::view_change_report, generation, collective, encode(report));
 }
 
-// The end of a collective without rows.
+// Returns the frame that ends a collective without rows.
 inline link::Frame reduced_frame(int64_t generation, int64_t collective, const std::string& control_message,
                                  uint64_t before, size_t small = 1) {
   ReducedHead reduced;

@@ -1,5 +1,5 @@
-// A member's role in the newest view: whether it leads, which joiners it must send the state to, and what it reports.
-// Private to group/. The class has no threads, so that a simulation runs the same rules.
+// A member's role in the newest view: whether it is the leader, to which joiners it must send the state, and what it
+// reports. Private to group/. The class has no threads, so that a simulation runs the same rules.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,13 @@ class Role {
   bool joining() const { return view_member() != nullptr && view_member()->joining; }
   bool joins(MemberId other) const;
 
-  // The joiners whose donor this member is. serve() returns each of them once; the caller then sends it a snapshot.
+  // owes_state() returns whether joiners wait for this member as their donor. serve() returns each of these joiners
+  // once; the caller then sends it a snapshot.
   bool owes_state() const { return !owed_.empty(); }
   std::vector<MemberId> serve();
 
-  // report_view writes the newest view and the phase into the report. wants_to_compute returns true once, when this
-  // joiner has nothing left to replay (`ahead`: it has).
+  // report_view writes the newest view and the phase into the report. wants_to_compute returns true once: when this
+  // joiner has nothing left to replay. `ahead` is true while it still has results to replay.
   void report_view(cluster::MemberReport& report) const;
   bool wants_to_compute(bool ahead);
 

@@ -7,8 +7,9 @@
 namespace sinew::group {
 namespace {
 
-// The member whose origin counts for the group: one that has already computed with the group, because the group went on
-// from its origin; otherwise the one at the highest step, because its checkpoint contains the most work.
+// Returns the member whose origin counts for the group. A member that has already computed with the group comes first,
+// because the group continued from its origin. Otherwise it is the member with the highest step, because its checkpoint
+// contains the most work.
 std::optional<MemberId> measure_of_origins(const std::vector<MemberId>& ids,
                                            const std::map<MemberId, ViewChangeReport>& reports) {
   const auto rank = [&](MemberId id) {
@@ -29,7 +30,7 @@ void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, 
   const auto measure = measure_of_origins(ids, reports);
   if (!measure) return;
   const Origin right = *reports.at(*measure).origin;
-  // All members that went on had received the state as joiners, so no member knows the origin of the group.
+  // No member knows the group's origin if all members that computed had received their state as joiners.
   const bool unknown = !reports.at(*measure).computed_before &&
                        std::ranges::any_of(ids, [&](MemberId id) { return reports.at(id).computed_before; });
   for (const MemberId id : ids) {
@@ -48,8 +49,8 @@ void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, 
   }
 }
 
-// Of the members that are at this collective, the lowest one that computed in its previous view, because it knows what
-// the group did. If there is none, the lowest one.
+// Returns the lowest member at this collective that computed in its previous view, because it knows what the group did.
+// If there is no such member, returns the lowest member at this collective.
 MemberId giver_of(const std::vector<MemberId>& ids, const std::map<MemberId, ViewChangeReport>& reports,
                   int64_t collective) {
   std::optional<MemberId> lowest;
@@ -78,8 +79,9 @@ void add_held(MemberId id, const std::vector<bool>& held, Settled& settled) {
   }
 }
 
-// A member that received its state as a joiner knows that the group goes on from it once it has computed with its
-// donors. Before that, the donors may have gone on under the previous view, beyond the results they sent to the joiner.
+// Returns whether a member knows that the group continues from its state. A joiner knows this once it has computed with
+// its donors. Before that, the donors may have continued under the previous view, beyond the results that they sent to
+// the joiner.
 bool is_witness(const ViewChangeReport& report) {
   return report.computed_before || report.origin;
 }

@@ -1,4 +1,5 @@
-// The point from which a group goes on after a view change: a pure function of the members' reports. Private to group/.
+// The point from which a group continues after a view change: a pure function of the members' reports. Private to
+// group/.
 #pragma once
 
 #include <map>
@@ -13,15 +14,16 @@
 namespace sinew::group {
 
 struct Settled {
-  int64_t collective = 0;  // the first whose result no computing member has; the group makes it under this view
-  MemberId giver;          // sends earlier results to members that lack them
+  // the first collective whose result no computing member has; the group makes it under this view
+  int64_t collective = 0;
+  MemberId giver;  // the member that sends earlier results to members that lack them
   std::vector<std::optional<MemberId>>
-      held;  // by shard of that collective: the member that has it; empty: no member has begun it
-  std::map<MemberId, std::string> fenced;  // computing members that cannot go on, each with the reason
-  std::optional<Error> conflict;           // the members cannot be one group
+      held;  // by shard of that collective: the member that has it; empty if no member has begun it
+  std::map<MemberId, std::string> fenced;  // computing members that cannot continue, each with the reason
+  std::optional<Error> conflict;           // set if the members cannot be one group
 };
 
-// `reports` contains the reports of at least all computing members of the view.
+// `reports` must contain the reports of at least all computing members of the view.
 Settled settle(const cluster::View& view, const std::map<MemberId, ViewChangeReport>& reports);
 
 }  // namespace sinew::group

@@ -29,7 +29,7 @@ ViewChangeReport at(int64_t collective, std::vector<bool> held = {}, uint64_t hi
   return report;
 }
 
-TEST(Settle, GoesOnAtTheFirstRoundNobodyHasAndKeepsWhatIsHeld) {
+TEST(Settle, ContinuesAtTheFirstMissingCollectiveAndKeepsHeldShards) {
   const auto settled = settle(view_of({1, 2, 4}), {{MemberId(1), at(8, {true, true, true})},
                                                    {MemberId(2), at(9, {false, true, false, false})},
                                                    {MemberId(4), at(9, {true, true, false, false})}});
@@ -42,7 +42,7 @@ TEST(Settle, GoesOnAtTheFirstRoundNobodyHasAndKeepsWhatIsHeld) {
   EXPECT_TRUE(settled.fenced.empty() && !settled.conflict);
 }
 
-TEST(Settle, AJoiningSeatHasNoSay) {
+TEST(Settle, IgnoresReportsOfJoiningMembers) {
   auto joiner = at(12);
   joiner.joining = true;
   const auto settled =
@@ -51,15 +51,15 @@ TEST(Settle, AJoiningSeatHasNoSay) {
   EXPECT_EQ(settled.giver, MemberId(1));
 }
 
-TEST(Settle, WhoFollowedAnotherNoteGoesAndWhatItHoldsDoesNotCount) {
+TEST(Settle, FencesAMemberWithAnotherHistoryAndIgnoresItsShards) {
   const auto settled = settle(view_of({1, 2}), {{MemberId(1), at(8, {true}, 6, false)}, {MemberId(2), at(8, {false})}});
-  EXPECT_EQ(settled.giver, MemberId(2));  // it computed before, so it knows what the group did
+  EXPECT_EQ(settled.giver, MemberId(2));  // member 2 computed before, so it knows what the group did
   ASSERT_EQ(settled.fenced.size(), 1U);
   EXPECT_TRUE(settled.fenced.contains(MemberId(1)));
   EXPECT_FALSE(settled.held[0]);
 }
 
-TEST(Settle, WhoWasSentItsStateDoesNotGoOnAlone) {
+TEST(Settle, FencesFormerJoinersWhoseDonorsAreGone) {
   const ViewChangeReport joined = at(6, {}, 5, false);
   const auto alone = settle(view_of({3, 4}), {{MemberId(3), joined}, {MemberId(4), joined}});
   EXPECT_EQ(alone.fenced.size(), 2U);
@@ -69,8 +69,9 @@ TEST(Settle, WhoWasSentItsStateDoesNotGoOnAlone) {
   EXPECT_TRUE(settle(view_of({1, 2}), {{MemberId(1), born}, {MemberId(2), born}}).fenced.empty());
 }
 
-// A member that was stopped at the beginning read a checkpoint that the others made later, or has an older copy.
-TEST(Settle, WhoBeginsBehindTheFurthestIsOut) {
+// A member that was stopped while the group began reads a checkpoint that the others made later. A member with an older
+// copy of the checkpoints begins earlier.
+TEST(Settle, FencesMembersThatBeganAtAnEarlierStep) {
   auto early = at(0, {true, true}, 0, false), late = at(0, {}, 0, false);
   early.origin = Origin{8, 1};
   late.origin = Origin{12, 2};
@@ -82,20 +83,21 @@ TEST(Settle, WhoBeginsBehindTheFurthestIsOut) {
   EXPECT_EQ(settled.giver, MemberId(2));
 }
 
-// The group is at step 11 and has saved step 9. A member that missed the beginning reads that checkpoint.
-TEST(Settle, WhoBeginsElsewhereThanTheGroupThatWentOnIsOut) {
+// The group began at step 8, is now at step 11, and has saved step 9. A member that missed the beginning reads that
+// checkpoint.
+TEST(Settle, FencesAMemberThatDidNotBeginLikeTheGroup) {
   auto group = at(3), late = at(0, {}, 0, false);
   group.origin = Origin{8, 1};
   late.origin = Origin{9, 2};
   const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), late}, {MemberId(2), group}, {MemberId(3), group}});
   EXPECT_THAT(settled.fenced, ElementsAre(Pair(MemberId(1), "it began at step 9, member 2 at step 8")));
   EXPECT_EQ(settled.collective, 3);
-  group.origin.reset();  // they received the state as joiners
+  group.origin.reset();  // as if the members of the group had received the state as joiners
   const auto sent = settle(view_of({1, 2}), {{MemberId(1), late}, {MemberId(2), group}});
   EXPECT_THAT(sent.fenced, ElementsAre(Pair(MemberId(1), "the group went on without it")));
 }
 
-TEST(Settle, MembersOfDifferentStatesOrRoundsAreNamed) {
+TEST(Settle, TheErrorNamesMembersWithDifferentStatesOrShards) {
   auto one = at(0), other = at(0);
   one.origin = Origin{8, 1};
   other.origin = Origin{8, 2};

@@ -1,9 +1,8 @@
-// A group of threads with a coordinator that follows a script of random numbers. The tests of the group run it. Test
-// only.
+// A group of threads with a coordinator that follows a script of random numbers, for the tests of the group.
 //
 // All members run the same collectives. The values of a shard are a function of (collective, shard) and of all earlier
-// results, so one wrong bit spoils everything after it. The tests compare every result with that of a single process.
-// Members are killed, join, get other shares and leave at random times; the checks do not depend on the times.
+// results, so one wrong bit changes all later results. The tests compare every result with that of a single process.
+// Members are killed, join, get other shares and leave at random times; the checks do not depend on these times.
 #pragma once
 
 #include <atomic>
@@ -31,21 +30,21 @@ struct CollectiveShape {
   std::vector<int64_t> lengths;
 };
 
-struct Expected {  // of one collective
+struct Expected {  // the result of one collective
   std::vector<std::vector<float>> rows;
   Reduced reduced;
 };
 
-// The computation: pure functions of the seed, the collective, and the state after all earlier collectives.
+// The job: its values are pure functions of the seed, the collective, and the state after all earlier collectives.
 class Job {
  public:
   Job(uint64_t seed, std::vector<CollectiveShape> shapes) : seed_(seed), shapes_(std::move(shapes)) {}
   int64_t collectives() const { return static_cast<int64_t>(shapes_.size()); }
   const CollectiveShape& shape(int64_t collective) const { return shapes_[static_cast<size_t>(collective)]; }
   std::optional<Leaf> leaf(int64_t collective, int64_t shard, uint64_t state) const;
-  // The result of a single process.
+  // Returns the result of a single process.
   Expected expected(int64_t collective, uint64_t state) const;
-  // The state after a collective, which is also the argument of start_at.
+  // Returns the state after a collective, which is also the argument of start_at.
   static uint64_t next_state(uint64_t state, const std::vector<std::vector<float>>& rows, const Reduced& reduced);
 
  private:
@@ -54,11 +53,11 @@ class Job {
 };
 
 std::vector<CollectiveShape> random_shapes(uint64_t seed, int64_t collectives);
-// The problem with this result; empty: none.
+// Returns the problem with this result, or an empty string if there is none.
 std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Reduced& reduced);
-// Merges small bytes. The result shows the shape of the tree.
+// Merges small bytes. The result depends on the shape of the tree.
 std::string joined(std::string_view left, std::string_view right);
-std::string merge(std::string_view left, std::string_view right);  // the same, but sometimes slow
+std::string merge(std::string_view left, std::string_view right);  // the same as joined(), but sometimes slow
 std::vector<std::vector<float>> blank(const std::vector<int64_t>& lengths);
 
 // ---- the members ---------------------------------------------------------------------------------------------------
@@ -66,7 +65,7 @@ std::vector<std::vector<float>> blank(const std::vector<int64_t>& lengths);
 // Makes and breaks links, in memory or over TCP.
 struct World {
   std::function<std::unique_ptr<link::Links>(link::Events)> join = nullptr;
-  std::function<void(MemberId)> kill = nullptr;  // null: its links are closed
+  std::function<void(MemberId)> kill = nullptr;  // if null, the member's links are closed instead
 };
 
 struct Snapshot {
@@ -81,29 +80,29 @@ class Person {
   Person(Town& town, MemberId id, uint64_t seed, int lanes);
   ~Person();
   void adopt_from_now_on();          // starts its threads
-  void end(const std::string& why);  // it sends nothing any more
+  void end(const std::string& why);  // from now on it sends nothing
   void close();                      // after end(): also ends its threads and links
 
   const MemberId id;
   const std::string& address() const { return address_; }
-  bool over() const { return over_; }  // it was killed, fenced, or failed
-  std::string why() const;             // if it is over
-  std::atomic<int64_t> reached{0};     // collectives it has finished
+  bool over() const { return over_; }  // true if it was killed, was fenced, or failed
+  std::string why() const;             // the reason, if it is over
+  std::atomic<int64_t> reached{0};     // number of collectives that it has finished
   std::atomic<bool> established{false}, caught_up{false};
-  std::atomic<bool> asked_to_end{false};  // the script wants it to go
+  std::atomic<bool> asked_to_end{false};  // the script wants it to leave
   Counts counts() const { return group_->counts(); }
   uint64_t history() const { return group_->history(); }
   Generation generation() const { return group_->view().generation; }
   int64_t delivered(int64_t from_collective) const;
   std::map<int64_t, std::string> control_messages() const;
-  std::optional<int64_t> last_collective() const;  // that it was in
+  std::optional<int64_t> last_collective() const;  // the last collective in which it took part
 
  private:
   void follow_views();
   void live();
   void collectives();
   bool start();
-  void lane(int64_t collective, uint64_t state, RandomStream random, bool steps);  // steps: on the step thread
+  void lane(int64_t collective, uint64_t state, RandomStream random, bool steps);  // `steps`: true on the step thread
   void serve_joiners();
 
   Town& town_;
@@ -135,7 +134,7 @@ class Town {
   Town(const Script& script, World world);
   ~Town();
   void run();     // runs to the end of the job and checks the results with gtest
-  struct Tally {  // counts, so that a test can check that enough happened
+  struct Tally {  // counts of events, so that a test can check that enough happened
     int64_t killed = 0, joined = 0, admitted = 0, gave_up = 0, healed = 0, recomputed = 0, views = 0;
     void operator+=(const Tally& other);
   };
@@ -146,14 +145,14 @@ class Town {
   // -- for the members
   const Script script_;
   const Job job_;
-  std::vector<Expected> expected_;  // by collective
-  std::vector<uint64_t> states_;    // before each collective, and after the last
+  std::vector<Expected> expected_;  // result by collective
+  std::vector<uint64_t> states_;    // state before each collective, and after the last one
   World world_;
   RandomStream random_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  cluster::View view_;                                 // newest
-  std::map<MemberId, std::optional<Snapshot>> asked_;  // by joiner
+  cluster::View view_;                                 // the newest view
+  std::map<MemberId, std::optional<Snapshot>> asked_;  // by joiner: the snapshot that it asked for, once there is one
   std::atomic<int64_t> delivered_{0};
   std::atomic<bool> stopping_{false};
   // -- the coordinator
@@ -170,7 +169,7 @@ class Town {
   void check();
   std::vector<std::unique_ptr<Person>> people_;
   std::vector<std::function<void()>> actions_;
-  std::vector<int64_t> moments_;  // in shards that all members have delivered
+  std::vector<int64_t> moments_;  // when each action happens, counted in shards that all members have delivered
   std::set<MemberId> leaving_;
   int64_t next_id_ = 1;
   Tally tally_;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kBlank = -77.0F;
 
-// Numbers of very different sizes, so that another order of additions gives other bits.
+// Returns numbers of very different sizes, so that another order of additions gives other bits.
 std::vector<float> numbers(RandomKey key, int64_t n) {
   std::vector<uint32_t> bits(static_cast<size_t>(n));
   fill_random_bits(key, bits);
@@ -26,7 +26,7 @@ std::vector<float> numbers(RandomKey key, int64_t n) {
 CollectiveShape random_shape(RandomStream& random) {
   CollectiveShape shape;
   shape.shards = static_cast<int64_t>(1 + random.below(17));
-  const uint64_t rows = random.below(5);  // 0: as an evaluation
+  const uint64_t rows = random.below(5);  // 0 rows as in an evaluation
   for (uint64_t row = 0; row < rows; ++row) {
     const uint64_t kind = random.below(8);
     const uint64_t most = kind == 0 ? 1 : kind < 5 ? 700 : 5000;
@@ -45,7 +45,7 @@ std::string joined(std::string_view left, std::string_view right) {
   return "(" + std::string(left) + std::string(right) + ")";
 }
 
-// Slow, so that views change in the middle of it.
+// Merges slowly, so that views change meanwhile.
 std::string merge(std::string_view left, std::string_view right) {
   if (digest_of(left).low % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(digest_of(right).low % 1000));
   return joined(left, right);
@@ -75,7 +75,7 @@ std::optional<Leaf> Job::leaf(int64_t collective, int64_t shard, uint64_t state)
   for (const int64_t length : shape(collective).lengths) {
     const bool here = random.uniform() >= absent * 0.5;
     rows->push_back(numbers(RandomKey{random.bits64()}, length));
-    if (rows->back().empty()) rows->back().reserve(1);  // a present row of length 0
+    if (rows->back().empty()) rows->back().reserve(1);  // so that a present row of length 0 has a non-null pointer
     leaf.rows.push_back(here ? rows->back().data() : nullptr);
   }
   leaf.keep = rows;

@@ -74,7 +74,7 @@ std::optional<int64_t> Person::last_collective() const {
   return delivered_.rbegin()->first;
 }
 
-// Receives views at random times, and may miss some.
+// Receives views at random times, and may miss some of them.
 void Person::follow_views() {
   RandomStream random(random_key({town_.script_.seed, static_cast<uint64_t>(id.value), 4}));
   Generation known;
@@ -100,7 +100,7 @@ void Person::live() {
   try {
     if (!start()) return;
     collectives();
-    while (!town_.stopping_ && !ended_) {  // other members may need its results
+    while (!town_.stopping_ && !ended_) {  // other members may still need its results
       serve_joiners();
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
@@ -115,7 +115,7 @@ void Person::live() {
   over_ = true;
 }
 
-// Begins with the first view; a joiner begins with its donor's snapshot.
+// Begins with the first view. A joiner begins with its donor's snapshot.
 bool Person::start() {
   while (!town_.stopping_) {
     const cluster::View view = group_->view();
@@ -150,7 +150,7 @@ void Person::serve_joiners() {
   }
 }
 
-// A joiner asks to compute at a random time after it has replayed all results.
+// Runs the collectives. A joiner asks to compute at a random time after it has replayed all results.
 void Person::collectives() {
   uint64_t replays = random_.below(5);
   if (random_.below(3) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(random_.below(20)));
@@ -164,7 +164,7 @@ void Person::collectives() {
     if (!computes && !group_->ahead() && replays-- == 0) caught_up = true;
     group_->begin(shape.shards, shape.lengths,
                   "collective " + std::to_string(collective) + " by " + std::to_string(id.value));
-    std::vector<std::jthread> lanes;  // joined also when an exception is thrown
+    std::vector<std::jthread> lanes;  // their destructors join them, also when an exception is thrown
     for (int lane_index = 1; lane_index < lanes_; ++lane_index) {
       lanes.emplace_back([this, collective, random = RandomStream(RandomKey{random_.bits64()})] {
         lane(collective, state_, random, false);
@@ -189,7 +189,7 @@ void Person::collectives() {
   }
 }
 
-// The step thread's own call throws an exception of a lane again.
+// Computes shards. An exception of another lane is ignored here, because the step thread's call throws it, too.
 void Person::lane(int64_t collective, uint64_t state, RandomStream random, bool steps) {
   try {
     while (const auto shard = group_->next_shard()) {
@@ -197,8 +197,8 @@ void Person::lane(int64_t collective, uint64_t state, RandomStream random, bool 
       pause(random);
       {
         const std::lock_guard lock(mutex_);
-        ++delivered_[collective];  // counted first, because others may have the result although the sender dies within
-                                   // deliver
+        // counted before deliver(): if the member dies in deliver(), others may still have the result
+        ++delivered_[collective];
       }
       group_->deliver(*shard, std::move(leaf));
       ++town_.delivered_;

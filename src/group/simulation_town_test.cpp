@@ -30,7 +30,7 @@ Town::Town(const Script& script, World world)
   for (int64_t collective = 0; collective < job_.collectives(); ++collective) shards += job_.shape(collective).shards;
   while (moments_.size() < actions_.size()) {
     moments_.push_back(static_cast<int64_t>(random_.below(static_cast<uint64_t>(shards))));
-    if (moments_.size() < actions_.size() && random_.below(2) == 0)  // soon after another
+    if (moments_.size() < actions_.size() && random_.below(2) == 0)  // the next action follows soon after this one
       moments_.push_back(moments_.back() + static_cast<int64_t>(random_.below(3)));
   }
   std::sort(moments_.begin(), moments_.end());
@@ -238,7 +238,8 @@ void Town::check() {
     if (person->over() || person->asked_to_end) {
       const auto why = person->why();
       EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;
-      if (!person->asked_to_end) {  // it gave up by itself, which only a member that never computed may do
+      // It ended by itself, which only a member that never computed may do.
+      if (!person->asked_to_end) {
         EXPECT_FALSE(person->established) << "seed " << script_.seed << ", member " << person->id << ": " << why;
         ++tally_.gave_up;
       }

@@ -1,7 +1,7 @@
 // The transfer of a snapshot of the training state from a donor to a joining member. Private to group/.
 //
-// On the wire: one frame that describes the tensors and their sizes, then the bytes of all tensors in that order, in
-// chunks. A link delivers everything in order or is lost, so chunks are neither repeated nor acknowledged.
+// Format: one frame that describes the tensors and their sizes, then the bytes of all tensors in that order, in chunks.
+// A link either delivers everything in order or is lost, so chunks are neither repeated nor acknowledged.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ constexpr size_t kStateChunkBytes = size_t{1} << 20;
 class StateSender {
  public:
   StateSender(const checkpoint::OwnedSnapshot& snapshot, int64_t collective, uint64_t history);
-  std::optional<link::Frame> next();  // nullopt: there are no more
+  std::optional<link::Frame> next();  // nullopt if there are no more frames
 
  private:
   const checkpoint::OwnedSnapshot& snapshot_;
@@ -33,10 +33,10 @@ class StateSender {
   int64_t chunk_ = 0;
 };
 
-// Reassembles the state. A begin frame starts again from the beginning.
+// Reassembles the state. A begin frame discards what came before.
 class StateReceiver {
  public:
-  // Returns what is wrong with the frame; empty: nothing.
+  // Takes the next frame. Returns the problem with it, or an empty string if there is none.
   std::string take(const link::Frame& frame);
   bool complete() const { return begun_ && tensor_ == tensors_.size(); }
   int64_t collective() const { return collective_; }
@@ -52,7 +52,7 @@ class StateReceiver {
   int64_t collective_ = 0, chunk_ = 0;
   uint64_t history_ = 0;
   checkpoint::Loaded loaded_;
-  std::vector<Array*> tensors_;  // of loaded_, in the order of the bytes
+  std::vector<Array*> tensors_;  // tensors of loaded_, in the order of the bytes
   size_t tensor_ = 0, offset_ = 0;
 };
 

@@ -50,10 +50,10 @@ namespace {
 struct Input {
   TreeNode node;
   const Leaf* leaf = nullptr;
-  std::vector<const float*> sums;  // by row part, if another member sent the node
+  std::vector<const float*> sums;  // by row part; set if another member sent the node
 };
 
-// Members with different shapes cannot be in one group, whichever of them is right.
+// Returns the error for members whose shapes differ. They cannot be in one group, whichever of them is right.
 Error disagreement(const Summing& summing, MemberId other) {
   return Error("GROUP_COLLECTIVES_DIFFER",
                member_name(other) + " and this member disagree on the rows or shards of collective " +
@@ -65,7 +65,7 @@ Fenced bad(const Summing& summing, MemberId from, const std::string& what) {
   return Fenced(member_name(from) + " sent, for collective " + std::to_string(summing.collective) + ", " + what);
 }
 
-// Throws Fenced if a received block does not fit its sender's nodes.
+// Returns the inputs of the tree, in order. Throws Fenced if a received block does not fit its sender's nodes.
 std::vector<Input> inputs_of(const Summing& summing, const Piece& piece, const std::vector<RowPart>& parts,
                              const std::vector<Sent>& sent) {
   std::vector<Input> inputs;

@@ -20,18 +20,18 @@ namespace sinew::group {
 using Payload = std::shared_ptr<const link::Bytes>;
 using Merge = std::function<std::string(std::string_view left, std::string_view right)>;
 
-// The open collective, as this member has it. The leaves stay in place until the collective is finished, which is after
-// all lanes have left it.
+// This member's leaves and nodes of the open collective. The leaves stay in place until the collective is finished, and
+// all lanes have left the collective by then.
 struct Summing {
   int64_t collective = 0;
   std::shared_ptr<const Shape> shape;
-  std::vector<const Leaf*> leaves;  // of this member, by shard; null: absent, or the shard of another member
+  std::vector<const Leaf*> leaves;  // this member's leaves by shard; null: absent, or the shard of another member
   std::vector<bool> mine;
-  std::vector<TreeNode> nodes;  // of this member
+  std::vector<TreeNode> nodes;  // the maximal nodes of this member
   int64_t pieces = 0;
 };
 
-struct Piece {  // of the flat row of all rows
+struct Piece {  // a range of the flat row
   MemberId owner;
   int64_t begin = 0, end = 0;
 };
@@ -42,15 +42,15 @@ struct Sent {  // what another member sent, and the nodes that it must contain
   Payload payload;
 };
 
-// Adds this member's leaves for a piece that another member owns.
+// Returns the sums of this member's leaves for a piece that another member owns.
 Payload sum_piece(const Summing& summing, const Piece& piece);
-// Reduces a piece from this member's leaves and the sums of all others. Throws Fenced if received bytes are not what
-// they must be, and Error if another member has another shape for the collective.
+// Reduces a piece from this member's leaves and the sums of all others. Throws Fenced if the received bytes are
+// invalid, and Error if another member has another shape for the collective.
 Payload finish_piece(const Summing& summing, const Piece& piece, const std::vector<Sent>& sent);
 
 SmallSums small_sums(const Summing& summing, const Merge& merge);
-// The result has no control message and no history yet. `sent`: from all members, including this one. Throws as
-// finish_piece does.
+// Reduces the small bytes. The result has no control message and no history yet. `sent` comes from all members,
+// including this one. Throws like finish_piece.
 ReducedHead reduced_head(const Summing& summing, const std::vector<Sent>& sent, const Merge& merge);
 
 }  // namespace sinew::group
