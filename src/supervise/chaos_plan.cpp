@@ -12,7 +12,7 @@
 namespace sinew::supervise {
 namespace {
 
-// All kinds once, in an order that the seed decides.
+// Returns each kind once, in an order that depends on the seed.
 std::vector<ChaosEvent::Kind> next_round(RandomStream& random) {
   std::vector<ChaosEvent::Kind> kinds = {ChaosEvent::Kind::kill_worker, ChaosEvent::Kind::kill_two,
                                          ChaosEvent::Kind::pause_worker, ChaosEvent::Kind::kill_coordinator,
@@ -21,7 +21,7 @@ std::vector<ChaosEvent::Kind> next_round(RandomStream& random) {
   return kinds;
 }
 
-// A number of workers that differs from `now`.
+// Returns a number of workers that differs from `now`.
 int64_t other_size(RandomStream& random, int64_t now, int64_t most) {
   const auto drawn = 1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - 1)));
   return drawn < now ? drawn : drawn + 1;

@@ -1,4 +1,5 @@
-// What `sinew chaos` does to a run, and how it judges the result. Pure functions: the same seed gives the same plan.
+// The disturbances of `sinew chaos`, and the comparison of the results. Pure functions: the same seed gives the same
+// plan.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +12,34 @@ struct ChaosEvent {
   enum class Kind { kill_worker, kill_two, pause_worker, kill_coordinator, scale };
   double at = 0;  // seconds after the run made its first step
   Kind kind = Kind::kill_worker;
-  uint64_t pick = 0;    // which worker, modulo their number at that time
-  double seconds = 0;   // pause_worker: how long it is stopped, longer than the group tolerates silence
-  int64_t workers = 0;  // scale: the wanted number from then on
+  uint64_t pick = 0;    // the index of the worker, modulo the number of workers at that time
+  double seconds = 0;   // pause_worker: how long the worker is stopped; longer than the group tolerates silence
+  int64_t workers = 0;  // scale: the wanted number of workers from then on
   bool operator==(const ChaosEvent&) const = default;
 };
 std::string to_string(const ChaosEvent& event);
 
-// `events` events, about `every` seconds apart, for a run that begins with `workers`. Each kind occurs once before any
-// occurs a second time.
+// Returns `events` events, about `every` seconds apart, for a run that begins with `workers`. Each kind occurs once
+// before any kind occurs again.
 std::vector<ChaosEvent> chaos_plan(uint64_t seed, int64_t workers, int64_t events, double every);
-// Whether event number `next` is due, `seconds` after the first step and at `step` of a run of `steps` steps: at its
-// time, or sooner if the run would otherwise end before all events have happened.
+// Returns whether event number `next` is due, `seconds` after the first step and at `step` of a run of `steps` steps.
+// It is due at its time, or sooner if the run would otherwise end before all events have happened.
 bool is_due(const std::vector<ChaosEvent>& plan, size_t next, double seconds, int64_t step, int64_t steps);
 
 // The comparison of two ledgers (ledger.jsonl, one line a step) of the same job.
 struct LedgerVerdict {
-  int64_t steps = 0;    // of the undisturbed run
-  int64_t equal = 0;    // of them: in both ledgers, with the same digest
-  int64_t missing = 0;  // of them: missing in the disturbed run
+  int64_t steps = 0;    // number of steps of the undisturbed run
+  int64_t equal = 0;    // number of these steps that have the same digest in both ledgers
+  int64_t missing = 0;  // number of these steps that the disturbed run lacks
   int64_t surplus = 0;  // steps that only the disturbed run has
   int64_t differing = 0;
   int64_t first_difference = -1;
   bool same() const { return steps > 0 && equal == steps && surplus == 0 && differing == 0; }
 };
-// A torn line counts as missing. A step that occurs twice must have the same digest twice.
+// Compares the ledgers. A torn line counts as missing. A step that occurs twice must have the same digest twice.
 LedgerVerdict compare_ledgers(const std::string& undisturbed, const std::string& disturbed);
 std::string to_string(const LedgerVerdict& verdict);
-// The last step in a ledger; 0: it is empty.
+// Returns the last step in a ledger, or 0 if the ledger is empty.
 int64_t last_step(const std::string& ledger);
 
 }  // namespace sinew::supervise

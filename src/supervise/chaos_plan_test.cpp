@@ -27,7 +27,7 @@ TEST(ChaosPlan, AShorterPlanIsTheBeginningOfALongerOne) {
   EXPECT_EQ(shorter, std::vector<ChaosEvent>(longer.begin(), longer.begin() + 11));
 }
 
-TEST(ChaosPlan, EveryKindComesUpAndTheAmountsMakeSense) {
+TEST(ChaosPlan, EveryKindOccursAndAllAmountsAreInRange) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     for (const int64_t workers : {1, 2, 3, 8}) {
       const auto plan = chaos_plan(seed, workers, 15, 4);
@@ -70,7 +70,7 @@ std::string line(int step, const std::string& digest) {
   return "{\"step\":" + std::to_string(step) + ",\"digest\":\"" + digest + "\"}\n";
 }
 
-TEST(Ledgers, TheSameAreTheSame) {
+TEST(Ledgers, EqualLedgersCompareAsSame) {
   const std::string calm = line(1, "a") + line(2, "b");
   EXPECT_TRUE(compare_ledgers(calm, calm).same());
   EXPECT_TRUE(compare_ledgers(calm, calm + line(2, "b")).same()) << "said twice";
@@ -78,12 +78,12 @@ TEST(Ledgers, TheSameAreTheSame) {
   EXPECT_EQ(to_string(compare_ledgers(calm, calm)), "the same to the last bit: 2 of 2 steps have the same digest");
 }
 
-TEST(Ledgers, TheLastStep) {
+TEST(Ledgers, FindsTheLastStep) {
   EXPECT_EQ(last_step(line(1, "a") + line(12, "b") + line(9, "c")), 12);
   EXPECT_EQ(last_step("not json\n"), 0);
 }
 
-TEST(Ledgers, EveryDifferenceIsOne) {
+TEST(Ledgers, FindsEveryDifference) {
   const std::string calm = line(1, "a") + line(2, "b") + line(3, "c");
   const std::pair<std::string, std::string> cases[] = {
       {line(1, "a") + line(2, "x") + line(3, "c"), "1 differ, the first is step 2"},

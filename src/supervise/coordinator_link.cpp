@@ -7,7 +7,7 @@
 namespace sinew::supervise {
 namespace {
 
-constexpr double kAnswerSeconds = 1;  // a healthy coordinator needs a millisecond
+constexpr double kAnswerSeconds = 1;  // longest wait for an answer; a healthy coordinator needs a millisecond
 
 class FileCoordinatorLink final : public CoordinatorLink {
  public:

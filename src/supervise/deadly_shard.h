@@ -1,4 +1,4 @@
-// Finds a shard that kills every worker that computes it, from the shards that dead workers had in flight.
+// Finds a shard that kills every worker that computes it: the shard that several dead workers were computing.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@ namespace sinew::supervise {
 
 // A worker's death that the supervisor did not cause.
 struct Death {
-  std::string how;              // "SIGSEGV", "an error"
+  std::string how;              // the cause: "SIGSEGV", "an error"
   std::vector<Work> in_flight;  // the shards and evaluation pieces of its lanes
 };
 
-// The shards and evaluation pieces on an activity board.
+// Returns the shards and evaluation pieces that the lanes of an activity board compute.
 std::vector<Work> in_flight(const std::vector<LaneActivity>& activity);
 
-// Drops deaths whose shards all belong to steps before `step`: the run has got past them.
+// Drops deaths whose shards all belong to steps before `step`, because the run has passed these steps.
 void forget_before(int64_t step, std::vector<Death>& deaths);
 
-// Returns the sentence that ends the run once `most` deaths had the same shard in flight. A worker with several lanes
-// dies with several shards in flight, so the shard that occurs most often is named. SIGKILL counts like other deaths,
-// because the kernel frees memory with it; a kill from outside hardly ever hits the same shard `most` times.
+// Returns the reason for ending the run if the same shard was in flight at `most` or more deaths, else nullopt. A
+// worker with several lanes dies with several shards in flight, so the reason names the shards that occur most often.
+// SIGKILL counts like other deaths, because the kernel uses it when memory is short. A kill from outside rarely hits
+// the same shard `most` times.
 std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int64_t most);
 
 }  // namespace sinew::supervise

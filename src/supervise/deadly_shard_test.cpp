@@ -1,4 +1,4 @@
-// Which shard is guilty, and what the supervisor does about it.
+// The shard that is blamed for deaths, and what the supervisor does then.
 #include "supervise/deadly_shard.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ Work shard(int64_t step, int64_t number) {
 
 const ProcessEnd kCrash{0, SIGSEGV}, kKill{0, SIGKILL}, kError{1, 0};
 
-TEST(Poison, TheShardThatKilledThreeIsNamedWithItsSamples) {
+TEST(Poison, NamesAShardThatKilledThreeWorkersWithItsSamples) {
   World world(8);
   world.begin(412);
   world.pass(60, 412);
@@ -34,7 +34,7 @@ TEST(Poison, TheShardThatKilledThreeIsNamedWithItsSamples) {
             "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1; then sinew resume");
 }
 
-TEST(Poison, WithSeveralLanesGuiltyIsWhatWasThereEachTime) {
+TEST(Poison, NamesTheShardThatWasInFlightAtEachDeath) {
   const std::vector<Death> deaths = {{"SIGSEGV", {shard(5, 0), shard(5, 3)}},
                                      {"SIGSEGV", {shard(5, 3), shard(5, 6)}},
                                      {"SIGSEGV", {shard(5, 6), shard(5, 3)}}};
@@ -48,7 +48,7 @@ TEST(Poison, WithSeveralLanesGuiltyIsWhatWasThereEachTime) {
       << *two;
 }
 
-TEST(Poison, APieceOfEvaluationCanBeOneToo) {
+TEST(Poison, NamesAPieceOfAnEvaluation) {
   const Work piece = {Work::Kind::evaluating, 7, 1, 0, 10, 1};
   const std::vector<Death> deaths(3, Death{"SIGABRT", {piece}});
   const auto why = deadly_shard_in(deaths, 3);
@@ -60,7 +60,7 @@ TEST(Poison, APieceOfEvaluationCanBeOneToo) {
   EXPECT_FALSE(deadly_shard_in({{"a", {piece}}, {"b", {shard(7, 1)}}, {"c", {shard(7, 1)}}}, 3));
 }
 
-TEST(Poison, AStepThatWasMadeAfterAllClearsItsShards) {
+TEST(Poison, ACommittedStepClearsItsShards) {
   World world(4);
   world.begin(10);
   for (int64_t step = 10; step < 60; ++step) {
@@ -72,8 +72,8 @@ TEST(Poison, AStepThatWasMadeAfterAllClearsItsShards) {
   EXPECT_LE(world.state.deaths.size(), 4u);
 }
 
-// All died, and the run came to the same shard again from an older checkpoint.
-TEST(Poison, DeathsAreRememberedOverAResume) {
+// All workers died, and the run reached the same shard again from an older checkpoint.
+TEST(Poison, RemembersDeathsWhenTheRunFallsBack) {
   World world(1);
   world.begin(412);
   for (int i = 0; i < 3; ++i) {
@@ -85,7 +85,7 @@ TEST(Poison, DeathsAreRememberedOverAResume) {
   EXPECT_EQ(world.state.over->why.find("step 412, shard 3 ("), 0u);
 }
 
-TEST(Poison, ErrorsOfOneShardAreTriedByThreeAndOfNoneByTwo) {
+TEST(Poison, EndsAfterThreeErrorsInAShardOrTwoOutsideShards) {
   World world(5);
   world.begin(7);
   world.end_worker(0, kError, {shard(7, 1)});
@@ -101,7 +101,7 @@ TEST(Poison, ErrorsOfOneShardAreTriedByThreeAndOfNoneByTwo) {
   EXPECT_TRUE(other.state.over) << "no shard is known: the job's own error";
 }
 
-TEST(Poison, CrashesOfDifferentShardsAreTheSteps) {
+TEST(Poison, CrashesOfDifferentShardsCountForTheStep) {
   World world(4);
   world.begin(7);
   world.pass(60, 7);
@@ -110,7 +110,7 @@ TEST(Poison, CrashesOfDifferentShardsAreTheSteps) {
   EXPECT_EQ(world.state.over->why.find("3 workers in a row died at step 7"), 0u);
 }
 
-TEST(Poison, WhoWasAskedToLeaveOrLeftByItselfAccusesNobody) {
+TEST(Poison, IgnoresTheShardsOfWorkersThatLeft) {
   World world(4);
   world.begin(7);
   for (const int code : {0, 3, 2, 75, 76}) {
@@ -126,8 +126,8 @@ TEST(Poison, WhoWasAskedToLeaveOrLeftByItselfAccusesNobody) {
   EXPECT_FALSE(world.state.over);
 }
 
-// SIGKILL at random shards while the run makes steps now and then.
-TEST(Poison, RandomKillsFromOutsideAreLivedThrough) {
+// A user sends SIGKILL at random shards while the run makes steps.
+TEST(Poison, TheRunSurvivesRandomKillsFromOutside) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     RandomStream random(random_key({seed, 5}));
     World world(4);
@@ -142,7 +142,7 @@ TEST(Poison, RandomKillsFromOutsideAreLivedThrough) {
   }
 }
 
-TEST(Poison, WhoHangsIsAbortedThenKilledAndItsShardAccused) {
+TEST(Poison, AbortsThenKillsAHangingWorkerAndCountsItsShard) {
   World world(2);
   world.begin(7);
   for (int i = 0; i < 3; ++i) {
@@ -164,7 +164,7 @@ TEST(Poison, WhoHangsIsAbortedThenKilledAndItsShardAccused) {
   EXPECT_NE(world.state.over->why.find("killed 3 workers in turn (no end, no end, no end)"), std::string::npos);
 }
 
-TEST(Poison, HangingAtDifferentWorkIsLivedThroughForLong) {
+TEST(Poison, TheRunSurvivesManyHangsAtDifferentWork) {
   World world(1);
   world.begin(7);
   for (int64_t i = 0; i < world.options.most_kills; ++i) {

@@ -11,7 +11,7 @@ namespace {
 constexpr double kLookSeconds = 0.1;
 constexpr double kProbeSeconds = 1;
 
-// coordinator.json may be that of an earlier attempt, so the coordinator has to answer, too.
+// Returns whether the coordinator answers. coordinator.json alone is not enough: it may be that of an earlier attempt.
 bool is_up(const cluster::CoordinatorInfo& info) {
   return !info.exit_code && !info.url.empty() &&
          cluster::CoordinatorClient(info.url, info.secret, kProbeSeconds).status().has_value();
@@ -21,7 +21,8 @@ int64_t incarnation_of(const std::optional<cluster::CoordinatorInfo>& info) {
   return info ? info->incarnation : -1;
 }
 
-// Returns the exit code of a run that began and ended meanwhile, or of a stop request; nullopt: its coordinator is up.
+// Returns nullopt once the run's coordinator is up. Returns the exit code if the run began and ended meanwhile, or if a
+// signal asked this process to stop.
 std::optional<int> wait_for_coordinator(const std::string& run_directory, double wait_seconds, SignalSource& signals,
                                         Clock& clock) {
   const int64_t before = incarnation_of(cluster::read_coordinator_info(run_directory));

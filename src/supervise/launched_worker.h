@@ -1,4 +1,4 @@
-// A process that a launcher (srun, torchrun, mpirun) started as one of several: it joins the run that rank 0
+// A process that a launcher (srun, torchrun, mpirun) started as one of several. It joins the run that rank 0
 // supervises.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace sinew::supervise {
 
-// Waits for the run's coordinator, at most `wait_seconds`, then runs the restart loop of one worker until the run is
-// over. Returns the run's exit code. Throws Error if no coordinator comes up.
+// Waits for the run's coordinator, for at most `wait_seconds`, then runs the restart loop of one worker until the run
+// is over. Returns the run's exit code. Throws Error if no coordinator comes up.
 int join_launched(const WorkerLaunch& launch, int64_t workers_per_machine, double wait_seconds, SignalSource& signals,
                   Clock& clock, const std::function<void(const std::string&)>& say);
 

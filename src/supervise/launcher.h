@@ -1,7 +1,7 @@
-// What torchrun, Open MPI and Slurm say in the environment of each process they start.
+// Reads the environment variables that torchrun, Open MPI and Slurm set for each process they start.
 //
-// If launchers stand inside each other (torchrun in a Slurm step, mpirun in an allocation), the innermost one counts:
-// torchrun, then Open MPI, then Slurm.
+// If launchers are nested (torchrun in a Slurm step, mpirun in an allocation), the innermost one counts: torchrun, then
+// Open MPI, then Slurm.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ struct Launch {
 
 using Environment = std::map<std::string, std::string>;
 
-// nullopt: no launcher started this process. Throws UsageError that names the variable if one is missing, is not a
-// number, or contradicts another.
+// Returns nullopt if no launcher started this process. Throws UsageError that names the variable if one is missing, is
+// not a number, or contradicts another.
 std::optional<Launch> launch_of(const Environment& environment);
 
-// How many workers share the cores that each of them may use. Slurm and Open MPI often give each process cores of its
-// own (`usable` of the machine's `all`); torchrun never does.
+// Returns how many workers share the cores that each of them may use. Slurm and Open MPI often give each process its
+// own cores (`usable` of the machine's `all`); torchrun never does.
 int64_t sharers(const Launch& launch, int64_t usable, int64_t all);
 
-// The same for this machine's cores. SINEW_LOCAL_WORKERS overrides it. Without a launcher: SINEW_LOCAL_WORKERS, else 1.
+// Returns sharers() for this machine's cores. SINEW_LOCAL_WORKERS overrides it. The result is 1 without variable and
+// launcher.
 int64_t sharers_here(const std::optional<Launch>& launch);
 
 }  // namespace sinew::supervise

@@ -38,7 +38,7 @@ std::string error_of(const Environment& environment) {
   return "no error";
 }
 
-TEST(Launch, EachLauncherIsUnderstood) {
+TEST(Launch, ReadsTheVariablesOfEachLauncher) {
   EXPECT_EQ(launch_of({}), std::nullopt);
   EXPECT_EQ(launch_of({{"PATH", "/bin"}, {"LOCAL_RANK", ""}, {"RANK", ""}}), std::nullopt);
   EXPECT_EQ(launch_of(kTorch), (Launch{5, 8, 1, 4, By::torchrun}));
@@ -48,25 +48,25 @@ TEST(Launch, EachLauncherIsUnderstood) {
             (Launch{3, 7, 1, 2, By::slurm}));
 }
 
-TEST(Launch, OfSeveralTheInnermostCounts) {
+TEST(Launch, TheInnermostLauncherCounts) {
   EXPECT_EQ(launch_of(with(kSlurm, kMpi))->by, By::open_mpi);
   EXPECT_EQ(launch_of(with(with(kSlurm, kMpi), kTorch))->by, By::torchrun);
 }
 
-TEST(Launch, AStepOfAJobCountsByItself) {
-  // sbatch -n 16, and in it srun -n 7.
+TEST(Launch, ASlurmStepCountsInsteadOfItsJob) {
+  // The environment of "sbatch -n 16" with "srun -n 7" inside it.
   EXPECT_EQ(launch_of(with(kSlurm, {{"SLURM_NTASKS", "16"}, {"SLURM_TASKS_PER_NODE", "4(x4)"}}))->size, 7);
   Environment old = kSlurm;
   old.erase("SLURM_STEP_NUM_TASKS");
   old.erase("SLURM_STEP_TASKS_PER_NODE");
   old["SLURM_TASKS_PER_NODE"] = "1,2,3,1";
   EXPECT_EQ(launch_of(old), (Launch{6, 7, 0, 1, By::slurm}));
-  Environment script = kSlurm;  // what the batch script itself sees
+  Environment script = kSlurm;  // the environment of the batch script itself
   script.erase("SLURM_STEP_ID");
   EXPECT_EQ(launch_of(script), std::nullopt);
 }
 
-TEST(Launch, WhatIsMissingIsNamed) {
+TEST(Launch, TheErrorNamesAMissingVariable) {
   for (const Environment& all : {kTorch, kMpi, kSlurm}) {
     for (const auto& [name, value] : all) {
       if (name == "MASTER_ADDR" || name == "PATH" || name.starts_with("SLURM_STEP") || name == "SLURM_NTASKS" ||
@@ -83,7 +83,7 @@ TEST(Launch, WhatIsMissingIsNamed) {
   EXPECT_TRUE(error_of(none).starts_with("SLURM_TASKS_PER_NODE is not set"));
 }
 
-TEST(Launch, WhatIsNoNumberOrContradictsIsNamed) {
+TEST(Launch, TheErrorNamesAnInvalidVariable) {
   const struct {
     Environment environment;
     const char *name, *value;
@@ -118,7 +118,7 @@ TEST(Launch, WhatIsNoNumberOrContradictsIsNamed) {
   EXPECT_NE(error_of(with(kTorch, {{"LOCAL_RANK", "3"}, {"RANK", "2"}})).find("LOCAL_RANK"), std::string::npos);
 }
 
-TEST(Launch, AnyTextIsALaunchThatMakesSenseOrAnError) {
+TEST(Launch, RandomVariablesGiveAValidLaunchOrAnError) {
   RandomStream random(random_key({8}));
   for (int i = 0; i < 20'000; ++i) {
     Environment environment = std::array{kTorch, kMpi, kSlurm}[random.below(3)];
@@ -137,7 +137,7 @@ TEST(Launch, AnyTextIsALaunchThatMakesSenseOrAnError) {
   }
 }
 
-TEST(Launch, CoresAreSharedUnlessTheLauncherDividedThem) {
+TEST(Launch, WorkersShareCoresUnlessTheLauncherDividedThem) {
   const Launch torch{0, 8, 0, 4, By::torchrun}, slurm{0, 8, 0, 4, By::slurm}, mpi{0, 8, 0, 4, By::open_mpi};
   for (const Launch& launch : {torch, slurm, mpi}) EXPECT_EQ(sharers(launch, 16, 16), 4);
   EXPECT_EQ(sharers(slurm, 4, 16), 1);

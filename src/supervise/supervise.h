@@ -1,10 +1,10 @@
-// The processes of one training run: the coordinator and the workers of this machine, started, watched, diagnosed,
-// started again and ended.
+// The processes of one training run: the coordinator and the workers of this machine. This room starts, watches,
+// diagnoses, restarts and ends them.
 //
-// For cli/ and for programs that embed a training. Decisions are pure functions (supervision.h, watchdog.h,
-// deadly_shard.h, launcher.h, chaos_plan.h) that return their reason; supervisor.cpp acts on them. Nothing here
-// installs signal handlers, prints, or looks for programs: signals, the sink of events and the programs' paths are
-// arguments. Several runs may be supervised in one process, each on a thread of its own.
+// cli/ and programs that embed a training use it. Decisions are pure functions (supervision.h, watchdog.h,
+// deadly_shard.h, launcher.h, chaos_plan.h) that return their reason; supervisor_shell.cpp acts on them. Nothing here
+// installs signal handlers, prints, or searches for programs: signals, the receiver of events and the programs' paths
+// are arguments. One process can supervise several runs, each on a thread of its own.
 #pragma once
 
 #include "supervise/chaos_plan.h"

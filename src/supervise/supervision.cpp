@@ -13,7 +13,7 @@ void end_run(double now, Supervision& state, int code, bool orderly, std::string
   if (!state.over) state.over = RunOver{code, now, orderly, std::move(why)};
 }
 
-// Signals that a program causes itself. Any other signal came from another process.
+// Returns whether this is a signal that a program causes itself. Any other signal counts as sent by another process.
 bool is_crash(int signal) {
   return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
          signal == SIGTRAP || signal == SIGSYS;
@@ -23,7 +23,7 @@ std::string at_step(const Supervision& state) {
   return "step " + std::to_string(state.step);
 }
 
-// The worker caused its own death. Failures count until a step is made.
+// Counts a death that the worker itself caused. The count begins again at each step.
 void count_failure(double now, Supervision& state, const ProcessEnd& end, bool young,
                    const SupervisionOptions& options) {
   if (++state.failures < options.most_failures) return;
@@ -43,9 +43,9 @@ void count_kill(double now, Supervision& state, const SupervisionOptions& option
           " and no step was made: the machine may be out of memory, or its disk may not answer; the run is stopped");
 }
 
-// The worker ended with an error message. A single error may be a problem of its machine; a second one at the same
-// step, or an error of the only worker, is a problem of the job. If the error happened in a shard, the others may try
-// that shard as often as it may crash workers.
+// Counts a worker that ended with an error message. A single error may be a problem of its machine. A second error at
+// the same step, or an error of the only worker, is a problem of the job and ends the run. If the error happened in a
+// shard, as many workers may fail at it as at a shard that crashes them.
 std::string count_error(double now, Supervision& state, const std::string& who, bool in_shard,
                         const SupervisionOptions& options) {
   ++state.errors;
@@ -65,7 +65,7 @@ std::string ended_by_code(double now, Supervision& state, const WorkerState& wor
     case kUsage: end_run(now, state, code, false, ""); return who + " could not read its job";
     case kResumable:
       if (state.stop_since) end_run(now, state, code, true, "");
-      state.hold = now;  // it left, or the run was stopped: the coordinator knows which
+      state.hold = now;  // the worker left, or the run was stopped: only the coordinator knows which
       return state.stop_since ? "" : who + " left";
     case kRejoin: return who + " was fenced and joins again";
     case kTrainingError: return count_error(now, state, who, in_shard, options);
@@ -73,7 +73,7 @@ std::string ended_by_code(double now, Supervision& state, const WorkerState& wor
   }
 }
 
-// How a worker died, if what it computed may be the cause; else empty.
+// Returns how a worker died, if its work may be the cause; else an empty string.
 std::string way_of_dying(const WorkerState& worker, const ProcessEnd& end) {
   if (!worker.hangs.empty()) return "no end";
   if (end.signal == SIGKILL) return "SIGKILL: perhaps out of memory";
@@ -89,7 +89,8 @@ std::string way_of_dying(const WorkerState& worker, const ProcessEnd& end) {
   }
 }
 
-// Returns true if the run is over because the same shard killed other workers before.
+// Records the shards of a dead worker. Returns true if this ends the run, because the same shard killed other workers
+// before.
 bool died_of_a_shard(double now, Supervision& state, const WorkerState& worker, const ProcessEnd& end,
                      const std::vector<Work>& doing, const SupervisionOptions& options) {
   const std::string how = way_of_dying(worker, end);
@@ -138,7 +139,7 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   }
   if (worker.asked || worker.killed) {
     if (state.stop_since && end == ProcessEnd{kResumable, 0}) end_run(now, state, kResumable, true, "");
-    if (end == ProcessEnd{kDone, 0}) end_run(now, state, kDone, true, "");  // before it came to leaving
+    if (end == ProcessEnd{kDone, 0}) end_run(now, state, kDone, true, "");  // it ended the run before it could leave
     return name_of(worker) + " left";
   }
   const bool young = now - worker.started < options.young_seconds;
@@ -168,7 +169,7 @@ void coordinator_started(double now, Supervision& state, pid_t pid) {
 
 namespace {
 
-// Returns true if starts have failed for too long. Else sets the time of the next try.
+// Counts a failed start. Returns true if starts have failed for too long; otherwise sets the time of the next try.
 bool too_many(double now, FailedStarts& starts, double& next, const SupervisionOptions& options) {
   if (starts.count == 0) starts.since = now;
   next = std::max(next, now + pause_before_retry(++starts.count, options));
@@ -177,7 +178,7 @@ bool too_many(double now, FailedStarts& starts, double& next, const SupervisionO
 
 }  // namespace
 
-// The other workers go on without it, if there are any.
+// Counts a failed start of a worker. The run continues while other workers live.
 std::string worker_not_started(double now, Supervision& state, const std::string& why,
                                const SupervisionOptions& options) {
   const bool first = state.no_worker.count == 0;
@@ -203,8 +204,8 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
   coordinator.done = finished.has_value();
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
   if (state.over) return "";
-  // Members of a run that has begun train without a coordinator for a while, so a passing cause (a full disk) does no
-  // harm.
+  // Once the run has begun, its members can train without a coordinator for a while. So a temporary cause (a full disk)
+  // does not end the run.
   const bool in_vain =
       state.begun ? now - state.answered >= options.no_help_seconds : coordinator.mute_lives >= options.most_failures;
   if (coordinator.mute_lives > 0 && in_vain) {
@@ -224,7 +225,8 @@ std::string coordinator_answered(double now, Supervision& state, int64_t wanted,
   state.next_coordinator = 0;
   state.computing = computing;
   state.computing_here = here.computing;
-  for (WorkerState& worker : state.workers) {  // a worker that the user told to leave is replaced, and not asked again
+  // A worker that the user asked to leave is replaced, and the supervisor does not ask it again.
+  for (WorkerState& worker : state.workers) {
     if (std::ranges::find(here.leaving, worker.pid) != here.leaving.end() && !worker.asked) worker.asked = now;
   }
   state.coordinator.heard = now;
@@ -252,7 +254,7 @@ void stop_requested(double now, Supervision& state, int signal) {
 
 namespace {
 
-// Sends SIGTERM once, SIGKILL `seconds` later, and SIGKILL again while the process lives.
+// Sends SIGTERM once, sends SIGKILL `seconds` later, and repeats SIGKILL while the process lives.
 template <typename State>
 void ask_to_leave(double now, State& child, double seconds, const SupervisionOptions& options,
                   std::vector<Action>& actions, const std::string& why = "") {
@@ -265,7 +267,8 @@ void ask_to_leave(double now, State& child, double seconds, const SupervisionOpt
   }
 }
 
-// Sends SIGABRT first, because the system may be set up to keep a core file of it, and then SIGKILL.
+// Ends a hanging worker. It first sends SIGABRT, because the system may be set up to keep a core file, and then
+// SIGKILL.
 void end_hanging(double now, WorkerState& worker, const SupervisionOptions& options, std::vector<Action>& actions) {
   const std::optional<double> sent = worker.killed ? worker.killed : worker.aborted;
   if (sent && now - *sent < options.kill_seconds) return;
@@ -297,7 +300,8 @@ void keep_coordinator(double now, Supervision& state, const SupervisionOptions& 
 std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOptions& options) {
   std::vector<Action> actions;
   const RunOver& over = *state.over;
-  // After the coordinator has told every member and ended, a worker that was cut off learns nothing more.
+  // The coordinator has reported the end to every member and has ended. A worker that was cut off can no longer learn
+  // of the end.
   const bool unheard = state.coordinator.done && state.coordinator.pid == 0 &&
                        now - over.since >= std::min(options.linger_seconds, options.end_seconds);
   for (WorkerState& worker : state.workers) {
@@ -306,7 +310,7 @@ std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOpt
   }
   if (!state.workers.empty()) {
     if (over.orderly && !state.coordinator.done)
-      keep_coordinator(now, state, options, actions);  // it still has to tell the workers
+      keep_coordinator(now, state, options, actions);  // it still has to report the end to the workers
     return actions;
   }
   if (state.coordinator.pid == 0) {
@@ -318,7 +322,7 @@ std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOpt
 }
 
 void stop_orderly(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
-  // Members on other machines can save the checkpoint, too; the coordinator knows whether they live.
+  // Members on other machines can save the checkpoint, too. `computing` counts them.
   const bool too_late = now - *state.stop_since >= options.stop_seconds;
   if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
     end_run(now, state, 128 + state.stop_signal, false,
@@ -331,7 +335,8 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
   }
 }
 
-// Workers that compute stay before others, because they may be the only ones with the state; then the oldest stay.
+// Asks surplus workers to leave. Workers that compute stay before others, because they may be the only ones with the
+// state. Among equal workers, the oldest stay.
 void let_surplus_go(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
   const auto computes = [&](const WorkerState& worker) {
     return std::ranges::find(state.computing_here, worker.pid) != state.computing_here.end();

@@ -1,7 +1,7 @@
-// The decisions of a run's supervisor: which processes to start, to ask to leave, to kill, and when the run is over.
+// The decisions of a run's supervisor: which processes to start, to ask to leave or to kill, and when the run is over.
 //
-// Pure functions of (time, state, options); supervisor.cpp acts on them. Each decision carries the sentence that the
-// user sees. Every state except "the training goes on" ends by itself after a bounded time.
+// Pure functions of (time, state, options); supervisor_shell.cpp acts on them. Each decision comes with the sentence
+// that the user sees. Every state except normal training ends by itself after a bounded time.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,23 @@
 namespace sinew::supervise {
 
 struct SupervisionOptions {
-  double young_seconds = 5;            // a worker that dies sooner after its start "died young"
-  int64_t most_failures = 3;           // deaths in a row that the workers caused, without a step between them
-  int64_t most_deaths_at_a_shard = 3;  // deaths of any kind with the same shard in flight
-  int64_t most_kills = 30;    // deaths by SIGKILL (usually the kernel, short of memory) or for hanging, without a step
-  double deaf_seconds = 15;   // a coordinator that gives no answer for so long is replaced
-  double leave_seconds = 60;  // a worker that was asked to leave is killed after so long
-  double stop_seconds =
-      300;  // an orderly stop (finish the step, save) may take so long; then each worker is asked to leave
-  double end_seconds = 60;    // workers end by themselves within so long after the end of the run
-  double linger_seconds = 3;  // the coordinator stays so long to tell the other members
+  double young_seconds = 5;            // a worker that dies sooner than this after its start is called young
+  int64_t most_failures = 3;           // most deaths in a row that the workers caused, without a step between them
+  int64_t most_deaths_at_a_shard = 3;  // most deaths of any kind with the same shard in flight
+  // Most deaths by SIGKILL (usually from the kernel, short of memory) or for hanging, without a step between them.
+  int64_t most_kills = 30;
+  double deaf_seconds = 15;   // a coordinator that does not answer for this time is killed and replaced
+  double leave_seconds = 60;  // a worker that was asked to leave is killed after this time
+  // An orderly stop (finish the step, save) may take this time; then each worker is asked to leave.
+  double stop_seconds = 300;
+  double end_seconds = 60;    // after the end of the run, workers have this time to end by themselves
+  double linger_seconds = 3;  // the coordinator stays for this time, to report the end to the other members
   double kill_seconds = 5;    // from SIGTERM to SIGKILL
-  double longest_delay = 10;  // between two starts of workers that keep dying young
-  double first_delay = 0.25;
-  // Once the run has begun, the supervisor gives up if for so long no coordinator answered, or no process could be
-  // started. Members train without a coordinator for as long. At most retry_seconds pass between two tries.
+  double longest_delay = 10;  // longest pause between two starts of workers that keep dying young
+  double first_delay = 0.25;  // first such pause; it doubles each time
+  // Once the run has begun, the supervisor ends it if no coordinator has answered for this time, if no coordinator
+  // could be started for this time, or if no worker is left and none could be started for this time. Members train
+  // without a coordinator for the same time. At most retry_seconds pass between two tries.
   double no_help_seconds = 60;
   double retry_seconds = 2;
 };
@@ -41,22 +43,22 @@ struct WorkerState {
   pid_t pid = 0;
   double started = 0;
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
-  std::string hangs;                    // what it has been doing for too long; empty: it does not hang
+  std::string hangs;                    // what it has been doing for too long; empty if it does not hang
   std::optional<double> aborted;        // when SIGABRT was sent because it hangs
 };
 
 std::string name_of(const WorkerState& worker);  // "worker 2 (pid 4711)"
 
 struct CoordinatorProcess {
-  pid_t pid = 0;  // 0: none runs
+  pid_t pid = 0;  // 0 if none runs
   double started = 0;
-  std::optional<double> heard;          // its last answer
+  std::optional<double> heard;          // the time of its last answer
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
-  bool done = false;                    // the last one ended after it had told every member that the run is over
-  int64_t mute_lives = 0;               // coordinators in a row that ended without an answer
+  bool done = false;                    // the last one ended after it had reported the end of the run to every member
+  int64_t mute_lives = 0;               // number of coordinators in a row that ended without having answered
 };
 
-// Starts in a row that failed.
+// Counts failed starts in a row.
 struct FailedStarts {
   int64_t count = 0;
   double since = 0;
@@ -65,48 +67,48 @@ struct FailedStarts {
 struct RunOver {
   int code = 0;
   double since = 0;
-  bool orderly = true;  // the workers know and end by themselves; false: the supervisor stops them
-  std::string why;      // empty: the worker has printed the reason
+  bool orderly = true;  // true: the workers know of the end and end by themselves; false: the supervisor stops them
+  std::string why;      // empty if the worker has printed the reason
 };
 
 struct Supervision {
   int64_t wanted = 1;
-  std::vector<WorkerState> workers;  // alive; oldest first
+  std::vector<WorkerState> workers;  // those that live; oldest first
   CoordinatorProcess coordinator;
   bool begun = false;                 // a coordinator has answered at least once
   double answered = 0;                // the time of its last answer
   double next_coordinator = 0;        // no coordinator is started before this time
   int64_t computing = 0;              // members on any machine that compute, by the last answer
-  std::vector<pid_t> computing_here;  // those of this machine
+  std::vector<pid_t> computing_here;  // processes of this machine that compute
   FailedStarts no_worker, no_coordinator;
   int64_t step = 0;  // the newest step that a member has reported
-  // Since that step: deaths that the workers caused, those among them with exit code 1, and deaths by SIGKILL or for
-  // hanging.
+  // Counts since that step: deaths that the workers caused, those among them with exit code 1, and deaths by SIGKILL or
+  // for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
-  std::vector<Death> deaths;         // with shards that no committed step includes yet
-  int64_t quick_deaths = 0;          // young deaths in a row without a signal from outside
+  std::vector<Death> deaths;         // deaths with shards that no committed step includes yet
+  int64_t quick_deaths = 0;          // deaths of young workers in a row that no signal from outside caused
   double next_start = 0;             // no worker is started before this time
-  std::optional<double> hold;        // no worker is started until the coordinator answers after this time
+  std::optional<double> hold;        // no worker is started until the coordinator has answered after this time
   std::optional<double> stop_since;  // when the user asked the run to stop
   int stop_signal = 0;
-  int stop_signals = 0;         // a second one ends everything at once; SIGHUP does not count
-  bool stop_delivered = false;  // the coordinator has the request
+  int stop_signals = 0;         // a second one ends all processes at once; SIGHUP does not count
+  bool stop_delivered = false;  // the coordinator has received the request
   std::optional<RunOver> over;
 };
 
-// ---- events; each returns a sentence for the user, or nothing -------------------------------------------------------
+// ---- events: each returns a sentence for the user, or an empty string -----------------------------------------------
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
-// `doing`: the shards it had in flight, by its activity board.
+// `doing`: the shards that it had in flight according to its activity board.
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
                          const std::vector<Work>& doing = {}, const SupervisionOptions& options = {});
-// The worker holds up the run and must be ended; `why` says what it does.
+// The worker holds up the run and must be ended; `why` says what it is doing.
 void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options = {});
-// The coordinator answered: the wanted number of workers, the newest step, the run's exit code once it has ended, how
-// many members compute, and which processes of this machine compute (stopped ones excluded) or leave.
+// The coordinator answered. Its answer contains the wanted number of workers, the newest step, the run's exit code once
+// it has ended, how many members compute, and which processes of this machine compute (without stopped ones) or leave.
 std::string coordinator_answered(double now, Supervision& state, int64_t wanted, int64_t step,
                                  std::optional<int64_t> finished, int64_t computing = 0,
                                  const cluster::LocalProcesses& here = {});
@@ -125,11 +127,11 @@ struct Action {
   pid_t pid = 0;    // send: the receiver
   int signal = 0;   // send
   int code = 0;     // finish: the exit code
-  std::string why;  // for the user; empty: nothing to say
+  std::string why;  // for the user; may be empty
   bool operator==(const Action&) const = default;
 };
 
-// Returns what to do now. The state remembers what it has asked for, so it asks once.
+// Returns the actions to take now. The state remembers actions that were returned, so that each is returned once.
 std::vector<Action> next_actions(double now, Supervision& state, const SupervisionOptions& options = {});
 
 }  // namespace sinew::supervise

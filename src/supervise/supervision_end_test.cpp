@@ -1,4 +1,4 @@
-// The coordinator dies; the run is stopped, ends, and always does.
+// The coordinator dies, the run is stopped, or the run ends: in every case the supervisor ends in bounded time.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -9,7 +9,7 @@
 namespace sinew::supervise {
 namespace {
 
-TEST(SupervisionEnd, TheRunsEndIsItsExitCode) {
+TEST(SupervisionEnd, AWorkersEndGivesTheRunsExitCode) {
   for (const int code : {0, 3}) {
     World world(2);
     world.begin(90);
@@ -23,7 +23,7 @@ TEST(SupervisionEnd, TheRunsEndIsItsExitCode) {
   }
 }
 
-TEST(SupervisionEnd, WhoDoesNotEndAfterTheEndIsAskedThenKilled) {
+TEST(SupervisionEnd, AfterTheEndAsksThenKillsRemainingWorkers) {
   World world(2);
   world.begin(90);
   world.tell(90, 0);
@@ -41,8 +41,8 @@ TEST(SupervisionEnd, WhoDoesNotEndAfterTheEndIsAskedThenKilled) {
   EXPECT_EQ(world.finished->code, 0);
 }
 
-// A worker that the group put out while it heard nobody: what ended the others never reaches it.
-TEST(SupervisionEnd, WhoNobodyIsLeftToTellIsNotWaitedForLong) {
+// The group fenced this worker while no coordinator could reach it, so it never learns that the run is over.
+TEST(SupervisionEnd, DoesNotWaitLongForAWorkerThatCannotLearnOfTheEnd) {
   World world(2);
   world.begin(90);
   world.tell(90, 0);
@@ -57,7 +57,7 @@ TEST(SupervisionEnd, WhoNobodyIsLeftToTellIsNotWaitedForLong) {
   EXPECT_EQ(world.finished->code, 0);
 }
 
-TEST(SupervisionEnd, ADeadCoordinatorIsReplacedAndTheWorkersStay) {
+TEST(SupervisionEnd, ReplacesADeadCoordinatorAndKeepsTheWorkers) {
   World world(3);
   world.begin(10);
   const auto pids = world.pids();
@@ -71,7 +71,7 @@ TEST(SupervisionEnd, ADeadCoordinatorIsReplacedAndTheWorkersStay) {
   }
 }
 
-TEST(SupervisionEnd, ACoordinatorThatIsDeafIsKilled) {
+TEST(SupervisionEnd, KillsACoordinatorThatDoesNotAnswer) {
   World world(1);
   world.begin(10);
   world.now += world.options.deaf_seconds - 1;
@@ -93,8 +93,8 @@ TEST(SupervisionEnd, ACoordinatorThatNeverStartsEndsTheRun) {
   EXPECT_NE(world.finished->why.find("does not start"), std::string::npos);
 }
 
-// A full disk, or too many processes for a moment: what it needs to begin a life is missing.
-TEST(SupervisionEnd, ABegunRunOutlivesCoordinatorsThatDoNotStart) {
+// Something that a coordinator needs to start is missing for a while: disk space, or a free process.
+TEST(SupervisionEnd, ARunSurvivesCoordinatorsThatDoNotStart) {
   World world(2);
   world.begin(10);
   const auto pids = world.pids();
@@ -123,7 +123,7 @@ TEST(SupervisionEnd, ABegunRunOutlivesCoordinatorsThatDoNotStart) {
   EXPECT_NE(world.finished->why.find("does not start"), std::string::npos);
 }
 
-TEST(SupervisionEnd, WhatCanNotBeStartedForAMomentIsTriedAgain) {
+TEST(SupervisionEnd, TriesAgainToStartAProcess) {
   for (const bool coordinator : {true, false}) {
     World world(2);
     world.begin(10);
@@ -132,7 +132,7 @@ TEST(SupervisionEnd, WhatCanNotBeStartedForAMomentIsTriedAgain) {
     if (!coordinator) world.end_worker(0, {0, SIGKILL});
     const auto pass = [&](double seconds) {
       for (double passed = 0; passed < seconds; passed += 0.1) {
-        if (coordinator) world.now += 0.1, world.settle();  // nobody tells anything
+        if (coordinator) world.now += 0.1, world.settle();  // the coordinator reports nothing
         if (!coordinator) world.pass(0.1, 10);
       }
     };
@@ -146,7 +146,7 @@ TEST(SupervisionEnd, WhatCanNotBeStartedForAMomentIsTriedAgain) {
   }
 }
 
-TEST(SupervisionEnd, WhatCanNeverBeStartedEndsTheRun) {
+TEST(SupervisionEnd, EndsTheRunIfAProcessCanNeverBeStarted) {
   for (const bool coordinator : {true, false}) {
     World world(1);
     world.begin(10);
@@ -164,11 +164,11 @@ TEST(SupervisionEnd, WhatCanNeverBeStartedEndsTheRun) {
   }
 }
 
-TEST(SupervisionEnd, AStopReachesMembersOfOtherMachinesToo) {
+TEST(SupervisionEnd, AStopReachesMembersOfOtherMachines) {
   World world(1);
   world.begin(10);
   world.end_worker(0, {0, SIGKILL});
-  world.state.workers.clear();  // its successor is not there yet, either
+  world.state.workers.clear();  // no replacement has been started yet
   coordinator_answered(world.now, world.state, 1, 11, {}, 2);
   stop_requested(world.now, world.state, SIGTERM);
   world.settle();
@@ -182,7 +182,7 @@ TEST(SupervisionEnd, AStopReachesMembersOfOtherMachinesToo) {
   EXPECT_EQ(world.finished->code, 75);
 }
 
-TEST(SupervisionEnd, AStopIsToldOnceAndEndsResumable) {
+TEST(SupervisionEnd, SendsAStopRequestOnceAndEndsResumable) {
   World world(2);
   world.begin(10);
   stop_requested(world.now, world.state, SIGINT);
@@ -197,7 +197,7 @@ TEST(SupervisionEnd, AStopIsToldOnceAndEndsResumable) {
   EXPECT_EQ(world.finished->code, 75);
 }
 
-TEST(SupervisionEnd, ACoordinatorIsKeptUntilAllKnowThatItIsOver) {
+TEST(SupervisionEnd, KeepsACoordinatorUntilAllKnowThatTheRunIsOver) {
   World world(2);
   world.begin(10);
   world.end_worker(0, {0, 0});
@@ -224,8 +224,8 @@ TEST(SupervisionEnd, ASecondSignalKillsAll) {
   }
 }
 
-// Its shell and the kernel both send SIGHUP, and the end of a session sends SIGTERM, too.
-TEST(SupervisionEnd, ATerminalThatGoesAsksOnce) {
+// When a terminal closes, its shell and the kernel both send SIGHUP, and the end of a session sends SIGTERM, too.
+TEST(SupervisionEnd, AClosedTerminalCountsAsOneRequest) {
   for (const int second : {SIGHUP, SIGTERM}) {
     World world(2);
     world.begin(10);
@@ -237,7 +237,7 @@ TEST(SupervisionEnd, ATerminalThatGoesAsksOnce) {
   }
 }
 
-TEST(SupervisionEnd, AStopWithNobodyToSaveIsNotCalledResumable) {
+TEST(SupervisionEnd, AStopWithoutAWorkerToSaveIsNotResumable) {
   World world(2);
   world.settle();
   stop_requested(world.now, world.state, SIGTERM);
@@ -260,9 +260,9 @@ TEST(SupervisionEnd, AStopThatTakesTooLongIsForced) {
   EXPECT_EQ(world.finished->code, 130);
 }
 
-// Whatever happens in whatever order: once the run is over or was stopped it ends in bounded time, everybody living is
-// accounted for, and never are there more workers than wanted and leaving together.
-TEST(SupervisionEnd, EndsWhateverHappens) {
+// For any events in any order: once the run is over or was stopped, it ends in bounded time, and no living process is
+// left. There are never more workers than wanted, apart from those that leave.
+TEST(SupervisionEnd, TheRunEndsAfterAnySequenceOfEvents) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     RandomStream random(random_key({seed, 77}));
     World world(1 + static_cast<int64_t>(random.below(4)));
@@ -289,7 +289,7 @@ TEST(SupervisionEnd, EndsWhateverHappens) {
     if (!world.finished) stop_requested(world.now, world.state, SIGTERM);
     for (double waited = 0; waited < 3000 && !world.finished; waited += 1) {
       world.pass(1, step);
-      // SIGTERM is not heard by anybody; only SIGKILL is.
+      // No process reacts to SIGTERM; only SIGKILL ends it.
       std::erase_if(world.sent, [](const Action& action) { return action.signal != SIGKILL; });
       world.obey();
     }

@@ -1,4 +1,4 @@
-// Workers die, leave, come, and are counted.
+// Workers that die, leave and come, and the counts that end a run.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -18,7 +18,7 @@ TEST(Supervision, StartsTheCoordinatorThenTheWorkers) {
   EXPECT_EQ(world.state.workers.size(), 3u);
 }
 
-TEST(Supervision, AKilledWorkerIsReplacedAtOnceAndItIsSaidWhy) {
+TEST(Supervision, ReplacesAKilledWorkerAtOnceAndGivesTheReason) {
   World world(3);
   world.begin(40);
   const pid_t pid = world.state.workers[1].pid;
@@ -27,7 +27,7 @@ TEST(Supervision, AKilledWorkerIsReplacedAtOnceAndItIsSaidWhy) {
   EXPECT_EQ(world.last, "worker 2 (pid " + std::to_string(pid) + ") was killed by SIGKILL at step 40");
 }
 
-TEST(Supervision, AnotherLifeIsBegunAndNoFailure) {
+TEST(Supervision, RestartsAFencedWorkerWithoutCountingAFailure) {
   World world(1);
   world.begin(40);
   for (int i = 0; i < 20; ++i) {
@@ -54,7 +54,7 @@ TEST(Supervision, ThreeYoungDeathsStopTheRun) {
             "stopped");
 }
 
-TEST(Supervision, AStepThatCrashesWhoeverComputesItIsNamed) {
+TEST(Supervision, NamesAStepThatCrashesEveryWorker) {
   World world(4);
   world.begin(120);
   world.pass(60, 120);
@@ -67,7 +67,7 @@ TEST(Supervision, AStepThatCrashesWhoeverComputesItIsNamed) {
             "computes it; the run is stopped");
 }
 
-TEST(Supervision, DeathsWithStepsInBetweenAreLivedThrough) {
+TEST(Supervision, TheRunSurvivesDeathsWithStepsInBetween) {
   World world(2);
   world.begin();
   for (int64_t step = 1; step < 30; ++step) {
@@ -79,7 +79,7 @@ TEST(Supervision, DeathsWithStepsInBetweenAreLivedThrough) {
   EXPECT_FALSE(world.finished);
 }
 
-TEST(Supervision, ManyKillsByOthersAreLivedThroughUntilNothingMoves) {
+TEST(Supervision, TheRunSurvivesManyKillsWhileItMakesSteps) {
   World world(2);
   world.begin(5);
   for (int64_t i = 1; i < world.options.most_kills; ++i) {
@@ -94,12 +94,12 @@ TEST(Supervision, ManyKillsByOthersAreLivedThroughUntilNothingMoves) {
   EXPECT_NE(world.state.over->why.find("out of memory"), std::string::npos);
 }
 
-TEST(Supervision, YoungDeathsAgainAndAgainAreStartedSlower) {
+TEST(Supervision, DelaysTheStartsOfWorkersThatKeepDyingYoung) {
   World world(2);
   world.begin();
   double waited = 0;
   for (int64_t step = 1; step < 12; ++step) {
-    world.tell(step);  // the other goes on
+    world.tell(step);  // the other worker makes steps
     world.end_worker(1, {0, SIGSEGV});
     for (waited = 0; world.state.workers.size() < 2 && waited < 60; waited += 0.25) world.pass(0.25, step);
     ASSERT_EQ(world.state.workers.size(), 2u);
@@ -117,7 +117,7 @@ TEST(Supervision, AnErrorOfTheOnlyWorkerEndsTheRun) {
   EXPECT_EQ(world.finished->code, 1);
 }
 
-TEST(Supervision, AnErrorOfOneIsItsOwnAndOfTwoTheJobs) {
+TEST(Supervision, ASecondErrorAtAStepEndsTheRun) {
   World world(3);
   world.begin(7);
   world.end_worker(0, {1, 0});
@@ -133,7 +133,7 @@ TEST(Supervision, AnErrorOfOneIsItsOwnAndOfTwoTheJobs) {
   EXPECT_EQ(world.finished->code, 1);
 }
 
-TEST(Supervision, AJobNobodyUnderstandsEndsAtOnce) {
+TEST(Supervision, AnInvalidJobEndsTheRunAtOnce) {
   World world(3);
   world.begin();
   world.end_worker(0, {2, 0});
@@ -142,7 +142,7 @@ TEST(Supervision, AJobNobodyUnderstandsEndsAtOnce) {
   EXPECT_EQ(world.finished->code, 2);
 }
 
-TEST(Supervision, AWorkerThatLeftIsReplacedUnlessTheRunWasStopped) {
+TEST(Supervision, ReplacesAWorkerThatLeftUnlessTheRunWasStopped) {
   World world(2);
   world.begin(10);
   world.end_worker(0, {75, 0});
@@ -157,7 +157,7 @@ TEST(Supervision, AWorkerThatLeftIsReplacedUnlessTheRunWasStopped) {
   EXPECT_EQ(world.state.over->code, 75);
 }
 
-TEST(Supervision, ScalesUpAndDownByTheNewest) {
+TEST(Supervision, ScalesUpAndAsksTheNewestWorkersToLeave) {
   World world(2);
   world.begin(10);
   coordinator_answered(world.now, world.state, 4, 10, {});
@@ -178,8 +178,8 @@ TEST(Supervision, ScalesUpAndDownByTheNewest) {
   EXPECT_FALSE(world.state.over);
 }
 
-// One that was stopped for so long that the group went on without it has no state to go on with.
-TEST(Supervision, ThoseThatComputeStayRatherThanOlderOnesThatDoNot) {
+// A worker that was stopped until the group continued without it does not have the state.
+TEST(Supervision, KeepsComputingWorkersRatherThanOlderIdleOnes) {
   World world(4);
   world.begin(10);
   const auto pids = world.pids();
@@ -195,7 +195,7 @@ TEST(Supervision, ThoseThatComputeStayRatherThanOlderOnesThatDoNot) {
   EXPECT_FALSE(world.state.over);
 }
 
-TEST(Supervision, AWorkerThatSomebodyElseToldToGoIsReplacedAndNotToldAgain) {
+TEST(Supervision, ReplacesAWorkerThatTheUserToldToLeave) {
   World world(2);
   world.begin(10);
   const auto pids = world.pids();
@@ -208,20 +208,20 @@ TEST(Supervision, AWorkerThatSomebodyElseToldToGoIsReplacedAndNotToldAgain) {
   EXPECT_EQ(world.sent[0].pid, world.state.workers[2].pid);
 }
 
-TEST(Supervision, AWorkerThatEndsTheRunBeforeItCameToLeavingEndsIt) {
+TEST(Supervision, AWorkerThatWasAskedToLeaveCanEndTheRun) {
   World world(2);
   world.begin(40);
   world.last = coordinator_answered(world.now, world.state, 1, 40, {});
   world.settle();
   ASSERT_TRUE(world.state.workers[1].asked);
   world.end_worker(0, {0, SIGKILL});
-  world.end_worker(0, {0, 0});  // the one that was asked
+  world.end_worker(0, {0, 0});  // this worker was asked to leave
   ASSERT_TRUE(world.state.over);
-  world.end_worker(0, {1, 0});  // its successor was turned away: the run is over
+  world.end_worker(0, {1, 0});  // the group refused its replacement, because the run is over
   EXPECT_EQ(world.state.over->code, 0);
 }
 
-TEST(Supervision, WhoDoesNotLeaveIsKilled) {
+TEST(Supervision, KillsAWorkerThatDoesNotLeave) {
   World world(2);
   world.begin(10);
   coordinator_answered(world.now, world.state, 1, 10, {});

@@ -1,4 +1,5 @@
-// For tests of the supervisor's decisions: a world in which processes are numbers and time passes only when told.
+// A simulated world for tests of the supervisor's decisions. Processes are numbers, and time passes only when a test
+// advances it.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +19,13 @@ struct World {
   int64_t number = 0;
   std::optional<Action> finished;
   std::vector<Action> sent;
-  std::string last;  // what was said of the last event
+  std::string last;  // the sentence that the last event returned
   int stops_delivered = 0;
-  bool starts = true;  // what is started
+  bool starts = true;  // false: every start fails
 
   explicit World(int64_t wanted) { state.wanted = wanted; }
 
-  // Does what is decided until nothing is left to do at this instant.
+  // Carries out the decisions until nothing is left to do at this instant.
   void settle() {
     for (int round = 0; round < 10 && !finished; ++round) {
       const auto actions = next_actions(now, state, options);
@@ -73,7 +74,7 @@ struct World {
     for (const auto& worker : state.workers) found.push_back(worker.pid);
     return found;
   }
-  // Everybody who is told to go goes.
+  // Ends every process that was sent a signal.
   void obey() {
     for (size_t done = 0; done < sent.size(); ++done) {
       const Action action = sent[done];

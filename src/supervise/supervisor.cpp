@@ -22,7 +22,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   const auto lock = rundir::RunLock::take(directory);
   if (!lock) throw Error("RUN_IN_USE", lock.error(), "sinew ps " + directory + " shows its workers");
   RunLog log(directory, "supervisor", clock);
-  // The view of an attempt whose members have all ended.
+  // The view of an earlier attempt must not be used: all members of that attempt have ended.
   system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
 
   const auto processes = machine_processes(

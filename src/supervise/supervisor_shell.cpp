@@ -10,12 +10,13 @@
 namespace sinew::supervise {
 namespace {
 
-constexpr double kPollSeconds = 0.2;   // between two questions to the coordinator
-constexpr double kReportSeconds = 5;   // after that the group has noticed a lost worker by itself
-constexpr double kWatchSeconds = 0.5;  // between two looks at what the workers do
+constexpr double kPollSeconds = 0.2;   // seconds between two questions to the coordinator
+constexpr double kReportSeconds = 5;   // after this time the group has noticed a lost worker by itself
+constexpr double kWatchSeconds = 0.5;  // seconds between two checks of the workers' activity
 
-// Returns why a process could not be started. Throws if it is the first of its kind: then the user has to correct
-// something. Later, the processes that already run must survive the failure.
+// Calls `start`. Returns why the process could not be started, or nullopt if it was. For the first process of its kind
+// (`later` is false) the error is thrown, because then the user has to correct something. Later, the processes that
+// already run must survive the failure.
 std::optional<std::string> attempt(const std::function<void()>& start, bool later) {
   try {
     start();
@@ -70,8 +71,8 @@ void SupervisorShell::reap() {
   }
 }
 
-// Tells the coordinator what it should know and asks for the group's status. A call that fails is made again at the
-// next poll.
+// Reports lost workers and requests to the coordinator and asks for the group's status. A call that fails is repeated
+// at the next poll.
 void SupervisorShell::talk() {
   if (state_.coordinator.pid == 0 || !coordinator_.connect(state_.coordinator.pid)) return;
   const bool poll = now() >= next_poll_;
@@ -90,7 +91,7 @@ void SupervisorShell::talk() {
   say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing, processes_here(*status)));
 }
 
-// A stopped process computes nothing, and the coordinator notices that only a second later.
+// Removes stopped processes, because they compute nothing, and the coordinator notices that only a second later.
 cluster::LocalProcesses SupervisorShell::processes_here(const cluster::CoordinatorStatus& status) const {
   cluster::LocalProcesses here = cluster::processes_on(options_.host, status);
   std::erase_if(here.computing, [&](pid_t pid) { return !processes_.runs(pid); });

@@ -1,5 +1,5 @@
-// The shell of a run's supervisor: it collects events, asks the decisions of supervision.h and watchdog.h what to do,
-// and does it. It uses neither files nor sockets itself, so a simulation can drive it.
+// The shell of a run's supervisor. It collects events, passes them to the decisions of supervision.h and watchdog.h,
+// and carries out their actions. It uses neither files nor sockets itself, so a simulation can run it.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@ struct SupervisorShellOptions {
   int64_t workers = 1;
   int64_t elsewhere = 0;                                  // workers of the run that other supervisors keep alive
   double hang_seconds = 60;                               // see WatchdogOptions::least_seconds
-  std::string host;                                       // this machine's name in the coordinator's status
+  std::string host;                                       // this machine's name, as in the coordinator's status
   std::function<void(const std::string&)> say = nullptr;  // events as sentences, for the user
-  std::function<void(const std::string&)> log = nullptr;  // details for the run's log; events are not repeated here
+  // details for the run's log, without the events that `say` gets
+  std::function<void(const std::string&)> log = nullptr;
 };
 
-// All calls are made on one thread. `processes`, `coordinator` and `clock` must outlive the shell.
+// One thread makes all calls. `processes`, `coordinator` and `clock` must outlive the shell.
 class SupervisorShell final : public Shell {
  public:
   SupervisorShell(SupervisorShellOptions options, RunProcesses& processes, CoordinatorLink& coordinator, Clock& clock);
@@ -59,7 +60,7 @@ class SupervisorShell final : public Shell {
   Supervision state_;
   Watchdog watchdog_;
   WatchdogOptions watch_options_;
-  std::vector<Lost> lost_;  // dead workers that the coordinator has not heard about yet
+  std::vector<Lost> lost_;  // dead workers that are not yet reported to the coordinator
   int64_t started_ = 0;
   double next_poll_ = 0, next_watch_ = 0;
   bool checkpoint_requested_ = false;

@@ -1,9 +1,9 @@
-// Finds the workers that hold up a run: stuck in a compute kernel, on a disk that does not answer, in a deadlock.
+// Finds workers that hold up a run: stuck in a compute kernel, on a disk that does not answer, or in a deadlock.
 //
-// A pure function: a look takes the time, the newest step and the activity boards of this machine's workers, and
-// returns a sentence and the workers to end. The run advances while it reports steps, or while any lane begins
+// A pure function. A check takes the time, the newest step and the activity boards of this machine's workers, and
+// returns a sentence and the workers to end. The run makes progress while it reports steps, or while any lane begins
 // anything. So a long evaluation, steps repeated after a resume and a long queue of shards never count as a standstill.
-// The watchdog judges nothing before the first reported step, because loading and compiling may take any time.
+// The watchdog finds nothing before the first reported step, because loading and compiling may take any time.
 #pragma once
 
 #include <sys/types.h>
@@ -19,17 +19,18 @@
 namespace sinew::supervise {
 
 struct WatchdogOptions {
-  double least_seconds = 60;  // without progress before the user is told ...
-  double steps = 20;          // ... and at least so many times the usual time of a step
-  double end_factor = 1.5;    // after so many times that, the workers that hold up the run are ended
-  double first_factor = 10;   // all limits times this until two steps have shown the usual time
-  double longest_look = 1;    // a longer pause between looks counts as this: the supervisor itself was not running
+  double least_seconds = 60;  // seconds without progress before the user gets a message ...
+  double steps = 20;          // ... but at least this many times the usual time of a step
+  double end_factor = 1.5;    // the workers that hold up the run are ended after this multiple of that time
+  double first_factor = 10;   // factor on all limits until two steps have shown the usual time
+  // a longer pause between checks counts as this, because the supervisor itself was not running
+  double longest_look = 1;
 };
 
 struct WatchedWorker {
   pid_t pid = 0;
   std::string name;      // "worker 2 (pid 4711)"
-  bool stopped = false;  // by a signal or a debugger, so its silence means nothing
+  bool stopped = false;  // a signal or a debugger stopped it, so its silence means nothing
   std::vector<LaneActivity> activity;
 };
 
@@ -38,12 +39,12 @@ struct Watchdog {
   int64_t step = 0, advances = 0;                   // the newest reported step; how often a new one was reported
   double still = 0;                                 // seconds without progress
   double since_step = 0, usual = 0;                 // seconds since the newest report; smoothed seconds per step
-  std::map<pid_t, std::vector<LaneActivity>> seen;  // at the last look
-  bool said = false;                                // the user was told about this standstill
+  std::map<pid_t, std::vector<LaneActivity>> seen;  // activity at the last check
+  bool said = false;                                // the user has got a message about this standstill
 };
 
 struct Standstill {
-  std::string sentence;  // for the user; empty: nothing to say
+  std::string sentence;  // for the user; may be empty
   struct Holder {
     pid_t pid = 0;
     std::string why;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Work kShard = {Work::Kind::computing, 9, 3, 0, 96, 32};
 
-// A run of some workers, looked at every half second.
+// A simulated run of some workers that is checked every half second.
 struct WatchedRun {
   Watchdog watchdog;
   WatchdogOptions options;
@@ -41,7 +41,7 @@ struct WatchedRun {
   }
 };
 
-TEST(Watchdog, WhoIsAtAShardForTooLongIsNamedThenEnded) {
+TEST(Watchdog, NamesThenEndsAWorkerThatIsStuckAtAShard) {
   WatchedRun run(3);
   run.make_steps(9, 1);
   run.note(1, kShard);
@@ -59,8 +59,8 @@ TEST(Watchdog, WhoIsAtAShardForTooLongIsNamedThenEnded) {
   EXPECT_EQ(run.said.size(), 1u) << "once a standstill";
 }
 
-// A disk that does not answer holds the leader between two steps.
-TEST(Watchdog, WhoIsStuckWithAStepsRecordsIsEnded) {
+// A disk that does not answer blocks the leader between two steps.
+TEST(Watchdog, EndsAWorkerThatIsStuckRecordingAStep) {
   WatchedRun run(3);
   run.make_steps(9, 1);
   run.note(0, {Work::Kind::recording, 9});
@@ -71,7 +71,7 @@ TEST(Watchdog, WhoIsStuckWithAStepsRecordsIsEnded) {
   EXPECT_EQ(run.ended[0].pid, 1);
 }
 
-TEST(Watchdog, SlowStepsHaveMorePatience) {
+TEST(Watchdog, WaitsLongerIfStepsAreSlow) {
   WatchedRun run(2);
   run.make_steps(6, 30);
   run.note(0, kShard);
@@ -81,15 +81,15 @@ TEST(Watchdog, SlowStepsHaveMorePatience) {
   EXPECT_EQ(run.said.size(), 1u);
 }
 
-TEST(Watchdog, NothingIsJudgedBeforeAStep) {
+TEST(Watchdog, FindsNothingBeforeTheFirstStep) {
   WatchedRun run(2);
   run.note(0, kShard);
   run.pass(5000);
   EXPECT_TRUE(run.said.empty());
 }
 
-// Quick steps may all be made between two looks, and then nobody knows what is usual.
-TEST(Watchdog, BeforeAUsualStepIsKnownThereIsTenTimesThePatience) {
+// All steps may have been made between two checks. Then the usual time of a step is unknown.
+TEST(Watchdog, WaitsTenTimesLongerUntilTheUsualStepTimeIsKnown) {
   WatchedRun run(2);
   run.make_steps(1, 1);
   run.note(0, kShard);
@@ -103,7 +103,7 @@ TEST(Watchdog, BeforeAUsualStepIsKnownThereIsTenTimesThePatience) {
   EXPECT_FALSE(run.ended.empty());
 }
 
-TEST(Watchdog, WorkThatIsBegunIsProgressThoughNoStepIsMade) {
+TEST(Watchdog, NewWorkIsProgressEvenWithoutAStep) {
   WatchedRun run(2);
   run.make_steps(9, 1);
   for (int piece = 0; piece < 100; ++piece) {
@@ -116,7 +116,7 @@ TEST(Watchdog, WorkThatIsBegunIsProgressThoughNoStepIsMade) {
       << run.said[0];
 }
 
-TEST(Watchdog, WorkersThatComeAndGoWithoutAWordAreNoProgress) {
+TEST(Watchdog, WorkersThatPostNoWorkAreNoProgress) {
   WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(0, kShard);
@@ -127,7 +127,7 @@ TEST(Watchdog, WorkersThatComeAndGoWithoutAWordAreNoProgress) {
   EXPECT_EQ(run.said.size(), 1u);
 }
 
-TEST(Watchdog, WhoIsStoppedOrDebuggedIsLeftAlone) {
+TEST(Watchdog, FindsNothingWhileAWorkerIsStopped) {
   WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(1, kShard);
@@ -141,17 +141,17 @@ TEST(Watchdog, WhoIsStoppedOrDebuggedIsLeftAlone) {
   EXPECT_EQ(run.said.size(), 1u);
 }
 
-TEST(Watchdog, ALongSleepOfThisProcessIsNoStandstill) {
+TEST(Watchdog, ALongPauseOfTheSupervisorIsNoStandstill) {
   WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(1, kShard);
   run.pass(10);
-  run.now += 4000;  // a laptop was closed
+  run.now += 4000;  // as if a laptop was closed
   run.pass(10);
   EXPECT_TRUE(run.said.empty());
 }
 
-TEST(Watchdog, WhereNobodyHereIsAtWorkNobodyIsEnded) {
+TEST(Watchdog, EndsNoWorkerIfNoneHasWork) {
   WatchedRun run(2);
   run.make_steps(9, 1);
   run.note(1, {});
@@ -161,7 +161,7 @@ TEST(Watchdog, WhereNobodyHereIsAtWorkNobodyIsEnded) {
   EXPECT_TRUE(run.ended.empty());
 }
 
-TEST(Watchdog, ASecondStandstillIsSaidAgain) {
+TEST(Watchdog, ReportsASecondStandstill) {
   WatchedRun run(1);
   run.make_steps(9, 1);
   run.note(0, kShard);

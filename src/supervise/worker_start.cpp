@@ -17,10 +17,10 @@ namespace sinew::supervise {
 namespace {
 
 constexpr double kWorkerTurnSeconds = 0.05;
-constexpr double kOverSeconds = 1;  // between two looks whether the run is over
+constexpr double kOverSeconds = 1;  // seconds between two checks whether the run is over
 
-// The run's exit code, once its supervisor has written it into coordinator.json. A file that cannot be read now is read
-// at the next look.
+// Returns the run's exit code, once its supervisor has written it into coordinator.json. If the file cannot be read
+// now, the next check reads it again.
 std::optional<int> exit_code_of(const std::string& run_directory) {
   const auto info = cluster::coordinator_info_now(run_directory);
   if (!info || !info->exit_code) return std::nullopt;
@@ -92,7 +92,8 @@ class RestartLoop final : public Shell {
   bool later_ = false, asked_ = false;
   int64_t failures_ = 0;
   double began_ = 0, next_start_ = 0, next_look_ = 0;
-  std::optional<double> over_since_;  // a worker that does not notice the end of the run is killed
+  // when the end of the run was noticed; a worker that does not notice the end is killed later
+  std::optional<double> over_since_;
 };
 
 }  // namespace
@@ -115,11 +116,12 @@ WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordina
   group.hang_seconds = launch.hang_seconds;
   group.local_workers = workers_per_machine;
   WorkerStart start{task::TaskFile(train), {}};
-  // The worker reads the task. The run directory beside it is for people who look at a list of processes.
+  // The worker reads the task. The run directory is an argument only for users who list processes.
   start.process.command = {launch.programs.worker, start.task.path(), launch.run_directory};
-  // MKL chooses the same kernels for the same shapes. It reads this variable when the worker's libraries load.
+  // With this setting, MKL chooses the same kernels for the same shapes. It reads the variable when the worker's
+  // libraries load.
   if (std::getenv("MKL_CBWR") == nullptr) start.process.environment["MKL_CBWR"] = "AUTO";
-  start.process.death_signal = SIGKILL;  // if the supervisor dies, the newest checkpoint stands
+  start.process.death_signal = SIGKILL;  // the worker ends with the supervisor; the newest checkpoint remains valid
   return start;
 }
 

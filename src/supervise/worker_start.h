@@ -1,4 +1,4 @@
-// A worker of a group: how it is started, and the loop that restarts one for a run that another process supervises.
+// How a worker of a group is started, and the loop that restarts one for a run that another process supervises.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,39 @@
 
 namespace sinew::supervise {
 
-// Where the two programs are.
+// The paths of the two programs.
 struct Programs {
-  // Returns the path of the program that runs as the coordinator. Asked at each start, because an upgrade may replace
-  // the file while the run goes on.
+  // Returns the path of the program that runs as the coordinator. It is called at each start, because an upgrade may
+  // replace the file while the run continues.
   std::function<std::string()> sinew = nullptr;
   std::string worker;
 };
 
-// What the workers of one run train, and with which addresses they are reached.
+// What the workers of one run train, and at which addresses they can be reached.
 struct WorkerLaunch {
   Programs programs;
   std::string run_directory;
   std::string job;  // path of the job file
   std::vector<std::string> overrides;
   bool resume = false, ledger = false, json_log = false;
-  double hang_seconds = 60;                 // see WatchdogOptions::least_seconds; members wait for each other by it
-  std::string link_listen, link_advertise;  // empty: the address that reaches the coordinator
+  double hang_seconds = 60;  // see WatchdogOptions::least_seconds; also the timeout of members that wait for each other
+  std::string link_listen, link_advertise;  // if empty, the address that reaches the coordinator
 };
 
-// A task and the process that gets it. The task must live until the worker has read it, so until the worker ends.
+// A task and the process that gets it. The task must live until the worker has read it, so the caller keeps it until
+// the worker ends.
 struct WorkerStart {
   task::TaskFile task;
   ProcessOptions process;
 };
 
-// `coordinator_url` tells which of this machine's addresses the other members can reach. `later`: the worker is not one
-// of the first, so it takes the job as the run resolved it. `activity_board`: path of the board to post on, or empty.
+// `coordinator_url` determines which of this machine's addresses the other members can reach. `later`: the worker is
+// not one of the first, so it reads the resolved job from the run directory. `activity_board` is the path of the board
+// to post on; it may be empty.
 WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordinator_url, bool later,
                          int64_t workers_per_machine, const std::string& activity_board = "");
 
-// Starts workers one after another, as make(later) says, until the run is over or its worker ends for good. Returns the
+// Starts workers one after another with make(later), until the run is over or its worker ends for good. Returns the
 // exit code. The first stop request from `signals` makes the worker hand over its work and leave; a second one, unless
 // it is SIGHUP, kills the worker. `say` gets events as sentences.
 int restart_loop(const std::string& run_directory, const std::function<WorkerStart(bool later)>& make,
