@@ -18,10 +18,10 @@ namespace sinew::jobs {
 namespace {
 
 constexpr double kFinishSeconds = 60;
-constexpr double kTurnSeconds = 0.1;  // for the lines of one output
-constexpr int kPatientKills = 3;      // requests to kill before the inner reaper itself counts as stuck
+constexpr double kTurnSeconds = 0.1;  // longest time for the lines of one output in one turn
+constexpr int kPatientKills = 3;      // requests to kill, after which the inner reaper itself counts as stuck
 
-// Whether the error is the lack of a resource that other processes may release.
+// Returns whether the error is the lack of a resource that other processes may release.
 bool is_transient(int code) {
   return code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
 }

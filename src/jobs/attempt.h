@@ -31,17 +31,17 @@ class Attempt {
   std::vector<int> descriptors() const;  // for poll(2)
   // Reads the output and the reaper's events. Returns true once no process of the attempt remains.
   bool turn();
-  // All ranks have ended, or one could not be started. The reaper kills the other processes, at once or after the
-  // grace.
+  // Returns true once all ranks have ended, or one could not be started. Then the reaper kills the other processes, at
+  // once or after the grace.
   bool only_leftovers_remain() const;
-  // A sentence if a rank failed while others run, which would wait for it for ever.
+  // Returns a sentence if a rank failed while others still run, which would wait for the failed rank forever.
   std::string failed_rank() const { return failed_rank_; }
-  // The reason and a sentence if the attempt exceeds a limit that no control group enforces.
+  // Returns the reason and a sentence if the attempt exceeds a limit that no control group enforces.
   std::optional<std::pair<StopReason, std::string>> over_limit() const;
 
   void terminate() { processes_->signal_ranks(SIGTERM); }
   void kill();
-  // After turn() returned true: collects the facts about the end and removes the control groups.
+  // Call it after turn() has returned true. Collects how the attempt ended and removes the control groups.
   AttemptFacts finish();
   int64_t lost_bytes() const;
 
@@ -60,7 +60,8 @@ class Attempt {
   bool gone_ = false;
 };
 
-std::string output_path(const std::string& run_directory, int64_t rank, const char* stream);  // stream: "stderr"
+// stream: for example "stderr"
+std::string output_path(const std::string& run_directory, int64_t rank, const char* stream);
 int free_port();  // a port that is free on this machine's loopback interface at this moment
 
 }  // namespace sinew::jobs

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr double kSweepSeconds = 20;
-constexpr double kPatienceSeconds = 20;  // for the reapers of a killed sinew to kill its command
+constexpr double kPatienceSeconds = 20;  // longest wait until the reapers of a killed sinew have killed its command
 
 std::string path_of(const std::string& directory) {
   return rundir::file_in(directory, rundir::kAttemptsFile);
@@ -73,7 +73,7 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
   }
 }
 
-// Whether the process that took the lock has ended. It may be a zombie.
+// Returns whether the process that took the lock has ended. It may be a zombie.
 bool holder_is_dead(const std::string& directory) {
   const auto holder = rundir::lock_holder(directory);
   if (!holder || holder->host != host_name()) return false;
@@ -81,7 +81,7 @@ bool holder_is_dead(const std::string& directory) {
   return row.pid == 0 || row.state == 'Z' || row.state == 'X';
 }
 
-// How long an attempt without an end ran at least: until its newest output.
+// Returns how long an attempt without a recorded end ran at least: until its newest output.
 double seconds_seen(const std::string& directory, double began) {
   double seen = began;
   std::error_code code;
@@ -116,7 +116,8 @@ void AttemptLog::append(const std::string& line) {
   const std::string path = path_of(directory_);
   std::string text = line;
   const bool fresh = !disk_.exists(path);
-  if (!fresh) {  // keep an unfinished line of a killed process on a line of its own
+  // An unfinished line of a killed process stays on a line of its own.
+  if (!fresh) {
     const std::string before = read_text(disk_, path);
     if (!before.empty() && before.back() != '\n') text.insert(0, "\n");
   }

@@ -1,7 +1,8 @@
 // attempts.jsonl of a run directory: the attempts of a command and how each of them ended.
 //
-// The holder of the run's lock writes it and syncs each line before it acts on it. Every attempt that began gets
-// exactly one end: the next holder of the lock writes the end of an attempt whose sinew was killed (close_interrupted).
+// The process that holds the run's lock writes this file. It syncs each line before it acts on it. Every attempt that
+// began gets exactly one end. If its sinew was killed, the next process that takes the lock writes the end
+// (close_interrupted).
 #pragma once
 
 #include <sys/types.h>
@@ -21,18 +22,20 @@ namespace sinew::jobs {
 struct AttemptRecord {
   int64_t attempt = 0;
   double began = 0;  // seconds since 1970
-  std::string mark;  // SINEW_JOB_ID of its processes
+  std::string mark;  // the value of SINEW_JOB_ID of its processes
   std::string host;
-  std::string boot;  // boot id of the machine: after a reboot none of its processes can be left
+  std::string boot;  // boot id of the machine; after a reboot none of its processes can be left
   std::vector<std::string> groups;
   std::optional<std::string>
-      reason;  // an ExitReason, "failed" or "interrupted" (sinew was killed); nullopt: no end yet
+      // An ExitReason, "failed", or "interrupted" (sinew was killed). nullopt: it has no end yet.
+      reason;
   std::string why;
   double seconds = 0;
-  bool unkillable = false;  // a process of it survived SIGKILL
+  bool unkillable = false;  // true: one of its processes survived SIGKILL
 };
 
-// The records in their order. Skips lines that are no records, such as a torn last line. Empty if there is no file.
+// Returns the records in their order. Skips invalid lines, such as a torn last line. The result is empty if there is no
+// file.
 std::vector<AttemptRecord> read_attempts(Disk& disk, const std::string& directory);
 
 class AttemptLog {
@@ -42,8 +45,8 @@ class AttemptLog {
 
   void begin(const AttemptRecord& record);
   void end(int64_t attempt, const std::string& reason, const std::string& why, double seconds, bool unkillable = false);
-  // Kills what attempts without an end have left, writes their end, and returns them. Throws Error if a process of any
-  // earlier attempt survives.
+  // Kills the processes that attempts without an end have left, writes the end of these attempts, and returns them.
+  // Throws Error if a process of any earlier attempt survives.
   std::vector<AttemptRecord> close_interrupted();
 
  private:
@@ -54,8 +57,8 @@ class AttemptLog {
   Clock& clock_;
 };
 
-// Takes the run's lock. Throws Error if another process holds it. If the sinew that took it was killed, waits until its
-// reapers, which share the lock, have killed the command.
+// Takes the run's lock. Throws Error if another process holds it. If the sinew that took it was killed, this function
+// waits until the reapers of that sinew, which share the lock, have killed the command.
 rundir::RunLock lock_run(const std::string& directory, Clock& clock);
 
 }  // namespace sinew::jobs

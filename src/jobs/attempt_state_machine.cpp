@@ -12,8 +12,9 @@
 namespace sinew::jobs {
 namespace {
 
-constexpr double kAfterKillSeconds = 2;  // between two SIGKILLs, if the first does not work
-constexpr double kLeftoverSeconds = 60;  // for leftovers, which may have to finish a write to a slow disk
+constexpr double kAfterKillSeconds = 2;  // seconds between two SIGKILLs, if the first has no effect
+// time for leftover processes to end; they may have to finish a write to a slow disk
+constexpr double kLeftoverSeconds = 60;
 
 std::string seconds_text(double seconds) {
   const double rounded = std::round(seconds * 10) / 10;
@@ -23,13 +24,13 @@ std::string seconds_text(double seconds) {
   return text + " s";
 }
 
-// Whether the stop is part of a normal run, and not a failure of the attempt.
+// Returns whether the stop is part of a normal run, and not a failure of the attempt.
 bool is_orderly(StopReason reason) {
   return reason == StopReason::stop || reason == StopReason::budget || reason == StopReason::early_stop ||
          reason == StopReason::objective;
 }
 
-// The first rank that failed. sinew may have ended the later ones because of it.
+// Returns the first rank that failed. sinew may have ended the later ones because of it.
 auto first_failure(const AttemptFacts& facts) {
   return std::ranges::find_if(facts.ends, [](const ProcessEnd& end) { return end.signal != 0 || end.code != 0; });
 }
@@ -59,7 +60,7 @@ Finish stopped_by(const AttemptStateMachine& state) {
   return {"stopped", 128 + state.stop_signal};
 }
 
-// How the run ends after its last attempt.
+// Returns how the run ends after its last attempt.
 Finish finish_of(const AttemptStateMachine& state) {
   const ExitReason reason = state.last->reason;
   const bool saved = reason == ExitReason::preempted;
@@ -76,7 +77,8 @@ Action finish(AttemptStateMachine& state, Finish how, std::string why) {
   return {Action::Kind::finish, std::move(why), std::move(how.status), how.code};
 }
 
-// When the running attempt exceeds the budget or its time limit. next_actions and next_deadline use the same numbers.
+// These return the times at which the running attempt exceeds the budget or its time limit. next_actions and
+// next_deadline both use them, so they agree.
 double end_of_budget(const AttemptStateMachine& state, const Policy& policy) {
   return policy.budget_seconds > 0 ? state.began + (policy.budget_seconds - state.used_seconds)
                                    : std::numeric_limits<double>::infinity();
@@ -94,7 +96,7 @@ void kill_again(double now, AttemptStateMachine& state, const std::string& why, 
 
 // Asks the attempt to end, kills it when the grace is over, and kills it again while a process remains.
 void terminate_or_kill(double now, AttemptStateMachine& state, const Policy& policy, std::vector<Action>& actions) {
-  // After a kill it is not asked again, even if the reason has changed.
+  // After a kill, the attempt is not asked again, even if the reason has changed.
   const bool at_once = state.killed >= 0 || state.stop_signals > 1 || state.stop_reason == StopReason::memory ||
                        state.stop_reason == StopReason::pids;
   if (state.terminated < 0 && !at_once) {
@@ -133,7 +135,8 @@ AttemptResult classify(const AttemptFacts& facts, std::optional<StopReason> stop
   const bool saved = std::ranges::any_of(facts.ends, [](const ProcessEnd& end) { return end.code == kResumable; });
   if (failure == facts.ends.end() && complete) return {ExitReason::done, "the command ended with exit code 0"};
   if (orderly && saved) return {ExitReason::preempted, stop_text + "; it saved its state before (exit code 75)"};
-  if (orderly) return {ExitReason::ended, stop_text};  // it survived what the kernel may have killed before
+  // the command survived the processes that the kernel may have killed before
+  if (orderly) return {ExitReason::ended, stop_text};
   if (facts.over_memory_limit)
     return {ExitReason::out_of_memory, "the command needed more memory than resources.memory"};
   if (stop == StopReason::timeout) return {ExitReason::timeout, stop_text};

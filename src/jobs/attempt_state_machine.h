@@ -1,8 +1,8 @@
 // The state machine of a command's attempts. It decides when an attempt starts, when sinew asks it to end or kills it,
 // whether another attempt follows, and how the run ends.
 //
-// Pure: time is an argument, and every decision carries its reason. run_command.cpp reports events to it and executes
-// its actions. The tests run it through random sequences of events.
+// It is pure: time is an argument, and every decision comes with its reason. run_command.cpp reports events to it and
+// executes its actions. The tests run it through random sequences of events.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ const char* to_string(ExitReason reason);  // "out_of_memory"
 // Why sinew ends an attempt. The first reason stays, except that a stop request replaces every other one.
 enum class StopReason { stop, budget, timeout, memory, pids, early_stop, objective, rank_failed };
 
-// Facts about an attempt that has ended. Of its processes only those that survive SIGKILL remain.
+// How an attempt ended. Only processes that survive SIGKILL are left of it.
 struct AttemptFacts {
   std::vector<ProcessEnd> ends;        // of the ranks that were started, in the order in which they ended
   std::vector<int64_t> ranks;          // ranks[i] is the rank of ends[i]
   bool reaper_lost = false;            // the inner reaper was killed
   bool over_memory_limit = false;      // the kernel killed a process at the limit of its control group
   bool machine_out_of_memory = false;  // the kernel's out-of-memory killer ran during the attempt
-  std::string no_start;                // why the attempt could not be started; empty: it was
-  bool transient = false;              // no_start is for lack of a resource that may become free
+  std::string no_start;                // why the attempt could not be started; empty if it was started
+  bool transient = false;              // true: no_start is due to the lack of a resource that may become free
   bool unkillable = false;             // a process of it survives SIGKILL
 };
 
@@ -49,30 +49,31 @@ struct AttemptResult {
   std::string why;   // "rank 1 ended with exit code 3"
   int64_t rank = 0;  // the rank that decided the result
 };
-// `stop`: why sinew ended the attempt; nullopt: it did not. `stop_text` is the sentence for it.
+// Determines how an attempt ended. `stop` is the reason why sinew ended it, or nullopt if it ended by itself;
+// `stop_text` is the sentence for `stop`.
 AttemptResult classify(const AttemptFacts& facts, std::optional<StopReason> stop, const std::string& stop_text);
 
 struct Policy {
   spec::RetryOptions retries;
-  double grace_seconds = 30, attempt_seconds = 0, budget_seconds = 0;  // attempt, budget: 0 is no limit
+  double grace_seconds = 30, attempt_seconds = 0, budget_seconds = 0;  // attempt, budget: 0 means no limit
 };
 
 struct AttemptStateMachine {
-  // waiting: for the start of the next attempt. ended: no other attempt follows. over: finish was returned.
+  // waiting: the next attempt will start. ended: no other attempt follows. over: the action finish was returned.
   enum class Phase { waiting, running, ended, over };
   Phase phase = Phase::waiting;
   int64_t attempt = 0;  // number of the newest attempt; 0: none yet
   double next_start = 0, began = 0;
-  double used_seconds = 0;                // of the budget, by finished attempts
+  double used_seconds = 0;                // budget that finished attempts have used
   std::map<ExitReason, int64_t> retried;  // how many retries each reason has used
-  int stop_signal = 0;                    // the newest stop request; 0: none
-  int stop_signals = 0;                   // how many stop requests count: a second one kills at once
-  std::optional<StopReason> stop_reason;  // why this attempt is being ended
+  int stop_signal = 0;                    // signal of the newest stop request; 0: none
+  int stop_signals = 0;                   // number of stop requests that count; a second one kills at once
+  std::optional<StopReason> stop_reason;  // why sinew is ending this attempt
   std::string stop_text;
-  double terminated = -1, killed = -1;  // when the state machine returned these actions; < 0: not yet
-  double leftovers_since = -1;          // when all ranks had ended and other processes remained; < 0: not
-  std::optional<AttemptResult> last;    // of the newest finished attempt
-  bool unkillable = false;              // a process of that attempt survives SIGKILL
+  double terminated = -1, killed = -1;  // when the state machine returned these actions; below 0: not yet
+  double leftovers_since = -1;  // since when all ranks have ended and other processes remain; below 0: this is not so
+  std::optional<AttemptResult> last;  // of the newest finished attempt
+  bool unkillable = false;            // true: a process of that attempt survives SIGKILL
 };
 
 struct Action {
@@ -83,28 +84,29 @@ struct Action {
   int code = 0;        // finish: the exit code of the run
 };
 
-// ---- events. The returned sentences are for users; empty: nothing to say
-// ---------------------------------------------
+// ---- events: the returned sentences are for users and may be empty --------------------------------------------------
 
 void attempt_began(double now, AttemptStateMachine& state);
 std::string request_stop(double now, AttemptStateMachine& state, int signal);
-// Ends the attempt for early stopping, a met objective or an exceeded limit.
+// Ends the attempt because of early stopping, a met objective or an exceeded limit.
 std::string stop_attempt(AttemptStateMachine& state, StopReason reason, const std::string& why);
-// Every rank has ended, and the reapers kill the processes that remain.
+// Every rank has ended, and the reapers are killing the processes that remain.
 void only_leftovers_remain(double now, AttemptStateMachine& state);
-// Classifies the attempt and decides whether another one follows. `jitter` in [0, 1) spreads the waits of many runs.
+// Classifies the attempt and decides whether another one follows. `jitter` in [0, 1) makes the waits of many runs
+// differ.
 AttemptResult attempt_ended(double now, AttemptStateMachine& state, const Policy& policy, const AttemptFacts& facts,
                             double jitter);
 
-// ---- decisions
-// -------------------------------------------------------------------------------------------------------
+// ---- decisions -----------------------------------------------------------------------------------------------------
 
-// The actions that are due now. Each action is returned once.
+// Returns the actions that are due now. Each action is returned once.
 std::vector<Action> next_actions(double now, AttemptStateMachine& state, const Policy& policy);
-// The latest time at which next_actions has to be called again; nullopt: after the next event.
+// Returns the latest time at which next_actions must be called again, or nullopt if only the next event requires a
+// call.
 std::optional<double> next_deadline(const AttemptStateMachine& state, const Policy& policy);
 
-// The wait before a retry: backoff * 2^(retried - 1), at most retries.longest, of which jitter decides the second half.
+// Returns the wait before a retry: backoff * 2^(retried - 1), but at most retries.longest. `jitter` scales it by a
+// factor from 0.5 to 1.
 double backoff_seconds(const spec::RetryOptions& retries, int64_t retried, double jitter);
 
 }  // namespace sinew::jobs

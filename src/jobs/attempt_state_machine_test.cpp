@@ -22,7 +22,7 @@ ExitReason ending_of(std::vector<ProcessEnd> ends, std::optional<StopReason> sto
   return classify(facts_of(std::move(ends)), stop, "because").reason;
 }
 
-TEST(Classify, TellsEndsApart) {
+TEST(Classify, DistinguishesTheEndsOfProcesses) {
   EXPECT_EQ(ending_of({{0, 0}}), ExitReason::done);
   EXPECT_EQ(ending_of({{3, 0}}), ExitReason::exit);
   EXPECT_EQ(ending_of({{0, SIGSEGV}}), ExitReason::crash);
@@ -32,7 +32,7 @@ TEST(Classify, TellsEndsApart) {
   EXPECT_EQ(ending_of({{0, SIGKILL}, {75, 0}}), ExitReason::crash);
 }
 
-TEST(Classify, TakesAWishOfOursForTheReason) {
+TEST(Classify, UsesTheReasonOfAStop) {
   EXPECT_EQ(ending_of({{0, SIGTERM}}, StopReason::stop), ExitReason::ended);
   EXPECT_EQ(ending_of({{1, 0}}, StopReason::budget), ExitReason::ended);
   EXPECT_EQ(ending_of({{0, SIGTERM}, {75, 0}}, StopReason::stop), ExitReason::preempted);
@@ -42,7 +42,7 @@ TEST(Classify, TakesAWishOfOursForTheReason) {
   EXPECT_EQ(ending_of({{5, 0}, {0, SIGTERM}}, StopReason::rank_failed), ExitReason::exit);
 }
 
-TEST(Classify, WhatIsMissingForNowIsWorthAnotherTry) {
+TEST(Classify, ATransientStartErrorCountsAsACrash) {
   AttemptFacts facts;
   facts.no_start = "cannot start x";
   EXPECT_EQ(classify(facts, {}, "").reason, ExitReason::no_start);
@@ -52,7 +52,7 @@ TEST(Classify, WhatIsMissingForNowIsWorthAnotherTry) {
   EXPECT_EQ(classify(facts, StopReason::stop, "stopped").reason, ExitReason::ended);
 }
 
-TEST(Classify, AWishGoesBeforeWhatTheKernelKilledInItsGroup) {
+TEST(Classify, AnOrderlyStopGoesBeforeTheMemoryLimit) {
   AttemptFacts facts = facts_of({{0, SIGTERM}});
   facts.over_memory_limit = true;  // the kernel killed a process that the command could do without
   for (const StopReason stop : {StopReason::stop, StopReason::budget, StopReason::early_stop, StopReason::objective})
@@ -60,7 +60,7 @@ TEST(Classify, AWishGoesBeforeWhatTheKernelKilledInItsGroup) {
   EXPECT_EQ(classify(facts, StopReason::timeout, "because").reason, ExitReason::out_of_memory);
 }
 
-TEST(Classify, KnowsMemoryFromOtherKills) {
+TEST(Classify, DistinguishesLackOfMemoryFromOtherKills) {
   AttemptFacts facts = facts_of({{0, SIGKILL}});
   EXPECT_EQ(classify(facts, {}, "").reason, ExitReason::crash);
   facts.machine_out_of_memory = true;
@@ -71,7 +71,7 @@ TEST(Classify, KnowsMemoryFromOtherKills) {
   EXPECT_EQ(classify(facts, {}, "").reason, ExitReason::out_of_memory);
 }
 
-TEST(Classify, NamesTheRankAndWhatWatchedOverIt) {
+TEST(Classify, NamesTheRankOrTheLostReaper) {
   AttemptFacts facts = facts_of({{0, SIGTERM}});
   facts.ranks = {2};
   EXPECT_EQ(classify(facts, {}, "").why, "rank 2 was killed by SIGTERM");
@@ -107,7 +107,7 @@ class Story {
     if (random_.below(3) == 0) policy_.budget_seconds = 1 + random_.uniform() * 200;
     const uint64_t stops = random_.below(4);
     for (uint64_t i = 0; i < stops; ++i) stops_.push_back(random_.uniform() * 150);
-    stops_.push_back(1000);  // for a command that hangs for ever
+    stops_.push_back(1000);  // this one ends a command that would run forever
     std::ranges::sort(stops_);
   }
 
@@ -197,7 +197,7 @@ class Story {
     }
     const spec::RetryOptions& r = policy_.retries;
     EXPECT_LE(starts_, 1 + r.crash + r.out_of_memory + r.exit + r.timeout + r.preempted);
-    // A stop takes at most the grace and the time for the kill to be sent and to work.
+    // A stop takes at most the grace, plus the time until the kill is sent and has an effect.
     if (stopped_at_ >= 0) {
       EXPECT_LE(now_, stopped_at_ + policy_.grace_seconds + 4 + (rest_ ? 8 : 0));
     }
@@ -212,7 +212,8 @@ class Story {
     double next = runs_ ? ends_at_ : 1e12;
     if (moment) next = std::min(next, *moment);
     if (!stops_.empty()) next = std::min(next, stops_.front());
-    if (runs_ && random_.below(3) == 0) next = std::min(next, now_ + random_.uniform() * 10);  // a check of its limits
+    // as if the command's limits were checked
+    if (runs_ && random_.below(3) == 0) next = std::min(next, now_ + random_.uniform() * 10);
     if (state_.phase == AttemptStateMachine::Phase::ended) next = now_;
     ASSERT_LT(next, 1e8) << "it would wait for ever";
     now_ = std::max(now_, next);
@@ -227,14 +228,16 @@ class Story {
       over_limit_ = !stop_attempt(state_, stop, "over its limit").empty() || over_limit_;
     }
     if (!runs_ || now_ < ends_at_) return;
-    if (!rest_ && random_.below(8) == 0) {  // its rank has ended and left other processes
+    // The rank has ended and has left other processes.
+    if (!rest_ && random_.below(8) == 0) {
       rest_ = true;
       ends_at_ = now_ + (random_.below(4) == 0 ? 1e9 : random_.uniform() * 100);
       return only_leftovers_remain(now_, state_);
     }
     runs_ = false;
     std::vector<ProcessEnd> ends = {end_};
-    if (random_.below(3) == 0) {  // two ranks; the second one is ended if the first fails
+    // There are two ranks. The second one is ended if the first one fails.
+    if (random_.below(3) == 0) {
       if (end_ != ProcessEnd{0, 0}) stop_attempt(state_, StopReason::rank_failed, "rank 0 failed");
       ends.push_back(end_ == ProcessEnd{0, 0} || random_.below(3) == 0 ? end_ : ProcessEnd{0, SIGTERM});
     }
@@ -260,12 +263,12 @@ class Story {
   ProcessEnd end_;
   bool runs_ = false, over_limit_ = false;
   bool rest_ = false;  // all ranks have ended, and other processes remain
-  bool left_ = false;  // one of these survives SIGKILL
+  bool left_ = false;  // one of these processes survives SIGKILL
   int rest_kills_ = 0;
   int64_t starts_ = 0, finishes_ = 0;
 };
 
-TEST(AttemptStateMachine, EveryStoryHasOneEndThatItsPolicyAllows) {
+TEST(AttemptStateMachine, EveryRandomSequenceHasOneAllowedEnd) {
   for (uint64_t seed = 0; seed < 20'000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Story(seed).live();
@@ -273,14 +276,14 @@ TEST(AttemptStateMachine, EveryStoryHasOneEndThatItsPolicyAllows) {
   }
 }
 
-// The only action that is due.
+// Returns the only action that is due.
 Action only_action(double now, AttemptStateMachine& state, const Policy& policy) {
   const auto actions = next_actions(now, state, policy);
   EXPECT_EQ(actions.size(), 1U);
   return actions.empty() ? Action() : actions[0];
 }
 
-TEST(AttemptStateMachine, NoAttemptBeginsBesideTheRestOfAnother) {
+TEST(AttemptStateMachine, StartsNoAttemptWhileAProcessOfAnotherSurvives) {
   for (const ProcessEnd end : {ProcessEnd{0, SIGSEGV}, ProcessEnd{75, 0}, ProcessEnd{0, 0}}) {
     AttemptStateMachine state;
     Policy policy;
@@ -297,7 +300,7 @@ TEST(AttemptStateMachine, NoAttemptBeginsBesideTheRestOfAnother) {
   }
 }
 
-TEST(AttemptStateMachine, RanksThatSavedAreToBeResumedWhenNoRetryIsLeft) {
+TEST(AttemptStateMachine, ASavedAttemptIsResumableWhenNoRetryIsLeft) {
   AttemptStateMachine state;
   Policy policy;
   policy.retries.preempted = 0;
@@ -309,7 +312,7 @@ TEST(AttemptStateMachine, RanksThatSavedAreToBeResumedWhenNoRetryIsLeft) {
   EXPECT_EQ(action.code, kResumable);
 }
 
-TEST(AttemptStateMachine, AnExitCodeIsForgivenByTheRankThatFailedFirst) {
+TEST(AttemptStateMachine, TheFirstFailedRankDecidesAboutARetry) {
   Policy policy;
   policy.retries.exit = 1;
   policy.retries.exit_codes = {3};
@@ -326,7 +329,7 @@ TEST(AttemptStateMachine, AnExitCodeIsForgivenByTheRankThatFailedFirst) {
 }
 
 // When a terminal closes, the shell and the kernel both send SIGHUP, and the end of the session sends SIGTERM as well.
-TEST(AttemptStateMachine, ATerminalThatGoesLeavesTheCommandItsGrace) {
+TEST(AttemptStateMachine, AClosedTerminalLeavesTheCommandItsGrace) {
   for (const int second : {SIGHUP, SIGTERM}) {
     AttemptStateMachine state;
     const Policy policy;
@@ -340,7 +343,7 @@ TEST(AttemptStateMachine, ATerminalThatGoesLeavesTheCommandItsGrace) {
   }
 }
 
-TEST(AttemptStateMachine, WhatAnAttemptLeavesIsKilledAndNotWaitedForWithoutBound) {
+TEST(AttemptStateMachine, KillsLeftoversAfterABoundedTime) {
   AttemptStateMachine state;
   const Policy policy;
   attempt_began(0, state);
@@ -372,7 +375,7 @@ TEST(AttemptStateMachine, AStopAfterAKillGivesNoGraceAgain) {
   EXPECT_EQ(actions[0].kind, Action::Kind::kill);
 }
 
-TEST(AttemptStateMachine, AStopBetweenTwoAttemptsStartsNoOther) {
+TEST(AttemptStateMachine, AStopBetweenTwoAttemptsPreventsTheNextOne) {
   AttemptStateMachine state;
   Policy policy;
   policy.retries.crash = 1;

@@ -27,7 +27,7 @@ bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
 
-// Returns "" or the error.
+// Returns an empty string, or the error.
 std::string write_text(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return std::strerror(errno);
@@ -60,7 +60,7 @@ std::vector<Mount> cgroup_mounts(const std::string& mountinfo) {
   return mounts;
 }
 
-// The directory of a group below a mount that shows only the hierarchy below its `root`.
+// Returns the directory of a group below a mount that shows only the hierarchy below its `root`.
 std::string place_under(const Mount& mount, const std::string& path) {
   const bool below_root = mount.root == "/" || path == mount.root || path.starts_with(mount.root + "/");
   std::string rest = mount.root == "/" ? path : below_root ? path.substr(mount.root.size()) : "";
@@ -68,8 +68,8 @@ std::string place_under(const Mount& mount, const std::string& path) {
   return mount.point + rest;
 }
 
-// Tries with a child whether a process may enter the group; returns 0 or errno. A process that may create a group may
-// still not be allowed to enter it: in a delegated hierarchy that needs rights on the common ancestor of both groups.
+// Forks a child to find out whether a process may enter the group. Returns 0 or errno. A process that may create a
+// group may still be unable to enter it: a delegated hierarchy requires rights on the common ancestor of both groups.
 int try_entering(const std::string& group) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(enter_group(group) ? 0 : errno);
@@ -98,7 +98,7 @@ std::string create_group(const std::string& parent, const std::string& name, std
 struct Wanted {
   const char* resource;
   const char* controller;
-  std::vector<std::pair<std::string, std::string>> files;  // the first file must be written, the others may be missing
+  std::vector<std::pair<std::string, std::string>> files;  // the first file must be written; the others may be missing
 };
 
 std::vector<Wanted> wanted_of(const spec::ResourceOptions& resources, bool unified) {
@@ -181,8 +181,8 @@ Limits make_groups(const CgroupPaths& paths, const std::string& mark, const spec
   std::string why = "there is no version 2 hierarchy";
   if (!paths.unified.empty()) {
     std::string group;
-    // First below this process's own group. A group that holds processes cannot pass on its controllers; then beside
-    // it.
+    // The loop first tries below this process's own group. A group that holds processes cannot pass its controllers on.
+    // Then the loop tries beside the own group.
     for (const std::string& parent : {paths.unified, paths.unified.substr(0, paths.unified.rfind('/'))}) {
       if (!exists(parent + "/cgroup.procs")) continue;
       for (const Wanted& wanted : wanted_of(resources, true))
@@ -236,7 +236,7 @@ bool enter_group(const std::string& group) {
 }
 
 void prefer_for_memory_killer() {
-  write_text("/proc/self/oom_score_adj", "500");  // the kernel should kill the command before the reapers
+  write_text("/proc/self/oom_score_adj", "500");  // so that the kernel kills the command before the reapers
 }
 
 bool is_group_of(const std::string& path, const std::string& mark) {

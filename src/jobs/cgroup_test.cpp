@@ -24,7 +24,7 @@ TEST(Cgroups, AreFoundInBothVersions) {
   EXPECT_EQ(parse_cgroup_paths("::\n:\n0:\n\n12:memory", "- - -\n1 2 3 - cgroup\n"), CgroupPaths{});
 }
 
-TEST(Cgroups, ThatCannotBeCreatedAreReported) {
+TEST(Cgroups, ReportsGroupsThatCannotBeCreated) {
   CgroupPaths paths;
   paths.unified = "/no/such/directory";
   paths.by_controller["memory"] = "/no/such/directory";

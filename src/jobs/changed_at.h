@@ -1,4 +1,4 @@
-// The modification time of a file or directory. Does not follow links.
+// The modification time of a file or directory. Links are not followed.
 #pragma once
 
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 namespace sinew::jobs {
 
-// Seconds since 1970; 0 if nothing has this name.
+// Returns seconds since 1970, or 0 if the path does not exist.
 inline double changed_at(const std::string& path) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return 0;

@@ -52,7 +52,7 @@ class Files : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(Files, OutputKeepsTheNewestWithinItsBounds) {
+TEST_F(Files, OutputKeepsTheNewestBytesWithinItsLimit) {
   constexpr uint64_t kMost = 1000;
   RandomStream random(random_key({3}));
   OutputFile file(path("out"), kMost);
@@ -60,7 +60,7 @@ TEST_F(Files, OutputKeepsTheNewestWithinItsBounds) {
   for (int line = 0; line < 2000; ++line) {
     std::string text = "line " + std::to_string(line) + std::string(random.below(60), 'x') + "\n";
     all += text;
-    while (!text.empty()) {  // in pieces of any size
+    while (!text.empty()) {  // written in pieces of random sizes
       const size_t n = 1 + random.below(text.size());
       file.write(text.substr(0, n));
       text.erase(0, n);
@@ -74,20 +74,20 @@ TEST_F(Files, OutputKeepsTheNewestWithinItsBounds) {
   EXPECT_EQ(file.lost_bytes(), 0U);
 }
 
-TEST_F(Files, OutputOfOneEndlessLineIsBoundedToo) {
+TEST_F(Files, OutputOfOneEndlessLineIsLimited) {
   OutputFile file(path("out"), 1000);
   for (int i = 0; i < 1000; ++i) file.write(std::string(77, 'x'));
   EXPECT_LE(text_of(path("out")).size(), 2100U);
   EXPECT_LE(text_of(path("out.1")).size(), 2100U);
 }
 
-TEST_F(Files, OutputThatCanNotBeWrittenIsCounted) {
+TEST_F(Files, CountsOutputThatCannotBeWritten) {
   OutputFile file(path("no/such/folder"), 1000);
   file.write("12345");
   EXPECT_EQ(file.lost_bytes(), 5U);
 }
 
-TEST_F(Files, OutputThatCanNotBePutAsideIsCounted) {
+TEST_F(Files, CountsOutputThatCannotBeRotated) {
   fs::create_directories(path("out.1"));
   OutputFile file(path("out"), 1000);
   for (int i = 0; i < 30; ++i) file.write(std::string(99, 'x') + "\n");
@@ -98,7 +98,7 @@ TEST_F(Files, OutputThatCanNotBePutAsideIsCounted) {
   EXPECT_EQ(text_of(path("out")), "new\n");
 }
 
-TEST_F(Files, OutputThatSomebodyRemovedBeginsAgain) {
+TEST_F(Files, OutputBeginsAgainAfterItsFileWasRemoved) {
   OutputFile file(path("out"), 100);
   file.write(std::string(99, 'x') + "\n");
   fs::remove(path("out"));
@@ -107,8 +107,8 @@ TEST_F(Files, OutputThatSomebodyRemovedBeginsAgain) {
   EXPECT_EQ(file.lost_bytes(), 0U);
 }
 
-// Another process writes as fast as the file is read.
-TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
+// Another process writes as fast as this one reads.
+TEST_F(Files, TheLastReadEndsWhileAnotherProcessWrites) {
   FileTail tail(path("metrics"));
   write("metrics", "1\n2\n");
   int lines = 0;
@@ -134,8 +134,8 @@ TEST_F(Files, TheLastLookEndsWhoeverGoesOnWriting) {
   ::close(writer);
 }
 
-// The run handles signals and limits between two turns, so a slow visitor must not prolong a turn.
-TEST_F(Files, AListenerWhoIsSlowEndsATurnAndLosesNothing) {
+// The run handles signals and limits between two turns. So a slow visitor must end a turn early.
+TEST_F(Files, ASlowVisitorEndsATurnAndLosesNoLine) {
   int lines = 0;
   RankStream stream(path("out"), [&](const Line&) { ++lines; });
   std::string text;
@@ -150,7 +150,7 @@ TEST_F(Files, AListenerWhoIsSlowEndsATurnAndLosesNothing) {
   ::close(stream.write_end());
 }
 
-TEST(LineSplitter, GivesEveryLineWholeWhateverThePieces) {
+TEST(LineSplitter, GivesWholeLinesFromPiecesOfAnySize) {
   RandomStream random(random_key({4}));
   for (int round = 0; round < 200; ++round) {
     std::string text;
@@ -170,7 +170,7 @@ TEST(LineSplitter, GivesEveryLineWholeWhateverThePieces) {
   }
 }
 
-TEST(LineSplitter, TellsWhatPassesFromLines) {
+TEST(LineSplitter, DistinguishesOverwrittenLines) {
   const std::string text = "\r1%\r\r2%\rdone\nof windows\r\n\r\n\rlast\r";
   for (size_t n = 1; n <= text.size(); ++n) {
     LineSplitter splitter;
@@ -182,7 +182,7 @@ TEST(LineSplitter, TellsWhatPassesFromLines) {
   }
 }
 
-TEST_F(Files, ATailReadsWhatComesAndSurvivesTruncation) {
+TEST_F(Files, ATailReadsNewLinesAndSurvivesTruncation) {
   write("metrics", "old\n");
   FileTail tail(path("metrics"));
   std::vector<std::string> got;
@@ -233,8 +233,8 @@ TEST_F(Files, AttemptsHaveOneEndEach) {
   EXPECT_EQ(all[2].groups, (std::vector<std::string>{"/no/such/group"}));
 }
 
-// The budget counts the time of an attempt whose sinew was killed.
-TEST_F(Files, AnAttemptThatNobodySawEndRanUntilItsNewestWord) {
+// The time of an attempt whose sinew was killed counts for the budget, too.
+TEST_F(Files, AnInterruptedAttemptEndsAtItsNewestOutput) {
   AttemptLog log(system_disk(), folder_, system_clock());
   for (const int64_t attempt : {1, 2}) {
     AttemptRecord record;
@@ -267,7 +267,7 @@ TEST_F(Files, AnAttemptThatBeganIsDurable) {
   EXPECT_EQ(read_attempts(disk, "/run").size(), 1U);
 }
 
-TEST_F(Files, WhatCanNotBeKilledIsLookedForAgain) {
+TEST_F(Files, TriesAgainToKillAnUnkillableProcess) {
   AttemptLog log(system_disk(), folder_, system_clock());
   AttemptRecord record;
   record.attempt = 1;
@@ -286,8 +286,8 @@ TEST_F(Files, WhatCanNotBeKilledIsLookedForAgain) {
   EXPECT_EQ(process.wait(60), (ProcessEnd{0, SIGKILL})) << "it was found by its mark";
 }
 
-TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
-  auto held = rundir::RunLock::take(folder_);  // as the reapers of a killed sinew hold it
+TEST_F(Files, WaitsForTheReapersOfADeadSinew) {
+  auto held = rundir::RunLock::take(folder_);  // like the reapers of a killed sinew
   ASSERT_TRUE(held);
   const pid_t dead = ::fork();
   if (dead == 0) ::_exit(0);
@@ -303,13 +303,13 @@ TEST_F(Files, ASinewThatNobodyBuriedHoldsNoRun) {
   ::waitpid(dead, nullptr, 0);
 }
 
-TEST_F(Files, ACheckpointThatCanNotBeReadIsNone) {
+TEST_F(Files, IgnoresACheckpointThatCannotBeRead) {
   write("step-9/model", "x");
   write("step-99/model", "x");
   fs::permissions(path("step-99"), fs::perms::none);
   fs::permissions(folder_, fs::perms::all);
   const uid_t user = ::geteuid();
-  if (user == 0) {  // root can read every directory
+  if (user == 0) {  // seteuid, because root can read every directory
     ASSERT_EQ(::seteuid(54321), 0);
   }
   const std::string newest = newest_checkpoint(folder_);
@@ -318,7 +318,7 @@ TEST_F(Files, ACheckpointThatCanNotBeReadIsNone) {
   EXPECT_EQ(newest, path("step-9"));
 }
 
-TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {
+TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheLargestNumber) {
   EXPECT_EQ(newest_checkpoint(path("none")), "");
   EXPECT_EQ(newest_checkpoint(folder_), "");
   write("step-9/model", "x");
@@ -337,7 +337,7 @@ TEST_F(Files, TheNewestCheckpointIsTheCompleteOneWithTheGreatestNumber) {
   EXPECT_EQ(newest_checkpoint(folder_), path("epoch2-step-1000.pt"));
 }
 
-TEST_F(Files, TheNewestCheckpointIsCarriedWholeUnderItsName) {
+TEST_F(Files, CopiesTheNewestCheckpointUnderItsName) {
   EXPECT_FALSE(carry_checkpoint(path("none"), path("to")));
   write("from/step-9.pt", "older");
   write("from/step-10/model/weights", "newer");

@@ -1,4 +1,4 @@
-// Looks at a run of a command from another process.
+// Reads the state of a command's run from another process.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 std::string command_line(pid_t pid) {
   std::string text = kernel_text("/proc/" + std::to_string(pid) + "/cmdline");
-  std::ranges::replace(text, '\0', ' ');  // between the arguments
+  std::ranges::replace(text, '\0', ' ');  // null bytes separate the arguments
   while (text.ends_with(' ')) text.pop_back();
   return printable(text);
 }

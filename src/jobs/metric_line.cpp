@@ -11,11 +11,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostMetrics = 1000;  // in one line
+constexpr size_t kMostMetrics = 1000;  // most metrics in one line
 constexpr int kDeepest = 4;
-constexpr double kMostSteps = 9e15;  // whole numbers up to here are exact in a double
+constexpr double kMostSteps = 9e15;  // whole numbers up to this one are exact in a double
 
-// Puts Python's NaN, Infinity and -Infinity in quotes where they are not part of a string: JSON has no such numbers.
+// Puts Python's NaN, Infinity and -Infinity in quotes if they are not part of a string, because JSON has no such
+// numbers.
 std::string with_python_numbers_quoted(std::string_view line) {
   std::string out;
   bool in_string = false;

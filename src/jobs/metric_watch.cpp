@@ -40,7 +40,7 @@ bool MetricWatch::better(double value) const {
 std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report::Metrics& values) {
   for (const auto& [name, value] : values) last_[name] = value;
   if (const auto found = objective_ && !met_ ? values.find(objective_->metric) : values.end();
-      found != values.end()) {  // a met objective stays met: later metrics come while the run ends
+      found != values.end()) {  // a met objective stays met, although later metrics come while the run ends
     objective_value_ = found->second;
     met_ = objective_->at_least ? objective_value_ >= objective_->value : objective_value_ <= objective_->value;
     if (met_ && !verdict_) {

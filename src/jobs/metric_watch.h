@@ -1,6 +1,7 @@
-// Decides by the metrics of a run whether it ends: its objective is met, or early stopping sees no improvement.
+// Decides from the metrics of a run whether the run must end: its objective is met, or early stopping finds no
+// improvement.
 //
-// Pure. The state depends on the records so far alone, so a resumed run restores it from its metrics file.
+// It is pure. Its state depends only on the records so far, so a resumed run restores it from its metrics file.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ class MetricWatch {
     StopReason reason = StopReason::objective;
     std::string why;
   };
-  // Adds a record. Returns why the run should end; once there is a reason, later calls return it again.
+  // Takes a record. Returns why the run should end, if there is a reason. Once there is one, later calls return it
+  // again.
   std::optional<Verdict> take(int64_t step, const report::Metrics& values);
 
   const std::optional<rundir::BestMetric>& best() const { return best_; }  // of the monitored metric
@@ -34,8 +36,8 @@ class MetricWatch {
 
   spec::EarlyStoppingOptions early_;
   std::optional<spec::Objective> objective_;
-  std::string monitor_;  // of early stopping, else of the objective; empty: none
-  bool lower_ = false;   // lower values of the monitor are better
+  std::string monitor_;  // the metric of early stopping, else of the objective; may be empty
+  bool lower_ = false;   // true: lower values of the monitored metric are better
   std::optional<rundir::BestMetric> best_;
   int64_t without_improvement_ = 0;
   double objective_value_;

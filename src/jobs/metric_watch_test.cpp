@@ -1,4 +1,4 @@
-// Whether the metrics of a run say that it ends.
+// Whether the metrics of a run require it to end.
 #include "jobs/metric_watch.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(MetricWatch, EndsWhenTheObjectiveIsMet) {
   EXPECT_EQ(verdict->reason, StopReason::objective);
   EXPECT_TRUE(watch.objective()->met);
   EXPECT_EQ(watch.best()->step, 3);
-  watch.take(4, {{"val/accuracy", 0.89}});  // from the epoch during which the run ends
+  watch.take(4, {{"val/accuracy", 0.89}});  // metrics of the epoch during which the run ends
   EXPECT_TRUE(watch.objective()->met);
   EXPECT_EQ(watch.objective()->value, 0.9);
 }
@@ -31,7 +31,7 @@ TEST(MetricWatch, EndsWhenTheObjectiveIsMet) {
 TEST(MetricWatch, CountsReportsWithoutImprovement) {
   MetricWatch watch(job_of("params: {lr: 1}\nearly_stopping: {monitor: val/loss, patience: 2, min_delta: 0.1}"));
   EXPECT_FALSE(watch.take(1, {{"val/loss", 1.0}}));
-  EXPECT_FALSE(watch.take(2, {{"val/loss", 0.95}}));  // less than min_delta
+  EXPECT_FALSE(watch.take(2, {{"val/loss", 0.95}}));  // improves by less than min_delta
   EXPECT_FALSE(watch.take(3, {{"val/loss", 0.8}}));
   EXPECT_FALSE(watch.take(4, {{"train/loss", 5}}));
   EXPECT_FALSE(watch.take(5, {{"val/loss", NAN}}));

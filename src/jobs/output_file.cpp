@@ -41,7 +41,7 @@ bool OutputFile::rotate() {
 void OutputFile::write(std::string_view bytes) noexcept {
   while (!bytes.empty()) {
     if (!open()) break;
-    // Files are switched between two lines, unless a single line is longer than the limit.
+    // The files are switched between two lines, unless a single line is longer than the limit.
     if (size_ >= most_ && (last_ == '\n' || size_ >= 2 * most_)) {
       if (!rotate()) break;
       continue;

@@ -1,8 +1,9 @@
 // The output of a command in files of limited size.
 //
-// There are two files: NAME, which is being written, and NAME.1 with the output before it. When NAME is full it
-// replaces NAME.1, between two lines. Together they take at most twice the limit. A full disk loses output but never
-// ends the run: the class counts the bytes that it could not write, also those for which there is no room because the
+// There are two files: NAME, to which the class writes, and NAME.1 with the output before it. When NAME is full, it
+// replaces NAME.1. This happens between two lines, so a file can exceed the limit by the rest of a line. A line that is
+// longer than the limit is split, so no file reaches three times the limit. A full disk loses output but never ends the
+// run. The class counts the bytes that it could not write. These include bytes for which there is no room because the
 // renaming failed.
 #pragma once
 
@@ -34,12 +35,13 @@ class OutputFile {
 };
 
 struct Line {
-  std::string_view text;     // without its end
+  std::string_view text;     // without the line end
   bool overwritten = false;  // it ended with '\r', so the next line replaces it, as in a progress bar
 };
 
-// Splits a stream into lines. A line longer than `most` bytes comes in pieces, so that the memory is limited. "\r\n"
-// ends a line like "\n".
+// Splits a stream into lines. A line longer than `most` bytes is given in pieces, so that the memory is limited. "\r
+// " ends a line like "
+// ".
 class LineSplitter {
  public:
   explicit LineSplitter(size_t most = 1 << 20) : most_(most) {}
@@ -55,7 +57,7 @@ class LineSplitter {
     }
     if (rest_.size() > most_) give(visit, false);
   }
-  // At the end of the stream: visits the text after the last line end.
+  // Call it at the end of the stream. Visits the text after the last line end.
   template <typename Visit>
   void finish(Visit visit) {
     if (!rest_.empty()) give(visit, false);

@@ -16,7 +16,8 @@ std::string upper(std::string text) {
   return text;
 }
 
-// {"lr": 0.1, "kind": "small"}: numbers and flags as such, other values as strings.
+// Returns a JSON object like {"lr": 0.1, "kind": "small"}: numbers and flags keep their type, other values become
+// strings.
 std::string as_json(const std::vector<NamedValue>& values) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const NamedValue& value : values) {
@@ -46,10 +47,10 @@ std::map<std::string, std::string> environment_of(const spec::Job& job, const Ra
                                                   const std::map<std::string, std::string>& base) {
   const spec::CommandOptions& command = job.command;
   std::map<std::string, std::string> all = base;
-  // This sinew may run inside an attempt of another one, whose variables must not be passed on.
+  // This sinew may run inside an attempt of another sinew, whose variables must not be passed on.
   std::erase_if(all,
                 [](const auto& entry) { return entry.first.starts_with("SINEW_") && entry.first != "SINEW_SERVER"; });
-  all.emplace("PYTHONUNBUFFERED", "1");  // otherwise Python delays the lines that it writes to a pipe
+  all.emplace("PYTHONUNBUFFERED", "1");  // without it Python delays the lines that it writes to a pipe
   const double cpus = command.resources.cpus;
   if (cpus > 0) {
     const double share = std::max(1.0, std::floor(cpus / static_cast<double>(command.resources.nproc)));

@@ -10,23 +10,23 @@
 
 namespace sinew::jobs {
 
-// What one process of an attempt learns from its environment.
+// The values that one process of an attempt gets through its environment.
 struct RankContext {
   int64_t rank = 0, attempt = 1;
   std::string run_directory;  // absolute
-  std::string mark;           // the attempt's SINEW_JOB_ID, by which sweep() recognises its processes
-  std::string resume_from;    // the newest complete checkpoint; empty: none
+  std::string mark;           // the attempt's SINEW_JOB_ID, by which sweep() finds its processes
+  std::string resume_from;    // the newest complete checkpoint; may be empty
   std::string metrics_file;
   int master_port = 0;
-  std::string server;  // URL of `sinew server`; empty: none
+  std::string server;  // URL of `sinew server`; may be empty
   std::string run_id;  // the id of the run at that server
 };
 
-// The command's words with their placeholders replaced.
+// Returns the command's arguments with their placeholders replaced.
 std::vector<std::string> command_of(const spec::Job& job);
 
-// The complete environment. `base` is the environment of sinew. It is overridden by defaults that help (unbuffered
-// Python, number of threads), these by the job's env, and that by the variables that sinew sets.
+// Returns the complete environment. Later sources override earlier ones: `base` (the environment of sinew), helpful
+// defaults (unbuffered Python, number of threads), the job's env, the variables that sinew sets.
 std::map<std::string, std::string> environment_of(const spec::Job& job, const RankContext& context,
                                                   const std::map<std::string, std::string>& base);
 

@@ -25,8 +25,8 @@ extern char** environ;
 namespace sinew::jobs {
 namespace {
 
-constexpr double kRoundSeconds = 3600;  // of killing; a reaper never gives up, it starts another round
-constexpr int kScanMs = 500;            // between two checks, in case a notification of the kernel gets lost
+constexpr double kRoundSeconds = 3600;  // of one round of killing; a reaper never stops trying, it starts another round
+constexpr int kScanMs = 500;            // between two checks, in case a notification of the kernel is lost
 
 // Ignores the signals that a user or a launcher may send to all processes of sinew. Only SIGKILL ends a reaper.
 void ignore_signals() {
@@ -36,12 +36,12 @@ void ignore_signals() {
     ::sigaction(signal, &action, nullptr);
   }
   struct sigaction usual {};
-  usual.sa_handler =
-      SIG_DFL;  // if it were ignored, as the parent of sinew may have set it, waitpid would not see the children
+  // If SIGCHLD were ignored, as the parent of sinew may have set it, waitpid would not find the children.
+  usual.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &usual, nullptr);
 }
 
-// Closes every other descriptor: a pipe does not end while any process has its write end open.
+// Closes every other descriptor. Otherwise a pipe would not end while a reaper has its write end open.
 void close_all_but(std::vector<int> kept) {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) kept.push_back(standard);
   std::sort(kept.begin(), kept.end());
@@ -55,7 +55,7 @@ void close_all_but(std::vector<int> kept) {
   ::syscall(SYS_close_range, first, ~0U, 0);
 }
 
-// The reapers must not keep sinew's terminal or pipes open.
+// Redirects the standard streams to /dev/null, because the reapers must not keep sinew's terminal or pipes open.
 void detach_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR);
   if (nothing < 0) return;
@@ -75,7 +75,7 @@ int signal_descriptor_for_children() {
   return ::signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-// Runs in a rank between fork and exec. Returns only on failure, with the kind of the failure in `what`.
+// Turns a forked child into a rank. Returns only on failure, with the kind of the failure in `what`.
 void become_rank(const RankStart& rank, const AttemptStart& start, pid_t inner, char& what) {
   what = 'F';
   ::setsid();
@@ -97,7 +97,7 @@ void become_rank(const RankStart& rank, const AttemptStart& start, pid_t inner, 
   what = 'D';
   if (!start.workdir.empty() && ::chdir(start.workdir.c_str()) != 0) return;
   what = 'F';
-  environ = environment.data();  // execvp searches the program in the PATH of the command
+  environ = environment.data();  // so that execvp searches for the program in the command's PATH
   ::execvp(command[0], command.data());
 }
 
@@ -125,8 +125,9 @@ class InnerReaper {
   }
 
  private:
-  // Whether there is nothing more to wait for. A process group that got SIGTERM has its grace even if its rank has
-  // ended, for instance a shell that did not pass the signal on. sinew says when the grace is over.
+  // Returns whether there is nothing more to wait for. A process group that got SIGTERM keeps its grace even if its
+  // rank has ended, for example because the rank is a shell that did not pass the signal on. sinew decides when the
+  // grace is over.
   bool ranks_finished() {
     if (ended_ != static_cast<int>(pids_.size())) return false;
     std::erase_if(terminating_, [](pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; });
@@ -187,7 +188,7 @@ class InnerReaper {
     ssize_t got = 0;
     while ((got = ::recv(socket_, &message, sizeof message, MSG_DONTWAIT)) == sizeof message) handle(message);
     const bool quiet = got < 0 && (errno == EAGAIN || errno == EINTR);
-    if (!quiet) orphaned_ = kill_requested_ = true;  // sinew is gone
+    if (!quiet) orphaned_ = kill_requested_ = true;  // the socket is closed, so sinew has ended
     for (int status = 0;;) {
       const pid_t pid = ::waitpid(-1, &status, WNOHANG);
       if (pid <= 0) break;
@@ -210,7 +211,7 @@ class InnerReaper {
     if (::waitpid(pid, &status, WNOHANG) == pid) record_end(pid, status);
   }
 
-  // Reports the end of a rank. Other processes were only reaped.
+  // Reports the end if the process is a rank. Other processes only need to be reaped.
   void record_end(pid_t pid, int status) {
     const auto found = std::find(pids_.begin(), pids_.end(), pid);
     if (found == pids_.end()) return;
@@ -221,12 +222,12 @@ class InnerReaper {
 
   const AttemptStart& start_;
   int socket_, children_ = -1;
-  std::vector<pid_t> pids_;         // of the ranks; 0: ended
+  std::vector<pid_t> pids_;         // pids of the ranks; 0: ended
   std::vector<pid_t> terminating_;  // process groups that got SIGTERM and still have processes
   int ended_ = 0;
-  bool kill_requested_ = false;  // sinew asked for it, or is gone
+  bool kill_requested_ = false;  // sinew asked for it, or has ended
   bool failed_ = false;          // a rank could not be started
-  bool orphaned_ = false;        // sinew is gone
+  bool orphaned_ = false;        // sinew has ended
 };
 
 }  // namespace
@@ -259,7 +260,7 @@ void run_outer_reaper(const AttemptStart& start, int socket, int pipe) {
     ::close(rank.output);
     ::close(rank.errors);
   }
-  // Waits for the end of the inner reaper or of the pipe, which ends when sinew dies or calls finish().
+  // Waits until the inner reaper ends, or until the pipe ends because sinew died or called finish().
   bool orphaned = false;
   for (bool watching = inner > 0; watching;) {
     pollfd both[2] = {{pipe, POLLIN, 0}, {children, POLLIN, 0}};

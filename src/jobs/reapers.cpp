@@ -22,8 +22,9 @@
 namespace sinew::jobs {
 namespace {
 
-constexpr int kEmptyScans = 3;      // in a row count as proof: a process may be created during a single scan of /proc
-constexpr double kEndSeconds = 60;  // for killed processes, which may have to finish a write to a slow disk
+// scans in a row without a process that count as proof: a process may be created during a single scan of /proc
+constexpr int kEmptyScans = 3;
+constexpr double kEndSeconds = 60;  // time for killed processes to end; they may have to finish a write to a slow disk
 
 std::set<pid_t> children_of(pid_t parent) {
   std::set<pid_t> children;
@@ -40,7 +41,7 @@ std::string listed(const std::vector<ProcessRow>& rows) {
   return text + (rows.size() > kMost ? " ..." : "");
 }
 
-// Whether `owner` could kill this process.
+// Returns whether `owner` is allowed to kill this process.
 bool may_kill(uid_t owner, pid_t pid) {
   if (owner == 0 || owner == ::geteuid()) return true;
   struct stat facts {};
@@ -162,7 +163,7 @@ void RankProcesses::kill_reapers() {
 bool RankProcesses::finish(double seconds) {
   if (finished_) return true;
   waited_ = true;
-  // With its pipe closed, the outer reaper exits when the inner reaper has exited. This process kills the rest.
+  // Closing the pipe makes the outer reaper exit once the inner reaper has exited. This process kills the rest.
   ::close(std::exchange(outer_pipe_, -1));
   const std::set<pid_t> before(earlier_children_.begin(), earlier_children_.end());
   const auto ours = [&] {

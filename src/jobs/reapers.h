@@ -3,13 +3,13 @@
 // sinew ── outer reaper ── inner reaper ── rank 0, rank 1 ... ── processes that the ranks start
 //
 // sinew and both reapers are subreapers: a process that leaves its parent stays a descendant of one of them. The kernel
-// sends SIGKILL to the ranks when the inner reaper ends. The inner reaper kills all of its descendants when sinew ends,
-// the outer reaper when sinew or the inner reaper ends, sinew when both reapers are gone. So one or two of the three
-// may be killed at any instant, and the third kills all other processes. Only if all three die in the same instant can
-// a process of the command survive. sweep() finds it by its mark as soon as another process takes the run's lock. All
-// three hold that lock, so a run counts as running until all of its processes are gone.
+// sends SIGKILL to the ranks when the inner reaper ends. The inner reaper kills all of its descendants when sinew ends.
+// The outer reaper does so when sinew or the inner reaper ends, and sinew does so when both reapers have ended. So two
+// of the three may be killed at any time, and the third still kills all other processes. A process of the command can
+// survive only if all three die at the same instant. Then sweep() finds it by its mark as soon as another process takes
+// the run's lock. All three hold that lock, so a run counts as running until all of its processes have ended.
 //
-// The caller needs a single thread: both reapers are forks that do not exec.
+// The calling process must have a single thread, because both reapers are forks that do not exec.
 #pragma once
 
 #include <sys/types.h>
@@ -29,13 +29,13 @@ struct RankStart {
 };
 
 struct AttemptStart {
-  std::string workdir;  // empty: that of this process
+  std::string workdir;  // if empty, that of this process
   std::vector<RankStart> ranks;
   std::vector<std::string> groups;  // cgroup directories that every rank enters
   std::vector<int> kept;            // descriptors that the reapers keep open (the run's lock)
 };
 
-// What the inner reaper reports.
+// An event that the inner reaper reports.
 struct ReaperEvent {
   enum class Kind { started, no_start, ended, gone };  // gone: no process of the attempt remains
   enum class Fault { program, workdir, group };
@@ -56,16 +56,17 @@ class RankProcesses {
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
 
-  int descriptor() const { return socket_; }  // readable when an event waits, or when the inner reaper is gone
-  // The next event; nullopt: none waits. If the inner reaper was killed, the event is `gone`, and lost() is true.
+  int descriptor() const { return socket_; }  // readable when an event is waiting, or when the inner reaper has ended
+  // Returns the next event, or nullopt if none is waiting. If the inner reaper was killed, the event is `gone`, and
+  // lost() is true.
   std::optional<ReaperEvent> next();
   bool lost() const { return lost_; }
-  void signal_ranks(int signal);  // to the process groups of the ranks
+  void signal_ranks(int signal);  // sends the signal to the process groups of the ranks
   void kill_all();                // asks the inner reaper to kill all of its descendants
-  void kill_reapers();            // kills both reapers, which kills the ranks; for a reaper that hangs or is stopped
+  void kill_reapers();  // kills both reapers, so that the kernel kills the ranks; for a reaper that hangs or is stopped
   pid_t inner_reaper() const { return inner_reaper_; }  // 0: not yet known
   // Call it after the event `gone`. Kills and reaps every descendant of this process that the attempt created. Returns
-  // false if one of them still lives after `seconds`, for instance in an uninterruptible system call.
+  // false if one of them still lives after `seconds`, for example because it is in an uninterruptible system call.
   bool finish(double seconds);
 
  private:
@@ -78,7 +79,7 @@ class RankProcesses {
 
 // Kills the processes that an earlier attempt with this mark left, and returns their number. Throws Error if one of
 // them survives, because no other attempt may run beside it. The mark and the groups come from a file that `owner`
-// wrote, so sweep() kills only processes that `owner` may kill, even if the caller has more rights.
+// wrote. So sweep() kills only processes that `owner` may kill, even if the caller has more rights.
 int sweep(const std::string& mark, std::vector<std::string> groups, uid_t owner, double seconds);
 
 }  // namespace sinew::jobs

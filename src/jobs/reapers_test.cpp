@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLong = 60;  // a limit for slow machines
+constexpr double kLong = 60;  // a limit that is long enough for slow machines
 
 class Reapers : public ::testing::Test {
  protected:
@@ -64,7 +64,7 @@ class Reapers : public ::testing::Test {
 
 using Kind = ReaperEvent::Kind;
 
-TEST_F(Reapers, ARankThatCanNotEnterItsGroupDoesNotBegin) {
+TEST_F(Reapers, ARankThatCannotEnterItsGroupDoesNotStart) {
   AttemptStart start = start_of("touch $FOLDER/began");
   start.groups = {folder_};
   RankProcesses processes(start);
@@ -77,7 +77,7 @@ TEST_F(Reapers, ARankThatCanNotEnterItsGroupDoesNotBegin) {
   EXPECT_FALSE(has("began"));
 }
 
-TEST_F(Reapers, AGroupThatCanNotBeEnteredLimitsNothing) {
+TEST_F(Reapers, AGroupThatCannotBeEnteredIsNotUsed) {
   CgroupPaths paths;
   paths.by_controller = {{"memory", folder_}, {"cpu", folder_}};
   spec::ResourceOptions resources;
@@ -94,8 +94,8 @@ TEST_F(Reapers, AGroupThatCanNotBeEnteredLimitsNothing) {
   EXPECT_FALSE(has("sinew-mark"));
 }
 
-// SIGTERM kills the shell of the rank at once; the process that the shell waits for saves its state first.
-TEST_F(Reapers, WhoSavesHasItsGraceBehindAShellThatDoesNotHear) {
+// SIGTERM ends the shell of the rank at once. The process that the shell waits for saves its state first.
+TEST_F(Reapers, AProcessBelowAnEndedShellHasItsGrace) {
   const char* script =
       R"(bash -c 'trap "sleep 0.3; touch $FOLDER/saved; exit" TERM; touch $FOLDER/began; while :; do sleep 0.01; done'; true)";
   RankProcesses processes(start_of(script, 2));
@@ -110,7 +110,7 @@ TEST_F(Reapers, WhoSavesHasItsGraceBehindAShellThatDoesNotHear) {
   EXPECT_TRUE(has("saved"));
 }
 
-TEST_F(Reapers, WhoDoesNotHearIsKilledWhenItsGraceIsOver) {
+TEST_F(Reapers, KillsAProcessThatIgnoresSigterm) {
   const char* script = R"(bash -c 'trap "" TERM; touch $FOLDER/began; while :; do sleep 0.01; done'; true)";
   RankProcesses processes(start_of(script));
   EXPECT_EQ(next_event(processes).kind, Kind::started);
@@ -122,7 +122,7 @@ TEST_F(Reapers, WhoDoesNotHearIsKilledWhenItsGraceIsOver) {
   EXPECT_TRUE(processes.finish(kLong));
 }
 
-// A process with this mark in its environment.
+// Starts a process with this mark in its environment.
 Process sleeper(const std::string& mark) {
   ProcessOptions options;
   options.command = {"/bin/sleep", "1000"};
@@ -130,14 +130,14 @@ Process sleeper(const std::string& mark) {
   return Process(options);
 }
 
-TEST_F(Reapers, ASweepThatDoesNotGetToItsEndSaysSo) {
+TEST_F(Reapers, ASweepThatCannotFinishThrows) {
   Process process = sleeper("sweep-" + folder_);
   EXPECT_THROW(sweep("sweep-" + folder_, {}, ::geteuid(), 0), Error);
   EXPECT_EQ(sweep("no such mark", {}, ::geteuid(), kLong), 0);
 }
 
 // The run may belong to any user, and the user who cleans up may have more rights than the owner.
-TEST_F(Reapers, ASweepEndsOnlyWhatTheRunsOwnerCould) {
+TEST_F(Reapers, ASweepKillsOnlyProcessesThatTheRunsOwnerMayKill) {
   const std::string mark = "owner-" + folder_, folder = folder_ + "/sinew-" + mark;
   Process process = sleeper(mark);
   fs::create_directories(folder);

@@ -31,14 +31,15 @@
 namespace sinew::jobs {
 namespace {
 
-constexpr double kTailSeconds = 0.2;   // between two reads of a metrics file
-constexpr double kLimitSeconds = 0.5;  // between two checks of limits that no control group enforces
+constexpr double kTailSeconds = 0.2;   // seconds between two reads of a metrics file
+constexpr double kLimitSeconds = 0.5;  // seconds between two checks of limits that no control group enforces
 constexpr double kIdleSeconds = 1;     // the longest sleep
-constexpr double kShownSeconds = 5;    // for a slow reader to take the last lines of an attempt; output/ has all lines
-constexpr double kOverwrittenSeconds = 5;  // between two states of a progress bar that are shown
+// time for a slow reader to take the last lines of an attempt; output/ has all lines
+constexpr double kShownSeconds = 5;
+constexpr double kOverwrittenSeconds = 5;  // least time between two states of a progress bar that are shown
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
-// Spreads the waits of many runs that failed at the same time.
+// Returns a random number that makes the waits of many runs differ if they failed at the same time.
 double jitter_of(const std::string& mark) {
   RandomStream random(random_key({std::stoull(mark.substr(0, 16), nullptr, 16)}));
   return random.uniform();
@@ -87,7 +88,7 @@ class Runner final : public Shell {
   std::unique_ptr<FileTail> tail_;
   std::unique_ptr<Attempt> attempt_;
   double next_check_ = 0, next_overwritten_ = 0, jitter_ = 0, shown_until_ = kForever;
-  int64_t open_attempt_ = 0;  // the attempt that has a begin and no end in the log; 0: none
+  int64_t open_attempt_ = 0;  // the attempt that has a begin and no end in the log; 0 if there is none
   bool said_limits_ = false;
 };
 
@@ -102,8 +103,7 @@ Runner::Runner(const CommandRun& run, Clock& clock)
   policy_ = {command.retries, command.grace_seconds, command.attempt_seconds, run.job.budget.seconds};
 }
 
-// ---- the beginning
-// ---------------------------------------------------------------------------------------------------
+// ---- the beginning -------------------------------------------------------------------------------------------------
 
 void Runner::begin() {
   continue_earlier_attempts();
@@ -128,7 +128,7 @@ void Runner::continue_earlier_attempts() {
   }
   if (reporter_.started() == 0) reporter_.set_started(clock_.wall_seconds());
   if (all.empty() || all.back().reason != to_string(ExitReason::done)) return;
-  state_.phase = AttemptStateMachine::Phase::ended;  // only report.json is missing
+  state_.phase = AttemptStateMachine::Phase::ended;  // the command is done; only report.json is missing
   state_.last = AttemptResult{ExitReason::done, all.back().why};
 }
 
@@ -142,8 +142,7 @@ void Runner::ask_for_id(const std::string& resolved_yaml) {
   server_run_id_ = *id;
 }
 
-// ---- events
-// ----------------------------------------------------------------------------------------------------------
+// ---- events --------------------------------------------------------------------------------------------------------
 
 void Runner::on_signal(int signal) {
   if (signal == SIGUSR1) {
@@ -196,7 +195,7 @@ void Runner::take_line(int64_t rank, bool errors, const Line& line) {
   reporter_.pass_on(line.text, errors);
 }
 
-// Returns false if the line holds no metrics.
+// Takes the metrics of a line. Returns false if it contains none.
 bool Runner::take_metrics(std::string_view line, bool file) {
   bool taken = false;
   const auto verdict = reporter_.take_line(line, file, taken);
@@ -204,8 +203,7 @@ bool Runner::take_metrics(std::string_view line, bool file) {
   return taken;
 }
 
-// ---- actions
-// ---------------------------------------------------------------------------------------------------------
+// ---- actions -------------------------------------------------------------------------------------------------------
 
 std::optional<int> Runner::act(const Action& action) {
   switch (action.kind) {
@@ -304,8 +302,7 @@ int Runner::fail(const Error& error) {
   return kTrainingError;
 }
 
-// ---- waiting
-// ---------------------------------------------------------------------------------------------------------
+// ---- waiting -------------------------------------------------------------------------------------------------------
 
 std::vector<int> Runner::descriptors() const {
   return attempt_ ? attempt_->descriptors() : std::vector<int>{};
@@ -318,7 +315,8 @@ double Runner::seconds_to_turn() const {
   return std::max(0.0, seconds);
 }
 
-// A pipe that got the number 0, 1 or 2 would pass for the standard stream of a program.
+// Opens /dev/null on the standard descriptors that are closed. Otherwise a pipe could get the number 0, 1 or 2, and a
+// program would take it for its standard stream.
 void hold_standard_descriptors() {
   int descriptor = 0;
   do descriptor = ::open("/dev/null", O_RDWR);
@@ -333,7 +331,7 @@ void prepare_process() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     throw Error("JOBS_NO_SUBREAPER", std::string("cannot become a subreaper: ") + std::strerror(errno),
                 "run sinew on Linux 3.4 or later");
-  std::signal(SIGCHLD, SIG_DFL);  // if it is ignored, waitpid does not see the children
+  std::signal(SIGCHLD, SIG_DFL);  // if the signal is ignored, waitpid does not find the children
 }
 
 int run_command(const CommandRun& run, SignalSource& signals, Clock& clock) {

@@ -11,10 +11,10 @@
 namespace sinew::jobs {
 namespace {
 
-constexpr size_t kMostShown = 4;      // metrics in the live line
-constexpr size_t kMostHeld = 10'000;  // held lines of one step
+constexpr size_t kMostShown = 4;      // most metrics in the live line
+constexpr size_t kMostHeld = 10'000;  // most held lines of one step
 
-// The command as a user would type it, on one line of limited length.
+// Returns the command as a user would type it, on one line of limited length.
 std::string joined(const std::vector<std::string>& words) {
   constexpr size_t kMost = 200;
   std::string text;
@@ -38,7 +38,7 @@ RunReporter::RunReporter(const CommandRun& run, std::string directory, Clock& cl
 }
 
 void RunReporter::open_reporter(std::optional<int64_t> resumed_at) {
-  reporter_.reset();  // write the old one's records before the new one drops records
+  reporter_.reset();  // the old reporter writes its records before the new one drops records
   report::ReporterOptions options;
   options.directory = directory_;
   options.format = run_.format;
@@ -54,7 +54,7 @@ void RunReporter::open_reporter(std::optional<int64_t> resumed_at) {
   if (!params.empty()) reporter_->hparams(params);
 }
 
-// Restores the watch from the records of earlier attempts.
+// Restores the metric watch from the records of earlier attempts.
 void RunReporter::restore_watch() {
   watch_.emplace(run_.job);
   newest_step_ = -1;
@@ -115,9 +115,10 @@ std::optional<MetricWatch::Verdict> RunReporter::take_line(std::string_view text
   return record(line);
 }
 
-// An attempt that resumes from a checkpoint repeats steps, so the records of these steps have to go. The first step
-// that it reports does not show where it resumed: the command may evaluate the model before it continues and call that
-// step 0. The second step does. Without a second step (nullopt) the attempt is over.
+// Decides which records an attempt replaces. An attempt that resumes from a checkpoint repeats steps, so the old
+// records of these steps must be dropped. The first step that it reports does not show where it resumed: the command
+// may evaluate the model before it continues and call that step 0. The second step shows it. If `second` is nullopt,
+// the attempt ended without a second step.
 void RunReporter::settle(std::optional<int64_t> second) {
   settled_ = true;
   if (held_.empty()) return;

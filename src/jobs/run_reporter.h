@@ -26,8 +26,8 @@ class RunReporter {
 
   void attempt_begins(int64_t attempt, const std::vector<std::string>& command, const std::string& resume_from);
   void attempt_ends(int64_t attempt, const AttemptResult& result, int64_t lost_bytes, bool another_follows);
-  // Takes a line of the command's output, or of its metrics file if `file` is set. Sets `taken` if the line holds
-  // metrics. Returns why the run should end, if the metrics say so.
+  // Takes a line of the command's output, or of its metrics file if `file` is set. Sets `taken` if the line contains
+  // metrics. Returns why the run should end, if the metrics require it.
   std::optional<MetricWatch::Verdict> take_line(std::string_view line, bool file, bool& taken);
   void pass_on(std::string_view line, bool errors) { reporter_->pass_on(line, errors); }
   void say(report::Level level, const std::string& event, const std::string& text);
@@ -57,10 +57,10 @@ class RunReporter {
   std::optional<MetricWatch> watch_;
   double started_ = 0, epoch_ = 0;
   int64_t newest_step_ = -1, samples_ = 0;
-  bool settled_ = false;          // the first step that this attempt measures is known: see settle()
-  bool fresh_ = false;            // there are metrics that tick() has not written
+  bool settled_ = false;          // true: it is known which old records this attempt replaces, see settle()
+  bool fresh_ = false;            // true: there are metrics that tick() has not written
   int64_t newest_before_ = -1;    // the newest step of earlier attempts
-  std::vector<MetricLine> held_;  // lines of this attempt's first step, until it is settled
+  std::vector<MetricLine> held_;  // lines of this attempt's first step, until settle() is called
   int64_t broken_ = 0;
 };
 

@@ -23,7 +23,7 @@ bool is_complete_name(const std::string& name) {
                               [&](const char* ending) { return name.ends_with(ending); });
 }
 
-// The last number in the name: 1000 of "step-00001000" and of "net_1000.pt"; -1: none.
+// Returns the last number in the name (1000 of "step-00001000" and of "net_1000.pt"), or -1 if it has none.
 double last_number(const std::string& name) {
   const auto is_digit = [](char letter) { return std::isdigit(static_cast<unsigned char>(letter)) != 0; };
   size_t end = name.size();
@@ -49,7 +49,7 @@ void sync_all(const fs::path& path) {
   system_disk().sync_directory(path);
 }
 
-// The newest modification time of the path and everything below it.
+// Returns the newest modification time of the path and everything below it.
 double all_changed_at(const fs::path& path) {
   double newest = changed_at(path);
   if (!fs::is_directory(fs::symlink_status(path))) return newest;
@@ -58,7 +58,7 @@ double all_changed_at(const fs::path& path) {
   return newest;
 }
 
-constexpr const char* kMark = "/.carried";  // a file whose time says when the copy was complete
+constexpr const char* kMark = "/.carried";  // the modification time of this file is the time when the copy was complete
 
 }  // namespace
 
@@ -103,7 +103,7 @@ bool has_own_checkpoint(const std::string& directory) {
   try {
     return !fs::exists(directory + kMark) || all_changed_at(newest) > changed_at(directory + kMark);
   } catch (const fs::filesystem_error&) {
-    return false;  // it cannot be read, or is being changed
+    return false;  // it cannot be read, or it changes right now
   }
 }
 

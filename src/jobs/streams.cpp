@@ -19,8 +19,8 @@ namespace sinew::jobs {
 namespace {
 
 constexpr size_t kPiece = 4 << 10;
-constexpr int kMostPieces = 256;  // of one call, so that the other streams get their turns
-constexpr int kMostTurns = 4;     // of reading at the end; a pipe holds less than one turn reads
+constexpr int kMostPieces = 256;  // most pieces of one call, so that the other streams get their turns
+constexpr int kMostTurns = 4;     // most turns of reading at the end; a pipe holds less than one turn reads
 
 }  // namespace
 
@@ -81,15 +81,16 @@ void RankStream::drain() {
 
 FileTail::FileTail(std::string path) : path_(std::move(path)) {
   try {
-    position_ = rundir::end_of_file(path_);  // earlier attempts wrote what is there
-  } catch (const DiskError&) {               // no regular file yet; read() tries again
+    position_ = rundir::end_of_file(path_);  // the existing content comes from earlier attempts
+  } catch (const DiskError&) {               // there is no regular file yet; read() tries again
   }
 }
 
 void FileTail::read(const RankStream::Visit& visit, bool last) {
   LineSplitter splitter;
   try {
-    const uint64_t end = last ? rundir::end_of_file(path_).offset : 0;  // the command may write on while we read
+    // the command may continue to write during this read
+    const uint64_t end = last ? rundir::end_of_file(path_).offset : 0;
     for (bool more = true; more;) {
       rundir::FilePiece piece = rundir::read_piece(path_, position_, kMostPieces * kPiece);
       position_ = std::move(piece.after);
@@ -97,7 +98,7 @@ void FileTail::read(const RankStream::Visit& visit, bool last) {
       more = last && piece.more && position_.offset < end;
     }
     if (last) read_unfinished_line(visit, end);
-  } catch (const DiskError&) {  // the command may create the file later, or replace it at this moment
+  } catch (const DiskError&) {  // the command may create the file later, or is replacing it
   }
 }
 

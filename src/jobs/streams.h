@@ -1,4 +1,4 @@
-// The outputs of a command: the pipes of its ranks, and the file that it may write its metrics to.
+// The outputs of a command: the pipes of its ranks, and the file to which it may write its metrics.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ class RankStream {
 
   int write_end() const { return write_; }  // for the rank; the code that starts the rank closes it
   int descriptor() const { return read_; }  // -1 after the end of the stream
-  // Reads what has arrived, at most about a megabyte. Stops a few lines after `seconds`, because visiting lines may be
-  // slow. Returns false at the end of the stream.
+  // Reads what has arrived, at most about a megabyte. Stops soon after `seconds`, because visiting lines may be slow.
+  // Returns false at the end of the stream.
   bool read(double seconds);
-  // Reads what is left, after all ranks have ended. Reads a few pipes full at most, because another process may still
-  // write to the pipe.
+  // Call it after all ranks have ended. Reads what is left, but only a limited amount, because another process may
+  // still write to the pipe.
   void drain();
   uint64_t lost_bytes() const { return file_.lost_bytes(); }
 
@@ -38,7 +38,7 @@ class RankStream {
   LineSplitter splitter_;
   Visit visit_;
   int read_ = -1, write_ = -1;
-  bool dry_ = false;  // the newest read found the pipe empty
+  bool dry_ = false;  // true: the newest read found the pipe empty
 };
 
 // Reads a growing file from its present end on. If the file is cut or replaced, it reads from the beginning.
@@ -46,8 +46,8 @@ class FileTail {
  public:
   explicit FileTail(std::string path);
 
-  // Visits the whole lines that are new, at most about a megabyte. With `last` it reads up to the present end of the
-  // file and also visits a last line without a line end.
+  // Visits the new complete lines, at most about a megabyte. With `last` it reads up to the present end of the file and
+  // also visits a last line without a line end.
   void read(const RankStream::Visit& visit, bool last = false);
 
  private:
