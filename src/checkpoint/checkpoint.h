@@ -2,10 +2,10 @@
 // directory with safetensors files, a state document and a manifest of checksums. The directory appears as a whole or
 // not at all.
 //
-// train/ saves and resumes with it; cli/ lists, verifies and shows checkpoints. This module knows nothing of tensors,
-// models or workers: a checkpoint is a map from names to bytes, and the bytes do not depend on who wrote them or on the
-// number of workers. Format: docs/formats/checkpoint.md. Any thread may call these functions; rundir::RunLock keeps two
-// processes from writing to one directory.
+// train/ uses it to save and resume; cli/ uses it to list, verify and show checkpoints. This module does not know
+// tensors, models or workers: a checkpoint is a map from names to bytes, and the bytes depend neither on who wrote them
+// nor on the number of workers. Format: docs/formats/checkpoint.md. Any thread may call these functions;
+// rundir::RunLock keeps two processes from writing to one directory.
 #pragma once
 
 #include <cstdint>
@@ -55,10 +55,10 @@ struct SafetensorsIndex {
   std::vector<TensorEntry> tensors;  // in data order
   uint64_t data_offset = 0;          // where the data begins in the file
 };
-// Refuses (with the reason) everything that the format forbids: overlaps, holes, trailing bytes, sizes that do not
+// Refuses, with the reason, everything that the format forbids: overlaps, holes, trailing bytes, sizes that do not
 // match shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes. docs/formats/checkpoint.md
-// lists where it is stricter than the stock library. Uses memory in proportion to the size of the header, even if the
-// header is malicious.
+// lists where this function is stricter than the stock library. It uses memory in proportion to the size of the header,
+// even if the header is malicious.
 std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const std::byte> file);
 // Like parse_safetensors, but reads only the header of the file.
 std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path);
@@ -94,7 +94,7 @@ struct Loaded {
   Digest digest;
 };
 
-// What is wrong with a checkpoint: the file, and in `what` the chunk or field and the expected value.
+// The damage of a checkpoint: the file, and in `what` the chunk or field and the expected value.
 struct Damage {
   std::string directory, file, what;
 };
@@ -108,16 +108,19 @@ struct Summary {
 };
 
 // Writes the step directory, for example `<root>/step-00001000/`: writes into a hidden temporary directory, syncs each
-// file and the directory, renames the directory, and syncs root. First removes what dead writers left. If an intact
-// directory of that step exists already, save keeps it (the bits do not depend on the writer), unless its digest
-// differs: then save throws, because two states must never claim one step. save replaces a damaged directory. Returns
-// the path. Throws Error on ENOSPC, EIO and the like, and leaves root as it was; if only the very last sync failed,
-// root has the new directory, which is whole but perhaps not durable.
+// file and the directory, renames the directory, and syncs root. First removes the directories that dead writers left.
+//
+// If an intact directory of that step exists already and has the same digest, save keeps it, because the bits do not
+// depend on the writer. If its digest differs, save throws, because two states must never claim one step. save replaces
+// a damaged directory.
+//
+// Returns the path. Throws Error on ENOSPC, EIO and the like, and leaves root as it was. If only the very last sync
+// failed, root has the new directory, which is complete but perhaps not durable.
 std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, double wall_seconds);
 
-// Reads the whole checkpoint and checks every byte against the manifest, reading each file once, so the checked bytes
-// are the returned bytes. A directory that is not named like a step (`last`, a copy) may hold any step. A file that the
-// disk cannot read counts as Damage, too.
+// Reads the whole checkpoint and checks every byte against the manifest. It reads each file once, so the checked bytes
+// are the returned bytes. A directory that is not named like a step (`last`, a copy) may contain any step. A file that
+// the disk cannot read counts as Damage, too.
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory);
 // Makes the same checks as load but keeps no bytes. `past_cache` drops the page cache first, so that the bytes come
 // from the device.
@@ -133,17 +136,18 @@ struct Newest {
   std::optional<Loaded> loaded;  // the newest intact checkpoint
   std::vector<Damage> damaged;   // checkpoints newer than `loaded` that are damaged, newest first; callers report them
 };
-// If there is no checkpoint, `loaded` and `damaged` are both empty. If all are damaged, only `loaded` is empty. Throws
-// DiskError if root cannot be listed, because then neither is known.
+// If there is no checkpoint, `loaded` and `damaged` are both empty. If all checkpoints are damaged, only `loaded` is
+// empty. Throws DiskError if root cannot be listed, because then neither is known.
 Newest load_newest(Disk& disk, const std::string& root);
 
-// Returns the paths of the step directories under root, oldest first, without temporary ones. Returns none if root is
-// missing.
+// Returns the paths of the step directories under root, oldest first, without temporary ones. The result is empty if
+// root does not exist.
 std::vector<std::string> list(Disk& disk, const std::string& root);
 
-// Returns the steps to delete, oldest first. A pure function. `present` lists the steps known to be intact; `verified`
-// is the newest step that was read back past the page cache. Keeps the newest `keep` steps (at least 1), the steps in
-// `best`, and all steps newer than `verified`. Deletes nothing if `verified` is not given or not in `present`.
+// Returns the steps to delete, oldest first. A pure function. `present` lists the steps that are known to be intact.
+// `verified` is the newest step that was read back past the page cache. The function keeps the newest `keep` steps (at
+// least 1), the steps in `best`, and all steps newer than `verified`. It deletes nothing if `verified` is not given or
+// not in `present`.
 std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<Step>& best, int64_t keep,
                             std::optional<Step> verified);
 
@@ -166,46 +170,48 @@ struct WriterOptions {
   // Writer skips that change and does not repeat it; the next snapshot makes its own changes. If it is empty, this
   // process may always write.
   std::function<bool()> may_write = nullptr;
-  bool thread = true;  // false: no thread, the caller calls work(); for simulations
-  double shutdown_seconds =
-      600;  // the destructor waits this long for the work under way, then again without the mirror
+  bool thread = true;  // false: there is no thread, and the caller calls work(); for simulations
+  // The destructor waits this long for the work under way, then as long again without the mirror.
+  double shutdown_seconds = 600;
 };
 
 struct WriterStatus {
   std::optional<Step> durable;  // newest step that was saved and read back
   double durable_wall_seconds = 0;
-  std::optional<Step> writing;   // the submitted step that is not yet durable; until it is, submit refuses others
+  // the submitted step that is not yet durable; until it is, submit refuses other snapshots
+  std::optional<Step> writing;
   std::optional<Step> mirrored;  // newest step that was copied to the mirror and read back
   int64_t skipped = 0;           // number of snapshots that submit refused
-  std::string trouble;           // what went wrong with the last snapshot (save, links, mirror or deletion), or empty
+  std::string trouble;           // the problem with the last snapshot (save, links, mirror or deletion); may be empty
 };
 
 // Writes checkpoints on one background thread of low priority. For each snapshot the thread saves it, reads it back
-// past the page cache, points `last` and `best`, copies it to the mirror, and only then deletes checkpoints that are no
-// longer kept. The thread verifies steps that it did not write itself once, before they count as intact.
+// past the page cache, moves the links `last` and `best`, copies it to the mirror, and only then deletes checkpoints
+// that are no longer kept. The thread verifies steps that it did not write itself once, before they count as intact.
 //
 // `submit` never blocks on the disk. While one snapshot waits or is being written, submit refuses another, so the
-// Writer needs at most one extra copy of the state. Pointing, mirroring and deleting hold no snapshot and refuse none.
-// `last` and status().durable never go back to an older step. The Writer does not throw: status() shows errors, and
-// training goes on.
+// Writer needs at most one extra copy of the state. While the thread moves links, mirrors or deletes, it holds no
+// snapshot, so submit accepts one. `last` and status().durable never go back to an older step. The Writer does not
+// throw: status() shows errors, and training continues.
 class Writer {
  public:
   explicit Writer(Disk& disk, WriterOptions options, Clock& clock = system_clock());
-  // Waits for the snapshot under way for at most shutdown_seconds, then gives up its mirror copy; after
-  // shutdown_seconds more it gives up the snapshot, too.
+  // Waits for the snapshot under way for at most shutdown_seconds, then abandons its mirror copy. After
+  // shutdown_seconds more it abandons the snapshot, too.
   ~Writer();
-  bool ready() const;                   // would submit accept a snapshot now?
-  bool submit(OwnedSnapshot snapshot);  // false: refused, and counted in status().skipped
+  bool ready() const;                   // true if submit would accept a snapshot now
+  bool submit(OwnedSnapshot snapshot);  // false if it was refused; status().skipped counts refusals
   // Lists the best steps. The Writer never deletes the newest `keep_best` listed steps that are on disk. While a listed
-  // step is not on disk, an earlier listed step keeps its place. `best` points at the newest listed step on disk.
+  // step is not on disk yet, a step of an earlier list is kept in its place. `best` points at the newest listed step on
+  // disk.
   void set_best(std::vector<Step> best);
   WriterStatus status() const;
   // Waits until the Writer is idle, for at most `timeout_seconds`. Returns false on timeout.
   bool wait(double timeout_seconds);
-  // Stops copying to the mirror for good. A copy under way ends at its next chunk, so that a snapshot that waits behind
-  // a slow mirror is written.
+  // Stops copying to the mirror for good. A copy under way ends at its next chunk. So a snapshot that waits behind a
+  // slow mirror is written soon.
   void abandon_mirror();
-  // Does one piece of the thread's work on the caller's thread. Only for a Writer without a thread. Returns false if
+  // Does one unit of the thread's work on the caller's thread. Only for a Writer without a thread. Returns false if
   // there was nothing to do.
   bool work();
 

@@ -1,4 +1,4 @@
-// Inside checkpoint/: the size and checksums of a file, for each MiB and for the whole, and reading a file while
+// Private to checkpoint/: the size and checksums of a file, for each MiB and for the whole, and reading a file while
 // checking it.
 #pragma once
 
@@ -34,7 +34,7 @@ class ChecksumStream {
   DigestStream whole_, chunk_;
 };
 
-// Reads the file once, chunk by chunk, and passes each chunk with the right checksum to `take`. Returns what is wrong
+// Reads the file once, chunk by chunk, and passes each chunk with the right checksum to `take`. Returns the problem
 // with the first wrong chunk, or nullopt if the file is right. Throws DiskError if the disk cannot read the file.
 using TakeChunk = std::function<void(std::span<const std::byte>)>;
 std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileChecksums& checksums,

@@ -48,7 +48,7 @@ class Corruptor {
     switch (random.below(9)) {
       case 0:
       case 1:
-      case 2: {  // a bit
+      case 2: {  // flip a bit
         const uint64_t at = random.below(bytes.size());
         bytes[at] ^= static_cast<std::byte>(1U << random.below(8));
         put(disk_, directory_, file, bytes);
@@ -58,7 +58,7 @@ class Corruptor {
         bytes.resize(random.below(bytes.size()));
         put(disk_, directory_, file, bytes);
         return {"truncation", file, {}};
-      case 4: {  // a zeroed block
+      case 4: {  // zero a block
         const uint64_t begin = random.below(bytes.size()), size = 1 + random.below(512);
         for (uint64_t i = begin; i < std::min<uint64_t>(begin + size, bytes.size()); ++i) bytes[i] = std::byte{0};
         put(disk_, directory_, file, bytes);
@@ -141,14 +141,14 @@ void corrupt_and_load(int64_t big, int times) {
   EXPECT_GT(detected, times * 9 / 10);
 }
 
-TEST(Corruption, FiveThousandDamagesAndNoneLoadsWrong) {
+TEST(Corruption, FiveThousandRandomDamagesNeverLoadWrongData) {
   corrupt_and_load(0, 5000);
 }
-TEST(Corruption, NamesTheChunkOfAFileOfSeveral) {
+TEST(Corruption, NamesTheDamagedChunkOfALargeFile) {
   corrupt_and_load(2 * 1024 * 1024 + 12345, 60);
 }
 
-TEST(Corruption, EverySingleBitOfManifestStateAndHeaderIsSeen) {
+TEST(Corruption, FindsABitFlipInEveryByteOfManifestStateAndHeader) {
   FaultyDisk disk;
   const Sample sample(20);
   const std::string directory = save(disk, kRoot, sample.snapshot(), 1.0);
@@ -166,7 +166,7 @@ TEST(Corruption, EverySingleBitOfManifestStateAndHeaderIsSeen) {
   EXPECT_TRUE(load(disk, directory));
 }
 
-TEST(Corruption, TruncationAtEveryByteIsSeen) {
+TEST(Corruption, FindsATruncationOfEachFile) {
   FaultyDisk disk;
   const std::string directory = save(disk, kRoot, Sample(20).snapshot(), 1.0);
   for (const std::string& name : kFiles) {
@@ -192,7 +192,7 @@ TEST(Corruption, SaysThatAZeroedChunkWasNeverWritten) {
   EXPECT_NE(loaded.error().what.find("never written"), std::string::npos);
 }
 
-TEST(Corruption, ANameThatIsNotAStepMayHoldAnyAndHiddenFilesDoNotCount) {
+TEST(Corruption, AcceptsAnyStepUnderOtherNamesAndIgnoresHiddenFiles) {
   FaultyDisk disk;
   const Sample sample(20);
   const std::string directory = save(disk, kRoot, sample.snapshot(), 1.0);
@@ -223,7 +223,7 @@ TEST(Corruption, AReadErrorIsDamageOfThatFile) {
   }
 }
 
-TEST(Manifest, GoesThereAndBack) {
+TEST(Manifest, IsReadBackAsWritten) {
   RandomStream random(random_key({5}));
   for (int i = 0; i < 300; ++i) {
     Manifest manifest{Step(static_cast<int64_t>(random.bits64() >> 1)),
@@ -242,8 +242,8 @@ TEST(Manifest, GoesThereAndBack) {
   }
 }
 
-// A manifest with a right checksum but wrong contents is refused.
-TEST(Manifest, RefusesWhatVersionOneDoesNotSay) {
+// The manifest has a right checksum but wrong contents.
+TEST(Manifest, RefusesWhatVersionOneDoesNotAllow) {
   Manifest manifest{Step(7), {1, 2}, 3.5, {}};
   manifest.files["state.json"];
   manifest.files["model.safetensors"] = {5, {3, 4}, {{5, 6}}};
@@ -298,7 +298,7 @@ TEST(Manifest, RefusesWhatVersionOneDoesNotSay) {
   EXPECT_FALSE(parse_manifest(" " + text));
 }
 
-TEST(ChecksumStream, DoesNotDependOnHowTheBytesAreCut) {
+TEST(ChecksumStream, DoesNotDependOnTheSizesOfThePieces) {
   const auto bytes = random_bytes({3}, 2 * kChunkBytes + 77);
   ChecksumStream whole;
   whole.update(bytes);

@@ -1,10 +1,10 @@
-// Inside checkpoint/: the Writer's disk. It checks that this process may write before each change that other processes
-// can see.
+// Private to checkpoint/: the Writer's disk. It checks whether this process may write before each change that other
+// processes can see.
 //
 // Two processes may both believe that they run the job, but only one at a time may write; a lease, for example, decides
-// which. Every visible change in this module is a rename: a step directory appears or moves behind a hidden name, or
-// `last` or `best` changes. So a check before each rename is enough, however long the preceding work took. Hidden files
-// belong to this process alone and need no check.
+// which one. Every visible change in this module is a rename: a step directory appears or is renamed to a hidden name,
+// or `last` or `best` changes. So a check before each rename is enough, however long the preceding work took. Hidden
+// files belong to this process alone and need no check.
 #pragma once
 
 #include <atomic>

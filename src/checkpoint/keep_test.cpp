@@ -76,7 +76,7 @@ TEST(ToDelete, HoldsItsPromisesForAnyInput) {
   EXPECT_GT(deleted, 1000);
 }
 
-TEST(Point, MovesAtomicallyWhereverItDies) {
+TEST(Point, MovesAtomicallyIfTheProcessDiesAtAnyCall) {
   FaultyDisk probe;
   const auto prepare = [](FaultyDisk& disk) {
     save(disk, "root", Sample(1).snapshot(), 1.0);

@@ -41,7 +41,7 @@ class Reader {
     });
   }
 
-  // Checks that the directory holds exactly the listed files, each with its listed size. Reads none of them.
+  // Checks that the directory contains exactly the listed files, each with its listed size. Reads none of them.
   void check_listing() {
     guarded("", [&] {
       for (const auto& entry : disk_.list(directory_)) {

@@ -145,7 +145,8 @@ std::expected<Manifest, std::string> parse_manifest(std::string_view text) {
   if (const Digest found = digest_of(body); found != told) {
     return std::unexpected("has checksum " + to_hex(found) + ", but says " + to_hex(told));
   }
-  if (text.find('\0') != std::string_view::npos) return std::unexpected("has a zero byte");  // ends the JSON parser
+  // a zero byte would end the JSON parser's input
+  if (text.find('\0') != std::string_view::npos) return std::unexpected("has a zero byte");
   try {
     return manifest_in(Json::parse(text.begin(), text.end(), Guard()));
   } catch (const Refused& refused) {

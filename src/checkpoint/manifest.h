@@ -1,4 +1,4 @@
-// Inside checkpoint/: writing and parsing manifest.json, the list of the files in a checkpoint directory and their
+// Private to checkpoint/: writing and parsing manifest.json, the list of the files in a checkpoint directory and their
 // checksums (docs/formats/checkpoint.md, "manifest.json").
 #pragma once
 
@@ -24,7 +24,7 @@ struct Manifest {
 };
 
 std::string manifest_text(const Manifest& manifest);
-// Refuses every manifest of which a byte was changed, and every text that version 1 does not allow exactly. Uses memory
+// Refuses every manifest in which a byte was changed, and every text that version 1 does not allow exactly. Uses memory
 // in proportion to the length of the text.
 std::expected<Manifest, std::string> parse_manifest(std::string_view text);
 

@@ -108,9 +108,9 @@ bool is_leftover(const std::string& name) {
   if (pid_at == std::string::npos) return false;
   const auto pid = parse_integer<pid_t>(std::string_view(name).substr(pid_at + 1, number - pid_at - 1));
   if (!pid || *pid <= 0) return false;
-  // rundir::RunLock excludes a second writer, so a name with another pid belongs to a dead writer. If a process with
-  // that pid lives nevertheless (a writer without the lock, or a reused pid), we keep the directory: keeping it costs
-  // space, but removing it may destroy work.
+  // rundir::RunLock excludes a second writer, so a name with another pid belongs to a dead writer. A process with that
+  // pid may live nevertheless (a writer without the lock, or a reused pid). Then we keep the directory: keeping it
+  // costs space, but removing it may destroy work.
   if (*pid != ::getpid()) return ::kill(*pid, 0) < 0 && errno == ESRCH;
   InUse& used = in_use();
   const std::lock_guard lock(used.mutex);

@@ -1,5 +1,5 @@
-// Inside checkpoint/: the names in a checkpoint root. They tell steps from unfinished work, and which process the
-// unfinished work belongs to.
+// Private to checkpoint/: the names in a checkpoint root. They distinguish steps from unfinished work, and tell to
+// which process the unfinished work belongs.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ std::string step_name(Step step);                            // step-00001000
 std::optional<Step> parse_step_name(std::string_view name);  // accepts exactly the names that step_name makes
 
 bool is_part_name(std::string_view part);
-bool is_listed_name(std::string_view file);  // may a manifest list this file: state.json or <part>.safetensors?
+bool is_listed_name(std::string_view file);  // true if a manifest may list this file: state.json or <part>.safetensors
 // Returns "model" for "model.safetensors"; returns "" for other files.
 std::string_view part_of(std::string_view file);
 
 std::string join(const std::string& directory, std::string_view name);
-std::string base_name(const std::string& path);  // the last component of a path; trailing slashes do not count
+std::string base_name(const std::string& path);  // the last component of a path, without trailing slashes
 
 // A hidden name that belongs to one call while this object lives. Afterwards, or once the process is dead, the next
 // save may remove the directory of that name.
@@ -40,7 +40,7 @@ class HiddenName {
   std::string name_;
 };
 
-// Does the name belong to a dead process, or to a call of this process that has ended?
+// Returns whether the name belongs to a dead process, or to a call of this process that has ended.
 bool is_leftover(const std::string& name);
 
 }  // namespace sinew::checkpoint

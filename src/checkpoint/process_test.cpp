@@ -33,7 +33,7 @@ class Folder {
   std::string path_;
 };
 
-// Saves step after step, and writes the number of each step to the pipe once save has returned.
+// Saves step after step. Writes the number of each step to the pipe once save has returned.
 [[noreturn]] void save_for_ever(const std::string& root, int64_t from, int pipe) {
   for (int64_t step = from;; ++step) {
     save(system_disk(), root, Sample(step).snapshot(), 1.0);
@@ -50,7 +50,7 @@ int64_t last_said(int pipe, int64_t before) {
   return step;
 }
 
-TEST(Process, KilledFiftyTimesWhileSavingItIsLoadableEveryTime) {
+TEST(Process, IsLoadableAfterEachOfFiftyKillsDuringASave) {
   const Folder folder;
   const std::string root = folder.path() + "/checkpoints";
   RandomStream random(random_key({77}));
@@ -86,7 +86,7 @@ TEST(Process, KilledFiftyTimesWhileSavingItIsLoadableEveryTime) {
   for (const auto& entry : system_disk().list(root)) EXPECT_NE(entry.name[0], '.') << entry.name << " was left";
 }
 
-TEST(RealDisk, AWriterWorksOnIt) {
+TEST(RealDisk, AWriterWorks) {
   const Folder folder;
   const std::string root = folder.path() + "/checkpoints", mirror = folder.path() + "/mirror";
   {
@@ -147,7 +147,7 @@ TEST_F(CommandLine, ListsVerifiesAndShowsARunAFolderAndAStep) {
   EXPECT_NE(sinew("show " + run.path()).text.find("layer.bf16"), std::string::npos);
 }
 
-TEST_F(CommandLine, SaysWhichFileIsDamagedAndTellsItFromNone) {
+TEST_F(CommandLine, NamesTheDamagedFileAndReportsIfThereIsNoCheckpoint) {
   const Folder run;
   EXPECT_EQ(sinew("verify " + run.path()).code, 1);
   EXPECT_NE(sinew("verify " + run.path()).text.find("no checkpoints in"), std::string::npos);

@@ -1,5 +1,5 @@
-// Inside checkpoint/: adding a step directory to a root and removing it. A process that dies in between never leaves
-// half of a directory under its final name.
+// Private to checkpoint/: adding a step directory to a root and removing it. If the process dies in between, it never
+// leaves half of a directory under its final name.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace sinew::checkpoint {
 
-// Calls `fill` with a temporary directory, into which `fill` writes and syncs the files, and renames that directory to
+// Calls `fill`, which writes and syncs the files in a temporary directory, and renames that directory to
 // `<root>/step-N` (docs/formats/checkpoint.md, "The order of writing"). Returns the path. Treats an existing step
 // directory as save() does.
 std::string publish(Disk& disk, const std::string& root, Step step, Digest digest,

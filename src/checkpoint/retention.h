@@ -1,5 +1,5 @@
-// Inside checkpoint/: which checkpoints the Writer keeps. BestSteps chooses the best steps to keep; Retention deletes
-// the steps of one root that are no longer kept.
+// Private to checkpoint/: which checkpoints the Writer keeps. BestSteps chooses the best steps to keep; Retention
+// deletes the steps of one root that are no longer kept.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,13 @@ namespace sinew::checkpoint {
 
 using IsPresent = std::function<bool(Step)>;
 
-// The best steps, as the caller of Writer::set_best lists them. Any thread.
+// The best steps, as the caller of Writer::set_best lists them. Any thread may call it.
 class BestSteps {
  public:
   explicit BestSteps(int64_t keep) : keep_(keep) {}
   void set(std::vector<Step> steps);
-  // Returns the best steps to keep, newest first. A listed step that is not present takes no place from another one.
+  // Returns the best steps to keep, newest first. A listed step that is not present does not take the place of another
+  // one.
   std::vector<Step> chosen(const IsPresent& is_present) const;
 
  private:
@@ -31,15 +32,15 @@ class BestSteps {
   std::vector<Step> listed_, previous_;  // the steps of the last set() and of earlier ones, newest first
 };
 
-// Decides which steps of one root to keep. It remembers which steps are intact. For one thread.
+// Decides which steps of one root to keep. It remembers which steps are intact. Only one thread may use it.
 class Retention {
  public:
   Retention(Disk& disk, std::string root) : disk_(disk), root_(std::move(root)) {}
 
   void mark_verified(Step step);
   bool holds(Step step);
-  // Deletes the steps that are no longer kept, after `verified` was read back. Verifies unknown steps once. A damaged
-  // step does not count as kept, and stays.
+  // Deletes the steps that are no longer kept. Call it after `verified` was read back. It verifies unknown steps once.
+  // A damaged step does not count as kept, and is not deleted.
   void apply(const BestSteps& best_steps, int64_t keep, Step verified);
 
  private:

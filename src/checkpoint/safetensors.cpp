@@ -10,8 +10,8 @@
 namespace sinew::checkpoint {
 namespace {
 
-// The position of a dtype in the stock library's order, without the dtypes that Sinew lacks. Files list tensors by
-// descending position.
+// Returns the position of a dtype in the stock library's order, without the dtypes that Sinew does not have. Files list
+// tensors by descending position.
 int rank(DType dtype) {
   switch (dtype) {
     case DType::boolean: return 0;
@@ -80,7 +80,7 @@ std::vector<std::byte> safetensors_header(const std::vector<TensorBytes>& tensor
   }
   json += '}';
   json.append((8 - json.size() % 8) % 8, ' ');
-  // Never write a file that our own reader would refuse.
+  // Sinew must not write a file that its own reader would refuse.
   if (json.size() > kMaxHeaderBytes) {
     throw Error("SAFETENSORS_TOO_LARGE",
                 "the names and shapes of " + std::to_string(tensors.size()) + " tensors need a header of " +

@@ -1,4 +1,4 @@
-// Inside checkpoint/: writing and reading a safetensors file piece by piece, so that the whole file is never in memory.
+// Private to checkpoint/: writing and reading a safetensors file in pieces, so that the whole file is never in memory.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class TensorSink {
   bool has_index_ = false;
   SafetensorsIndex index_;
   size_t current_ = 0;  // index of the tensor being filled
-  size_t filled_ = 0;   // number of its bytes that were filled
+  size_t filled_ = 0;   // number of bytes of that tensor that are filled
   Array array_;
   TensorFile file_;
 };

@@ -91,7 +91,7 @@ TEST_F(Client, SinewReadsWhatTheStockLibraryWrote) {
   ASSERT_TRUE(file) << file.error();
   EXPECT_EQ(lines_of("theirs.safetensors", *file), theirs);
   EXPECT_EQ(file->metadata, (Metadata{{"format", "pt"}, {"note", "\xc3\xa9"}}));
-  // We write the same file, except for the order of the metadata, which is random in the library.
+  // Sinew writes the same file, except for the order of the metadata, which is random in the library.
   std::vector<TensorBytes> tensors;
   for (const auto& [name, array] : file->tensors)
     tensors.push_back({name, array.dtype, array.shape, {array.bytes.data(), array.bytes.size()}});
@@ -107,7 +107,7 @@ TEST_F(Client, SinewReadsWhatTheStockLibraryWrote) {
 
 // Makes random small changes to valid headers. The library must accept every file that Sinew accepts. Sinew may refuse
 // a file that the library accepts only for a reason listed in docs/formats/checkpoint.md.
-TEST_F(Client, BothJudgeAThousandMutatedFilesAlike) {
+TEST_F(Client, BothReadersAgreeOnAThousandMutatedFiles) {
   RandomStream random(random_key({99}));
   const char* pieces[] = {"0",  "1",     "4",    "8",   "-",     "{", "}",    "[",   "]",    ",",
                           ":",  "\"",    " ",    "\n",  "\\",    "a", "b",    "U8",  "BOOL", "F",

@@ -115,7 +115,7 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool binary(Json::binary_t&) override { return unexpected(); }
   bool parse_error(size_t position, const std::string&, const Json::exception& error) override {
     const std::string_view what = error.what();
-    const size_t said = what.find("; last read");  // cut off the repeated input
+    const size_t said = what.find("; last read");  // the rest repeats the input
     return refuse("header is not JSON at byte " + std::to_string(position) + ": " +
                   std::string(what.substr(0, std::min(said, size_t{120}))));
   }
@@ -204,7 +204,7 @@ std::optional<uint64_t> byte_count(const TensorEntry& tensor) {
   return static_cast<uint64_t>(count);
 }
 
-// Returns why the tensors do not cover the data exactly, or "" if they do.
+// Returns why the tensors do not cover the data exactly, or an empty string if they do.
 std::string cover_trouble(const std::vector<TensorEntry>& tensors, uint64_t data_bytes) {
   uint64_t end = 0;
   for (const TensorEntry& tensor : tensors) {

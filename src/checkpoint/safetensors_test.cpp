@@ -41,7 +41,7 @@ std::string random_name(RandomStream& random) {
 }
 
 // The expected bytes are those that the stock library writes for these tensors (serialize_file of 0.8). So order,
-// spacing and padding agree.
+// spacing and padding are the same.
 TEST(Safetensors, WritesTheBytesOfTheStockLibrary) {
   Tensors tensors;
   for (const DType dtype : kAllDTypes) tensors.add(std::string(name_of(dtype)), dtype, {1}, {1});
@@ -60,7 +60,7 @@ TEST(Safetensors, WritesTheBytesOfTheStockLibrary) {
   EXPECT_EQ(text_of(safetensors_header({}, {})).substr(8), "{}      ");
 }
 
-TEST(Safetensors, AnyTensorsGoThereAndBack) {
+TEST(Safetensors, AnyTensorsAreReadBackAsWritten) {
   RandomStream random(random_key({1}));
   FaultyDisk disk;
   for (int i = 0; i < 500; ++i) {
@@ -88,7 +88,7 @@ TEST(Safetensors, AnyTensorsGoThereAndBack) {
       ASSERT_TRUE(std::equal(tensor.bytes.begin(), tensor.bytes.end(), array.bytes.data(),
                              array.bytes.data() + array.bytes.size()));
     }
-    // The offsets in the index lead to the same bytes.
+    // The offsets in the index must lead to the same bytes.
     const auto bytes = disk.read("file");
     const auto index = parse_safetensors(bytes);
     ASSERT_TRUE(index) << index.error();
@@ -99,7 +99,7 @@ TEST(Safetensors, AnyTensorsGoThereAndBack) {
   }
 }
 
-TEST(Safetensors, TheSinkDoesNotCareHowTheFileIsCut) {
+TEST(Safetensors, TheSinkAcceptsPiecesOfAnySize) {
   const Sample sample(3, 5000);
   const auto file = file_of(sample.snapshot().parts.at("model"), {{"a", "b"}});
   for (const size_t piece : {1, 3, 7, 8, 9, 100, 4096, 100'000}) {
@@ -260,7 +260,7 @@ TEST(Safetensors, AcceptsWhatTheFormatAllows) {
   }
 }
 
-TEST(Safetensors, RefusesHeaderLengthsThatCanNotBe) {
+TEST(Safetensors, RefusesImpossibleHeaderLengths) {
   for (const uint64_t length :
        {uint64_t{1}, uint64_t{9}, uint64_t{100'000'001}, uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} - 7}) {
     std::vector<std::byte> file(16);
@@ -293,7 +293,7 @@ TEST(Safetensors, DoesNotWriteWhatItWouldNotRead) {
   refused("a", "b", {{"\xff", "x"}});
 }
 
-TEST(Safetensors, AReadErrorIsToldWithThePath) {
+TEST(Safetensors, AReadErrorNamesThePath) {
   FaultyDisk disk;
   EXPECT_NE(read_safetensors(disk, "none").error().find("none"), std::string::npos);
   disk.create("bad")->close();

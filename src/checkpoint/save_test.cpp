@@ -43,7 +43,7 @@ int64_t calls_of_a_save(const World& world) {
   return disk.calls() - before;
 }
 
-// Kills the process at call k of saving step 20. `fate` chooses what becomes of unsynced data.
+// Kills the process at call k of saving step 20. `fate` decides which unsynced data is lost.
 void die_and_look(const World& world, int64_t k, FaultyDisk::When when, int fate) {
   SCOPED_TRACE(testing::Message() << "call " << k << (when == FaultyDisk::When::before ? " before" : " after")
                                   << " fate " << fate << " damaged " << world.damaged_20 << " steps "
@@ -102,14 +102,14 @@ TEST(SaveDeath, TheFirstSaveLeavesAllOrNothing) {
 TEST(SaveDeath, ALaterSaveLeavesTheNewestOrThePrevious) {
   die_everywhere({{5, 10}, false});
 }
-TEST(SaveDeath, ReplacingADamagedOneKeepsThePrevious) {
+TEST(SaveDeath, ReplacingADamagedStepKeepsThePrevious) {
   die_everywhere({{10}, true});
 }
-TEST(SaveDeath, ReplacingADamagedFirstOneLeavesAllOrNothing) {
+TEST(SaveDeath, ReplacingADamagedFirstStepLeavesAllOrNothing) {
   die_everywhere({{}, true});
 }
 
-TEST(SaveDeath, AReturnedSaveIsThereWhateverIsLost) {
+TEST(SaveDeath, AReturnedSaveSurvivesAnyLossOfUnsyncedData) {
   for (uint64_t fate = 0; fate < 50; ++fate) {
     FaultyDisk disk;
     save(disk, kRoot, Sample(10).snapshot(), 1.0);
@@ -119,7 +119,7 @@ TEST(SaveDeath, AReturnedSaveIsThereWhateverIsLost) {
   }
 }
 
-TEST(SaveDeath, WhatTheNextProcessFoundDoneItStillMakesDurable) {
+TEST(SaveDeath, TheNextSaveMakesAnExistingStepDurable) {
   for (const World& world : {World{{}, false}, World{{10}, false}, World{{10}, true}}) {
     const int64_t calls = calls_of_a_save(world);
     for (int64_t k = 1; k <= calls; ++k) {
@@ -169,13 +169,13 @@ void fail_everywhere(const World& world, int code) {
   EXPECT_GT(threw, calls / 2);
 }
 
-TEST(SaveFailure, NoSpaceIsToldAndHarmsNothing) {
+TEST(SaveFailure, ReportsAFullDiskWithoutHarm) {
   fail_everywhere({{5, 10}, false}, ENOSPC);
 }
-TEST(SaveFailure, AnInputErrorIsToldAndHarmsNothing) {
+TEST(SaveFailure, ReportsAnInputErrorWithoutHarm) {
   fail_everywhere({{10}, true}, EIO);
 }
-TEST(SaveFailure, QuotaIsToldAndHarmsNothing) {
+TEST(SaveFailure, ReportsAnExceededQuotaWithoutHarm) {
   fail_everywhere({{}, false}, EDQUOT);
 }
 
@@ -201,7 +201,7 @@ TEST(Save, RefusesASecondStateForOneStep) {
   EXPECT_EQ(verify(disk, path)->digest, Sample(20).snapshot().digest);
 }
 
-TEST(Save, RemovesWhatDeadWritersLeftAndNothingElse) {
+TEST(Save, RemovesOnlyWhatDeadWritersLeft) {
   FaultyDisk disk;
   disk.make_directories(kRoot);
   const std::string dead = ".saving-step-00000007-999999999-0",
@@ -222,7 +222,7 @@ TEST(Save, RemovesWhatDeadWritersLeftAndNothingElse) {
   EXPECT_EQ(list(disk, kRoot).size(), 1U);
 }
 
-TEST(LoadNewest, TellsNoneFromPresentButBadFromNotReadable) {
+TEST(LoadNewest, DistinguishesNoneFromDamagedAndUnreadable) {
   FaultyDisk disk;
   const Newest none = load_newest(disk, kRoot);
   EXPECT_TRUE(!none.loaded && none.damaged.empty());
@@ -241,7 +241,7 @@ TEST(LoadNewest, TellsNoneFromPresentButBadFromNotReadable) {
   EXPECT_THROW(load_newest(disk, kRoot), DiskError);
 }
 
-TEST(Names, StepsSortByNumberAndOnlyTheirOwnNamesCount) {
+TEST(Names, StepsSortByNumberAndOtherNamesAreIgnored) {
   FaultyDisk disk;
   for (const char* name :
        {"step-00000009", "step-100000000", "step-99999999", "step-9", "step-000000010", "step-0000000x", "step-",
@@ -259,7 +259,7 @@ TEST(Names, StepsSortByNumberAndOnlyTheirOwnNamesCount) {
   EXPECT_EQ(parse_step_name("step-99999999999999999999"), std::nullopt);
 }
 
-TEST(Names, PartsAreFileNamesAndNothingMore) {
+TEST(Names, PartsAreSimpleFileNames) {
   for (const char* good : {"model", "ema.0.999", "A", "x-1_2"}) EXPECT_TRUE(is_part_name(good)) << good;
   for (const char* bad : {"", ".hidden", "../x", "a/b", "a b", "-x", "a\n", "\xc3\xa9"})
     EXPECT_FALSE(is_part_name(bad)) << bad;

@@ -17,8 +17,9 @@ namespace sinew::checkpoint {
 namespace {
 
 // Lowers the thread's CPU and I/O priority, because training and loading of samples come first. We add 10 to the nice
-// value, not 19: beside a busy thread the writer then gets a tenth of a core, which is enough for any state; a sixtieth
-// would make every save late. We ignore errors, because the writer also works at normal priority.
+// value, not 19: beside a busy thread the writer then gets a tenth of a core, which is enough for any state. With 19 it
+// would get a sixtieth, and every save would be late. We ignore errors, because the writer also works at normal
+// priority.
 void lower_priority() {
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
   ::setpriority(PRIO_PROCESS, thread, std::min(19, ::getpriority(PRIO_PROCESS, thread) + 10));
@@ -58,7 +59,7 @@ struct Writer::State {
         best(options.keep_best) {}
 
   const WriterOptions options;
-  FencedDisk disk, mirror_disk;  // both wrap the same disk; the second is only for the mirror, and can be closed alone
+  FencedDisk disk, mirror_disk;  // both wrap the same disk; mirror_disk is only for the mirror, and can be closed alone
   Clock& clock;
   Retention retention, mirror_retention;  // only the writer's thread uses them
   BestSteps best;
@@ -66,7 +67,7 @@ struct Writer::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::optional<OwnedSnapshot> waiting;
-  bool busy = false;  // the thread is working; submit does not look at this but at status.writing
+  bool busy = false;  // true: the thread is working; submit checks status.writing instead
   bool stopping = false, over = false, abandoned = false, best_changed = false;
   WriterStatus status;
   std::thread thread;
@@ -78,8 +79,8 @@ struct Writer::State {
     status.trouble = std::move(text);
   }
 
-  // Runs one piece of work if this process may write. Stores what went wrong in `trouble`, unless an earlier piece of
-  // work already did.
+  // Runs one unit of work if this process may write. Stores the problem in `trouble`, unless an earlier unit of work
+  // has already stored one.
   template <typename Work>
   bool attempt(const char* what, std::string& trouble, Work work) {
     std::string text;
@@ -121,7 +122,8 @@ struct Writer::State {
     const bool saved = attempt("", trouble, [&] { directory = save_and_verify(std::move(owned), wall_seconds); });
     {
       const std::lock_guard lock(mutex);
-      status.writing.reset();  // its memory is free, so the next snapshot may wait while this one is mirrored
+      // the snapshot's memory is free, so the next snapshot may wait while this one is mirrored
+      status.writing.reset();
       newest = saved && (!status.durable || *status.durable <= step);
       if (newest) {
         status.durable = step;
@@ -132,7 +134,7 @@ struct Writer::State {
     set_trouble(std::move(trouble));
   }
 
-  // Points the links, mirrors and deletes after a step was saved. Each is tried even if an earlier one failed.
+  // After a step was saved: moves the links, mirrors and deletes. Each of these is tried even if an earlier one failed.
   void finish_saved(const std::string& directory, Step step, bool newest, std::string& trouble) {
     retention.mark_verified(step);
     if (newest)
@@ -154,7 +156,7 @@ struct Writer::State {
     mirror_retention.apply(best, options.keep, step);
   }
 
-  // Writes the waiting snapshot, or points `best` if there is none.
+  // Writes the waiting snapshot. If there is none, moves the link `best`.
   void work(std::unique_lock<std::mutex>& lock) {
     busy = true;
     best_changed = false;

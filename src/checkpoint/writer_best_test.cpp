@@ -37,7 +37,7 @@ std::string steps_in(FaultyDisk& disk, const std::string& root) {
   return text;
 }
 
-TEST(WriterBest, OneThatWaitsKeepsTheOneBeforeItInItsPlace) {
+TEST(WriterBest, AWaitingStepDoesNotReplaceTheEarlierBest) {
   FaultyDisk disk;
   Writer writer(disk, by_hand(1, 1));
   save_now(writer, 10);
@@ -53,7 +53,7 @@ TEST(WriterBest, OneThatWaitsKeepsTheOneBeforeItInItsPlace) {
   EXPECT_EQ(load(disk, kRoot + "/best")->step, Step(30));
 }
 
-TEST(WriterBest, TheNewestOfThoseOnDiskAreKept) {
+TEST(WriterBest, KeepsTheNewestListedStepsOnDisk) {
   FaultyDisk disk;
   for (const int64_t step : {10, 20, 30, 40}) save(disk, kRoot, Sample(step).snapshot(), 1.0);
   Writer writer(disk, by_hand(1, 2));
@@ -64,7 +64,7 @@ TEST(WriterBest, TheNewestOfThoseOnDiskAreKept) {
   EXPECT_EQ(load(disk, kRoot + "/best")->step, Step(30));
 }
 
-TEST(WriterBest, WhatIsListedNoLongerGoesOnceTheNewIsThere) {
+TEST(WriterBest, DeletesAnEarlierBestOnceTheNewOneIsOnDisk) {
   FaultyDisk disk;
   Writer writer(disk, by_hand(1, 3));
   save_now(writer, 10);
@@ -115,7 +115,7 @@ struct SlowMirror {
   bool arrived = false, open = false;
 };
 
-TEST(WriterMirror, ASlowOneCanBeLeft) {
+TEST(WriterMirror, ASlowMirrorCanBeAbandoned) {
   SlowMirror slow;
   Writer writer(slow.disk, {.root = kRoot, .mirror = "mirror", .keep = 2, .keep_best = 1});
   ASSERT_TRUE(writer.submit(Sample(10).owned()));
@@ -133,7 +133,7 @@ TEST(WriterMirror, ASlowOneCanBeLeft) {
   EXPECT_EQ(writer.status().durable, Step(20));
 }
 
-TEST(WriterMirror, OneThatHangsDoesNotHoldTheEnd) {
+TEST(WriterMirror, AHangingMirrorDoesNotBlockTheDestructor) {
   static SlowMirror& slow = *new SlowMirror;  // never deleted, because the hanging thread outlives the test
   {
     Writer writer(

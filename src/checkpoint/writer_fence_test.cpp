@@ -16,7 +16,7 @@ void save_and_wait(Writer& writer, int64_t step) {
   ASSERT_TRUE(writer.wait(kLong));
 }
 
-TEST(WriterFence, OutOfTurnNothingOnDiskChanges) {
+TEST(WriterFence, ChangesNothingOnDiskWithoutPermission) {
   FaultyDisk disk;
   bool turn = false;  // read by the writer's thread only between submit and wait
   Writer writer(disk, {kRoot, "mirror", 1, 1, [&] { return turn; }});
@@ -38,8 +38,8 @@ TEST(WriterFence, OutOfTurnNothingOnDiskChanges) {
   EXPECT_FALSE(disk.exists(kRoot + "/best"));
 }
 
-// The permission to write may end at any check. Afterwards no name on disk changes, and every checkpoint is whole.
-TEST(WriterFence, NothingOthersSeeHappensAfterTheTurnEnds) {
+// The permission to write may end at any check. After that, no name on disk changes, and every checkpoint is complete.
+TEST(WriterFence, MakesNoVisibleChangeAfterThePermissionEnds) {
   constexpr int kNever = 1000;
   int asked = 0, most = 0;
   for (int turn_ends = 0; turn_ends <= most; ++turn_ends) {

@@ -23,7 +23,7 @@ class SetClock final : public Clock {
   void sleep_seconds(double) override {}
 };
 
-// Blocks every write while it is closed. So a test makes the disk as slow as it likes without a clock.
+// Blocks every write while it is closed. So a test can make the disk as slow as it needs without a clock.
 class WriteBlocker {
  public:
   void pass() {
@@ -102,8 +102,8 @@ TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   Writer writer(disk, {kRoot, "", 2, 1});
   blocker.set(false);
   ASSERT_TRUE(writer.submit(Sample(10).owned()));
-  blocker
-      .await_arrival();  // the disk blocks from here until the blocker opens, so calls that return do not wait for it
+  // The disk blocks from here until the blocker opens, so calls that return do not wait for the disk.
+  blocker.await_arrival();
   EXPECT_FALSE(writer.ready());
   EXPECT_EQ(writer.status().writing, Step(10));
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(writer.submit(Sample(20 + i).owned()));
@@ -119,8 +119,8 @@ TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   EXPECT_EQ(writer.status().skipped, 5);
 }
 
-// Pointing, mirroring and deleting hold no snapshot. So meanwhile the Writer accepts exactly one new snapshot.
-TEST(Writer, OnlyASnapshotRefusesAnother) {
+// While the Writer moves links, mirrors or deletes, it holds no snapshot. So it accepts exactly one new snapshot.
+TEST(Writer, RefusesASnapshotOnlyWhileItHoldsAnother) {
   const std::map<std::string, std::string> stuck_at = {{"pointing last", kRoot + "/last"},
                                                        {"pointing best", kRoot + "/best"},
                                                        {"mirroring", "mirror/step-00000020"},
@@ -154,7 +154,7 @@ TEST(Writer, OnlyASnapshotRefusesAnother) {
   }
 }
 
-TEST(Writer, RepointingBestRefusesNoSnapshot) {
+TEST(Writer, MovingBestRefusesNoSnapshot) {
   FaultyDisk disk;
   WriteBlocker blocker;
   Writer writer(disk, {kRoot, "", 2, 1});
@@ -223,8 +223,8 @@ TEST(Writer, ReportsTroubleAndTriesAgain) {
   }
 }
 
-TEST(Writer, DeletesNothingWhenTheDeviceLies) {
-  for (int64_t sync = 1; sync <= 4; ++sync) {  // two parts, the state, the manifest
+TEST(Writer, DeletesNothingIfReadingBackFails) {
+  for (int64_t sync = 1; sync <= 4; ++sync) {  // the syncs of two parts, the state and the manifest
     FaultyDisk disk;
     Writer writer(disk, {kRoot, "", 1, 0});
     save_and_wait(writer, 10);
@@ -239,7 +239,7 @@ TEST(Writer, DeletesNothingWhenTheDeviceLies) {
   }
 }
 
-TEST(Writer, DamagedOldOnesDoNotCountAsKept) {
+TEST(Writer, DamagedStepsDoNotCountAsKept) {
   FaultyDisk disk;
   for (const int64_t step : {10, 20, 30}) save(disk, kRoot, Sample(step).snapshot(), 1.0);
   disk.raw(kRoot +
@@ -250,7 +250,7 @@ TEST(Writer, DamagedOldOnesDoNotCountAsKept) {
   EXPECT_EQ(present(disk, kRoot), "20 30 40 ");
 }
 
-TEST(Writer, MirrorsAndItsTroubleDoesNotFailTheSave) {
+TEST(Writer, AMirrorErrorDoesNotFailTheSave) {
   FaultyDisk disk;
   disk.make_directories("far");
   Writer writer(disk, {kRoot, "far/mirror", 2, 0});
@@ -270,7 +270,7 @@ TEST(Writer, MirrorsAndItsTroubleDoesNotFailTheSave) {
   EXPECT_EQ(present(disk, "far/mirror"), "40 50 ");
 }
 
-TEST(Writer, AMirrorThatLiesIsReported) {
+TEST(Writer, ReportsADamagedCopyInTheMirror) {
   FaultyDisk disk;
   Writer writer(disk, {kRoot, "mirror", 2, 0});
   save_and_wait(writer, 10);
@@ -282,7 +282,7 @@ TEST(Writer, AMirrorThatLiesIsReported) {
 }
 
 // Kills the process at every disk call of a whole cycle, including links and deletion, while keeping one checkpoint.
-TEST(Writer, DyingAnywhereInItsCycleLeavesTheNewestOrThePrevious) {
+TEST(Writer, ADeathAtAnyCallLeavesTheNewestOrThePrevious) {
   const auto cycle = [](FaultyDisk& disk) {
     Writer writer(disk, {kRoot, "mirror", 1, 0});
     EXPECT_TRUE(writer.submit(Sample(20).owned()));
@@ -316,7 +316,7 @@ TEST(Writer, DyingAnywhereInItsCycleLeavesTheNewestOrThePrevious) {
   }
 }
 
-TEST(Writer, FailingAnywhereInItsCycleGoesOn) {
+TEST(Writer, ContinuesAfterAFailureAtAnyCall) {
   FaultyDisk probe;
   {
     Writer writer(probe, {kRoot, "mirror", 1, 0});
@@ -342,7 +342,7 @@ TEST(Writer, FailingAnywhereInItsCycleGoesOn) {
   }
 }
 
-TEST(Writer, DestructionFinishesWhatIsUnderWay) {
+TEST(Writer, TheDestructorFinishesTheSnapshotUnderWay) {
   FaultyDisk disk;
   {
     Writer writer(disk, {kRoot, "", 2, 1});
@@ -351,7 +351,7 @@ TEST(Writer, DestructionFinishesWhatIsUnderWay) {
   EXPECT_TRUE(Sample(10).equals(*load_newest(disk, kRoot).loaded));
 }
 
-TEST(Writer, ManyThreadsMayAsk) {
+TEST(Writer, ManyThreadsMayUseIt) {
   FaultyDisk disk;
   Writer writer(disk, {kRoot, "", 1, 1});
   std::atomic<int64_t> accepted = 0, refused = 0, next = 1;
