@@ -11,9 +11,9 @@ namespace sinew::data {
 namespace {
 
 // Assembles the splits, resolves every option that is `auto`, and records the reasons.
-class ArrayBuilder {
+class ArrayDatasetBuilder {
  public:
-  ArrayBuilder(const spec::DataOptions& options, uint64_t seed) : options_(options), seed_(seed) {}
+  ArrayDatasetBuilder(const spec::DataOptions& options, uint64_t seed) : options_(options), seed_(seed) {}
 
   std::unique_ptr<Dataset> build(ArraySplit train, std::optional<ArraySplit> val, std::optional<ArraySplit> test) {
     info().format = options_.format;
@@ -194,7 +194,7 @@ class ArrayBuilder {
 
 std::unique_ptr<Dataset> make_array_dataset(const spec::DataOptions& options, uint64_t seed, ArraySplit train,
                                             std::optional<ArraySplit> val, std::optional<ArraySplit> test) {
-  return ArrayBuilder(options, seed).build(std::move(train), std::move(val), std::move(test));
+  return ArrayDatasetBuilder(options, seed).build(std::move(train), std::move(val), std::move(test));
 }
 
 std::unique_ptr<Dataset> open_arrays(const spec::DataOptions& options, uint64_t seed) {

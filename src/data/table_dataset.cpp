@@ -79,9 +79,9 @@ std::string listed(const Names& names) {
   return text + (names.size() > 12 ? ", …" : "");
 }
 
-class TableBuilder {
+class TableDatasetBuilder {
  public:
-  TableBuilder(const spec::DataOptions& options, uint64_t seed)
+  TableDatasetBuilder(const spec::DataOptions& options, uint64_t seed)
       : options_(options), columns_(options.columns), seed_(seed), skip_(options.on_corrupt == "skip") {}
 
   std::unique_ptr<Dataset> build() {
@@ -248,7 +248,7 @@ class TableBuilder {
 }  // namespace
 
 std::unique_ptr<Dataset> open_table(const spec::DataOptions& options, uint64_t seed) {
-  return TableBuilder(options, seed).build();
+  return TableDatasetBuilder(options, seed).build();
 }
 
 }  // namespace sinew::data

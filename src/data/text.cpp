@@ -112,9 +112,9 @@ int utf8_size(uint32_t point) {
   return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
 }
 
-class TextBuilder {
+class TextDatasetBuilder {
  public:
-  TextBuilder(const spec::DataOptions& options, uint64_t seed)
+  TextDatasetBuilder(const spec::DataOptions& options, uint64_t seed)
       : options_(options), seed_(seed), bytes_(options.text.tokens == "bytes"), window_(options.text.window) {}
 
   std::unique_ptr<Dataset> build() {
@@ -247,7 +247,7 @@ class TextBuilder {
 }  // namespace
 
 std::unique_ptr<Dataset> open_text(const spec::DataOptions& options, uint64_t seed) {
-  return TextBuilder(options, seed).build();
+  return TextDatasetBuilder(options, seed).build();
 }
 
 }  // namespace sinew::data
