@@ -162,6 +162,31 @@ void turn_away_strangers(Draft& draft) {
   }
 }
 
+bool waits(const Draft& draft, const Member& member) {
+  return member.phase == Phase::waiting && member.view.value == 0 && !draft.gone.contains(member.id) &&
+         (!draft.state.view || draft.state.view->find(member.id) == nullptr);
+}
+
+// Fences the members without the state whose id is lower than the leader's. The leader is the computing member with the
+// lowest id, so such a member would take the lead from a living leader when it computes. It joins again with a higher
+// id. Such members exist if the leader is lost while several members join, or if a coordinator dies before it has put a
+// member into a view.
+void turn_away_lower_ids(Draft& draft) {
+  const auto computing = draft.computing();
+  if (computing.empty()) return;
+  const std::string why = "its id is lower than that of the leader, " + std::to_string(computing.front().value) +
+                          ", and it was not yet computing when that member took the lead";
+  std::erase_if(draft.members, [&](const ViewMember& view_member) {
+    if (!view_member.joining || computing.front() < view_member.id) return false;
+    draft.sentences.push_back(named(view_member.id) + " begins again: " + why);
+    draft.fence(view_member.id, why);
+    return true;
+  });
+  for (const auto& [id, member] : draft.state.members) {
+    if (waits(draft, member) && id < computing.front()) draft.fence(id, why);
+  }
+}
+
 // ---- members that come ---------------------------------------------------------------------------------------------
 
 void let_compute(Draft& draft) {
@@ -199,14 +224,10 @@ MemberId donor_in(const Draft& draft) {
                            [&](MemberId a, MemberId b) { return burden(a) < burden(b); });
 }
 
-bool waits(const Draft& draft, const Member& member) {
-  return member.phase == Phase::waiting && member.view.value == 0 && !draft.gone.contains(member.id) &&
-         (!draft.state.view || draft.state.view->find(member.id) == nullptr);
-}
-
 void add_waiting_members(Draft& draft) {
   for (const auto& [id, member] : draft.state.members) {
     if (!waits(draft, member) || draft.members.size() >= kMostMembers) continue;
+    if (id < draft.computing().front()) continue;  // it was turned away
     const MemberId donor = donor_in(draft);
     const auto place = std::find_if(draft.members.begin(), draft.members.end(),
                                     [&, me = id](const ViewMember& view_member) { return me < view_member.id; });
@@ -293,6 +314,7 @@ Decision next_view(double now, const ClusterState& state, const ClusterOptions& 
   if (state.view) draft.members = state.view->members;
   take_out_the_gone(draft);
   turn_away_strangers(draft);
+  turn_away_lower_ids(draft);
   // This comes first: a member that has caught up has the state, even if its donor is gone.
   let_compute(draft);
   if (draft.computing().empty()) return begin_afresh(draft);

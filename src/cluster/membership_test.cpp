@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace sinew::cluster {
@@ -122,6 +123,28 @@ TEST(NextView, ACaughtUpJoinerKeepsTheStateWhenAllOthersDie) {
   EXPECT_EQ(group.decide().view->leader(), MemberId(5));
   EXPECT_FALSE(group.decide().view->fresh);
   EXPECT_EQ(group.fenced(), (Ids{1, 2}));
+}
+
+// The leader is lost while 3 and 7 join; 7 computes first and leads.
+TEST(NextView, AJoinerDoesNotTakeTheLeadFromALivingMember) {
+  Group group({7, 8});
+  group.seat_joining(3, 8);
+  std::ranges::rotate(group.state.view->members, group.state.view->members.end() - 1);  // a view is in order of the ids
+  EXPECT_EQ(group.fenced(), Ids{3});
+  ASSERT_TRUE(group.decide().view);
+  EXPECT_EQ(group.decide().view->leader(), MemberId(7));
+  EXPECT_THAT(group.decide().why, HasSubstr("member 3 begins again: its id is lower than that of the leader, 7"));
+  group[3].phase = Phase::caught_up;
+  EXPECT_EQ(group.decide().view->leader(), MemberId(7));
+}
+
+// The coordinator that gave id 3 died before it had put the member into a view.
+TEST(NextView, AMemberThatWaitedUnderAnEarlierCoordinatorDoesNotTakeTheLead) {
+  Group group({7, 8});
+  group.add(3);
+  group.add(9);
+  EXPECT_EQ(group.fenced(), Ids{3});
+  EXPECT_EQ(group.decide().why, "member 9 joins; its state comes from 8");
 }
 
 TEST(NextView, WaitingMembersBeginAfreshWhenNoMemberHasTheState) {
