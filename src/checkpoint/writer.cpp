@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/fenced_disk.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/fenced_disk.h"
 #include "checkpoint/retention.h"
 
 namespace sinew::checkpoint {

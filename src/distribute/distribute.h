@@ -14,7 +14,7 @@
 
 namespace sinew::distribute {
 
-// How this worker's membership ended, for a caller that catches group::Fenced. It is valid after the Members are
+// How this worker's membership ended, for a caller that catches group::Fenced. It is valid after the Membership is
 // destroyed.
 struct Ending {
   int exit_code = kRejoin;  // the run's, if the run is over; kResumable, if the worker was asked to leave
@@ -27,12 +27,12 @@ struct JoinOptions {
   std::string advertise;             // host name for the other members; empty: `listen`
   double pace = 1;                   // slows every shard down by this factor, for tests
   double patience_seconds = 120;     // see GroupOptions
-  Ending* ending = nullptr;          // outlives the Members
+  Ending* ending = nullptr;          // outlives the Membership
 };
 
 // Joins the run's group. Returns once a view contains this worker. Throws Error when the coordinator refuses the
 // worker. This function and all calls of its result throw group::Fenced when this incarnation has ended; the process
 // must join again.
-std::unique_ptr<train::Members> join(const JoinOptions& options, const train::Identity& identity, Clock& clock);
+std::unique_ptr<train::Membership> join(const JoinOptions& options, const train::Identity& identity, Clock& clock);
 
 }  // namespace sinew::distribute

@@ -161,44 +161,61 @@ struct MemberOptions {
   GroupOptions group;
 };
 
-class Member {
+// What a member does for its run. Member does it with threads and TCP; a simulation does it by the events of its world.
+class Membership {
  public:
-  // Joins the run and waits for the first view that contains this member, for at most `wait_seconds`. Throws Error when
-  // the coordinator refuses the member, and Fenced when no view comes or the run is over.
-  Member(MemberOptions options, Clock& clock, double wait_seconds = 300);
-  ~Member();
+  virtual ~Membership() = default;
+  virtual Group& group() = 0;
+  // Changes this member's report to the coordinator.
+  virtual void report(const std::function<void(cluster::MemberReport&)>& change) = 0;
+  virtual bool is_leader() const = 0;  // of the newest view
+  virtual bool joining() const = 0;    // this member takes the state from receive_state()
+  virtual bool leased() const = 0;     // it is the leader and holds the lease (cluster::Client::leased)
+  virtual void check() const = 0;      // throws Fenced when this incarnation has ended
 
-  Group& group();
-  cluster::Client& client();
-  bool is_leader() const;  // true if this member leads the newest view
-  bool joining() const;    // this member takes the state from receive_state()
-  bool leased() const;     // true if it is the leader and holds the lease (cluster::Client::leased)
-
-  void check() const;  // throws Fenced when this incarnation has ended
-
-  // A joiner's state: the donor's snapshot, and the collective before which it was taken. receive_state() waits for at
-  // most `wait_seconds`. It throws Fenced when no state comes, when the donor is lost, or when a view lacks this
-  // member.
+  // A joiner's state: the donor's snapshot and the collective before which it was taken. Blocks for a bounded time.
+  // Throws Fenced when no state comes, when the donor is lost, or when a view lacks this member.
   struct Received {
     checkpoint::Loaded state;
     int64_t collective = 0;
     uint64_t history = 0;  // pass it and `collective` to Group::start_at
   };
-  Received receive_state(double wait_seconds = 300);
+  virtual Received receive_state() = 0;
 
-  // The step thread calls this at each step boundary. If joiners wait for the state, it calls `take`, which makes one
-  // copy of the state, and sends the copy to them in the background.
-  void boundary(const std::function<checkpoint::OwnedSnapshot()>& take);
+  // The step thread calls this at each step boundary. If a joiner waits for the state, it calls `take`, which makes one
+  // copy of the state, and sends the copy in the background. One copy serves all joiners that wait at that moment.
+  virtual void boundary(const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
   // The step thread calls this at each step boundary; it is cheap. A joiner that has replayed every reduced result asks
   // the coordinator to compute.
-  void maybe_caught_up();
+  virtual void maybe_caught_up() = 0;
 
-  // Returns users' requests that the leader has not taken yet. The leader puts them into its control message and then
-  // calls taken() with the highest number.
-  std::vector<cluster::ControlRequest> requests();
-  void taken(int64_t number);
-  // Returns the exit code of the run, once the leader has ended it.
-  std::optional<int64_t> finished() const;
+  // Requests of people that the leader has not taken yet. The leader puts them into its control message and then calls
+  // taken() with the highest number.
+  virtual std::vector<cluster::ControlRequest> requests() = 0;
+  virtual void taken(int64_t number) = 0;
+  // The exit code of the run, once the leader has ended it.
+  virtual std::optional<int64_t> finished() const = 0;
+};
+
+class Member final : public Membership {
+ public:
+  // Joins the run and waits, at most `wait_seconds`, for the first view that contains this member. Throws Error when
+  // the coordinator refuses the member, and Fenced when no view comes or the run is over.
+  Member(MemberOptions options, Clock& clock, double wait_seconds = 300);
+  ~Member() override;
+
+  Group& group() override;
+  void report(const std::function<void(cluster::MemberReport&)>& change) override;
+  bool is_leader() const override;
+  bool joining() const override;
+  bool leased() const override;
+  void check() const override;
+  Received receive_state() override;
+  void boundary(const std::function<checkpoint::OwnedSnapshot()>& take) override;
+  void maybe_caught_up() override;
+  std::vector<cluster::ControlRequest> requests() override;
+  void taken(int64_t number) override;
+  std::optional<int64_t> finished() const override;
 
  private:
   struct State;

@@ -17,6 +17,7 @@
 namespace sinew::group {
 namespace {
 
+constexpr double kStateSeconds = 300;             // a joiner waits so long for its state
 constexpr size_t kQueuedBytes = size_t{8} << 20;  // the most bytes of a snapshot that wait in a link's queue
 
 }  // namespace
@@ -246,8 +247,8 @@ Member::~Member() = default;
 Group& Member::group() {
   return *state_->group;
 }
-cluster::Client& Member::client() {
-  return *state_->client;
+void Member::report(const std::function<void(cluster::MemberReport&)>& change) {
+  state_->client->report(change);
 }
 bool Member::is_leader() const {
   return state_->leader;
@@ -264,12 +265,12 @@ void Member::check() const {
   if (!state_->out.empty()) throw Fenced(state_->out);
 }
 
-Member::Received Member::receive_state(double wait_seconds) {
+Membership::Received Member::receive_state() {
   std::unique_lock lock(state_->mutex);
-  const bool there = state_->changed.wait_for(lock, std::chrono::duration<double>(wait_seconds),
+  const bool there = state_->changed.wait_for(lock, std::chrono::duration<double>(kStateSeconds),
                                               [&] { return !state_->out.empty() || state_->received.complete(); });
   if (!state_->out.empty()) throw Fenced(state_->out);
-  if (!there) throw Fenced("no state came within " + std::to_string(static_cast<int>(wait_seconds)) + " s");
+  if (!there) throw Fenced("no state came within " + std::to_string(static_cast<int>(kStateSeconds)) + " s");
   return {state_->received.result(), state_->received.collective(), state_->received.history()};
 }
 

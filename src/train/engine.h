@@ -13,7 +13,6 @@
 #include "train/lanes.h"
 #include "train/loss.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -27,39 +26,6 @@ struct EngineOptions {
   // replaces job.model's; returns an equal model at every call
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   OnWork on_work = nullptr;
-};
-
-// Samples that were skipped because they could not be decoded.
-struct SkippedSamples {
-  static constexpr size_t kNamed = 5;
-  int64_t count = 0;
-  std::vector<std::string> names;  // the first kNamed of them, each with its reason
-};
-
-struct StepResult {
-  double loss = 0;  // mean
-  double loss_sum = 0, weight = 0;
-  int64_t samples = 0, seen = 0, correct = 0;
-  double grad_norm = -1;        // before clipping; -1 if neither clipping nor want_norm needed it
-  SkippedSamples skipped;       // corrupt samples that this worker skipped
-  std::string control_message;  // the leader's control message for this step
-};
-
-struct EvaluationResult {
-  report::Metrics metrics;         // "loss", "accuracy", ...
-  std::vector<int64_t> confusion;  // [classes * classes]
-  int64_t samples = 0;
-  SkippedSamples skipped;  // those that this worker skipped
-};
-
-// This worker could not compute a shard or a piece of an evaluation. The message says which and why.
-struct ShardFailed : Error {
-  using Error::Error;
-};
-
-// The loss or the gradient of a step is not finite. The state is still the one before the step.
-struct Diverged : Error {
-  using Error::Error;
 };
 
 class Engine {
@@ -131,7 +97,7 @@ class Engine {
   torch::Device device_;
   bool low_precision_;
   torch::MemoryFormat memory_format_;
-  BatchSizes batch_sizes_;
+  loop::BatchSizes batch_sizes_;
   Lanes lanes_;
   std::vector<std::unique_ptr<model::Model>> replicas_;  // by lane
   std::vector<std::vector<model::NamedTensor>> replica_parameters_, replica_buffers_;

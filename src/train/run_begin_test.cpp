@@ -1,7 +1,6 @@
 // How a run begins, and which requests it refuses.
 #include <gtest/gtest.h>
 
-#include "train/members_stub.h"
 #include "train/small_run.h"
 
 namespace sinew::train {
@@ -28,17 +27,27 @@ TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
 }
 
 // The only member of its run; a user makes one request.
-class Alone final : public MembersStub {
+class Alone final : public Membership, private loop::Members {
  public:
   explicit Alone(ControlEntry asked) : pending_entries_{std::move(asked)}, reducer_(make_local_reducer()) {}
+  loop::Members& members() override { return *this; }
   Reducer& reducer() override { return *reducer_; }
+
+ private:
   bool is_leader() const override { return true; }
   bool has_peers() const override { return false; }
   bool is_alone() const override { return true; }
   bool may_write() const override { return true; }
+  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
+  void begin(Step, Digest) override {}
+  void boundary(const loop::State&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
   std::vector<ControlEntry> requests() override { return std::exchange(pending_entries_, {}); }
+  void report(std::optional<Step>, const std::string&) override {}
+  void leave() override {}
+  void check_membership() const override {}
+  void finished(int) override {}
+  std::optional<int> wait_for_end() override { return 0; }
 
- private:
   std::vector<ControlEntry> pending_entries_;
   std::unique_ptr<Reducer> reducer_;
 };

@@ -3,8 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/schedule.h"
-
 namespace sinew::train {
 namespace {
 
@@ -52,7 +50,7 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
   const data::DataInfo& info = options.dataset->info();
   const Resolved resolved = resolve(options.job, info, this_machine());
   const spec::Job& job = resolved.job;
-  lengths_of(job, info.train_size, info.tokens_per_sample);  // throws if the job has no step
+  loop::lengths_of(job, info.train_size, info.tokens_per_sample);  // throws if the job has no step
   auto make = options.make_model;
   if (!make)
     make = [job, info] {

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "train/sanity.h"
-#include "train/schedule.h"
 
 namespace sinew::train::sanity {
 namespace {
@@ -100,7 +99,8 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
   const spec::Job job = job_of(subject, static_cast<int64_t>(chosen.size()));
   const Subject plain = without_dropout(subject, job);
   const Excerpt batch(subject.data, data::Split::train, chosen);
-  const Lengths lengths = lengths_of(subject.job, subject.info().train_size, subject.info().tokens_per_sample);
+  const loop::Lengths lengths =
+      loop::lengths_of(subject.job, subject.info().train_size, subject.info().tokens_per_sample);
   const double nothing = loss_of_zeros(subject, subject.load(data::Split::train, chosen));
   const double lr = job.optimizer.lr;
   const Outcome own = train_on(plain, job, batch, lr, kSteps, subject.until(kSeconds), nothing);

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "train/sanity.h"
-#include "train/schedule.h"
 
 namespace sinew::train::sanity {
 namespace {
@@ -126,8 +125,8 @@ FirstSteps& first_steps(Subject& subject) {
   if (subject.first_steps) return *subject.first_steps;
   FirstSteps& steps = subject.first_steps.emplace();
   const spec::Job& job = subject.job;
-  const Lengths lengths = lengths_of(job, subject.info().train_size, subject.info().tokens_per_sample);
-  const Schedule schedule(job.scheduler, lengths);
+  const loop::Lengths lengths = loop::lengths_of(job, subject.info().train_size, subject.info().tokens_per_sample);
+  const loop::Schedule schedule(job.scheduler, lengths);
   steps.planned = lengths.total_steps.value_or(1'000'000);
   steps.uninformed_loss =
       loss_of_zeros(subject, subject.load(data::Split::train, subject.draw(subject.train, 256, 21)));

@@ -87,7 +87,7 @@ class SmallRun : public testing::Test {
 
   std::string folder_, run_directory_;
   bool ledger_ = false, slowly_ = false;
-  std::function<std::unique_ptr<Members>(const Identity&)> join_ = nullptr;
+  std::function<std::unique_ptr<Membership>(const Identity&)> join_ = nullptr;
   spec::Job job_;
 };
 

@@ -101,28 +101,11 @@ bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter
   return of_optimizer.numel() == parameter.numel();
 }
 
-std::string exact_text(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%a", value);
-  return text;
-}
-
 // A canonical text of everything that is not a tensor.
 std::string digest_text(const TrainingState& state) {
-  std::string text = "step " + std::to_string(state.step.value) + " epoch " + std::to_string(state.cursor.epoch) +
-                     " offset " + std::to_string(state.cursor.offset) + " samples " + std::to_string(state.samples) +
-                     " tokens " + std::to_string(state.tokens) + " seed " + std::to_string(state.seed) + "\n";
-  for (const int64_t updates : state.optimizer_steps) text += std::to_string(updates) + " ";
-  text += "\n" + state.control.digest_text(state.step);
-  const EvaluationState& evaluation = state.evaluation;
-  text += "best " + (evaluation.best ? exact_text(*evaluation.best) : "none") + " at " +
-          std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
-  // Appended only if it differs from `best`, so that states with one metric keep their digests.
-  if (evaluation.patience_best != evaluation.best || evaluation.patience_step != evaluation.best_step) {
-    text += " patience " + (evaluation.patience_best ? exact_text(*evaluation.patience_best) : "none") + " at " +
-            std::to_string(evaluation.patience_step.value);
-  }
-  return text;
+  std::string updates;
+  for (const int64_t of_parameter : state.optimizer_steps) updates += std::to_string(of_parameter) + " ";
+  return loop::counts_text(state) + updates + loop::decisions_text(state);
 }
 
 void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name,
@@ -131,53 +114,6 @@ void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const s
   checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
   part.emplace_back(std::move(entry), Buffer(values.nbytes()));
   walk.add(values, part.back().second.data());
-}
-
-json evaluation_json(const EvaluationState& evaluation) {
-  json document = {{"best_step", evaluation.best_step.value},
-                   {"best_steps", json::array()},
-                   {"monitor", evaluation.monitor},
-                   {"patience_step", evaluation.patience_step.value},
-                   {"without_improvement", evaluation.without_improvement},
-                   {"objective_met", evaluation.objective_met},
-                   {"stop", evaluation.stop},
-                   {"last", json::object()}};
-  for (const Step step : evaluation.best_steps) document["best_steps"].push_back(step.value);
-  if (evaluation.best) document["best"] = exact_text(*evaluation.best);
-  if (evaluation.patience_best) document["patience_best"] = exact_text(*evaluation.patience_best);
-  for (const auto& [name, value] : evaluation.last) document["last"][name] = exact_text(value);
-  return document;
-}
-
-report::Metrics numbers_of(const json& object) {
-  report::Metrics metrics;
-  for (const auto& [name, text] : object.items()) metrics[name] = std::strtod(text.get<std::string>().c_str(), nullptr);
-  return metrics;
-}
-
-// Throws exceptions of the JSON library. Documents of older versions have one best value for both monitors.
-EvaluationState evaluation_of(const json& document) {
-  EvaluationState evaluation;
-  const auto number = [&](const char* name) -> std::optional<double> {
-    if (!document.contains(name)) return std::nullopt;
-    return std::strtod(document.at(name).get<std::string>().c_str(), nullptr);
-  };
-  evaluation.best = number("best");
-  evaluation.best_step = Step(document.at("best_step"));
-  if (document.contains("best_steps")) {
-    for (const int64_t step : document.at("best_steps")) evaluation.best_steps.emplace_back(step);
-  } else if (evaluation.best) {
-    evaluation.best_steps = {evaluation.best_step};
-  }
-  evaluation.monitor = document.value("monitor", "");
-  const bool two = document.contains("patience_step");
-  evaluation.patience_best = number(two ? "patience_best" : "best");
-  evaluation.patience_step = two ? Step(document.at("patience_step")) : evaluation.best_step;
-  evaluation.without_improvement = document.at("without_improvement");
-  evaluation.objective_met = document.at("objective_met");
-  evaluation.stop = document.at("stop");
-  evaluation.last = numbers_of(document.at("last"));
-  return evaluation;
 }
 
 std::string shape_text(at::IntArrayRef sizes) {
@@ -232,12 +168,6 @@ const checkpoint::TensorFile& part_of(const checkpoint::Loaded& loaded, const st
     throw Error("CHECKPOINT_UNREADABLE", loaded.directory + " has no " + name + ".safetensors",
                 "choose another checkpoint");
   return found->second;
-}
-
-ControlLog control_of(const json& list) {
-  ControlLog log;
-  for (ControlEntry& entry : entries_of_json(list.dump())) log.append(std::move(entry));
-  return log;
 }
 
 }  // namespace
@@ -304,27 +234,9 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
     }
   }
   result.digest = walk.finish(digest_text(state), lanes);
-  const auto sums = [](const report::Metrics& metrics) {
-    json object = json::object();
-    for (const auto& [name, value] : metrics) object[name] = exact_text(value);
-    return object;
-  };
-  result.state_json = json({{"format", 1},
-                            {"step", state.step.value},
-                            {"cursor", {{"epoch", state.cursor.epoch}, {"offset", state.cursor.offset}}},
-                            {"samples", state.samples},
-                            {"tokens", state.tokens},
-                            {"seed", state.seed},
-                            {"optimizer_steps", state.optimizer_steps},
-                            {"control", json::parse(entries_json(state.control.entries()))},
-                            {"evaluation", evaluation_json(state.evaluation)},
-                            {"window", sums(facts.window)},
-                            {"evaluation_window", sums(facts.evaluation_window)},
-                            {"seconds", facts.seconds},
-                            {"data_digest", to_hex(facts.data_digest)},
-                            {"model", facts.model},
-                            {"job", facts.resolved_job}})
-                          .dump(1, ' ', false, json::error_handler_t::replace);  // names may contain any bytes
+  json document = loop::state_document(state, facts);
+  document["optimizer_steps"] = state.optimizer_steps;
+  result.state_json = document.dump(1, ' ', false, json::error_handler_t::replace);  // names may contain any bytes
   return result;
 }
 
@@ -333,21 +245,8 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
   if (document.is_discarded())
     throw Error("CHECKPOINT_UNREADABLE", loaded.directory + "/state.json is not JSON", "choose another checkpoint");
   try {
-    state.step = Step(document.at("step"));
-    state.cursor = {document.at("cursor").at("epoch"), document.at("cursor").at("offset")};
-    state.samples = document.at("samples");
-    state.tokens = document.at("tokens");
-    state.seed = document.at("seed");
+    loop::read_document(document, state, facts);
     state.optimizer_steps = document.at("optimizer_steps").get<std::vector<int64_t>>();
-    state.control = control_of(document.at("control"));
-    state.evaluation = evaluation_of(document.at("evaluation"));
-    facts.window = numbers_of(document.at("window"));
-    facts.evaluation_window = numbers_of(document.value("evaluation_window", json::object()));
-    facts.seconds = document.value("seconds", 0.0);
-    facts.resolved_job = document.at("job");
-    facts.model = document.value("model", "");
-    if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest))
-      throw Error("CHECKPOINT_UNREADABLE", "data_digest is no digest", "");
   } catch (const json::exception& error) {
     throw Error("CHECKPOINT_UNREADABLE", loaded.directory + "/state.json: " + error.what(),
                 "another version of Sinew wrote it: choose another checkpoint");

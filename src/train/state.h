@@ -5,16 +5,6 @@
 
 namespace sinew::train {
 
-// The entries of a checkpoint's state.json besides the state itself.
-struct StateFacts {
-  Digest data_digest;                 // digest of the training data; a resume refuses other data
-  std::string resolved_job;           // resolved.yaml
-  std::string model;                  // model::Model::identity(); a resume refuses another model
-  report::Metrics window;             // sums of the training metrics since the last line of metrics.jsonl
-  report::Metrics evaluation_window;  // … and since the last evaluation, for a monitored train/loss
-  double seconds = 0;                 // training time of the run, over all its attempts
-};
-
 DType dtype_of(const torch::Tensor& tensor);  // throws Error for types that no file can hold
 torch::Tensor view_of(const Array& array);    // shares the array's memory
 

@@ -25,6 +25,7 @@
 #include "base/tree.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
+#include "loop/loop.h"
 #include "model/model.h"
 #include "report/report.h"
 #include "spec/spec.h"
@@ -81,87 +82,32 @@ class Reducer {
 
 std::unique_ptr<Reducer> make_local_reducer();
 
-// Each lane calls it when it begins some work; any thread. An exception from it fails the shard.
-using OnWork = std::function<void(int lane, const Work& work)>;
+// ---- control log and state -----------------------------------------------------------------------------------------
 
-// ---- control log ---------------------------------------------------------------------------------------------------
-
-// An input from outside the training state (a signal, the clock, a user) that changes the training. It takes effect at
-// a step that no member has started yet.
-struct ControlEntry {
-  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size };
-  Step effective;
-  Kind kind = Kind::stop;
-  double value = 0;     // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
-  std::string reason;   // a sentence
-  bool done = false;    // applied in this state: a resume does not apply it again
-  int64_t request = 0;  // number among the requests of users in this attempt; 0: not a user's request
-};
-std::string to_string(ControlEntry::Kind kind);
-std::optional<ControlEntry::Kind> control_kind(std::string_view name);
-
-// Entries as JSON text, for the control messages of steps and for checkpoints.
-std::string entries_json(const std::vector<ControlEntry>& entries);
-std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws Error if `text` is no list of entries
-
-class ControlLog {
- public:
-  void append(ControlEntry entry);
-  const std::vector<ControlEntry>& entries() const { return entries_; }
-  int64_t newest_request() const;  // 0: none
-  // Returns the entries of this step that were not applied yet, except stops, and marks them applied.
-  std::vector<ControlEntry> apply(Step step);
-  // The stop entry of this step. It is never marked, because a member that receives the state at this boundary must
-  // stop here too.
-  std::optional<ControlEntry> stop_at(Step step) const;
-  double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
-  int64_t batch_size(Step step, int64_t from_job) const;
-  bool changes_batch_size() const;
-  // Removes the entries that a resume at `step` must not repeat. A stop ends an attempt and not the run, so stops at or
-  // after `step` go. Evaluations at or after `step` that were not made go too: `step` was saved before them, and making
-  // one now would give a saved step a second digest.
-  void resume_at(Step step);
-  // The digest covers only entries that change the numbers of a step (learning_rate, batch_size). Stopping, evaluating
-  // and saving leave the model unchanged, so a run that was stopped and resumed has the same digests as one that was
-  // not.
-  std::string digest_text(Step up_to) const;
-
- private:
-  std::vector<ControlEntry> entries_;
-};
-
-// ---- state ---------------------------------------------------------------------------------------------------------
-
-// The history of evaluations, from which early stopping, best checkpoints and the objective are decided.
-struct EvaluationState {
-  // The metric of `best`; empty: no evaluation yet, or a checkpoint of an older version, which did not save it.
-  std::string monitor;
-  std::optional<double> best;  // best value of checkpoint.monitor
-  Step best_step;
-  std::vector<Step> best_steps;  // steps that were the best when they were reached, newest last; old ones are dropped
-  // best value of early_stopping.monitor; equal to `best` if both monitors are the same metric
-  std::optional<double> patience_best;
-  Step patience_step;
-  int64_t without_improvement = 0;
-  report::Metrics last;  // metrics of the newest evaluation
-  bool objective_met = false;
-  std::string stop;  // why training ends; empty: it continues
-};
+// The parts of a run that need no tensors are of loop/.
+using loop::control_kind;
+using loop::ControlEntry;
+using loop::ControlLog;
+using loop::Diverged;
+using loop::entries_json;
+using loop::entries_of_json;
+using loop::EvaluationResult;
+using loop::EvaluationState;
+using loop::OnWork;
+using loop::RunResult;
+using loop::ShardFailed;
+using loop::SkippedSamples;
+using loop::StateFacts;
+using loop::StepResult;
 
 // Everything that determines the next step. A checkpoint contains it, and so does the snapshot that a joiner receives.
-struct TrainingState {
-  Step step;
-  data::Cursor cursor;
-  int64_t samples = 0, tokens = 0;  // committed since step 0
-  uint64_t seed = 0;
+struct TrainingState : loop::State {
   std::vector<model::NamedTensor> parameters;  // float32
   std::vector<model::NamedTensor> buffers;
   std::vector<model::NamedTensor> ema;  // empty without EMA; else one for each parameter
   // "exp_avg" -> one tensor for each parameter; frozen: empty
   std::map<std::string, std::vector<torch::Tensor>> optimizer;
   std::vector<int64_t> optimizer_steps;  // number of updates of each parameter
-  ControlLog control;
-  EvaluationState evaluation;
 };
 
 // XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest. Idle `lanes` may share the
@@ -177,39 +123,13 @@ struct Identity {
   std::string probe;    // digest of a shard computed from the initial state
 };
 
-// The group of workers that train one run, from the point of view of one of them. Calls belong to the step thread
-// unless a comment says otherwise. Each call may throw an error that ends this worker's membership; distribute/ defines
-// them.
-class Members {
+// A worker's place in the group of workers that train one run. A call of either part may throw an error that ends this
+// worker's membership; distribute/ defines them.
+class Membership {
  public:
-  virtual ~Members() = default;
-  virtual Reducer& reducer() = 0;
-  // Whether this member is the leader, which writes the run's files and decides what enters the control log. The leader
-  // changes only when it dies.
-  virtual bool is_leader() const = 0;
-  virtual bool has_peers() const = 0;  // another member computes too
-  virtual bool is_alone() const = 0;   // no other member computes or is about to
-  virtual bool may_write() const = 0;  // any thread: this member is certainly still the leader
-  // Returns the state to begin from. nullopt: all members begin from the newest checkpoint or from step 0. Blocks for a
-  // bounded time.
-  virtual std::optional<checkpoint::Loaded> take_state() = 0;
-  // Starts the collectives. The state is at this step and has this digest.
-  virtual void begin(Step step, Digest origin) = 0;
-  // Called at each step boundary. `take` makes one copy of the state, if a joiner waits for one.
-  virtual void boundary(const TrainingState& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
-  // The requests of users, with their numbers, except those that were in the state's control log at the last boundary.
-  // Only the leader calls it.
-  virtual std::vector<ControlEntry> requests() = 0;
-  // Publishes the leader's status for users. Only the leader calls it.
-  virtual void report(std::optional<Step> durable, const std::string& facts_json) = 0;
-  // This worker wants to leave. Its work moves to the other members, or to joiners once they compute.
-  virtual void leave() = 0;
-  virtual void check_membership() const = 0;  // throws if the others have continued without this worker
-  // called by the leader: everything is written, and the run is over for all members
-  virtual void finished(int exit_code) = 0;
-  // Called at the end of training by a member that is not the leader. Returns the exit code that the leader announced,
-  // or nullopt if the leader died and this member is now the leader. Blocks as long as the leader lives.
-  virtual std::optional<int> wait_for_end() = 0;
+  virtual ~Membership() = default;
+  virtual loop::Members& members() = 0;
+  virtual Reducer& reducer() = 0;  // over the members of the group
 };
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
@@ -225,14 +145,7 @@ struct RunOptions {
   int64_t workers_here = 1;                        // number of workers that share this machine's cores
   OnWork on_work = nullptr;
   // Called once, when this worker can compute, to join the other members. Null: the run has one worker.
-  std::function<std::unique_ptr<Members>(const Identity&)> join = nullptr;
-};
-
-struct RunResult {
-  int exit_code = 0;
-  Step step;
-  Digest digest;
-  report::Metrics last;
+  std::function<std::unique_ptr<Membership>(const Identity&)> join = nullptr;
 };
 
 // Trains the job until its end, a stop or an error. Throws Error for problems that the user can fix.

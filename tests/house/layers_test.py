@@ -26,14 +26,15 @@ MAY_INCLUDE = {
     "data": ["base", "spec"],
     "tune": ["base", "spec"],
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
-    "train": ["base", "spec", "rundir", "checkpoint", "report", "data", "model"],
-    "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "model", "train"],
+    "loop": ["base", "spec", "rundir", "checkpoint", "report", "cluster", "group", "data"],
+    "train": ["base", "spec", "rundir", "checkpoint", "report", "data", "loop", "model"],
+    "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "loop", "model", "train"],
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
     "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
     "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server"],
     "worker": ["base", "spec", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "tune", "jobs", "study", "web", "server", "cli"}
+PLAIN = {"base", "spec", "store", "http", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "loop", "tune", "jobs", "study", "web", "server", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

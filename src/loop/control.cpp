@@ -1,12 +1,13 @@
+#include "loop/control.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
-#include "train/train.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 
 std::string to_string(ControlEntry::Kind kind) {
   switch (kind) {
@@ -129,4 +130,4 @@ std::string ControlLog::digest_text(Step up_to) const {
   return text;
 }
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

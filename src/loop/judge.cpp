@@ -1,12 +1,12 @@
-#include "train/judge.h"
+#include "loop/judge.h"
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
-#include "train/resolve.h"
+#include "report/report.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 namespace {
 
 // How many earlier best steps to remember besides those that are kept. If the newest best could not be saved, an older
@@ -92,4 +92,4 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
   return verdict;
 }
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

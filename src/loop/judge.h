@@ -1,9 +1,10 @@
-// Inside train/: decides what an evaluation means. Pure functions that return their reason.
+// Inside loop/: decides what an evaluation means. Pure functions that return their reason.
 #pragma once
 
-#include "train/train.h"
+#include "loop/state.h"
+#include "spec/spec.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 
 struct Judgement {
   EvaluationState state;  // after this evaluation; state.stop says why training ends, if it does
@@ -17,4 +18,4 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
 
 bool meets(const spec::Objective& objective, double value);
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

@@ -1,19 +1,19 @@
-// Inside train/: reports the progress of a run exactly once, however many members compute it.
+// Inside loop/: reports the progress of a run exactly once, however many members compute it.
 //
 // A run with one worker, and the leader of several members, report everything to the Reporter. The other members report
 // nothing and remember the records of the last minutes. When the leader dies, the next leader reads from the files what
 // was written and adds what is missing. That may be many steps: while the coordinator is away no member may write, but
-// training continues.
+// training continues. A joiner receives what the donor of its state remembers, because it may be the next leader.
 #pragma once
 
 #include <atomic>
 #include <deque>
-#include <functional>
 #include <memory>
+#include <string>
 
-#include "train/train.h"
+#include "loop/loop.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 
 class LeaderReporter {
  public:
@@ -37,10 +37,24 @@ class LeaderReporter {
   // appear before these records are in the files, because a run that resumes from it does not write them again. Any
   // thread.
   bool has_unwritten() const { return has_unwritten_; }
+  // The records that may not be in the files yet, as text for the snapshot that a joiner takes; the joiner adopts them.
+  std::string records() const;
+  void adopt(const std::string& records);  // throws Error if `records` is no such text
 
  private:
-  using Record = std::function<void(report::Reporter&)>;
-  void remember(Step step, Record record);
+  struct Record {
+    enum class Kind { metrics, ledger, message } kind = Kind::metrics;
+    Step step;
+    int64_t samples = 0;
+    report::Metrics values;
+    Digest digest;
+    report::Level level = report::Level::info;
+    std::string event, text;
+    double remembered_at = 0;
+  };
+  void take(Record record);
+  void remember(Record record);
+  static void write(report::Reporter& reporter, const Record& record);
 
   report::ReporterOptions options_;
   std::map<std::string, std::string> hparams_;
@@ -48,12 +62,7 @@ class LeaderReporter {
   Clock& clock_;
   std::atomic<bool> has_unwritten_{false};
   std::unique_ptr<report::Reporter> reporter_;
-  struct Remembered {
-    double when;
-    Step step;
-    Record record;
-  };
-  std::deque<Remembered> remembered_;
+  std::deque<Record> remembered_;  // by a leader: since everything was written
 };
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

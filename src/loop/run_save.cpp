@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "base/hex.h"
+#include "loop/one_run.h"
 #include "rundir/rundir.h"
-#include "train/one_run.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 namespace {
 
 constexpr double kFinalSaveSeconds = 600;       // the run fails if the last checkpoint takes longer
@@ -19,7 +19,7 @@ constexpr double kBetweenTriesSeconds = 0.1;
 // Each run has a directory of its own below checkpoint.mirror: steps of two runs have the same names, and each run
 // deletes what it does not keep. The run directory stores the name, so a resumed or moved run keeps its mirror.
 std::string Run::mirror_of_run() {
-  const std::string& mirror = resolved_.job.checkpoint.mirror;
+  const std::string& mirror = plan_.job.checkpoint.mirror;
   if (mirror.empty()) return "";
   const std::string file = options_.run_directory + "/mirror";
   std::string directory = disk_.exists(file) ? read_text(disk_, file) : "";
@@ -27,7 +27,7 @@ std::string Run::mirror_of_run() {
   if (directory.empty()) {
     const auto path = std::filesystem::absolute(options_.run_directory).lexically_normal();
     directory = (path.has_filename() ? path : path.parent_path()).filename().string() + "-" + random_hex(4);
-    if (!resolved_.job.name.empty()) directory = resolved_.job.name + "/" + directory;
+    if (!plan_.job.name.empty()) directory = plan_.job.name + "/" + directory;
     try {
       write_durably(disk_, file, directory + "\n");
     } catch (const DiskError& trouble) {
@@ -40,11 +40,11 @@ std::string Run::mirror_of_run() {
 
 checkpoint::Writer& Run::writer() {
   if (writer_) return *writer_;
-  const auto& options = resolved_.job.checkpoint;
+  const auto& options = plan_.job.checkpoint;
   checkpoint::WriterOptions wanted{rundir::file_in(options_.run_directory, rundir::kCheckpoints), mirror_of_run(),
                                    options.keep, options.keep_best};
   if (members_) wanted.may_write = [this] { return members_->may_write() && !reporter_->has_unwritten(); };
-  writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted);
+  writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted, clock_);
   writer_->set_best(state().evaluation.best_steps);
   return *writer_;
 }
@@ -63,7 +63,7 @@ void Run::save(bool best) {
     return;
   }
   reporter_->flush();
-  checkpoint::OwnedSnapshot taken = snapshot(state(), facts(), &engine_->lanes());
+  checkpoint::OwnedSnapshot taken = trainer_.snapshot(facts());
   last_saved_ = state().step;
   if (best) {
     pending_best_ = std::move(taken);
@@ -94,7 +94,7 @@ void Run::submit_pending() {
 void Run::wait_for_disk() {
   if (writer().wait(kFinalSaveSeconds)) return;
   const bool there = writer().status().durable == state().step;
-  if (const std::string& mirror = resolved_.job.checkpoint.mirror; !mirror.empty()) {
+  if (const std::string& mirror = plan_.job.checkpoint.mirror; !mirror.empty()) {
     reporter_->say(
         report::Level::warning, "mirror_left",
         "checkpoint.mirror " + mirror + " did not receive a copy within 600 s; the run no longer waits for it");
@@ -133,4 +133,4 @@ void Run::finish_saving() {
   }
 }
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

@@ -1,4 +1,4 @@
-#include "train/schedule.h"
+#include "loop/schedule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "data/data.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 namespace {
 
 // One-cycle schedule (Smith and Topin 2018) with the constants of PyTorch's OneCycleLR.
@@ -131,4 +131,4 @@ double Schedule::factor(int64_t step) const {
   return name_ == "one_cycle" ? cosine_between(kOneCycleStart, 1.0, progress) : progress;
 }
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

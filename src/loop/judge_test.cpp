@@ -1,9 +1,9 @@
 // What an evaluation means.
-#include "train/judge.h"
+#include "loop/judge.h"
 
 #include <gtest/gtest.h>
 
-namespace sinew::train {
+namespace sinew::loop {
 namespace {
 
 spec::Job two_monitors() {
@@ -81,4 +81,4 @@ TEST(Judge, RemembersSoManyOfTheBest) {
 }
 
 }  // namespace
-}  // namespace sinew::train
+}  // namespace sinew::loop

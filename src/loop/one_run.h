@@ -1,20 +1,14 @@
-// Inside train/: one run, from a job to a model, with checkpoints, evaluations, stops and resumes, alone or with other
-// members. Its parts: run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
-//
-// Only the loop reads the clock, signals and requests of users. Each of these becomes an entry of the control log,
-// which travels with the current step and takes effect at the next one. The entries, evaluations and steps are
-// therefore a function of the state.
+// Inside loop/: one run, with checkpoints, evaluations, stops and resumes, alone or with other members. Its parts:
+// run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
 #pragma once
 
+#include "base/exit_code.h"
+#include "loop/judge.h"
+#include "loop/leader_reporter.h"
+#include "loop/loop.h"
 #include "rundir/rundir.h"
-#include "train/engine.h"
-#include "train/judge.h"
-#include "train/leader_reporter.h"
-#include "train/resolve.h"
-#include "train/schedule.h"
-#include "train/state.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 
 // Sums of the training metrics over some steps. They are saved with the state, so that a resumed run writes the same
 // lines as an undisturbed one.
@@ -28,13 +22,12 @@ std::string metrics_text(const report::Metrics& metrics);  // "  val/accuracy 0.
 
 class Run {
  public:
-  Run(const RunOptions& options, Disk& disk, Clock& clock);
+  Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk, Clock& clock);
   RunResult train();
 
  private:
   // ---- run_begin.cpp
-  void open();
-  void join();
+  void count_intervals();
   std::optional<int64_t> budget_steps() const;  // from budget.training
   std::optional<checkpoint::Loaded> state_to_begin_with();
   void start_reporting(Step begins_at);
@@ -77,39 +70,41 @@ class Run {
   // ---- run_end.cpp
   bool leads_at_end();  // false: another member ended the run and set exit_code_
   void finish();
+  void restore_best();
+  void change_files(const std::function<void(Disk&)>& work);
+  rundir::Outcome outcome_so_far();  // the fields of report.json that are a function of the state
   void test(rundir::Outcome& outcome);
   void fail(const Error& error);
   void write_report(rundir::Outcome& outcome);
 
   StateFacts facts() const {
-    return {data_->info().digest, resolved_yaml_,          engine_->replica(0).identity(),
-            window_.sums,         evaluation_window_.sums, elapsed()};
+    return {.data_digest = plan_.data.digest,
+            .resolved_job = plan_.resolved_yaml,
+            .model = plan_.model,
+            .window = window_.sums,
+            .evaluation_window = evaluation_window_.sums,
+            .seconds = elapsed()};
   }
   bool due(const std::optional<int64_t>& every) const {
     return every && *every > 0 && state().step.value % *every == 0;
   }
   bool is_leader() const { return !members_ || members_->is_leader(); }
-  TrainingState& state() const { return engine_->state(); }
+  State& state() const { return trainer_.state(); }
   double now() const { return clock_.monotonic_seconds() - began_; }  // seconds of this attempt
   double elapsed() const { return before_ + now(); }                  // seconds of the run, over all its attempts
 
+  const Plan& plan_;
   const RunOptions& options_;
+  Trainer& trainer_;
+  Members* members_;  // null: the run has one worker
   Disk& disk_;
   Clock& clock_;
-  double started_, began_, before_ = 0;
-  std::optional<rundir::RunLock> lock_;
-  std::unique_ptr<data::Dataset> data_;
-  std::unique_ptr<data::Prefetcher> prefetcher_;
-  std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<Members> members_;
+  double began_, before_ = 0;
   std::unique_ptr<LeaderReporter> reporter_;
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;
   std::optional<int64_t> total_steps_;  // the current estimate: users may change the batch size
-  Resolved resolved_;
-  std::string resolved_yaml_;
-  Lengths lengths_;  // from the job alone; intervals are counted in these
+  Lengths lengths_;                     // from the job alone; intervals are counted in these
   std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
   Window window_, evaluation_window_;          // since the last line of metrics.jsonl, since the last evaluation
   std::vector<ControlEntry> pending_entries_;  // sent with the next step's control message
@@ -130,4 +125,4 @@ class Run {
   RunResult result_;
 };
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

@@ -2,22 +2,19 @@
 // the methods that it is about.
 #pragma once
 
-#include <cstdlib>
+#include "loop/loop.h"
 
-#include "train/train.h"
-
-namespace sinew::train {
+namespace sinew::loop {
 
 class MembersStub : public Members {
  public:
-  Reducer& reducer() override { std::abort(); }
   bool is_leader() const override { return false; }
   bool has_peers() const override { return true; }
   bool is_alone() const override { return false; }
   bool may_write() const override { return false; }
   std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
   void begin(Step, Digest) override {}
-  void boundary(const TrainingState&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
+  void boundary(const State&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
   std::vector<ControlEntry> requests() override { return {}; }
   void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
@@ -26,4 +23,4 @@ class MembersStub : public Members {
   std::optional<int> wait_for_end() override { return 0; }
 };
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

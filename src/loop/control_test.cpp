@@ -1,9 +1,9 @@
 // The control log as text, and the requests that its entries came from.
 #include <gtest/gtest.h>
 
-#include "train/train.h"
+#include "loop/loop.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 namespace {
 
 using Kind = ControlEntry::Kind;
@@ -37,4 +37,4 @@ TEST(ControlLog, RequestsAreCountedAnewAfterAResume) {
 }
 
 }  // namespace
-}  // namespace sinew::train
+}  // namespace sinew::loop

@@ -1,15 +1,17 @@
 // A member that becomes the leader adds to the files exactly what no member wrote, once.
-#include "train/leader_reporter.h"
+#include "loop/leader_reporter.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "base/disk.h"
+#include "base/error.h"
 #include "base/hand_clock.h"
-#include "train/members_stub.h"
+#include "loop/members_stub.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 namespace {
 
 // A member whose test decides whether it leads and may write.
@@ -131,5 +133,36 @@ TEST(LeaderReporter, AnHeirDropsWhatTheLifeBeforeWroteOfStepsThatAreStillToCome)
   expect_every_step(folder, 30);
 }
 
+// The leader may not write, and no other member computes. A joiner takes its state; then the leader dies.
+TEST(LeaderReporter, AJoinerAddsWhatTheDonorOfItsStateHadNotWritten) {
+  const std::string folder = new_folder("joiner");
+  TestMember leader(folder, true);
+  for (int64_t step = 1; step <= 15; ++step) leader.step(step, 0.1);
+  EXPECT_EQ(leader.reporter.records(), "") << "everything is written";
+  leader.membership.writes = false;
+  for (int64_t step = 16; step <= 25; ++step) leader.step(step, 0.1);
+  TestMember joiner(folder, false, 25);
+  joiner.reporter.adopt(leader.reporter.records());
+  TestMember second(folder, false, 25);
+  second.reporter.adopt(joiner.reporter.records());
+  for (int64_t step = 26; step <= 30; ++step) second.step(step, 0.1);
+  second.membership.leads = second.membership.writes = true;
+  second.reporter.flush();
+  expect_every_step(folder, 30);
+}
+
+TEST(LeaderReporter, RecordsKeepEveryBitAndOthersAreRefused) {
+  const std::string folder = new_folder("bits");
+  TestMember member(folder);
+  member.reporter.metrics(Step(1), 4, {{"a", 0.1}, {"b", std::nan("")}, {"c", -HUGE_VAL}});
+  member.reporter.ledger(Step(1), Digest{1, 2});
+  TestMember joiner(folder);
+  joiner.reporter.adopt(member.reporter.records());
+  EXPECT_EQ(joiner.reporter.records(), member.reporter.records());
+  EXPECT_NE(member.reporter.records().find("nan"), std::string::npos);
+  for (const char* text : {"[", "[1]", "[[1]]", "[[1,2,3]]", "[[1,\"x\"]]"})
+    EXPECT_THROW(joiner.reporter.adopt(text), Error) << text;
+}
+
 }  // namespace
-}  // namespace sinew::train
+}  // namespace sinew::loop

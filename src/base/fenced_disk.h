@@ -1,10 +1,10 @@
-// Private to checkpoint/: the Writer's disk. It checks whether this process may write before each change that other
-// processes can see.
+// A disk that checks that this process may write before each change that other processes can see. The checkpoint writer
+// and the end of a run use it.
 //
 // Two processes may both believe that they run the job, but only one at a time may write; a lease, for example, decides
-// which one. Every visible change in this module is a rename: a step directory appears or is renamed to a hidden name,
-// or `last` or `best` changes. So a check before each rename is enough, however long the preceding work took. Hidden
-// files belong to this process alone and need no check.
+// which. Every visible change of the callers is a rename: a file or a step directory appears or moves behind a hidden
+// name, or `last` or `best` changes. So a check before each rename is enough, however long the preceding work took.
+// Hidden files belong to this process alone and need no check.
 #pragma once
 
 #include <atomic>
@@ -15,18 +15,24 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/error.h"
 
-namespace sinew::checkpoint {
+namespace sinew {
+
+struct MayNotWrite : Error {
+  using Error::Error;
+};
 
 class FencedDisk final : public Disk {
  public:
   FencedDisk(Disk& disk, std::function<bool()> may_write) : disk_(disk), may_write_(std::move(may_write)) {}
 
-  // Throws Error if this process may not write. The Writer also calls this before work that would end in a rename.
+  // Throws MayNotWrite if this process may not write. The Writer also calls this before work that would end in a
+  // rename.
   void check_may_write() const {
     check_open();
     if (may_write_ && !may_write_())
-      throw Error("CHECKPOINT_MAY_NOT_WRITE", "this process may not write: another one runs the job now", "");
+      throw MayNotWrite("CHECKPOINT_MAY_NOT_WRITE", "this process may not write: another one runs the job now", "");
   }
   // After this, every call throws before it uses the underlying disk or `may_write`. Any thread may call it.
   void close() { closed_ = true; }
@@ -65,4 +71,4 @@ class FencedDisk final : public Disk {
   std::atomic<bool> closed_{false};
 };
 
-}  // namespace sinew::checkpoint
+}  // namespace sinew

@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "train/one_run.h"
+#include "loop/one_run.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 
 std::string metrics_text(const report::Metrics& metrics) {
   std::string line;
@@ -17,7 +17,7 @@ std::string metrics_text(const report::Metrics& metrics) {
 }
 
 void Run::log_window(bool evaluated) {
-  report::Metrics metrics = window_.means(data_->info().task != data::Task::regression);
+  report::Metrics metrics = window_.means(plan_.data.task != data::Task::regression);
   for (const auto& [from, to] : {std::pair{"lr", "train/learning_rate"}, std::pair{"grad_norm", "train/grad_norm"}}) {
     if (window_.sums.contains(from)) metrics[to] = window_.sums.at(from);
   }
@@ -43,13 +43,13 @@ void Run::show() {
   next_show_ = at + 0.1;
   if (!reporter_->reports()) return;
   const auto of_data = [&](double samples) {
-    return samples / static_cast<double>(std::max<int64_t>(1, data_->info().train_size));
+    return samples / static_cast<double>(std::max<int64_t>(1, plan_.data.train_size));
   };
   report::Progress progress;
   progress.step = state().step;
   progress.total_steps = total_steps_.value_or(0);
   progress.epoch = static_cast<double>(state().cursor.epoch) + of_data(static_cast<double>(state().cursor.offset));
-  const spec::Duration& whole = resolved_.job.trainer.max_duration;
+  const spec::Duration& whole = plan_.job.trainer.max_duration;
   if (whole.unit == spec::Duration::Unit::epochs) {
     progress.total_epochs = whole.amount;
   } else if (total_steps_) {
@@ -61,10 +61,10 @@ void Run::show() {
                                     : samples_per_second_;
   if (total_steps_ && progress.samples_per_second > 0) {
     progress.eta_seconds =
-        static_cast<double>((*total_steps_ - state().step.value) * engine_->batch_size(state().step)) /
+        static_cast<double>((*total_steps_ - state().step.value) * trainer_.batch_size(state().step)) /
         progress.samples_per_second;
   }
-  progress.shown = window_.means(data_->info().task != data::Task::regression);
+  progress.shown = window_.means(plan_.data.task != data::Task::regression);
   for (const auto& [name, value] : state().evaluation.last) {
     if (name == "val/accuracy" || name == "val/loss" || name == "val/rmse") progress.shown[name] = value;
   }
@@ -83,4 +83,4 @@ std::string Run::facts_json(const report::Progress& progress) const {
   return facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

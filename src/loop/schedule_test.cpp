@@ -1,11 +1,11 @@
 // The length of a training whose batch size changes.
-#include "train/schedule.h"
+#include "loop/schedule.h"
 
 #include <gtest/gtest.h>
 
 #include "data/data.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 namespace {
 
 spec::Job job_of(int64_t batch_size, spec::Duration duration) {
@@ -72,4 +72,4 @@ TEST(CountSteps, SamplesAndTokensAreNeverExceeded) {
 }
 
 }  // namespace
-}  // namespace sinew::train
+}  // namespace sinew::loop

@@ -1,4 +1,4 @@
-// Inside train/: converts durations to steps, and gives the learning rate of each step. Pure functions.
+// Inside loop/, part of loop.h: converts durations to steps, and gives the learning rate of each step. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "spec/spec.h"
 
-namespace sinew::train {
+namespace sinew::loop {
 
 // The lengths in which durations are measured.
 struct Lengths {
@@ -54,4 +54,4 @@ class Schedule {
   int64_t warmup_ = 0, step_size_ = 1, total_ = 0;
 };
 
-}  // namespace sinew::train
+}  // namespace sinew::loop

@@ -1,0 +1,58 @@
+// Inside loop/, part of loop.h: the control log.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace sinew::loop {
+
+// An input from outside the training state (a signal, the clock, a user) that changes the training. It takes effect at
+// a step that no member has started yet.
+struct ControlEntry {
+  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size };
+  Step effective;
+  Kind kind = Kind::stop;
+  double value = 0;     // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
+  std::string reason;   // a sentence
+  bool done = false;    // applied in this state: a resume does not apply it again
+  int64_t request = 0;  // number among the requests of users in this attempt; 0: not a user's request
+};
+std::string to_string(ControlEntry::Kind kind);
+std::optional<ControlEntry::Kind> control_kind(std::string_view name);
+
+// Entries as JSON text, for the control messages of steps and for checkpoints.
+std::string entries_json(const std::vector<ControlEntry>& entries);
+std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws Error if `text` is no list of entries
+
+class ControlLog {
+ public:
+  void append(ControlEntry entry);
+  const std::vector<ControlEntry>& entries() const { return entries_; }
+  int64_t newest_request() const;  // 0: none
+  // Returns the entries of this step that were not applied yet, except stops, and marks them applied.
+  std::vector<ControlEntry> apply(Step step);
+  // The stop entry of this step. It is never marked, because a member that receives the state at this boundary must
+  // stop here too.
+  std::optional<ControlEntry> stop_at(Step step) const;
+  double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
+  int64_t batch_size(Step step, int64_t from_job) const;
+  bool changes_batch_size() const;
+  // Removes the entries that a resume at `step` must not repeat. A stop ends an attempt and not the run, so stops at or
+  // after `step` go. Evaluations at or after `step` that were not made go too: `step` was saved before them, and making
+  // one now would give a saved step a second digest.
+  void resume_at(Step step);
+  // The digest covers only entries that change the numbers of a step (learning_rate, batch_size). Stopping, evaluating
+  // and saving leave the model unchanged, so a run that was stopped and resumed has the same digests as one that was
+  // not.
+  std::string digest_text(Step up_to) const;
+
+ private:
+  std::vector<ControlEntry> entries_;
+};
+
+}  // namespace sinew::loop

@@ -1,0 +1,56 @@
+// Inside loop/, part of loop.h: a run's membership in a group of group/.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "loop/members.h"
+
+namespace sinew::group {
+class Membership;
+}
+
+namespace sinew::loop {
+
+// Every call may throw group::Fenced. The member, and whatever `speed` uses, must outlive this object.
+class GroupMembers : public Members {
+ public:
+  // `speed`: the shards a second that this worker computes; 0: not known yet.
+  GroupMembers(group::Membership& member, std::function<double()> speed, Clock& clock);
+
+  bool is_leader() const override;
+  bool has_peers() const override;
+  bool is_alone() const override;
+  bool may_write() const override;
+  std::optional<checkpoint::Loaded> take_state() override;
+  void begin(Step step, Digest origin) override;
+  void boundary(const State& state, const std::function<checkpoint::OwnedSnapshot()>& take) override;
+  std::vector<ControlEntry> requests() override;
+  void report(std::optional<Step> durable, const std::string& facts_json) override;
+  void leave() override;
+  void check_membership() const override;
+  void finished(int exit_code) override;
+  std::optional<int> wait_for_end() override;
+
+  // The exit code of a worker whose membership has ended: the run's if the run is over, kResumable if the worker was
+  // asked to leave, else kRejoin.
+  int exit_code_if_fenced() const;
+
+ private:
+  void mark_taken(int64_t number);
+
+  group::Membership& member_;
+  std::function<double()> speed_;
+  Clock& clock_;
+  int64_t collective_ = 0;
+  int64_t given_ = 0, taken_ = 0;  // highest numbers of users' requests
+  std::optional<uint64_t> history_;
+  double reported_at_ = 0;
+  bool leaving_ = false;
+};
+
+}  // namespace sinew::loop

@@ -1,0 +1,129 @@
+#include "loop/leader_reporter.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "loop/exact_json.h"
+
+namespace sinew::loop {
+namespace {
+
+// Longer than members continue without a coordinator, when no member may write (cluster::ClientOptions).
+constexpr double kRememberedSeconds = 120;
+constexpr int64_t kRememberedSteps = 64;  // minimum number of steps to remember, if steps take long
+
+}  // namespace
+
+LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
+                               const Members* members, Clock& clock)
+    : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
+  if (members_ != nullptr) {
+    options_.may_write = [this] { return members_->may_write(); };
+    options_.takes_over = !members_->is_leader();
+  }
+  reports();
+}
+
+bool LeaderReporter::reports() {
+  if (reporter_) return true;
+  // Waits until this process may write: from then on the files hold everything that the previous leader wrote.
+  if (members_ != nullptr && !(members_->is_leader() && members_->may_write())) return false;
+  reporter_ = std::make_unique<report::Reporter>(options_, clock_);
+  reporter_->hparams(hparams_);
+  for (const Record& record : remembered_) write(*reporter_, record);
+  flush();
+  return true;
+}
+
+void LeaderReporter::write(report::Reporter& reporter, const Record& record) {
+  switch (record.kind) {
+    case Record::Kind::metrics: return reporter.metrics(record.step, record.samples, record.values);
+    case Record::Kind::ledger: return reporter.ledger(record.step, record.digest);
+    case Record::Kind::message: return reporter.say(record.level, record.event, record.text);
+  }
+}
+
+void LeaderReporter::take(Record record) {
+  if (!reports()) return remember(std::move(record));
+  write(*reporter_, record);
+  if (members_ != nullptr) remembered_.push_back(std::move(record));  // until flush() has written it
+}
+
+void LeaderReporter::remember(Record record) {
+  const double now = clock_.monotonic_seconds();
+  const Step step = record.step;
+  if (options_.takes_over) options_.resumed_at = std::max(options_.resumed_at.value_or(step), step);
+  record.remembered_at = now;
+  remembered_.push_back(std::move(record));
+  const auto is_old = [&](const Record& one) {
+    return one.remembered_at + kRememberedSeconds < now && one.step.value + kRememberedSteps < step.value;
+  };
+  while (is_old(remembered_.front())) remembered_.pop_front();
+}
+
+void LeaderReporter::metrics(Step step, int64_t samples, const report::Metrics& values) {
+  take({.kind = Record::Kind::metrics, .step = step, .samples = samples, .values = values});
+}
+
+void LeaderReporter::ledger(Step step, Digest digest) {
+  take({.kind = Record::Kind::ledger, .step = step, .digest = digest});
+}
+
+void LeaderReporter::say(report::Level level, const std::string& event, const std::string& text) {
+  if (!reports() && !members_->is_leader()) return;
+  const Step step = remembered_.empty() ? Step(0) : remembered_.back().step;
+  take({.kind = Record::Kind::message, .step = step, .level = level, .event = event, .text = text});
+}
+
+// Messages are left out: a joiner would repeat those that are written, and no run depends on them.
+std::string LeaderReporter::records() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Record& record : remembered_) {
+    if (record.kind == Record::Kind::metrics)
+      list.push_back({record.step.value, record.samples, exact_json(record.values)});
+    if (record.kind == Record::Kind::ledger) list.push_back({record.step.value, to_hex(record.digest)});
+  }
+  return list.empty() ? "" : list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void LeaderReporter::adopt(const std::string& records) {
+  if (records.empty()) return;
+  try {
+    for (const auto& one : nlohmann::json::parse(records)) {
+      Record record{.kind = one.size() == 2 ? Record::Kind::ledger : Record::Kind::metrics, .step = Step(one.at(0))};
+      if (record.kind == Record::Kind::metrics) {
+        record.samples = one.at(1);
+        record.values = exact_metrics(one.at(2));
+      } else if (!from_hex(one.at(1).get<std::string>(), record.digest)) {
+        throw Error("CHECKPOINT_UNREADABLE", "a record has no digest", "");
+      }
+      remember(std::move(record));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("CHECKPOINT_UNREADABLE", std::string("the records of a state cannot be read: ") + error.what(),
+                "another version of Sinew made them: use one version for all workers");
+  }
+}
+
+void LeaderReporter::progress(const report::Progress& progress) {
+  if (reports()) reporter_->progress(progress);
+}
+
+void LeaderReporter::end_step() {
+  if (members_ != nullptr) flush();
+}
+
+void LeaderReporter::finish(bool success) {
+  if (reports()) reporter_->finish(success);
+}
+
+void LeaderReporter::flush() {
+  if (!reports()) return;
+  reporter_->flush();
+  has_unwritten_ = reporter_->waits();
+  if (!has_unwritten_) remembered_.clear();
+}
+
+}  // namespace sinew::loop

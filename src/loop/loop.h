@@ -1,0 +1,140 @@
+// The loop of a training run: control entries, one step, and what is due after it.
+//
+// The loop decides when a step, an evaluation, a checkpoint or a line of metrics is due, what a signal, the clock or a
+// user's request means, how a run begins and how it ends. It needs no tensors: a Trainer computes. train/ implements
+// Trainer with its engine, and tests/sim with numbers, so that a simulation runs this loop and not a copy of it.
+//
+// Only the loop reads the clock, signals and requests of users. Each of these becomes an entry of the control log,
+// which travels with the current step and takes effect at the next one. The entries, evaluations and steps are
+// therefore a function of the state. All calls of Trainer and Members come from the thread that called run(), unless a
+// comment says otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/activity_board.h"
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/ids.h"
+#include "checkpoint/checkpoint.h"
+#include "data/data.h"
+#include "loop/control.h"
+#include "loop/group_members.h"
+#include "loop/members.h"
+#include "loop/schedule.h"
+#include "loop/state.h"
+#include "report/report.h"
+#include "spec/spec.h"
+
+namespace sinew::loop {
+
+// ---- what a trainer computes ---------------------------------------------------------------------------------------
+
+// Samples that were skipped because they could not be decoded.
+struct SkippedSamples {
+  static constexpr size_t kNamed = 5;
+  int64_t count = 0;
+  std::vector<std::string> names;  // the first kNamed of them, each with its reason
+};
+
+struct StepResult {
+  double loss = 0;  // mean
+  double loss_sum = 0, weight = 0;
+  int64_t samples = 0, seen = 0, correct = 0;
+  double grad_norm = -1;        // before clipping; -1 if neither clipping nor want_norm needed it
+  SkippedSamples skipped;       // corrupt samples that this worker skipped
+  std::string control_message;  // the leader's control message for this step
+};
+
+struct EvaluationResult {
+  report::Metrics metrics;         // "loss", "accuracy", ...
+  std::vector<int64_t> confusion;  // [classes * classes]
+  int64_t samples = 0;
+  SkippedSamples skipped;  // those that this worker skipped
+};
+
+// This worker could not compute a shard or a piece of an evaluation. The message says which and why.
+struct ShardFailed : Error {
+  using Error::Error;
+};
+
+// The loss or the gradient of a step is not finite. The state is still the one before the step.
+struct Diverged : Error {
+  using Error::Error;
+};
+
+// Computes for the loop, and owns the whole training state.
+class Trainer {
+ public:
+  virtual ~Trainer() = default;
+  // The part of the state that is no tensor. step() advances its step, cursor and counts; the loop keeps the rest.
+  virtual State& state() = 0;
+  virtual int64_t batch_size(Step step) const = 0;  // from the job and the control log
+  // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
+  // `control_message`: the leader's; every member gets it back with the result. Throws Diverged or ShardFailed.
+  virtual StepResult step(double lr, bool want_norm, std::string control_message) = 0;
+  virtual EvaluationResult evaluate(data::Split split) = 0;
+  virtual Digest digest() = 0;                                              // of the whole state
+  virtual checkpoint::OwnedSnapshot snapshot(const StateFacts& facts) = 0;  // one copy of the whole state
+  virtual StateFacts restore(const checkpoint::Loaded& loaded) = 0;         // throws Error if it does not fit
+  // Takes the weights that model.init_from names. Returns a sentence about them.
+  virtual std::string warm_start() = 0;
+  virtual void leave_group() = 0;  // the group is over: from now on this worker computes everything itself
+  // Writes the model for serving into the run directory. Returns why a part of it is missing, as a sentence; "" if none
+  // is. The loop may call it again if `disk` throws.
+  virtual std::string write_artifact(Disk& disk) = 0;
+};
+
+// ---- a run ---------------------------------------------------------------------------------------------------------
+
+// What is trained, with every auto decided.
+struct Plan {
+  spec::Job job;
+  std::string resolved_yaml;  // the job as the run directory keeps it
+  data::DataInfo data;
+  std::string model;  // identity of the model; a resume refuses another one
+  int64_t parameters = 0, shards = 0, lanes = 0;
+  std::vector<std::string> remarks;  // of the model, for the user
+};
+
+struct BeginTime {
+  double wall_seconds = 0, monotonic_seconds = 0;
+};
+BeginTime begin_time(const Clock& clock);
+
+// Each lane calls it when it begins some work; any thread. An exception from it fails the shard.
+using OnWork = std::function<void(int lane, const Work& work)>;
+
+struct RunOptions {
+  std::string run_directory;  // exists
+  bool resume = false;        // continue from the newest intact checkpoint
+  bool ledger = false;
+  report::ReporterOptions screen;                  // how progress is shown; the loop sets what concerns files
+  std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM received so far
+  std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
+  OnWork on_work = nullptr;
+  BeginTime began;  // when the run began to prepare
+};
+
+struct RunResult {
+  int exit_code = 0;
+  Step step;
+  Digest digest;
+  report::Metrics last;
+};
+
+// Trains the job until its end, a stop or an error. `members` null: the run has one worker. Throws Error for problems
+// that the user can fix.
+RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk,
+              Clock& clock);
+
+}  // namespace sinew::loop

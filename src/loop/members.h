@@ -1,0 +1,47 @@
+// Inside loop/, part of loop.h: the group of workers that train one run, from the point of view of one of them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "loop/state.h"
+
+namespace sinew::loop {
+
+// Calls belong to the step thread unless a comment says otherwise. Each call may throw an error that ends this worker's
+// membership; the room that implements the group defines them.
+class Members {
+ public:
+  virtual ~Members() = default;
+  // Whether this member is the leader, which writes the run's files and decides what enters the control log. The leader
+  // changes only when it dies.
+  virtual bool is_leader() const = 0;
+  virtual bool has_peers() const = 0;  // another member computes too
+  virtual bool is_alone() const = 0;   // no other member computes or is about to
+  virtual bool may_write() const = 0;  // any thread: this member is certainly still the leader
+  // Returns the state to begin from. nullopt: all members begin from the newest checkpoint or from step 0. Blocks for a
+  // bounded time.
+  virtual std::optional<checkpoint::Loaded> take_state() = 0;
+  // Starts the collectives. The state is at this step and has this digest.
+  virtual void begin(Step step, Digest origin) = 0;
+  // Called at each step boundary. `take` makes one copy of the state, if a joiner waits for one.
+  virtual void boundary(const State& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
+  // The requests of users, with their numbers, except those that were in the state's control log at the last boundary.
+  // Only the leader calls it.
+  virtual std::vector<ControlEntry> requests() = 0;
+  // Publishes the leader's status for users. Only the leader calls it.
+  virtual void report(std::optional<Step> durable, const std::string& facts_json) = 0;
+  // This worker wants to leave. Its work moves to the other members, or to joiners once they compute.
+  virtual void leave() = 0;
+  virtual void check_membership() const = 0;  // throws if the others have continued without this worker
+  // called by the leader: everything is written, and the run is over for all members
+  virtual void finished(int exit_code) = 0;
+  // Called at the end of training by a member that is not the leader. Returns the exit code that the leader announced,
+  // or nullopt if the leader died and this member is now the leader. Blocks as long as the leader lives.
+  virtual std::optional<int> wait_for_end() = 0;
+};
+
+}  // namespace sinew::loop

@@ -1,0 +1,299 @@
+// The loop of a run: control entries, one step, and what is due after it.
+#include "loop/one_run.h"
+#include "rundir/rundir.h"
+
+namespace sinew::loop {
+namespace {
+
+constexpr const char* kBySignal = "stopped by a signal";
+constexpr double kSuccessorSeconds = 10;  // time for a stopped or starting worker to join
+
+}  // namespace
+
+void Window::add(const StepResult& step, double lr) {
+  sums["loss"] += step.loss_sum;
+  sums["weight"] += step.weight;
+  sums["seen"] += static_cast<double>(step.seen);
+  sums["correct"] += static_cast<double>(step.correct);
+  sums["lr"] = lr;
+  if (step.grad_norm >= 0) sums["grad_norm"] = step.grad_norm;
+}
+
+report::Metrics Window::means(bool classes) const {
+  report::Metrics metrics;
+  const auto at = [&](const char* name) { return sums.contains(name) ? sums.at(name) : 0.0; };
+  if (at("weight") > 0) metrics["train/loss"] = at("loss") / at("weight");
+  if (classes && at("seen") > 0) metrics["train/accuracy"] = at("correct") / at("seen");
+  return metrics;
+}
+
+BeginTime begin_time(const Clock& clock) {
+  const double wall_seconds = clock.wall_seconds();
+  return {wall_seconds, clock.monotonic_seconds()};
+}
+
+Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk, Clock& clock)
+    : plan_(plan),
+      options_(options),
+      trainer_(trainer),
+      members_(members),
+      disk_(disk),
+      clock_(clock),
+      began_(options.began.monotonic_seconds) {}
+
+RunResult Run::train() {
+  count_intervals();
+  plan_steps();
+  // Removes the report of an earlier attempt. Only the leader does, because the run may have ended just now.
+  if (is_leader()) disk_.remove_file(rundir::file_in(options_.run_directory, rundir::kOutcomeFile));
+  auto loaded = state_to_begin_with();
+  start_reporting(loaded ? loaded->step : Step(0));
+  log_start();
+  try {
+    start_state(loaded);
+    loaded.reset();
+    if (members_) members_->begin(state().step, trainer_.digest());
+    loop();
+    if (leads_at_end()) finish();
+  } catch (const Diverged& error) {
+    // The same step diverges on every member; the leader alone reports it.
+    if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
+    fail(error);
+    throw;
+  } catch (const ShardFailed& error) {
+    // The failure may be specific to this worker: the others try the shard, and their supervisor counts such failures.
+    if (members_ && members_->has_peers()) throw;
+    fail(error);
+    throw;
+  } catch (const Error& error) {
+    fail(error);
+    throw;
+  }
+  result_.exit_code = exit_code_;
+  return result_;
+}
+
+void Run::loop() {
+  rate_began_ = now();
+  rate_samples_ = state().samples;
+  next_timed_save_ = next_timed_evaluation_ = next_timed_log_ = next_show_ = now();
+  while (advance()) {
+  }
+  report_work(Work::Kind::nothing);
+}
+
+// Depends only on the job and the batch sizes requested so far, so a resumed run computes the same.
+void Run::plan_steps() {
+  Lengths lengths = lengths_;
+  if (state().control.changes_batch_size()) {
+    lengths.total_steps =
+        count_steps(plan_.job.trainer, lengths_, [this](int64_t step) { return trainer_.batch_size(Step(step)); });
+  }
+  total_steps_ = lengths.total_steps;
+  schedule_.emplace(plan_.job.scheduler, lengths);
+}
+
+bool Run::advance() {
+  if (members_)
+    members_->boundary(state(), [this] {
+      StateFacts of_joiner = facts();
+      of_joiner.records = reporter_->records();
+      return trainer_.snapshot(of_joiner);
+    });
+  stop_reason_ = state().evaluation.stop;
+  if (!stop_reason_.empty()) return false;
+  if (const auto stop = state().control.stop_at(state().step)) {
+    exit_code_ = static_cast<int>(stop->value);
+    stop_reason_ = stop->reason;
+    stop_status_ = exit_code_ == kBudget ? "budget" : exit_code_ == kResumable ? "stopped" : "done";
+    return false;
+  }
+  if (total_steps_ && state().step.value >= *total_steps_) {
+    stop_reason_ = "all " + std::to_string(*total_steps_) + " steps are done";
+    return false;
+  }
+  if (budget_steps_ && state().step.value >= *budget_steps_) {
+    exit_code_ = kBudget;
+    stop_status_ = "budget";
+    stop_reason_ = "budget.training is used up";
+    return false;
+  }
+  poll();
+  one_step();
+  return true;
+}
+
+void Run::one_step() {
+  const Step step = state().step;
+  const double lr = plan_.job.optimizer.lr * schedule_->factor(step.value) * state().control.learning_rate_factor(step);
+  const bool log_next = log_every_ && (step.value + 1) % *log_every_ == 0;
+  const StepResult result = trainer_.step(lr, log_next, pending_entries_.empty() ? "" : entries_json(pending_entries_));
+  pending_entries_.clear();
+  report_work(Work::Kind::recording);
+  if (!result.control_message.empty()) {
+    for (ControlEntry& entry : entries_of_json(result.control_message)) state().control.append(std::move(entry));
+    plan_steps();
+  }
+  window_.add(result, lr);
+  evaluation_window_.add(result, lr);
+  skipped_ += result.skipped.count;
+  log_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
+  const bool last = total_steps_ && state().step.value >= *total_steps_;
+  // Evaluates before saving, because a step must be saved in its final state.
+  const DueActions due_actions = apply_entries();
+  const bool evaluates = due(evaluate_every_) || last || due_actions.evaluation;
+  const bool improved = evaluates && evaluate();
+  if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs the window itself
+  if (options_.ledger) reporter_->ledger(state().step, trainer_.digest());
+  reporter_->end_step();
+  // Submitted last: the records of a step must be written before the step is saved.
+  submit_pending();
+  if (improved) {
+    save(true);
+  } else if (due(save_every_) || due_actions.checkpoint) {
+    save(false);
+  }
+  submit_pending();
+  show();
+  report_work(Work::Kind::nothing);
+}
+
+// Signals, the clock and users' requests become entries that travel with this step and take effect at the next one,
+// which no member has started.
+void Run::poll() {
+  poll_signals();
+  if (!is_leader()) return;
+  poll_clock();
+  if (!members_) return;
+  for (const ControlEntry& entry : members_->requests()) {
+    if (accepts(entry)) request(entry.kind, entry.value, entry.reason, entry.request);
+  }
+}
+
+// Refuses a batch size with which no batch fits: it would end the run, and every resume of it.
+bool Run::accepts(const ControlEntry& entry) {
+  if (entry.kind != ControlEntry::Kind::batch_size) return true;
+  const auto size = static_cast<int64_t>(entry.value);
+  const int64_t samples = plan_.data.train_size;
+  if (size >= 1 && data::steps_per_epoch(samples, size, plan_.job.trainer.drop_last) > 0) return true;
+  reporter_->say(report::Level::warning, "control_refused",
+                 "batch_size " + std::to_string(size) +
+                     " is refused: with trainer.drop_last no batch of this size fits into " + std::to_string(samples) +
+                     " training samples");
+  return false;
+}
+
+void Run::poll_signals() {
+  const int stops = options_.stop_signals != nullptr ? options_.stop_signals->load() : 0;
+  if (stops > seen_stops_) {
+    seen_stops_ = stops;
+    if (!members_) {
+      request(ControlEntry::Kind::stop, kResumable, kBySignal);
+    } else {
+      members_->leave();  // the run continues without this worker
+    }
+  }
+  poll_leaving();
+  const int saves = options_.checkpoint_signals != nullptr ? options_.checkpoint_signals->load() : 0;
+  if (saves > seen_checkpoint_signals_) {
+    seen_checkpoint_signals_ = saves;
+    request(ControlEntry::Kind::checkpoint, 0, "requested by SIGUSR1");
+  }
+}
+
+// Waits for a worker that could take over: the signal may have been sent because one is about to join, such as one that
+// was cut off or just started. It may arrive after this worker's time is up, so the state is saved first.
+void Run::poll_leaving() {
+  const bool leaves = seen_stops_ > 0 && members_;
+  if (leaves && !members_->has_peers() && !saved_to_leave_) {
+    saved_to_leave_ = true;
+    request(ControlEntry::Kind::checkpoint, 0, "the last computing worker is about to leave");
+  }
+  if (!leaves || !members_->is_alone()) {
+    alone_since_.reset();
+  } else if (!alone_since_) {
+    alone_since_ = now();
+  } else if (now() - *alone_since_ >= kSuccessorSeconds) {
+    alone_since_ = now();
+    request(ControlEntry::Kind::stop, kResumable, kBySignal);
+  }
+}
+
+void Run::poll_clock() {
+  using Unit = spec::Duration::Unit;
+  const spec::Job& job = plan_.job;
+  if (job.trainer.max_duration.unit == Unit::seconds && elapsed() >= job.trainer.max_duration.amount) {
+    request(ControlEntry::Kind::stop, 0, "trainer.max_duration is over");
+  } else if (job.budget.seconds > 0 && elapsed() >= job.budget.seconds) {
+    request(ControlEntry::Kind::stop, kBudget, "budget.time is used up");
+  }
+  const auto over = [&](const spec::Duration& interval, double& since) {
+    if (interval.unit != Unit::seconds || now() - since < interval.amount) return false;
+    since = now();
+    return true;
+  };
+  if (over(job.trainer.eval_interval, next_timed_evaluation_))
+    request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
+  const auto interval = spec::parse_duration(job.checkpoint.interval);
+  if (interval && over(*interval, next_timed_save_))
+    request(ControlEntry::Kind::checkpoint, 0, "checkpoint.interval is over");
+  if (over(job.logging.interval, next_timed_log_) && state().step.value > 0) log_window(false);
+}
+
+void Run::request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number) {
+  pending_entries_.push_back({state().step.next(), kind, value, reason, false, number});
+}
+
+void Run::report_work(Work::Kind kind) {
+  if (options_.on_work) options_.on_work(0, {kind, state().step.value});
+}
+
+// Applies the control log's entries for this step. advance handles a stop, when the next step would begin.
+Run::DueActions Run::apply_entries() {
+  DueActions due_actions;
+  for (const ControlEntry& entry : state().control.apply(state().step)) {
+    due_actions.evaluation = due_actions.evaluation || entry.kind == ControlEntry::Kind::evaluate;
+    due_actions.checkpoint = due_actions.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
+    if (members_ || !entry.reason.empty()) {
+      reporter_->say(
+          report::Level::info, "control",
+          "step " + std::to_string(entry.effective.value) + ": " + to_string(entry.kind) + ": " + entry.reason);
+    }
+  }
+  return due_actions;
+}
+
+void Run::log_skipped(const SkippedSamples& skipped, const std::string& where) {
+  if (skipped.count == 0) return;
+  std::string names;
+  for (const std::string& name : skipped.names) names += (names.empty() ? ": " : "; ") + name;
+  if (skipped.count > static_cast<int64_t>(skipped.names.size())) names += "; ...";
+  reporter_->say(report::Level::warning, "skipped_samples",
+                 std::to_string(skipped.count) + " corrupt samples skipped " + where + names);
+}
+
+bool Run::evaluate() {
+  report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression);
+  if (plan_.data.val_size > 0) {
+    const EvaluationResult result = trainer_.evaluate(data::Split::val);
+    for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
+    log_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
+  }
+  const Judgement verdict = judge(state().evaluation, state().step, metrics, plan_.job);
+  state().evaluation = verdict.state;
+  report_work(Work::Kind::recording);  // the engine's lanes are idle now
+  evaluation_window_.sums.clear();
+  log_window(true);
+  reporter_->say(report::Level::info, "evaluation",
+                 "step " + std::to_string(state().step.value) + ":" + metrics_text(metrics) +
+                     (verdict.improved ? "  (best)" : ""));
+  if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
+  return verdict.improved && plan_.job.checkpoint.keep_best > 0;
+}
+
+RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk,
+              Clock& clock) {
+  return Run(plan, options, trainer, members, disk, clock).train();
+}
+
+}  // namespace sinew::loop

@@ -1,0 +1,117 @@
+// Begins a run: from step 0, a checkpoint, given weights or another member.
+#include <cmath>
+
+#include "base/error.h"
+#include "loop/one_run.h"
+#include "rundir/rundir.h"
+
+namespace sinew::loop {
+
+void Run::count_intervals() {
+  const spec::Job& job = plan_.job;
+  lengths_ = lengths_of(job, plan_.data.train_size, plan_.data.tokens_per_sample);
+  evaluate_every_ = steps_of(job.trainer.eval_interval, lengths_);
+  log_every_ = steps_of(job.logging.interval, lengths_);
+  if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
+  budget_steps_ = budget_steps();
+}
+
+// The budget and the evaluation interval may both be fractions of an epoch, each rounded to steps separately. A budget
+// that is a multiple of the interval is counted in evaluations, because otherwise it could miss the last one.
+std::optional<int64_t> Run::budget_steps() const {
+  const auto budget = spec::parse_duration(plan_.job.budget.training);
+  if (!budget) return std::nullopt;
+  const spec::Duration& interval = plan_.job.trainer.eval_interval;
+  const double evaluations = budget->amount / interval.amount;
+  const bool multiple = std::abs(evaluations - std::round(evaluations)) < 1e-9 * evaluations;
+  if (evaluate_every_ && budget->unit == interval.unit && multiple) return std::llround(evaluations) * *evaluate_every_;
+  return steps_of(*budget, lengths_);
+}
+
+// Returns another member's state, or else the newest checkpoint if the run resumes or has several members (all of which
+// may have died before), or else nothing.
+std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
+  if (members_) {
+    if (auto given = members_->take_state()) {
+      from_member_ = true;
+      return given;
+    }
+  }
+  if (!options_.resume && !members_) return std::nullopt;
+  const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
+  checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
+  damaged_ = std::move(newest.damaged);
+  if (!newest.loaded && !damaged_.empty()) {
+    throw Error("CHECKPOINT_DAMAGED", "every checkpoint in " + root + " is damaged",
+                "see what is damaged with: sinew checkpoint verify " + root);
+  }
+  return std::move(newest.loaded);
+}
+
+// Opens the reporter after the checkpoint is known and before the state is restored, because it cuts the files back to
+// the step at which the run begins.
+void Run::start_reporting(Step begins_at) {
+  report::ReporterOptions options = options_.screen;
+  options.directory = options_.run_directory;
+  options.tensorboard = plan_.job.logging.tensorboard;
+  options.ledger = options_.ledger;
+  if (options_.resume || members_) options.resumed_at = begins_at;
+  reporter_ = std::make_unique<LeaderReporter>(options, spec::changed_options(plan_.job), members_, clock_);
+}
+
+void Run::log_start() {
+  const spec::Job& job = plan_.job;
+  reporter_->say(report::Level::info, "start",
+                 job.name + ": " + job.model.name + ", " + std::to_string(plan_.parameters) + " parameters; " +
+                     std::to_string(plan_.data.train_size) + " training samples, batch " +
+                     std::to_string(job.trainer.batch_size) + " in " + std::to_string(plan_.shards) + " shards on " +
+                     std::to_string(plan_.lanes) + (members_ ? " lanes per worker; " : " lanes; ") +
+                     job.trainer.precision + " on " + job.trainer.device);
+  for (const std::string& remark : plan_.remarks)
+    reporter_->say(report::Level::warning, "model", job.model.file + ": " + remark);
+  reporter_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
+}
+
+void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
+  for (const checkpoint::Damage& damage : damaged_) {
+    reporter_->say(report::Level::warning, "damaged_checkpoint",
+                   "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
+                       "); an older one is used");
+  }
+  if (loaded) return restore_from(*loaded);
+  if (options_.resume)
+    reporter_->say(report::Level::info, "resume", "there is no checkpoint yet: starting from step 0");
+  if (plan_.job.model.init_from.path.empty()) return;
+  reporter_->say(report::Level::info, "warm_start", trainer_.warm_start());
+}
+
+void Run::restore_from(const checkpoint::Loaded& loaded) {
+  const StateFacts saved = trainer_.restore(loaded);
+  if (saved.data_digest != plan_.data.digest) {
+    throw Error("TRAIN_DATA_CHANGED",
+                "the training data has changed since this run began (digest " + to_hex(plan_.data.digest) + ", was " +
+                    to_hex(saved.data_digest) + ")",
+                "restore the data, or start a new run with model.init_from: " + loaded.directory);
+  }
+  if (saved.model != plan_.model) {
+    throw Error("TRAIN_MODEL_CHANGED", plan_.job.model.file + " has changed since this run began",
+                "restore the file, or start a new run with model.init_from: " + loaded.directory);
+  }
+  plan_steps();
+  window_.sums = saved.window;
+  evaluation_window_.sums = saved.evaluation_window;
+  before_ = saved.seconds;
+  began_ = clock_.monotonic_seconds();
+  if (trainer_.digest() != loaded.digest) {
+    throw Error("TRAIN_STATE_CORRUPT",
+                loaded.directory + ": the restored state does not have the digest with which it was saved",
+                "please report this, because it should be impossible");
+  }
+  if (from_member_) return reporter_->adopt(saved.records);  // the control log's entries continue unchanged
+  state().control.resume_at(state().step);
+  last_saved_ = state().step;
+  reporter_->say(report::Level::info, "resume",
+                 "resumed at step " + std::to_string(state().step.value) + " from " + loaded.directory);
+}
+
+}  // namespace sinew::loop

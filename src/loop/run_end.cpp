@@ -1,0 +1,154 @@
+// Ends a run: saves everything, writes the model for serving, tests it, and writes the report.
+#include <cmath>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/fenced_disk.h"
+#include "loop/one_run.h"
+#include "rundir/rundir.h"
+
+namespace sinew::loop {
+namespace {
+
+constexpr double kFailedSaveSeconds = 60;
+constexpr int kMaxTries = 1200;  // about two minutes, longer than a member continues without a coordinator
+constexpr double kBetweenTriesSeconds = 0.1;
+
+}  // namespace
+
+// All members leave the loop at the same step with the same state. The leader ends the run; the others wait until it
+// has, ready to replace it.
+bool Run::leads_at_end() {
+  while (members_ && !members_->is_leader()) {
+    if (const auto said = members_->wait_for_end()) {
+      exit_code_ = *said;
+      return false;
+    }
+  }
+  return true;
+}
+
+void Run::finish() {
+  trainer_.leave_group();
+  finish_saving();
+  rundir::Outcome outcome = outcome_so_far();
+  restore_best();
+  std::string left_out;
+  change_files([&](Disk& disk) { left_out = trainer_.write_artifact(disk); });
+  if (!left_out.empty()) reporter_->say(report::Level::warning, "model_file", left_out);
+  if (stop_status_ != "stopped") test(outcome);  // a worker that must stop begins no new work
+  outcome.status = stop_status_;
+  outcome.exit_code = exit_code_;
+  write_report(outcome);
+  std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " +
+                     std::to_string(outcome.samples) + " samples in " +
+                     std::to_string(static_cast<int64_t>(elapsed())) + " s";
+  if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
+  reporter_->finish(stop_status_ == "done");
+  reporter_->say(report::Level::info, "end", text + "; digest " + outcome.digest);
+  reporter_->flush();
+  result_ = {exit_code_, Step(outcome.steps), {}, outcome.last};
+  SINEW_CHECK(from_hex(outcome.digest, result_.digest), outcome.digest);
+  if (members_) members_->finished(exit_code_);
+}
+
+// Does work that changes what others see of the run. A member changes it only while it holds the lease: others may have
+// gone on without it. If the lease is over, it waits for the next one and does the work again.
+void Run::change_files(const std::function<void(Disk&)>& work) {
+  if (!members_) return work(disk_);
+  FencedDisk fenced(disk_, [this] { return members_->may_write(); });
+  for (int tries = 1;; ++tries) {
+    try {
+      return work(fenced);
+    } catch (const MayNotWrite&) {
+      if (tries == kMaxTries) throw;
+    }
+    members_->check_membership();
+    clock_.sleep_seconds(kBetweenTriesSeconds);
+  }
+}
+
+// Loads the weights of the best checkpoint if early stopping asks for it and the state is of another step. If the best
+// step itself is not on disk, it loads the best one that is. Throws Error if that checkpoint is damaged.
+void Run::restore_best() {
+  const EvaluationState evaluation = state().evaluation;
+  const spec::EarlyStoppingOptions& early = plan_.job.early_stopping;
+  const bool wanted = !early.monitor.empty() && early.restore_best;
+  if (!wanted || !evaluation.best || evaluation.best_step == state().step) return;
+  const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
+  const std::string lost = "no checkpoint has the best state, of step " + std::to_string(evaluation.best_step.value) +
+                           "; the model is that of step ";
+  if (!disk_.exists(root + "/best"))
+    return reporter_->say(report::Level::warning, "best_not_restored",
+                          lost + std::to_string(state().step.value) + ", the last");
+  const auto loaded = checkpoint::load(disk_, root + "/best");
+  if (!loaded) {
+    throw Error("CHECKPOINT_DAMAGED",
+                "the best checkpoint is damaged: " + loaded.error().file + ": " + loaded.error().what,
+                "the last checkpoint is in " + root + "/last");
+  }
+  trainer_.restore(*loaded);
+  const std::string step = std::to_string(loaded->step.value);
+  if (loaded->step != evaluation.best_step)
+    return reporter_->say(report::Level::warning, "best_not_restored", lost + step + ", the best before it");
+  reporter_->say(report::Level::info, "best_restored", "the model is that of step " + step + ", the best");
+}
+
+rundir::Outcome Run::outcome_so_far() {
+  rundir::Outcome outcome;
+  const EvaluationState& evaluation = state().evaluation;
+  outcome.job = plan_.job.name;
+  outcome.steps = state().step.value;
+  outcome.samples = state().samples;
+  outcome.epochs =
+      static_cast<double>(state().samples) / static_cast<double>(std::max<int64_t>(1, plan_.data.train_size));
+  outcome.digest = to_hex(trainer_.digest());
+  outcome.last = evaluation.last;
+  if (evaluation.best) outcome.best = {plan_.job.checkpoint.monitor, *evaluation.best, evaluation.best_step.value};
+  if (plan_.job.objective) {
+    const auto found = evaluation.last.find(plan_.job.objective->metric);
+    outcome.objective = {to_string(*plan_.job.objective), evaluation.objective_met,
+                         found == evaluation.last.end() ? std::nan("") : found->second};
+  }
+  return outcome;
+}
+
+// Evaluates the model on data that influenced no decision.
+void Run::test(rundir::Outcome& outcome) {
+  if (plan_.data.test_size == 0) return;
+  report::Metrics metrics;
+  const EvaluationResult result = trainer_.evaluate(data::Split::test);
+  for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
+  log_skipped(result.skipped, "in the test");
+  reporter_->metrics(state().step, state().samples, metrics);
+  reporter_->say(report::Level::info, "test", "test:" + metrics_text(metrics));
+  outcome.last.insert(metrics.begin(), metrics.end());
+}
+
+void Run::fail(const Error& error) {
+  // A worker that was cut off must not write about the run.
+  if (!is_leader() || (members_ && !members_->may_write())) return;
+  if (pending_best_ && writer_ && writer_->wait(kFailedSaveSeconds)) submit_pending();
+  rundir::Outcome outcome = outcome_so_far();
+  outcome.status = "failed";
+  outcome.exit_code = kTrainingError;
+  outcome.error = error.what();
+  outcome.hint = error.hint;
+  reporter_->flush();
+  write_report(outcome);
+  reporter_->finish(false);
+  if (members_) members_->finished(kTrainingError);
+}
+
+void Run::write_report(rundir::Outcome& outcome) {
+  outcome.started_wall_seconds = options_.began.wall_seconds;
+  outcome.seconds = elapsed();
+  try {
+    const std::string path = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
+    change_files([&](Disk& disk) { write_durably(disk, path, rundir::outcome_json(outcome)); });
+  } catch (const DiskError& trouble) {
+    reporter_->say(report::Level::error, "report_failed", trouble.what());
+  }
+}
+
+}  // namespace sinew::loop

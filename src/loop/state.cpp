@@ -1,0 +1,138 @@
+#include "loop/state.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "loop/exact_json.h"
+
+namespace sinew::loop {
+namespace {
+
+using nlohmann::json;
+
+std::string exact_text(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%a", value);
+  return text;
+}
+
+json evaluation_json(const EvaluationState& evaluation) {
+  json document = {{"best_step", evaluation.best_step.value},
+                   {"best_steps", json::array()},
+                   {"monitor", evaluation.monitor},
+                   {"patience_step", evaluation.patience_step.value},
+                   {"without_improvement", evaluation.without_improvement},
+                   {"objective_met", evaluation.objective_met},
+                   {"stop", evaluation.stop}};
+  for (const Step step : evaluation.best_steps) document["best_steps"].push_back(step.value);
+  if (evaluation.best) document["best"] = exact_text(*evaluation.best);
+  if (evaluation.patience_best) document["patience_best"] = exact_text(*evaluation.patience_best);
+  document["last"] = exact_json(evaluation.last);
+  return document;
+}
+
+// Throws exceptions of the JSON library. Documents of older versions have one best value for both monitors.
+EvaluationState evaluation_of(const json& document) {
+  EvaluationState evaluation;
+  const auto number = [&](const char* name) -> std::optional<double> {
+    if (!document.contains(name)) return std::nullopt;
+    return std::strtod(document.at(name).get<std::string>().c_str(), nullptr);
+  };
+  evaluation.best = number("best");
+  evaluation.best_step = Step(document.at("best_step"));
+  if (document.contains("best_steps")) {
+    for (const int64_t step : document.at("best_steps")) evaluation.best_steps.emplace_back(step);
+  } else if (evaluation.best) {
+    evaluation.best_steps = {evaluation.best_step};
+  }
+  evaluation.monitor = document.value("monitor", "");
+  const bool two = document.contains("patience_step");
+  evaluation.patience_best = number(two ? "patience_best" : "best");
+  evaluation.patience_step = two ? Step(document.at("patience_step")) : evaluation.best_step;
+  evaluation.without_improvement = document.at("without_improvement");
+  evaluation.objective_met = document.at("objective_met");
+  evaluation.stop = document.at("stop");
+  evaluation.last = exact_metrics(document.at("last"));
+  return evaluation;
+}
+
+ControlLog control_of(const json& list) {
+  ControlLog log;
+  for (ControlEntry& entry : entries_of_json(list.dump())) log.append(std::move(entry));
+  return log;
+}
+
+}  // namespace
+
+json exact_json(const report::Metrics& metrics) {
+  json object = json::object();
+  for (const auto& [name, value] : metrics) object[name] = exact_text(value);
+  return object;
+}
+
+report::Metrics exact_metrics(const json& object) {
+  report::Metrics metrics;
+  for (const auto& [name, text] : object.items()) metrics[name] = std::strtod(text.get<std::string>().c_str(), nullptr);
+  return metrics;
+}
+
+std::string counts_text(const State& state) {
+  return "step " + std::to_string(state.step.value) + " epoch " + std::to_string(state.cursor.epoch) + " offset " +
+         std::to_string(state.cursor.offset) + " samples " + std::to_string(state.samples) + " tokens " +
+         std::to_string(state.tokens) + " seed " + std::to_string(state.seed) + "\n";
+}
+
+std::string decisions_text(const State& state) {
+  std::string text = "\n" + state.control.digest_text(state.step);
+  const EvaluationState& evaluation = state.evaluation;
+  text += "best " + (evaluation.best ? exact_text(*evaluation.best) : "none") + " at " +
+          std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
+  // Appended only if it differs from `best`, so that states with one metric keep their digests.
+  if (evaluation.patience_best != evaluation.best || evaluation.patience_step != evaluation.best_step) {
+    text += " patience " + (evaluation.patience_best ? exact_text(*evaluation.patience_best) : "none") + " at " +
+            std::to_string(evaluation.patience_step.value);
+  }
+  return text;
+}
+
+json state_document(const State& state, const StateFacts& facts) {
+  json document = {{"format", 1},
+                   {"step", state.step.value},
+                   {"cursor", {{"epoch", state.cursor.epoch}, {"offset", state.cursor.offset}}},
+                   {"samples", state.samples},
+                   {"tokens", state.tokens},
+                   {"seed", state.seed},
+                   {"control", json::parse(entries_json(state.control.entries()))},
+                   {"evaluation", evaluation_json(state.evaluation)},
+                   {"window", exact_json(facts.window)},
+                   {"evaluation_window", exact_json(facts.evaluation_window)},
+                   {"seconds", facts.seconds},
+                   {"data_digest", to_hex(facts.data_digest)},
+                   {"model", facts.model},
+                   {"job", facts.resolved_job}};
+  if (!facts.records.empty()) document["records"] = facts.records;
+  return document;
+}
+
+void read_document(const json& document, State& state, StateFacts& facts) {
+  state.step = Step(document.at("step"));
+  state.cursor = {document.at("cursor").at("epoch"), document.at("cursor").at("offset")};
+  state.samples = document.at("samples");
+  state.tokens = document.at("tokens");
+  state.seed = document.at("seed");
+  state.control = control_of(document.at("control"));
+  state.evaluation = evaluation_of(document.at("evaluation"));
+  facts.window = exact_metrics(document.at("window"));
+  facts.evaluation_window = exact_metrics(document.value("evaluation_window", json::object()));
+  facts.seconds = document.value("seconds", 0.0);
+  facts.resolved_job = document.at("job");
+  facts.model = document.value("model", "");
+  facts.records = document.value("records", "");
+  if (!from_hex(document.at("data_digest").get<std::string>(), facts.data_digest))
+    throw Error("CHECKPOINT_UNREADABLE", "data_digest is no digest", "");
+}
+
+}  // namespace sinew::loop

@@ -1,0 +1,65 @@
+// Inside loop/, part of loop.h: the part of the training state that is no tensor.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/ids.h"
+#include "data/data.h"
+#include "loop/control.h"
+#include "report/report.h"
+
+namespace sinew::loop {
+
+// The history of evaluations, from which early stopping, best checkpoints and the objective are decided.
+struct EvaluationState {
+  // The metric of `best`; empty: no evaluation yet, or a checkpoint of an older version, which did not save it.
+  std::string monitor;
+  std::optional<double> best;  // best value of checkpoint.monitor
+  Step best_step;
+  std::vector<Step> best_steps;  // steps that were the best when they were reached, newest last; old ones are dropped
+  // best value of early_stopping.monitor; equal to `best` if both monitors are the same metric
+  std::optional<double> patience_best;
+  Step patience_step;
+  int64_t without_improvement = 0;
+  report::Metrics last;  // metrics of the newest evaluation
+  bool objective_met = false;
+  std::string stop;  // why training ends; empty: it continues
+};
+
+// Everything that determines the next step, besides the trainer's tensors.
+struct State {
+  Step step;
+  data::Cursor cursor;
+  int64_t samples = 0, tokens = 0;  // committed since step 0
+  uint64_t seed = 0;
+  ControlLog control;
+  EvaluationState evaluation;
+};
+
+// The entries of a checkpoint's state.json besides the state itself.
+struct StateFacts {
+  Digest data_digest;                 // digest of the training data; a resume refuses other data
+  std::string resolved_job;           // resolved.yaml
+  std::string model;                  // identity of the model; a resume refuses another model
+  report::Metrics window;             // sums of the training metrics since the last line of metrics.jsonl
+  report::Metrics evaluation_window;  // … and since the last evaluation, for a monitored train/loss
+  double seconds = 0;                 // training time of the run, over all its attempts
+  std::string records;                // for a joiner: records that may not be in the files yet; "" in a checkpoint
+};
+
+// The canonical text that a digest covers, in two parts: the counts of the steps so far, and what users and evaluations
+// decided. A trainer may put counts of its own in between.
+std::string counts_text(const State& state);
+std::string decisions_text(const State& state);
+
+// state.json as a document. A trainer may add fields of its own. read_document throws exceptions of the JSON library,
+// and Error if the document contradicts itself.
+nlohmann::json state_document(const State& state, const StateFacts& facts);
+void read_document(const nlohmann::json& document, State& state, StateFacts& facts);
+
+}  // namespace sinew::loop

@@ -1,0 +1,65 @@
+#include "train/engine_trainer.h"
+
+#include <utility>
+
+#include "train/artifact.h"
+
+namespace sinew::train {
+
+EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data, std::string run_directory,
+                             OnWork on_work, Disk& disk)
+    : job_(resolved.job),
+      data_(data),
+      run_directory_(std::move(run_directory)),
+      resolved_yaml_(spec::to_yaml(resolved.written, resolved.reasons)),
+      disk_(disk),
+      prefetcher_(data, job_.trainer.seed, *job_.data.prefetch_threads, job_.data.prefetch_bytes),
+      own_reducer_(make_local_reducer()),
+      engine_(EngineOptions{.job = job_,
+                            .dataset = &data,
+                            .prefetcher = &prefetcher_,
+                            .reducer = own_reducer_.get(),
+                            .on_work = std::move(on_work)}) {}
+
+loop::Plan EngineTrainer::plan() {
+  model::Model& model = engine_.replica(0);
+  return {.job = job_,
+          .resolved_yaml = resolved_yaml_,
+          .data = data_.info(),
+          .model = model.identity(),
+          .parameters = model::parameter_count(model),
+          .shards = engine_.shards(),
+          .lanes = engine_.lanes().count(),
+          .remarks = model.remarks()};
+}
+
+StepResult EngineTrainer::step(double lr, bool want_norm, std::string control_message) {
+  return engine_.step(lr, want_norm, std::move(control_message));
+}
+
+Digest EngineTrainer::digest() {
+  return train::digest(engine_.state(), &engine_.lanes());
+}
+
+checkpoint::OwnedSnapshot EngineTrainer::snapshot(const StateFacts& facts) {
+  return train::snapshot(engine_.state(), facts, &engine_.lanes());
+}
+
+StateFacts EngineTrainer::restore(const checkpoint::Loaded& loaded) {
+  StateFacts saved;
+  train::restore(engine_.state(), saved, loaded);
+  engine_.state_replaced();
+  return saved;
+}
+
+std::string EngineTrainer::warm_start() {
+  const std::string said = train::warm_start(engine_.state(), job_.model.init_from, job_.model.reinit, disk_);
+  engine_.state_replaced();
+  return said;
+}
+
+std::string EngineTrainer::write_artifact(Disk& disk) {
+  return train::write_artifact(engine_.state(), job_, resolved_yaml_, data_.info(), run_directory_, disk);
+}
+
+}  // namespace sinew::train

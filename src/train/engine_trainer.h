@@ -1,0 +1,44 @@
+// Inside train/: the loop's Trainer over an Engine.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "train/engine.h"
+#include "train/resolve.h"
+#include "train/state.h"
+
+namespace sinew::train {
+
+// The parts of a run that the loop does not know: its data, its model and its engine.
+class EngineTrainer final : public loop::Trainer {
+ public:
+  // Everything given must outlive the trainer. `resolved`: the job with every auto decided.
+  EngineTrainer(const Resolved& resolved, const data::Dataset& data, std::string run_directory, OnWork on_work,
+                Disk& disk);
+
+  Engine& engine() { return engine_; }
+  loop::Plan plan();  // what is trained; the loop may begin
+
+  loop::State& state() override { return engine_.state(); }
+  int64_t batch_size(Step step) const override { return engine_.batch_size(step); }
+  StepResult step(double lr, bool want_norm, std::string control_message) override;
+  EvaluationResult evaluate(data::Split split) override { return engine_.evaluate(split); }
+  Digest digest() override;
+  checkpoint::OwnedSnapshot snapshot(const StateFacts& facts) override;
+  StateFacts restore(const checkpoint::Loaded& loaded) override;
+  std::string warm_start() override;
+  void leave_group() override { engine_.set_reducer(*own_reducer_); }
+  std::string write_artifact(Disk& disk) override;
+
+ private:
+  const spec::Job& job_;
+  const data::Dataset& data_;
+  const std::string run_directory_, resolved_yaml_;
+  Disk& disk_;
+  data::Prefetcher prefetcher_;
+  std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training
+  Engine engine_;
+};
+
+}  // namespace sinew::train
