@@ -170,8 +170,12 @@ struct WriterOptions {
   // Writer skips that change and does not repeat it; the next snapshot makes its own changes. If it is empty, this
   // process may always write.
   std::function<bool()> may_write = nullptr;
-  bool thread = true;  // false: there is no thread, and the caller calls work(); for simulations
-  // The destructor waits this long for the work under way, then as long again without the mirror.
+  // Null: the Writer writes on a thread of its own. Otherwise it passes work to this function, on the thread that gave
+  // it something to write, and the work is to be called later, on any thread, so that a simulation can decide when.
+  // Work may come while earlier work is under way, and may be called when the Writer is gone: both do nothing.
+  std::function<void(std::function<void()> work)> in_background = nullptr;
+  // The destructor waits this long for the work under way, then again without the mirror. With `in_background` it does
+  // not wait and gives up the work at its next call of the disk.
   double shutdown_seconds = 600;
 };
 
@@ -207,15 +211,14 @@ class Writer {
   void set_best(std::vector<Step> best);
   WriterStatus status() const;
   // Waits until the Writer is idle, for at most `timeout_seconds`. Returns false on timeout.
-  bool wait(double timeout_seconds);
-  // Stops copying to the mirror for good. A copy under way ends at its next chunk. So a snapshot that waits behind a
-  // slow mirror is written soon.
+  bool wait(double timeout_seconds);  // by the clock, if there is an `in_background`
+  // Stops copying to the mirror for good. A copy under way ends at its next chunk, so that a snapshot that waits behind
+  // a slow mirror is written.
   void abandon_mirror();
-  // Does one unit of the thread's work on the caller's thread. Only for a Writer without a thread. Returns false if
-  // there was nothing to do.
-  bool work();
 
  private:
+  void start_work();
+
   struct State;
   std::shared_ptr<State> state_;  // shared with the thread, which outlives the Writer if it hangs in a disk call
 };

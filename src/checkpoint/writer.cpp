@@ -8,7 +8,6 @@
 #include <mutex>
 #include <thread>
 
-#include "base/check.h"
 #include "base/fenced_disk.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
@@ -26,6 +25,8 @@ void lower_priority() {
   constexpr int kWhoProcess = 1, kIdleClass = 3, kClassShift = 13;
   ::syscall(SYS_ioprio_set, kWhoProcess, thread, kIdleClass << kClassShift);
 }
+
+constexpr double kLookSeconds = 0.01;  // how often wait() looks, if the work is called by somebody else
 
 std::string text_of(const Error& error) {
   return to_string(error) + (error.hint.empty() ? "" : " (try: " + error.hint + ")");
@@ -172,6 +173,12 @@ struct Writer::State {
     changed.notify_all();
   }
 
+  // The work of a Writer without a thread.
+  void work_off() {
+    std::unique_lock lock(mutex);
+    while (!busy && !idle()) work(lock);
+  }
+
   void run() {
     lower_priority();
     std::unique_lock lock(mutex);
@@ -201,11 +208,15 @@ struct Writer::State {
 
 Writer::Writer(Disk& disk, WriterOptions options, Clock& clock)
     : state_(std::make_shared<State>(disk, std::move(options), clock)) {
-  if (state_->options.thread) state_->thread = std::thread([state = state_] { state->run(); });
+  if (!state_->options.in_background) state_->thread = std::thread([state = state_] { state->run(); });
 }
 
 Writer::~Writer() {
-  if (!state_->thread.joinable()) return;
+  if (!state_->thread.joinable()) {
+    state_->mirror_disk.close();
+    state_->disk.close();
+    return;
+  }
   std::unique_lock lock(state_->mutex);
   state_->shut_down(lock);
   const bool over = state_->over;
@@ -228,7 +239,7 @@ bool Writer::submit(OwnedSnapshot snapshot) {
     state_->status.writing = snapshot.step;
     state_->waiting = std::move(snapshot);
   }
-  state_->changed.notify_all();
+  start_work();
   return true;
 }
 
@@ -238,7 +249,12 @@ void Writer::set_best(std::vector<Step> best) {
     state_->best.set(std::move(best));
     state_->best_changed = true;
   }
-  state_->changed.notify_all();
+  start_work();
+}
+
+void Writer::start_work() {
+  if (!state_->options.in_background) return state_->changed.notify_all();
+  state_->options.in_background([state = state_] { state->work_off(); });
 }
 
 WriterStatus Writer::status() const {
@@ -247,6 +263,15 @@ WriterStatus Writer::status() const {
 }
 
 bool Writer::wait(double timeout_seconds) {
+  const auto idle = [&] {
+    const std::lock_guard lock(state_->mutex);
+    return state_->idle();
+  };
+  if (state_->options.in_background) {
+    const double end = state_->clock.monotonic_seconds() + timeout_seconds;
+    while (!idle() && state_->clock.monotonic_seconds() < end) state_->clock.sleep_seconds(kLookSeconds);
+    return idle();
+  }
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, std::chrono::duration<double>(std::max(timeout_seconds, 0.0)),
                                   [&] { return state_->idle(); });
@@ -254,14 +279,6 @@ bool Writer::wait(double timeout_seconds) {
 
 void Writer::abandon_mirror() {
   state_->mirror_disk.close();
-}
-
-bool Writer::work() {
-  std::unique_lock lock(state_->mutex);
-  SINEW_CHECK(!state_->thread.joinable());
-  if (state_->idle()) return false;
-  state_->work(lock);
-  return true;
 }
 
 }  // namespace sinew::checkpoint

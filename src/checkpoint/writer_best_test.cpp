@@ -16,18 +16,23 @@ namespace {
 const std::string kRoot = "checkpoints";
 constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
 
+std::vector<std::function<void()>> background;  // work of Writers by_hand
+
 WriterOptions by_hand(int64_t keep, int64_t keep_best) {
-  return {.root = kRoot, .mirror = "", .keep = keep, .keep_best = keep_best, .thread = false};
+  return {.root = kRoot,
+          .mirror = "",
+          .keep = keep,
+          .keep_best = keep_best,
+          .in_background = [](std::function<void()> work) { background.push_back(std::move(work)); }};
 }
 
-void work_off(Writer& writer) {
-  while (writer.work()) {
-  }
+void work_off() {
+  for (const auto& work : std::exchange(background, {})) work();
 }
 
 void save_now(Writer& writer, int64_t step) {
   ASSERT_TRUE(writer.submit(Sample(step).owned()));
-  work_off(writer);
+  work_off();
 }
 
 std::string steps_in(FaultyDisk& disk, const std::string& root) {
@@ -42,10 +47,10 @@ TEST(WriterBest, AWaitingStepDoesNotReplaceTheEarlierBest) {
   Writer writer(disk, by_hand(1, 1));
   save_now(writer, 10);
   writer.set_best({Step(10)});
-  work_off(writer);
+  work_off();
   ASSERT_TRUE(writer.submit(Sample(20).owned()));
   writer.set_best({Step(30)});  // 30 is in memory only; the disk is busy with 20
-  work_off(writer);
+  work_off();
   EXPECT_EQ(steps_in(disk, kRoot), "10 20 ");
   EXPECT_EQ(load(disk, kRoot + "/best")->step, Step(10));
   save_now(writer, 30);
@@ -58,7 +63,7 @@ TEST(WriterBest, KeepsTheNewestListedStepsOnDisk) {
   for (const int64_t step : {10, 20, 30, 40}) save(disk, kRoot, Sample(step).snapshot(), 1.0);
   Writer writer(disk, by_hand(1, 2));
   writer.set_best({Step(10), Step(20), Step(25), Step(30)});  // 25 was lost
-  work_off(writer);
+  work_off();
   save_now(writer, 50);
   EXPECT_EQ(steps_in(disk, kRoot), "20 30 50 ");
   EXPECT_EQ(load(disk, kRoot + "/best")->step, Step(30));
@@ -136,9 +141,7 @@ TEST(WriterMirror, ASlowMirrorCanBeAbandoned) {
 TEST(WriterMirror, AHangingMirrorDoesNotBlockTheDestructor) {
   static SlowMirror& slow = *new SlowMirror;  // never deleted, because the hanging thread outlives the test
   {
-    Writer writer(
-        slow.disk,
-        {.root = kRoot, .mirror = "mirror", .keep = 2, .keep_best = 1, .thread = true, .shutdown_seconds = 0.05});
+    Writer writer(slow.disk, {.root = kRoot, .mirror = "mirror", .keep = 2, .keep_best = 1, .shutdown_seconds = 0.05});
     ASSERT_TRUE(writer.submit(Sample(10).owned()));
     slow.await();
     EXPECT_EQ(writer.status().durable, Step(10));

@@ -123,6 +123,8 @@ struct RunOptions {
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   OnWork on_work = nullptr;
   BeginTime began;  // when the run began to prepare
+  // Where checkpoints are written; see checkpoint::WriterOptions. Null: on a thread of their own.
+  std::function<void(std::function<void()>)> in_background = nullptr;
 };
 
 struct RunResult {

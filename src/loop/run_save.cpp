@@ -43,6 +43,7 @@ checkpoint::Writer& Run::writer() {
   const auto& options = plan_.job.checkpoint;
   checkpoint::WriterOptions wanted{rundir::file_in(options_.run_directory, rundir::kCheckpoints), mirror_of_run(),
                                    options.keep, options.keep_best};
+  wanted.in_background = options_.in_background;
   if (members_) wanted.may_write = [this] { return members_->may_write() && !reporter_->has_unwritten(); };
   writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted, clock_);
   writer_->set_best(state().evaluation.best_steps);

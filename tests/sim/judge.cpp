@@ -6,6 +6,7 @@
 namespace sinew::sim {
 namespace {
 
+using group::simulation::CollectiveShape;
 using group::simulation::Job;
 
 constexpr double kLeaseSeconds = 1;
@@ -14,7 +15,24 @@ std::string number(int64_t value) {
   return std::to_string(value);
 }
 
+std::vector<CollectiveShape> random_shapes(uint64_t seed) {
+  RandomStream random(derive(random_key({seed}), "shapes"));
+  const auto shards = static_cast<int64_t>(1 + random.below(12));
+  const int64_t large[] = {300, 2500, 6000};
+  const std::vector<int64_t> lengths = {large[random.below(3)], static_cast<int64_t>(random.below(700)), 1};
+  const size_t steps = 30 + random.below(40);
+  std::vector<CollectiveShape> shapes(2 * steps + 1, {.shards = shards, .lengths = lengths});
+  for (size_t evaluation = steps; evaluation < shapes.size(); ++evaluation) shapes[evaluation].lengths.clear();
+  return shapes;
+}
+
+bool is_same(const loop::ControlEntry& a, const loop::ControlEntry& b) {
+  return a.effective == b.effective && a.kind == b.kind && a.value == b.value && a.request == b.request;
+}
+
 }  // namespace
+
+TrainingJob::TrainingJob(uint64_t seed) : numbers(seed, random_shapes(seed)), steps((numbers.collectives() - 1) / 2) {}
 
 uint64_t Control::with(uint64_t state) const {
   return random_key({state, std::bit_cast<uint64_t>(learning_rate), std::bit_cast<uint64_t>(batch_size)}).value;
@@ -27,6 +45,7 @@ void Judge::Tally::operator+=(const Tally& other) {
   views += other.views;
   recomputed += other.recomputed;
   effects += other.effects;
+  entries += other.entries;
 }
 
 Judge::Tally Judge::tally() const {
@@ -35,11 +54,13 @@ Judge::Tally Judge::tally() const {
               .steps = 0,
               .views = static_cast<int64_t>(views_.size()),
               .recomputed = 0,
-              .effects = effects_};
+              .effects = effects_,
+              .entries = 0};
   for (const Attempt& attempt : attempts_) {
     tally.steps += static_cast<int64_t>(attempt.after.size());
     for (const auto& [shard, by] : attempt.computed) tally.recomputed += static_cast<int64_t>(by.size()) - 1;
   }
+  for (const History& history : histories_) tally.entries += static_cast<int64_t>(history.entries.size());
   return tally;
 }
 
@@ -63,7 +84,9 @@ void Judge::view(const cluster::View& heard) {
 
 // A member that the group has fenced and that has not heard of it may find a newer checkpoint than the others. It gets
 // an attempt of its own, in which it makes no step.
-int64_t Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state) {
+Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from) {
+  const int64_t history = static_cast<int64_t>(histories_.size());
+  histories_.push_back({step, from ? histories_[static_cast<size_t>(from->history)].control : Control(), {}});
   const auto computing = view.computing();
   // The newest attempt that fits. A member whose view changed before it began starts with the next group that contains
   // it.
@@ -72,19 +95,22 @@ int64_t Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint
   });
   if (theirs != attempts_.rend()) {
     theirs->members.insert(computing.begin(), computing.end());
-    return attempts_.rend() - theirs - 1;
+    return {attempts_.rend() - theirs - 1, history};
   }
   world_.say("attempt " + number(static_cast<int64_t>(attempts_.size())) + " begins at step " + number(step));
   if (step < durable_)
     complain("member " + number(id.value) + " begins at step " + number(step) + ", and step " + number(durable_) +
              " was durable");
-  attempts_.push_back({.begins_at = step,
-                       .members = {computing.begin(), computing.end()},
-                       .after = {},
-                       .before = state,
-                       .computed = {},
-                       .committed = {}});
-  return static_cast<int64_t>(attempts_.size()) - 1;
+  Attempt* const before = from ? &attempts_[static_cast<size_t>(from->attempt)] : nullptr;
+  attempts_.push_back(
+      {.begins_at = step,
+       .members = {computing.begin(), computing.end()},
+       .after = {},
+       .before = state,
+       .digests = before ? std::map{std::pair(step, before->digests[step])} : std::map<int64_t, Digest>(),
+       .computed = {},
+       .committed = {}});
+  return {static_cast<int64_t>(attempts_.size()) - 1, history};
 }
 
 // ---- steps ---------------------------------------------------------------------------------------------------------
@@ -101,8 +127,13 @@ void Judge::delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid) 
   by.push_back(pid);
 }
 
-void Judge::commits(const Commit& commit) {
-  Attempt& of = attempts_[static_cast<size_t>(commit.attempt)];
+Origin Judge::commits(const Commit& commit) {
+  check_control(commit);
+  judge_result(attempts_[static_cast<size_t>(commit.origin.attempt)], commit);
+  return take_control_message(commit.origin, commit.step, commit.reduced.control_message);
+}
+
+void Judge::judge_result(Attempt& of, const Commit& commit) {
   const std::string step = "step " + number(commit.step);
   const auto before = of.after.find(commit.step - 1);
   const bool first = commit.step == of.begins_at;
@@ -114,11 +145,66 @@ void Judge::commits(const Commit& commit) {
   of.committed[commit.step].push_back(commit.pid);
   if (!added) return;
   const uint64_t numbers = commit.control.with(commit.before);
-  const auto expected = job_.expected(commit.step, numbers);
+  const auto expected = job_.numbers.expected(commit.step, numbers);
   const auto wrong = difference(expected, commit.rows, commit.reduced);
   if (!wrong.empty()) complain(step + " is not what one undisturbed member gets: " + wrong);
   if (Job::next_state(numbers, expected.rows, expected.reduced) != commit.after)
     complain(step + " has another digest than one undisturbed member's");
+}
+
+// A step computes with what the control messages before it said, and its log has each of their entries once.
+void Judge::check_control(const Commit& commit) {
+  const History& of = histories_[static_cast<size_t>(commit.origin.history)];
+  if (of.control != commit.control)
+    complain("step " + number(commit.step) + " has another learning rate or batch size than was asked for");
+  std::vector<loop::ControlEntry> due, has;
+  const auto take = [&](const std::vector<loop::ControlEntry>& from, std::vector<loop::ControlEntry>& to) {
+    std::ranges::copy_if(from, std::back_inserter(to), [&](const loop::ControlEntry& entry) {
+      return entry.effective.value > of.begins_at && entry.effective.value <= commit.step;
+    });
+  };
+  take(of.entries, due);
+  take(commit.log.entries(), has);
+  if (!std::ranges::equal(due, has, is_same))
+    complain("before step " + number(commit.step) + " the control log of process " + number(commit.pid) + " has " +
+             number(static_cast<int64_t>(has.size())) + " entries that are not the " +
+             number(static_cast<int64_t>(due.size())) + " of the control messages");
+  for (const loop::ControlEntry& entry : has) {
+    if (!entry.done && entry.kind != loop::ControlEntry::Kind::stop)
+      complain("step " + number(commit.step) + " begins, and its control entry was not obeyed");
+  }
+}
+
+Origin Judge::take_control_message(Origin before, int64_t step, const std::string& message) {
+  if (message.empty()) return before;
+  const auto [known, added] = next_.emplace(std::pair(before.history, message), histories_.size());
+  if (!added) return {before.attempt, known->second};
+  History of = histories_[static_cast<size_t>(before.history)];
+  using Kind = loop::ControlEntry::Kind;
+  for (const loop::ControlEntry& entry : loop::entries_of_json(message)) {
+    if (entry.effective.value != step + 1) complain("a control entry of step " + number(step) + " is of another step");
+    for (const loop::ControlEntry& earlier : of.entries) {
+      if (entry.request > 0 && entry.request <= earlier.request)
+        complain("request " + number(entry.request) + " is obeyed twice, or after a later one");
+    }
+    if (entry.kind == Kind::learning_rate) of.control.learning_rate = entry.value;
+    if (entry.kind == Kind::batch_size) of.control.batch_size = static_cast<double>(static_cast<int64_t>(entry.value));
+    if (entry.kind == Kind::stop) stops_ = true;
+    of.entries.push_back(entry);
+  }
+  histories_.push_back(std::move(of));
+  return {before.attempt, known->second};
+}
+
+void Judge::evaluates(int64_t pid, int64_t attempt, int64_t at, uint64_t state, const group::Reduced& reduced) {
+  attempts_[static_cast<size_t>(attempt)].committed[at].push_back(pid);
+  const auto wrong = difference(job_.numbers.expected(at, state), {}, reduced);
+  if (!wrong.empty()) complain("an evaluation is not what one undisturbed member gets: " + wrong);
+}
+
+void Judge::digest(int64_t attempt, int64_t step, Digest digest) {
+  if (attempts_[static_cast<size_t>(attempt)].digests.emplace(step, digest).first->second != digest)
+    complain("the state at step " + number(step) + " has two digests");
 }
 
 bool Judge::result_is_gone(int64_t attempt, int64_t step) const {
@@ -145,19 +231,36 @@ void Judge::ends(int code) {
   constexpr int kResumable = 75, kTrainingError = 1;
   if (stops_ && (code == kResumable || code == kTrainingError)) return;
   if (code != 0) return complain("the run ends with exit code " + number(code));
-  const bool all_made = std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& one) {
-    return one.begins_at == job_.collectives() || one.after.contains(job_.collectives() - 1);
-  });
-  if (!all_made) return complain("the run ends and its last step was not made");
-  if (durable_ != job_.collectives()) complain("the run ends and its last state is not durable");
+  ended_well_ = true;
   for (const Attempt& attempt : attempts_) {
     for (const auto& [step, after] : attempt.after) {
-      for (int64_t shard = 0; shard < job_.shape(step).shards; ++shard) {
+      for (int64_t shard = 0; shard < job_.numbers.shape(step).shards; ++shard) {
         if (!attempt.computed.contains({step, shard}))
           complain("nobody computed shard " + number(shard) + " of step " + number(step));
       }
     }
   }
+}
+
+// Every step is in the ledger once, with the digest that it has in an attempt that continued the one of the line
+// before.
+void Judge::ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved) {
+  if (saved != Step(job_.steps)) return complain("the run ends and its last state is not durable");
+  for (size_t i = 0; i < ledger.size(); ++i) {
+    const auto& [step, digest] = ledger[i];
+    if (step != static_cast<int64_t>(i) + 1)
+      return complain("line " + number(static_cast<int64_t>(i) + 1) + " of the ledger is of step " + number(step));
+    const bool known = std::ranges::any_of(attempts_, [&, at = step, its = digest](const Attempt& of) {
+      const auto has = [&](int64_t of_step, Digest value) {
+        const auto found = of.digests.find(of_step);
+        return found != of.digests.end() && found->second == value;
+      };
+      return of.after.contains(at - 1) && has(at, its) && (i == 0 || has(at - 1, ledger[i - 1].second));
+    });
+    if (!known) return complain("the ledger has a digest of step " + number(step) + " that does not follow");
+  }
+  if (static_cast<int64_t>(ledger.size()) != job_.steps)
+    complain("the ledger ends at step " + number(static_cast<int64_t>(ledger.size())));
 }
 
 }  // namespace sinew::sim

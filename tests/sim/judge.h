@@ -14,37 +14,59 @@
 
 #include "cluster/cluster.h"
 #include "group/simulation.h"
+#include "loop/loop.h"
 #include "world.h"
 
 namespace sinew::sim {
 
-// The part of the control log that affects the next step.
+// The collectives of a job of so many steps. The collective of a step has the step's number; the evaluation of the
+// state at step t has number steps + t.
+struct TrainingJob {
+  explicit TrainingJob(uint64_t seed);
+  group::simulation::Job numbers;
+  int64_t steps;
+  int64_t evaluation_at(Step step) const { return steps + step.value; }
+};
+
+// What a step computes with besides the state.
 struct Control {
   double learning_rate = 1, batch_size = 64;
   bool operator==(const Control&) const = default;
   uint64_t with(uint64_t state) const;  // the input of the step's numbers
 };
 
+// Where a training state comes from: the attempt, and the control messages of that attempt that led to it. A group may
+// make a collective anew with another message, so one attempt may have several histories.
+struct Origin {
+  int64_t attempt = 0, history = 0;
+};
+
 // A member's report of a step that it committed.
 struct Commit {
-  int64_t pid = 0, attempt = 0, step = 0;
+  int64_t pid = 0;
+  Origin origin;  // of the state before the step
+  int64_t step = 0;
   uint64_t before = 0, after = 0;
   Control control;
   const std::vector<std::vector<float>>& rows;
   const group::Reduced& reduced;
+  const loop::ControlLog& log;  // before the step
 };
 
 class Judge {
  public:
-  Judge(World& world, const group::simulation::Job& job) : world_(world), job_(job) {}
+  Judge(World& world, const TrainingJob& job) : world_(world), job_(job) {}
 
   // ---- events; an event that must not happen ends the story
   void given(MemberId id);                // to a joining worker
   void view(const cluster::View& heard);  // received by a member
-  // A member begins to compute in a fresh view. Returns its attempt.
-  int64_t begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state);
+  // A member begins to compute in a fresh view. `from`: where its state comes from; nullopt: it begins at step 0.
+  Origin begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from);
   void delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid);
-  void commits(const Commit& commit);
+  Origin commits(const Commit& commit);  // returns that of the state after the step
+  void evaluates(int64_t pid, int64_t attempt, int64_t number, uint64_t state, const group::Reduced& reduced);
+  // A member's state at this step has this digest.
+  void digest(int64_t attempt, int64_t step, Digest digest);
   void durable(int64_t step);
   // A process is about to change something on the disk that others see.
   void effect(int64_t pid, bool leads, double confirmed, const std::string& path);
@@ -54,13 +76,15 @@ class Judge {
   // All members that could have handed over this step's result were disturbed since. A member that lacks it can only
   // join again.
   bool result_is_gone(int64_t attempt, int64_t step) const;
-  void stops() { stops_ = true; }  // the only worker was asked to leave
   void ends(int code);
+  bool ended_well() const { return ended_well_; }
+  // The run has ended well: this is its ledger, one line a step, and the step of its newest checkpoint.
+  void ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved);
   void complain(const std::string& what);
 
   const std::optional<std::string>& complaint() const { return complaint_; }
   struct Tally {  // so that a test can check that enough happened
-    int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0;
+    int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0, entries = 0;
     void operator+=(const Tally& other);
   };
   Tally tally() const;
@@ -71,19 +95,32 @@ class Judge {
     std::set<MemberId> members;                                            // that began it
     std::map<int64_t, uint64_t> after;                                     // after each step
     uint64_t before = 0;                                                   // the first
+    std::map<int64_t, Digest> digests;                                     // of the whole state, at each step
     std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the members
     std::map<int64_t, std::vector<int64_t>> committed;                     // by step: the members that have its result
   };
 
+  struct History {
+    int64_t begins_at = 0;
+    Control control;                          // of the next step
+    std::vector<loop::ControlEntry> entries;  // of the control messages since begins_at, in order
+  };
+
+  void judge_result(Attempt& of, const Commit& commit);
+  void check_control(const Commit& commit);
+  Origin take_control_message(Origin before, int64_t step, const std::string& message);
+
   World& world_;
-  const group::simulation::Job& job_;
+  const TrainingJob& job_;
   std::optional<std::string> complaint_;
   std::set<MemberId> ids_;
   std::map<Generation, std::string> views_;
   std::vector<Attempt> attempts_;
+  std::vector<History> histories_;
+  std::map<std::pair<int64_t, std::string>, int64_t> next_;  // by history and control message: the history after it
   std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0;
-  bool stops_ = false;
+  bool stops_ = false, ended_well_ = false;
 };
 
 }  // namespace sinew::sim

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "rundir/rundir.h"
 
 namespace sinew::sim {
 namespace {
@@ -13,37 +16,28 @@ constexpr int64_t kChaosEvents = 12, kTroubles = 8;
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
 constexpr double kPatienceSeconds = 300;  // in addition to the time of the slowest worker for the whole run, alone
 
-std::vector<group::simulation::CollectiveShape> random_shapes(uint64_t seed) {
-  RandomStream random(derive(random_key({seed}), "shapes"));
-  const auto shards = static_cast<int64_t>(1 + random.below(12));
-  const int64_t large[] = {300, 2500, 6000};
-  const std::vector<int64_t> lengths = {large[random.below(3)], static_cast<int64_t>(random.below(700)), 1};
-  std::vector<group::simulation::CollectiveShape> shapes(30 + random.below(40), {.shards = shards, .lengths = lengths});
-  for (size_t step = 9; step < shapes.size(); step += 10) shapes[step].lengths.clear();  // like an evaluation
-  return shapes;
-}
-
 }  // namespace
 
 Story::Story(uint64_t seed)
-    : seed_(seed),
-      scene_(seed, random_shapes(seed)),
-      begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
-  scene_.save_every = static_cast<int64_t>(3 + scene_.world.random.below(8));
-  scene_.shard_seconds = scene_.world.random.uniform(0.02, 0.2);
-  scene_.disk.before_write = [this] { scene_.at_the_disk.back()->waits_for_the_disk(); };
+    : seed_(seed), scene_(seed), begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
+  scene_.disk.before_write = [this] {
+    if (Fiber::current() == nullptr) return;
+    constexpr double kStall = 0.02;
+    const bool stalls = scene_.world.chance(kStall);
+    Fiber::current()->sleep(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01));
+  };
   scene_.disk.before_rename = [this](const std::string& path) {
-    const Worker& worker = *scene_.at_the_disk.back();
-    if (!worker.process.alive()) throw WorldStopped();
-    scene_.judge.effect(worker.pid, worker.leads(), worker.confirmed(), path);
+    for (const auto& worker : workers_) {
+      if (Fiber::current() != nullptr && &Fiber::current()->process() == &worker->process)
+        scene_.judge.effect(worker->pid, worker->leads(), worker->confirmed(),
+                            path.substr(scene_.run_directory.size()));
+    }
   };
 }
 
 void Story::play() {
   World& world = scene_.world;
-  scene_.disk.make_directories("/run/checkpoints");
-  scene_.disk.sync_directory("/");
-  scene_.disk.sync_directory("/run");
+  make_directories_durably(scene_.disk, scene_.run_directory);
   begin_supervision(begins_with_);
   double end = 0;
   for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
@@ -60,11 +54,26 @@ void Story::play() {
     world.after(trouble.at, [this, trouble] { happens(trouble); });
   }
   double alone = 0;
-  for (int64_t collective = 0; collective < scene_.job.collectives(); ++collective)
-    alone += static_cast<double>(scene_.job.shape(collective).shards) * scene_.shard_seconds * kMostPace * kMostOfUsual;
+  for (int64_t collective = 0; collective < scene_.job.numbers.collectives(); ++collective)
+    alone += static_cast<double>(scene_.job.numbers.shape(collective).shards) * scene_.shard_seconds * kMostPace *
+             kMostOfUsual;
   world.run(end + alone + kPatienceSeconds);
   if (!world.stopped()) scene_.judge.complain("the run does not end");
-  for (const auto& worker : workers_) worker->process.die();
+  check_the_end();
+}
+
+void Story::check_the_end() {
+  if (!scene_.judge.ended_well()) return;
+  std::vector<std::pair<int64_t, Digest>> ledger;
+  std::ifstream file(scene_.run_directory + "/" + rundir::kLedgerFile);
+  for (std::string line; std::getline(file, line);) {
+    const auto document = nlohmann::json::parse(line);
+    Digest digest;
+    if (!from_hex(document.at("digest").get<std::string>(), digest)) scene_.judge.complain("no digest: " + line);
+    ledger.emplace_back(document.at("step"), digest);
+  }
+  const auto newest = checkpoint::load_newest(scene_.disk, rundir::file_in(scene_.run_directory, rundir::kCheckpoints));
+  scene_.judge.ends_with(ledger, newest.loaded ? std::optional(newest.loaded->step) : std::nullopt);
 }
 
 std::vector<Worker*> Story::living() const {
@@ -170,9 +179,13 @@ void Story::machine_dies() {
 
 void Story::request() {
   RandomStream& random = scene_.world.random;
-  const bool rate = random.below(2) == 0;
-  const nlohmann::json body = {{"kind", rate ? "learning_rate" : "batch_size"},
-                               {"value", rate ? random.uniform(0.1, 2) : static_cast<double>(1 + random.below(100))}};
+  nlohmann::json body;
+  switch (random.below(4)) {
+    case 0: body = {{"kind", "learning_rate"}, {"value", random.uniform(0.1, 2)}}; break;
+    case 1: body = {{"kind", "batch_size"}, {"value", static_cast<double>(1 + random.below(100))}}; break;
+    case 2: body = {{"kind", "evaluate"}}; break;
+    default: body = {{"kind", "checkpoint"}};
+  }
   scene_.world.say("-- a person asks for " + body.dump());
   post("/v2/control", body.dump(), [](const auto&) {});
 }

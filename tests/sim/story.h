@@ -41,6 +41,7 @@ class Story {
   void reset_link();
   void machine_dies();
   void request();
+  void check_the_end();
   std::vector<Worker*> living() const;
   Worker* anyone();
 

@@ -54,7 +54,7 @@ Judge::Tally play(uint64_t first, uint64_t count) {
   }
   std::cout << tally.stories << " stories: " << tally.attempts << " attempts, " << tally.steps << " steps, "
             << tally.views << " views, " << tally.recomputed << " shards computed twice, " << tally.effects
-            << " changes of the disk\n";
+            << " changes of the disk, " << tally.entries << " control entries\n";
   return tally;
 }
 
@@ -64,6 +64,7 @@ void expect_enough(const Judge::Tally& tally) {
   EXPECT_GT(tally.views, tally.stories * 10);
   EXPECT_GT(tally.recomputed, tally.stories);
   EXPECT_GT(tally.effects, tally.stories * 10);
+  EXPECT_GT(tally.entries, tally.stories);
 }
 
 TEST(Story, WhateverHappensTheRunIsThatOfOneUndisturbedMember) {

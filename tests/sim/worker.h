@@ -1,61 +1,40 @@
-// A worker process of the simulated run. It does what distribute/ and train/ do around group::Group, with the real
-// parts of a member (its exchange with the coordinator, its role, the transfer of the state, the checkpoint writer) and
-// with the arithmetic of the group's simulation instead of a model.
+// A worker process of the simulated run. It runs the real loop of a training (loop/), with the real parts of a member
+// (its membership of the group, its exchange with the coordinator, its role, the transfer of the state, the checkpoint
+// writer), and with a trainer that computes numbers instead of a model (trainer.h).
+//
+// Its threads are fibers: the step thread, one for each lane during a collective, and the checkpoint writer's.
 #pragma once
 
-#include <deque>
+#include <atomic>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/exit_code.h"
-#include "base/faulty_disk.h"
 #include "base/process.h"
 #include "cluster/membership_client.h"
+#include "fiber.h"
 #include "group/group.h"
 #include "group/role.h"
 #include "group/state_transfer.h"
-#include "judge.h"
+#include "loop/loop.h"
 #include "network.h"
 #include "office.h"
+#include "scene.h"
+#include "trainer.h"
 #include "world.h"
 
 namespace sinew::sim {
 
-class Worker;
-
 // A worker's time for a shard as a factor of the scene's, and a shard's time as a factor of the worker's.
 constexpr double kLeastPace = 0.5, kMostPace = 2.5, kLeastOfUsual = 0.5, kMostOfUsual = 1.5;
 
-// The surroundings of the workers of a story.
-struct Scene {
-  Scene(uint64_t seed, std::vector<group::simulation::CollectiveShape> shapes)
-      : world(seed), network(world), post(world), job(seed, std::move(shapes)), judge(world, job) {}
-  World world;
-  Network network;
-  Post post;
-  FaultyDisk disk;
-  const group::simulation::Job job;
-  Judge judge;
-  int64_t save_every = 5;
-  double shard_seconds = 0.03;
-  std::vector<Worker*> at_the_disk;  // workers whose thread is in a call of the disk; the thread of the last one runs
-};
-
-// The training state. Checkpoints and the transfer to a joiner contain all of it.
-struct Training {
-  int64_t step = 0;
-  uint64_t state = 0;
-  Control control;
-  std::string control_message;  // sent with the previous step; takes effect at this one
-  int64_t request = 0;          // number of the newest request that was obeyed in this attempt
-  int64_t attempt = 0;          // for the judge
-};
-
-class Worker {
+class Worker final : public group::Membership, public Lanes {
  public:
   Worker(Scene& scene, int64_t pid);
+  ~Worker() override;
 
   const int64_t pid;
   const Process process;
@@ -68,16 +47,10 @@ class Worker {
   const std::string& address() const { return address_; }
   bool in_view() const { return group_ && role_->in_view(); }
   bool is_told() const { return group_ != nullptr; }  // the coordinator knows of it
-  void waits_for_the_disk();
   bool leads() const { return role_ && role_->is_leader(); }
   double confirmed() const { return confirmed_; }
 
  private:
-  enum class Stage { joining, waits_for_view, waits_for_state, trains, ends, over };
-  struct Lane {
-    bool busy = false, done = false;
-  };
-
   // -- worker_line.cpp: the coordinator and the other members
   void later(double seconds, Event event);
   void guarded(const Event& event);
@@ -87,33 +60,39 @@ class Worker {
   void listen();
   bool take(const http::Response& response, double sent);
   void act_on(const cluster::View& view);
-  void report(const std::function<void(cluster::MemberReport&)>& change);
   void on_frame(MemberId from, link::Frame frame);
   void send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot, int64_t collective, uint64_t history,
                   MemberId joiner);
-  void wake();
   void end_process(ProcessEnd end, const std::string& why);
 
-  // -- worker_steps.cpp: the run
-  void proceed();
-  void start_from_disk();
-  void forget_requests();
-  void start_from_donor();
-  void start(int64_t collective, std::optional<uint64_t> history);
-  void boundary();
-  void one_turn();
-  std::string poll();
-  void work(size_t lane);
-  void finish_step();
-  void obey(const std::string& control_message);
-  void save();
-  void write();
-  void wind_up();
-  checkpoint::OwnedSnapshot snapshot() const;
-  void restore(const checkpoint::Loaded& loaded);
+  // -- worker_member.cpp: the member, as the loop sees it
+  group::Group& group() override { return *group_; }
+  void report(const std::function<void(cluster::MemberReport&)>& change) override;
+  bool is_leader() const override { return role_->is_leader(); }
+  bool joining() const override { return role_->joining(); }
+  bool leased() const override;
+  void check() const override;
+  Received receive_state() override;
+  void boundary(const std::function<checkpoint::OwnedSnapshot()>& take) override;
+  void maybe_caught_up() override;
+  std::vector<cluster::ControlRequest> requests() override { return requests_; }
+  void taken(int64_t number) override;
+  std::optional<int64_t> finished() const override { return finished_; }
+
+  // -- worker_run.cpp: threads
+  void start_thread(std::function<void()> body);
+  void wake();
+  void wait_until(const std::function<bool()>& condition);
+  void run();
+  ProcessEnd run_loop(std::string& why);
+  void write_in_background(const std::function<void()>& work);
+  group::Reduced collective(int64_t number, const std::string& control_message, const LeafOf& leaf_of,
+                            std::vector<std::vector<float>>& rows) override;
+  void lane(int64_t number, const LeafOf& leaf_of);
 
   Scene& scene_;
   const double pace_;
+  const int lanes_;
   std::string address_;
   cluster::ClientOptions client_;
   std::unique_ptr<cluster::MembershipClient> membership_;
@@ -121,28 +100,21 @@ class Worker {
   std::unique_ptr<group::Group> group_;
   std::optional<group::Role> role_;
   group::StateReceiver received_;
-  std::unique_ptr<checkpoint::Writer> writer_;
 
-  bool dirty_ = true, speaking_ = false, awake_ = false, writing_ = false;
+  bool dirty_ = true, speaking_ = false, awake_ = false;
   int64_t pulse_ = 0;
-  double heartbeat_pause_ = 0.02, updates_pause_ = 0.02, confirmed_ = -1e9, reported_at_ = 0;
+  double heartbeat_pause_ = 0.02, updates_pause_ = 0.02, confirmed_ = -1e9;
   std::vector<cluster::ControlRequest> requests_;
+  int64_t taken_ = 0;
   std::optional<int64_t> finished_;
   std::string out_;
 
-  Stage stage_ = Stage::joining;
-  Training training_;
-  std::vector<Lane> lanes_;
-  std::optional<Control> computes_with_;  // in the open collective
-  std::optional<int64_t> stop_code_;
-  int64_t taken_ = 0;
-  bool asked_to_leave_ = false, leaving_ = false, looks_ = false;
-  std::optional<double> alone_since_;  // it should leave, and no other member can go on
-  bool computed_ = false;              // a shard
-  std::optional<double> told_finished_at_;
-  double next_try_ = 0;
-  int tries_ = 0;
+  std::atomic<int> stop_signals_{0};
+  std::unique_ptr<Trainer> trainer_;
+  int64_t in_collective_ = 0;  // the newest collective's number, for the judge
+  bool computed_ = false;      // a shard
   std::optional<ProcessEnd> end_;
+  std::list<std::unique_ptr<Fiber>> threads_;  // in the order in which they began; destroyed in the other
 };
 
 }  // namespace sinew::sim

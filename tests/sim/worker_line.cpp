@@ -13,8 +13,11 @@ constexpr double kHeartbeatSeconds = 2, kUpdatesSeconds = 10, kFirstPause = 0.02
 }  // namespace
 
 Worker::Worker(Scene& scene, int64_t pid_given)
-    : pid(pid_given), process(scene.world), scene_(scene), pace_(scene.world.random.uniform(kLeastPace, kMostPace)) {
-  lanes_.resize(1 + scene.world.random.below(3));
+    : pid(pid_given),
+      process(scene.world),
+      scene_(scene),
+      pace_(scene.world.random.uniform(kLeastPace, kMostPace)),
+      lanes_(static_cast<int>(1 + scene.world.random.below(3))) {
   link::Events events;
   events.on_frame = [this](MemberId from, link::Frame frame) { guarded([&] { on_frame(from, std::move(frame)); }); };
   events.on_lost = [this](MemberId peer, const std::string& why) {
@@ -31,6 +34,11 @@ Worker::Worker(Scene& scene, int64_t pid_given)
   later(scene.world.random.uniform(0.2, 0.8), [this] { join(); });
 }
 
+Worker::~Worker() {
+  process.die();
+  while (!threads_.empty()) threads_.pop_back();
+}
+
 void Worker::later(double seconds, Event event) {
   process.after(seconds, [this, event = std::move(event)] { guarded(event); });
 }
@@ -39,9 +47,9 @@ void Worker::guarded(const Event& event) {
   try {
     event();
   } catch (const group::Fenced& ended) {
-    end_process({finished_ ? static_cast<int>(*finished_) : leaving_ ? kResumable : kRejoin, 0}, ended.what());
+    end_process({static_cast<int>(finished_.value_or(kRejoin)), 0}, ended.what());
   } catch (const Error& error) {
-    if (stage_ != Stage::joining)  // the coordinator refuses a worker that comes after the end of the run
+    if (group_)  // the coordinator refuses a worker that comes after the end of the run
       scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());
     end_process({kTrainingError, 0}, error.what());
   }
@@ -50,12 +58,12 @@ void Worker::guarded(const Event& event) {
 void Worker::end_process(ProcessEnd end, const std::string& why) {
   if (end_) return;
   end_ = end;
-  stage_ = Stage::over;
   scene_.world.say("process " + std::to_string(pid) + " " + to_string(end) + ": " + why);
   process.die();
+  for (auto thread = threads_.rbegin(); thread != threads_.rend(); ++thread) (*thread)->cancel();
   scene_.network.died(address_);
   if (computed_ && end.code == kRejoin && !scene_.judge.is_disturbed(pid) &&
-      !scene_.judge.result_is_gone(training_.attempt, training_.step))
+      !scene_.judge.result_is_gone(trainer_->origin->attempt, in_collective_))
     scene_.judge.complain("process " + std::to_string(pid) + " computed, was not disturbed, and was put out: " + why);
   scene_.judge.disturbed(pid);
 }
@@ -72,7 +80,7 @@ void Worker::stop() {
 
 void Worker::ask_to_leave() {
   scene_.judge.disturbed(pid);
-  asked_to_leave_ = true;
+  ++stop_signals_;
 }
 
 void Worker::go_on() {
@@ -100,9 +108,8 @@ void Worker::become_member(MemberId id) {
   group::GroupOptions options;
   options.piece_floats = 1024;
   options.merge = [this](std::string_view left, std::string_view right) {
-    constexpr int kDeep = 6;  // calls of run() on the stack
-    if (scene_.world.waiting() < kDeep && scene_.world.chance(0.02))
-      process.wait(scene_.world.random.uniform(0, 0.005));
+    Fiber* const thread = Fiber::current();
+    if (thread != nullptr && scene_.world.chance(0.02)) thread->sleep(scene_.world.random.uniform(0, 0.005));
     return group::simulation::joined(left, right);
   };
   options.on_lost = [this](MemberId peer, const std::string& why) {
@@ -110,12 +117,7 @@ void Worker::become_member(MemberId id) {
   };
   group_ = std::make_unique<group::Group>(id, *links_, options, scene_.world);
   role_.emplace(id);
-  stage_ = Stage::waits_for_view;
-  checkpoint::WriterOptions writer;
-  writer.root = "/run/checkpoints";
-  writer.may_write = [this] { return role_->is_leader() && membership_->leased(scene_.world.now(), 1.0); };
-  writer.thread = false;
-  writer_ = std::make_unique<checkpoint::Writer>(scene_.disk, writer, scene_.world);
+  start_thread([this] { run(); });
   speak();
   listen();
 }
@@ -178,12 +180,6 @@ void Worker::act_on(const cluster::View& view) {
   report([&](cluster::MemberReport& report) { role_->report_view(report); });
 }
 
-void Worker::report(const std::function<void(cluster::MemberReport&)>& change) {
-  if (!membership_->report(change)) return;
-  dirty_ = true;
-  speak();
-}
-
 // ---- other members -------------------------------------------------------------------------------------------------
 
 void Worker::on_frame(MemberId from, link::Frame frame) {
@@ -201,15 +197,6 @@ void Worker::send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapsho
   while (auto frame = frames.next()) {
     if (role_->joins(joiner)) links_->send(joiner, std::move(*frame));
   }
-}
-
-// Makes the step thread and its lanes look again.
-void Worker::wake() {
-  if (std::exchange(awake_, true)) return;
-  later(scene_.world.random.uniform(0, 0.0003), [this] {
-    awake_ = false;
-    proceed();
-  });
 }
 
 }  // namespace sinew::sim

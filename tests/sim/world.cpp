@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "fiber.h"
 
 namespace sinew::sim {
 
@@ -15,13 +16,11 @@ void World::after(double seconds, Event event) {
 
 bool World::run(double seconds) {
   const double end = now_ + seconds;
-  ++waiting_;
   while (!stopped_ && !events_.empty() && events_.begin()->first.first <= end) {
     auto next = events_.extract(events_.begin());
     now_ = std::max(now_, next.key().first);
     next.mapped()();
   }
-  --waiting_;
   if (!stopped_) now_ = std::max(now_, end);
   return !events_.empty();
 }
@@ -33,7 +32,8 @@ void World::say(const std::string& text) {
 }
 
 void World::sleep_seconds(double seconds) {
-  SINEW_CHECK(false, seconds);
+  SINEW_CHECK(Fiber::current() != nullptr, seconds);
+  Fiber::current()->sleep(seconds);
 }
 
 void Process::happen(const std::shared_ptr<Life>& life, Event event) {
@@ -57,13 +57,6 @@ void Process::die() const {
 void Process::go_on() const {
   life_->stopped = false;
   for (Event& event : std::exchange(life_->waiting, {})) after(0, std::move(event));
-}
-
-bool Process::wait(double seconds) const {
-  constexpr double kLook = 0.05;
-  world_.run(seconds);
-  while (alive() && stopped() && !world_.stopped()) world_.run(kLook);
-  return alive() && !world_.stopped();
 }
 
 }  // namespace sinew::sim

@@ -31,20 +31,17 @@ class World final : public Clock {
   bool run(double seconds);
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
-  // Number of calls of run() on the stack. Each stands for a thread that waits in the middle of a call.
-  int waiting() const { return waiting_; }
 
   void say(const std::string& text);
   const std::vector<std::string>& log() const { return log_; }
 
   double monotonic_seconds() const override { return now_; }
   double wall_seconds() const override { return 1.8e9 + now_; }
-  void sleep_seconds(double) override;  // must not be called: it would stop the world
+  void sleep_seconds(double seconds) override;  // only a fiber may sleep
 
  private:
   double now_ = 1000;
   int64_t scheduled_ = 0;
-  int waiting_ = 0;
   bool stopped_ = false;
   std::map<std::pair<double, int64_t>, Event> events_;  // by time, then by order of creation
   std::vector<std::string> log_;
@@ -64,9 +61,6 @@ class Process {
   void go_on() const;
   bool alive() const { return life_->alive; }
   bool stopped() const { return life_->stopped; }
-  // A thread of this process waits for so long, while the other threads and processes go on. False: the process died
-  // meanwhile.
-  bool wait(double seconds) const;
 
  private:
   struct Life {

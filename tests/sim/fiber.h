@@ -1,0 +1,53 @@
+// A thread of a simulated process. The world has one real thread, so code that blocks runs as a fiber: when it waits,
+// it gives the thread back to the world's events, and an event continues it later.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "world.h"
+
+namespace sinew::sim {
+
+class Fiber {
+ public:
+  // A fiber whose process has died throws this from the call in which it waits, so that its body is unwound. It is no
+  // std::exception, so that no handler of errors catches it.
+  struct Cancelled {};
+
+  Fiber(const Process& process, std::function<void()> body);
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  static Fiber* current();  // null: the world runs an event, and no fiber
+  const Process& process() const { return process_; }
+
+  // ---- called by events
+  void resume();  // continues the body until it waits or ends
+  void cancel();  // unwinds the body
+  bool over() const { return over_; }
+  bool waits() const { return waits_; }  // the body is in wait()
+
+  // ---- called by the body
+  void sleep(double seconds);  // of its process: the time passes only while the process is not stopped
+  void wait();                 // until an event calls resume(), which it may do for no reason
+
+ private:
+  struct Context;
+  static void enter();
+  void run();
+  void pause();
+  void switch_to_body();
+  void switch_to_caller();
+
+  const Process& process_;
+  std::function<void()> body_;
+  std::unique_ptr<Context> context_;
+  Fiber* caller_ = nullptr;  // the fiber that called resume(); null: an event
+  bool begun_ = false, over_ = false, cancelled_ = false, waits_ = false;
+};
+
+}  // namespace sinew::sim

@@ -1,0 +1,63 @@
+#include "scene.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "base/check.h"
+
+namespace sinew::sim {
+namespace {
+
+constexpr int64_t kBatch = 64;
+
+std::string new_directory() {
+  const char* memory = "/dev/shm";  // if there is one: files in it cost least
+  const auto root = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
+  std::string pattern = (root / "sinew-story-XXXXXX").string();
+  SINEW_CHECK(mkdtemp(pattern.data()) != nullptr, pattern);
+  return pattern;
+}
+
+spec::Duration steps(uint64_t number) {
+  return {static_cast<double>(number), spec::Duration::Unit::steps};
+}
+
+// Everything that the loop does by steps is due often.
+loop::Plan random_plan(RandomStream& random, const TrainingJob& job) {
+  loop::Plan plan;
+  plan.job.name = "story";
+  plan.job.trainer.max_duration = steps(static_cast<uint64_t>(job.steps));
+  plan.job.trainer.batch_size = kBatch;
+  plan.job.trainer.eval_interval = steps(4 + random.below(20));
+  plan.job.optimizer.lr = 1;
+  plan.job.checkpoint.interval = std::to_string(3 + random.below(8)) + "st";
+  plan.job.checkpoint.keep = static_cast<int64_t>(1 + random.below(3));
+  plan.job.checkpoint.keep_best = static_cast<int64_t>(random.below(3));
+  plan.job.checkpoint.monitor = "val/loss";
+  plan.job.logging.interval = steps(1 + random.below(6));
+  plan.job.logging.tensorboard = false;
+  plan.resolved_yaml = "name: story\n";
+  plan.data.task = data::Task::regression;
+  plan.data.train_size = 1000;
+  plan.data.val_size = plan.data.test_size = 10;
+  plan.data.digest = {1, 2};
+  plan.model = "numbers";
+  plan.shards = job.numbers.shape(0).shards;
+  plan.lanes = 1;
+  return plan;
+}
+
+}  // namespace
+
+Scene::Scene(uint64_t seed)
+    : world(seed), network(world), post(world), run_directory(new_directory()), job(seed), judge(world, job) {
+  plan = random_plan(world.random, job);
+  shard_seconds = world.random.uniform(0.02, 0.2);
+}
+
+Scene::~Scene() {
+  std::filesystem::remove_all(run_directory);
+}
+
+}  // namespace sinew::sim

@@ -1,0 +1,55 @@
+// The trainer of a simulated worker: the loop's Trainer with numbers instead of a model. A step and an evaluation are
+// collectives of the group, computed by the worker's lanes. It reports to the judge what it computes.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "group/group.h"
+#include "scene.h"
+
+namespace sinew::sim {
+
+using LeafOf = std::function<std::optional<group::Leaf>(int64_t shard)>;
+
+// Computes a collective together with the other members.
+class Lanes {
+ public:
+  virtual group::Reduced collective(int64_t number, const std::string& control_message, const LeafOf& leaf_of,
+                                    std::vector<std::vector<float>>& rows) = 0;
+
+ protected:
+  ~Lanes() = default;
+};
+
+class Trainer final : public loop::Trainer {
+ public:
+  Trainer(Scene& scene, int64_t pid, Lanes& lanes);
+
+  // Where the state comes from; nullopt: it is the one of step 0, and no attempt has begun.
+  std::optional<Origin> origin;
+  uint64_t numbers() const { return numbers_; }
+
+  loop::State& state() override { return state_; }
+  int64_t batch_size(Step step) const override;
+  loop::StepResult step(double lr, bool want_norm, std::string control_message) override;
+  loop::EvaluationResult evaluate(data::Split split) override;
+  Digest digest() override;
+  checkpoint::OwnedSnapshot snapshot(const loop::StateFacts& facts) override;
+  loop::StateFacts restore(const checkpoint::Loaded& loaded) override;
+  std::string warm_start() override { return ""; }
+  void leave_group() override { alone_ = true; }
+  std::string write_artifact(Disk& disk) override;
+
+ private:
+  Scene& scene_;
+  const int64_t pid_;
+  Lanes& lanes_;
+  loop::State state_;
+  uint64_t numbers_ = 0;  // what stands for the tensors
+  bool alone_ = false;
+};
+
+}  // namespace sinew::sim
