@@ -27,7 +27,7 @@ Story::Story(uint64_t seed)
     Fiber::current()->sleep(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01));
   };
   scene_.disk.before_rename = [this](const std::string& path) {
-    for (const auto& worker : workers_) {
+    for (const auto& worker : run_.workers) {
       if (Fiber::current() != nullptr && &Fiber::current()->process() == &worker->process)
         scene_.judge.effect(worker->pid, worker->leads(), worker->confirmed(),
                             path.substr(scene_.run_directory.size()));
@@ -35,10 +35,14 @@ Story::Story(uint64_t seed)
   };
 }
 
+void Story::begin_supervision() {
+  supervisors_.push_back(std::make_unique<Supervisor>(scene_, run_, begins_with_));
+}
+
 void Story::play() {
   World& world = scene_.world;
   make_directories_durably(scene_.disk, scene_.run_directory);
-  begin_supervision(begins_with_);
+  begin_supervision();
   double end = 0;
   for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
     world.after(1 + event.at, [this, event] { happens(event); });
@@ -47,8 +51,8 @@ void Story::play() {
   for (int64_t i = 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
     // Faults that end all processes are rarer than the others.
-    const Kind kinds[] = {Kind::cut_links,       Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
-                          Kind::reset_link,      Kind::request,     Kind::request,         Kind::request,
+    const Kind kinds[] = {Kind::cut_links,      Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
+                          Kind::reset_link,     Kind::request,     Kind::request,         Kind::request,
                           Kind::all_workers_die, Kind::machine_dies};
     const Trouble trouble{world.random.uniform(1, end), kinds[world.random.below(std::size(kinds))]};
     world.after(trouble.at, [this, trouble] { happens(trouble); });
@@ -78,7 +82,7 @@ void Story::check_the_end() {
 
 std::vector<Worker*> Story::living() const {
   std::vector<Worker*> found;
-  for (const auto& worker : workers_) {
+  for (const auto& worker : run_.workers) {
     if (!worker->end() && worker->is_told()) found.push_back(worker.get());
   }
   return found;
@@ -105,7 +109,8 @@ void Story::happens(const ChaosEvent& event) {
       if (scene_.post.office) scene_.post.office->die();
       return;
     case ChaosEvent::Kind::scale:
-      return post("/v2/scale", nlohmann::json({{"workers", event.workers}}).dump(), [](const auto&) {});
+      return supervisors_.back()->post("/v2/scale", nlohmann::json({{"workers", event.workers}}).dump(),
+                                       [](const auto&) {});
   }
 }
 
@@ -166,14 +171,14 @@ void Story::reset_link() {
 // The machine loses power: all processes end, and the disk loses what was not synced. Then the run is started again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
-  last_view_.reset();
+  run_.last_view.reset();
   supervisors_.back()->die();
-  for (const auto& worker : workers_) worker->kill();
+  for (const auto& worker : run_.workers) worker->kill();
   if (scene_.post.office) scene_.post.office->die();
   scene_.post.office.reset();
   scene_.disk.crash(RandomKey{scene_.world.random.bits64()});
   scene_.world.after(scene_.world.random.uniform(0.1, 1), [this] {
-    if (!supervisors_.back()->alive()) begin_supervision(begins_with_);
+    if (!supervisors_.back()->process.alive()) begin_supervision();
   });
 }
 
@@ -187,7 +192,7 @@ void Story::request() {
     default: body = {{"kind", "checkpoint"}};
   }
   scene_.world.say("-- a person asks for " + body.dump());
-  post("/v2/control", body.dump(), [](const auto&) {});
+  supervisors_.back()->post("/v2/control", body.dump(), [](const auto&) {});
 }
 
 }  // namespace sinew::sim

@@ -1,126 +1,190 @@
-// The supervisor of a story: supervise/supervision decides, as in supervise/supervisor.cpp; processes are simulated
-// ones.
+#include "supervisor.h"
+
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
-
-#include "story.h"
+#include <utility>
 
 namespace sinew::sim {
 namespace {
 
-constexpr double kPollSeconds = 0.2, kLoopSeconds = 0.05, kAnswerSeconds = 1;
-constexpr int64_t kNumbersOfALife = 1'000'000;
+constexpr double kTurnSeconds = 0.05, kAnswerSeconds = 1;  // as supervise/supervisor.cpp and coordinator_link.cpp
+constexpr int64_t kNumbersOfACoordinator = 1'000'000;
+constexpr const char* kHost = "here";
+
+// No user sends a signal to the supervisors of a story.
+class NoSignals final : public SignalSource {
+ public:
+  int descriptor() const override { return -1; }
+  int next() override { return 0; }
+};
+
+supervise::SupervisorShellOptions shell_options(Scene& scene, int64_t workers) {
+  supervise::SupervisorShellOptions options;
+  options.workers = workers;
+  options.host = kHost;
+  options.say = [&scene](const std::string& sentence) { scene.world.say("supervisor: " + sentence); };
+  return options;
+}
 
 }  // namespace
 
-void Story::begin_supervision(int64_t wanted) {
-  supervisors_.push_back(std::make_unique<Process>(scene_.world));
-  state_ = supervise::Supervision();
-  state_.wanted = wanted_ = wanted;
-  lost_.clear();
-  polling_ = false;
-  supervise();
+Supervisor::Supervisor(Scene& scene, RunOfStory& run, int64_t workers)
+    : process(scene.world),
+      scene_(scene),
+      run_(run),
+      shell_(shell_options(scene, workers), *this, *this, scene.world),
+      thread_(std::make_unique<Fiber>(process, [this] { supervise(); })) {
+  process.after(0, [this] { thread_->resume(); });
 }
 
-void Story::supervise() {
-  reap();
-  talk();
-  for (const supervise::Action& action : next_actions(scene_.world.now(), state_)) act(action);
-  supervisors_.back()->after(kLoopSeconds, [this] { supervise(); });
-}
-
-void Story::reap() {
-  const double now = scene_.world.now();
-  for (const supervise::WorkerState& child : std::vector(state_.workers)) {
-    const auto worker =
-        std::find_if(workers_.begin(), workers_.end(), [&](const auto& one) { return one->pid == child.pid; });
-    if (!(*worker)->end()) continue;
-    lost_.push_back({child.pid, to_string(*(*worker)->end())});
-    worker_ended(now, state_, child.pid, *(*worker)->end());
-  }
-  const auto& office = scene_.post.office;
-  if (!office || office->pid != state_.coordinator.pid) return;
-  if (!office->process.alive()) return end_coordinator({0, SIGKILL}, std::nullopt);
-  if (const auto over = office->over()) end_coordinator({static_cast<int>(*over), 0}, over);
-}
-
-void Story::end_coordinator(ProcessEnd end, std::optional<int64_t> finished) {
-  scene_.post.office->die();
-  scene_.post.office.reset();
-  coordinator_ended(scene_.world.now(), state_, end, finished);
-}
-
-void Story::post(const std::string& path, const std::string& body, Answer answer) {
-  scene_.post.call(0, *supervisors_.back(), body.empty() ? "GET" : "POST", path, body, kAnswerSeconds,
-                   std::move(answer));
-}
-
-// A report that fails is repeated at the next poll.
-void Story::talk() {
-  const double now = scene_.world.now();
-  if (polling_ || now - polled_ < kPollSeconds) return;
-  polling_ = true;
-  polled_ = now;
-  for (const Lost& lost : std::exchange(lost_, {})) {
-    const nlohmann::json body = {{"pid", lost.pid}, {"host", "here"}, {"why", lost.why}};
-    post("/v2/lost", body.dump(), [this, lost](const auto& response) {
-      if (!response) lost_.push_back(lost);
-    });
-  }
-  post("/v2/status", "", [this](const auto& response) {
-    polling_ = false;
-    if (!response || response->status != 200) return;
-    const auto status = cluster::status_of_json(response->body);
-    const auto computing = std::ranges::count(status.members, "computing", &cluster::MemberStatus::phase);
-    coordinator_answered(scene_.world.now(), state_, status.wanted, status.step(), status.finished, computing,
-                         cluster::processes_on("here", status));
-  });
-}
-
-void Story::act(const supervise::Action& action) {
-  using Kind = supervise::Action::Kind;
-  const double now = scene_.world.now();
-  switch (action.kind) {
-    case Kind::start_coordinator: return start_coordinator();
-    case Kind::start_worker:
-      workers_.push_back(std::make_unique<Worker>(scene_, ++pids_));
-      return worker_started(now, state_, ++started_, static_cast<pid_t>(pids_));
-    case Kind::send: return send(action.pid, action.signal);
-    case Kind::request_stop: return scene_.judge.complain("the supervisor wants to stop the run");
-    case Kind::finish:
-      scene_.judge.ends(action.code);
-      scene_.world.say("the run is over with exit code " + std::to_string(action.code) + " " + action.why);
+void Supervisor::supervise() {
+  NoSignals signals;
+  while (true) {
+    if (const auto code = shell_turn(shell_, signals)) {
+      scene_.world.say("the run is over with exit code " + std::to_string(*code));
       return scene_.world.stop();
+    }
+    Fiber::current()->sleep(kTurnSeconds);
   }
 }
+
+void Supervisor::die() {
+  process.die();
+  thread_->cancel();
+}
+
+void Supervisor::post(const std::string& path, const std::string& body, Answer answer) {
+  scene_.post.call(0, process, body.empty() ? "GET" : "POST", path, body, kAnswerSeconds, std::move(answer));
+}
+
+// The answer is an event of this process, so it never comes after the fiber's end.
+std::optional<http::Response> Supervisor::call(const std::string& path, const std::string& body) {
+  bool answered = false;
+  std::optional<http::Response> response;
+  post(path, body, [&, thread = thread_.get()](std::optional<http::Response> given) {
+    response = std::move(given);
+    answered = true;
+    thread->resume();
+  });
+  while (!answered) Fiber::current()->wait();
+  return response;
+}
+
+// ---- processes -----------------------------------------------------------------------------------------------------
 
 // The coordinator reserves its numbers first and listens a little later.
-void Story::start_coordinator() {
-  const int64_t pid = ++pids_;
-  coordinator_started(scene_.world.now(), state_, static_cast<pid_t>(pid));
+pid_t Supervisor::start_coordinator(int64_t workers) {
+  const int64_t pid = ++run_.pids;
   cluster::CoordinatorOptions options;
-  options.cluster.wanted = state_.wanted;
-  options.at_least = Generation(coordinators_ * kNumbersOfALife);
-  options.first_id = MemberId(coordinators_ * kNumbersOfALife);
-  options.last_view = last_view_;
-  options.on_view = [this](const cluster::View& view) { last_view_ = view; };
+  options.cluster.wanted = workers;
+  options.at_least = Generation(run_.coordinators * kNumbersOfACoordinator);
+  options.first_id = MemberId(run_.coordinators * kNumbersOfACoordinator);
+  options.last_view = run_.last_view;
+  options.on_view = [this](const cluster::View& view) { run_.last_view = view; };
   options.log = [this](const std::string& line) { scene_.world.say("coordinator: " + line); };
-  ++coordinators_;
-  supervisors_.back()->after(scene_.world.random.uniform(0.03, 0.3), [this, pid, options] {
-    if (state_.coordinator.pid == pid) scene_.post.office = std::make_shared<Office>(scene_.world, pid, options);
+  ++run_.coordinators;
+  coordinator_ = static_cast<pid_t>(pid);
+  coordinator_end_.reset();
+  recorded_end_.reset();
+  process.after(scene_.world.random.uniform(0.03, 0.3), [this, pid, options] {
+    if (coordinator_ == pid && !coordinator_end_)
+      scene_.post.office = std::make_shared<Office>(scene_.world, pid, options);
   });
+  return coordinator_;
 }
 
-void Story::send(int64_t pid, int signal) {
+pid_t Supervisor::start_worker(const std::string&, bool) {
+  run_.workers.push_back(std::make_unique<Worker>(scene_, ++run_.pids));
+  children_.push_back(run_.workers.back().get());
+  return static_cast<pid_t>(run_.pids);
+}
+
+std::vector<supervise::RunProcesses::EndedWorker> Supervisor::take_ended_workers() {
+  std::vector<EndedWorker> ended;
+  std::erase_if(children_, [&](const Worker* worker) {
+    if (!worker->end()) return false;
+    ended.push_back({static_cast<pid_t>(worker->pid), *worker->end(), worker->activity()});
+    return true;
+  });
+  return ended;
+}
+
+std::optional<ProcessEnd> Supervisor::take_ended_coordinator() {
   const auto& office = scene_.post.office;
-  if (office && office->pid == pid) return end_coordinator({0, signal}, std::nullopt);
-  for (const auto& worker : workers_) {
-    if (worker->pid != pid) continue;
-    scene_.world.say("process " + std::to_string(pid) + " is sent " + signal_name(signal));
-    if (signal == SIGKILL) worker->kill();
-    if (signal == SIGTERM) worker->ask_to_leave();
+  if (office && office->pid == coordinator_) {
+    if (!office->process.alive()) {
+      end_coordinator({0, SIGKILL});
+    } else if (const auto over = office->over()) {
+      recorded_end_ = *over;
+      end_coordinator({static_cast<int>(*over), 0});
+    }
   }
+  return std::exchange(coordinator_end_, std::nullopt);
+}
+
+void Supervisor::end_coordinator(ProcessEnd end) {
+  coordinator_end_ = end;
+  if (!scene_.post.office || scene_.post.office->pid != coordinator_) return;  // it does not listen yet
+  scene_.post.office->die();
+  scene_.post.office.reset();
+}
+
+std::vector<LaneActivity> Supervisor::activity(pid_t worker) const {
+  const auto found = std::ranges::find(children_, worker, [](const Worker* one) { return one->pid; });
+  return found == children_.end() ? std::vector<LaneActivity>() : (*found)->activity();
+}
+
+bool Supervisor::runs(pid_t pid) const {
+  const auto found = std::ranges::find(children_, pid, [](const Worker* one) { return one->pid; });
+  return found != children_.end() && (*found)->process.alive() && !(*found)->process.stopped();
+}
+
+void Supervisor::send(pid_t pid, int signal) {
+  if (pid == coordinator_) return end_coordinator({0, signal});
+  for (Worker* worker : children_) {
+    if (worker->pid != pid || worker->end()) continue;
+    scene_.world.say("process " + std::to_string(pid) + " is sent " + signal_name(signal));
+    if (signal == SIGTERM) worker->ask_to_leave();
+    if (signal == SIGKILL) worker->kill();
+    if (signal == SIGABRT) scene_.judge.complain("a worker of this story never hangs, but the supervisor aborts one");
+  }
+}
+
+void Supervisor::kill_all() {
+  for (Worker* worker : children_) {
+    if (!worker->end()) worker->kill();
+  }
+  children_.clear();
+  end_coordinator({0, SIGKILL});
+}
+
+// ---- calls to the coordinator --------------------------------------------------------------------------------------
+
+bool Supervisor::connect(pid_t coordinator) {
+  connected_ = connected_ || (scene_.post.office && scene_.post.office->pid == coordinator);
+  return connected_;
+}
+
+std::optional<cluster::CoordinatorStatus> Supervisor::status() {
+  const auto response = call("/v2/status", "");
+  if (!response || response->status != 200) return std::nullopt;
+  return cluster::status_of_json(response->body);
+}
+
+bool Supervisor::lost(pid_t worker, const std::string& why) {
+  const nlohmann::json body = {{"pid", worker}, {"host", kHost}, {"why", why}};
+  return call("/v2/lost", body.dump()).has_value();
+}
+
+bool Supervisor::control(const std::string& kind, double, const std::string& reason) {
+  scene_.judge.complain("the supervisor asks the coordinator for " + kind + ": " + reason);
+  return false;
+}
+
+std::string Supervisor::record_end(int exit_code) {
+  scene_.judge.ends(exit_code);
+  return "";
 }
 
 }  // namespace sinew::sim

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,7 @@ class Worker final : public group::Membership, public Lanes {
   bool is_told() const { return group_ != nullptr; }  // the coordinator knows of it
   bool leads() const { return role_ && role_->is_leader(); }
   double confirmed() const { return confirmed_; }
+  std::vector<LaneActivity> activity() const;  // as on its activity board
 
  private:
   // -- worker_line.cpp: the coordinator and the other members
@@ -88,7 +90,8 @@ class Worker final : public group::Membership, public Lanes {
   void write_in_background(const std::function<void()>& work);
   group::Reduced collective(int64_t number, const std::string& control_message, const LeafOf& leaf_of,
                             std::vector<std::vector<float>>& rows) override;
-  void lane(int64_t number, const LeafOf& leaf_of);
+  void lane(int lane, int64_t number, const LeafOf& leaf_of);
+  void post(int lane, const Work& work);
 
   Scene& scene_;
   const double pace_;
@@ -113,6 +116,7 @@ class Worker final : public group::Membership, public Lanes {
   std::unique_ptr<Trainer> trainer_;
   int64_t in_collective_ = 0;  // the newest collective's number, for the judge
   bool computed_ = false;      // a shard
+  std::map<int, LaneActivity> activity_;
   std::optional<ProcessEnd> end_;
   std::list<std::unique_ptr<Fiber>> threads_;  // in the order in which they began; destroyed in the other
 };

@@ -86,6 +86,7 @@ ProcessEnd Worker::run_loop(std::string& why) {
   loop::RunOptions options{.run_directory = scene_.run_directory, .ledger = true};
   options.screen.output = options.screen.errors = [](std::string_view) {};
   options.stop_signals = &stop_signals_;
+  options.on_work = [this](int lane, const Work& work) { post(lane, work); };
   options.began = loop::begin_time(scene_.world);
   options.in_background = [this](std::function<void()> work) {
     start_thread([this, work = std::move(work)] { write_in_background(work); });
@@ -120,9 +121,9 @@ group::Reduced Worker::collective(int64_t number, const std::string& control_mes
   int running = lanes_;
   std::exception_ptr failure;
   for (int i = 0; i < lanes_; ++i) {
-    start_thread([&, this] {
+    start_thread([&, this, i] {
       try {
-        lane(number, leaf_of);
+        lane(i, number, leaf_of);
       } catch (const group::Fenced&) {
         failure = std::current_exception();
       }
@@ -137,18 +138,20 @@ group::Reduced Worker::collective(int64_t number, const std::string& control_mes
   return group_->finish(out);
 }
 
-void Worker::lane(int64_t number, const LeafOf& leaf_of) {
+void Worker::lane(int lane, int64_t number, const LeafOf& leaf_of) {
   using Kind = group::Group::Turn::Kind;
   while (true) {
     const group::Group::Turn turn = group_->turn();
     if (turn.kind == Kind::over) return;
     if (turn.kind == Kind::idle) {
+      post(lane, {.kind = Work::Kind::reducing, .step = number});
       Fiber::current()->wait();
       continue;
     }
     if (turn.kind == Kind::worked) {
       Fiber::current()->sleep(scene_.world.random.uniform(0, 0.001));
     } else {
+      post(lane, {.kind = Work::Kind::computing, .step = number, .shard = turn.shard.value});
       const double factor = pace_ * scene_.world.random.uniform(kLeastOfUsual, kMostOfUsual);
       Fiber::current()->sleep(scene_.shard_seconds * factor);
       group_->deliver(turn.shard, leaf_of(turn.shard.value));
@@ -157,6 +160,17 @@ void Worker::lane(int64_t number, const LeafOf& leaf_of) {
     }
     wake();
   }
+}
+
+void Worker::post(int lane, const Work& work) {
+  LaneActivity& activity = activity_[lane];
+  activity = {lane, activity.sequence + 1, work};
+}
+
+std::vector<LaneActivity> Worker::activity() const {
+  std::vector<LaneActivity> all;
+  for (const auto& [lane, activity] : activity_) all.push_back(activity);
+  return all;
 }
 
 }  // namespace sinew::sim

@@ -1,0 +1,72 @@
+// The supervisor of a simulated run: the real shell of supervise/, over workers and coordinators of the same world.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fiber.h"
+#include "supervise/coordinator_link.h"
+#include "supervise/run_processes.h"
+#include "supervise/supervisor_shell.h"
+#include "worker.h"
+
+namespace sinew::sim {
+
+// What outlives a supervisor: all workers of the story, dead or alive, and what the run directory says.
+struct RunOfStory {
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::optional<cluster::View> last_view;  // view.json
+  int64_t pids = 100;
+  int64_t coordinators = 0;  // how many have begun, as coordinator.json counts them
+};
+
+// Its one thread is a fiber, because the shell waits for the coordinator's answers.
+class Supervisor final : public supervise::RunProcesses, public supervise::CoordinatorLink {
+ public:
+  Supervisor(Scene& scene, RunOfStory& run, int64_t workers);
+
+  const Process process;
+  void die();
+  // Makes a call to the coordinator. Unlike the methods of CoordinatorLink, it does not wait for the answer.
+  void post(const std::string& path, const std::string& body, Answer answer);
+
+ private:
+  void supervise();
+  std::optional<http::Response> call(const std::string& path, const std::string& body);
+  void end_coordinator(ProcessEnd end);
+
+  // ---- RunProcesses
+  pid_t start_coordinator(int64_t workers) override;
+  pid_t start_worker(const std::string& coordinator_url, bool later) override;
+  std::vector<EndedWorker> take_ended_workers() override;
+  std::optional<ProcessEnd> take_ended_coordinator() override;
+  std::vector<LaneActivity> activity(pid_t worker) const override;
+  bool runs(pid_t pid) const override;
+  void send(pid_t pid, int signal) override;
+  void kill_all() override;
+  std::vector<int> descriptors() const override { return {}; }
+
+  // ---- CoordinatorLink
+  bool connect(pid_t coordinator) override;
+  void disconnect() override { connected_ = false; }
+  std::string url() const override { return "http://office"; }
+  std::optional<cluster::CoordinatorStatus> status() override;
+  bool lost(pid_t worker, const std::string& why) override;
+  bool control(const std::string& kind, double value, const std::string& reason) override;
+  std::optional<int64_t> recorded_end(pid_t) override { return recorded_end_; }
+  std::string record_end(int exit_code) override;
+
+  Scene& scene_;
+  RunOfStory& run_;
+  supervise::SupervisorShell shell_;
+  std::vector<Worker*> children_;  // not yet reaped
+  pid_t coordinator_ = 0;
+  std::optional<ProcessEnd> coordinator_end_;  // it has ended and is not yet reaped
+  std::optional<int64_t> recorded_end_;        // the exit code of the run, by the newest coordinator that ended
+  bool connected_ = false;
+  std::unique_ptr<Fiber> thread_;
+};
+
+}  // namespace sinew::sim
