@@ -10,6 +10,11 @@
 
 namespace sinew::loop {
 
+// A member without the lease tries a write again: for about two minutes, longer than a member continues without a
+// coordinator.
+inline constexpr int kWriteTries = 1200;
+inline constexpr double kWriteRetrySeconds = 0.1;
+
 // Sums of the training metrics over some steps. They are saved with the state, so that a resumed run writes the same
 // lines as an undisturbed one.
 struct Window {

@@ -11,8 +11,6 @@ namespace sinew::loop {
 namespace {
 
 constexpr double kFailedSaveSeconds = 60;
-constexpr int kMaxTries = 1200;  // about two minutes, longer than a member continues without a coordinator
-constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace
 
@@ -61,10 +59,10 @@ void Run::change_files(const std::function<void(Disk&)>& work) {
     try {
       return work(fenced);
     } catch (const MayNotWrite&) {
-      if (tries == kMaxTries) throw;
+      if (tries == kWriteTries) throw;
     }
     members_->check_membership();
-    clock_.sleep_seconds(kBetweenTriesSeconds);
+    clock_.sleep_seconds(kWriteRetrySeconds);
   }
 }
 

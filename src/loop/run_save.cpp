@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kFinalSaveSeconds = 600;       // the run fails if the last checkpoint takes longer
 constexpr double kAbandonedMirrorSeconds = 10;  // for the chunk that the writer is copying
-constexpr int kMaxTries = 1200;  // about two minutes, longer than a member continues without a coordinator
-constexpr double kBetweenTriesSeconds = 0.1;
 
 }  // namespace
 
@@ -113,8 +111,8 @@ void Run::finish_saving() {
   wait_for_disk();
   // With several members a write may fall into a moment without a coordinator, when no member may write; it is
   // repeated.
-  for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kMaxTries : 1); ++tries) {
-    if (tries > 0) clock_.sleep_seconds(kBetweenTriesSeconds);
+  for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kWriteTries : 1); ++tries) {
+    if (tries > 0) clock_.sleep_seconds(kWriteRetrySeconds);
     if (members_)
       members_->check_membership();  // throws if this worker is fenced; after rejoining it saves this step again
     last_saved_.reset();
