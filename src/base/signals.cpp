@@ -10,17 +10,14 @@
 #include <utility>
 
 namespace sinew {
-namespace {
 
-// The kernel queues a blocked signal for signalfd even if the process ignores it. So Signals must leave these out.
 bool parent_ignored(int signal) {
   struct sigaction action {};
   const bool of_terminals = signal == SIGINT || signal == SIGHUP;
   return of_terminals && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-}  // namespace
-
+// The kernel queues a blocked signal for signalfd even if the process ignores it. So the constructor leaves those out.
 Signals::Signals(std::initializer_list<int> wanted) {
   sigemptyset(&set_);
   for (const int signal : wanted) {

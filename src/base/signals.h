@@ -19,6 +19,10 @@ class SignalSource {
   virtual int next() = 0;              // takes the oldest request; 0 if none is pending
 };
 
+// Returns whether this is a signal of terminals, SIGINT or SIGHUP, that this process ignores because its parent process
+// did (nohup, background jobs of a script). Such a signal must stay ignored. Call it before a handler is installed.
+bool parent_ignored(int signal);
+
 // The signals of this process.
 //
 // Create it on the main thread before any other thread starts. It blocks the signals for the rest of the process's
@@ -26,8 +30,8 @@ class SignalSource {
 // unblocks them.
 class Signals final : public SignalSource {
  public:
-  // SIGINT and SIGHUP stay ignored if the parent process ignored them (nohup, background jobs of a script). SIGPIPE is
-  // ignored from here on, since the reader of our output may exit at any time.
+  // Leaves out signals that the parent process ignored (parent_ignored). SIGPIPE is ignored from here on, since the
+  // reader of our output may exit at any time.
   explicit Signals(std::initializer_list<int> wanted);
   ~Signals() override;
   Signals(const Signals&) = delete;
@@ -78,6 +82,7 @@ class StopRequests {
   int insistent_ = 0, signal_ = 0;
 };
 
+// Returns whether a second such signal may make a stop immediate (StopRequests).
 constexpr bool can_insist(int signal) {
   return signal != SIGHUP;
 }

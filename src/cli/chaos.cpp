@@ -10,6 +10,7 @@
 #include "base/disk.h"
 #include "base/number_text.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cluster/cluster.h"
@@ -214,7 +215,9 @@ int run_chaos(const Arguments& arguments) {
   if (system_disk().exists(own) || system_disk().exists(wild))
     throw UsageError("RUN_EXISTS", given.run_directory + " already holds runs", "name another --run-dir");
   system_disk().make_directories(given.run_directory);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_interrupt);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (!parent_ignored(signal)) std::signal(signal, on_interrupt);
+  }
   if (given.against.empty()) calm_run(given, calm);
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(given.workers),
               static_cast<long long>(*given.seed));

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "model/model.h"
 #include "train/train.h"
 #include "worker/tasks.h"
@@ -24,23 +25,28 @@ using namespace sinew;
 using worker::checkpoint_signals;
 using worker::stop_signals;
 
+// How many stop signals came that can make a stop immediate. StopRequests (base/signals.h) counts in the same way, but
+// a handler needs atomic variables.
+std::atomic<int> insistent_signals{0};
+
+// The first signal asks for a checkpoint and an orderly end. A second one ends the process at once, unless one of the
+// two was SIGHUP. Stop signals after the first ask for nothing new, so training sees one stop.
 void on_stop(int signal) {
-  // The first signal asks for a checkpoint and an orderly end; the second ends the process at once.
-  if (stop_signals.fetch_add(1) >= 1) _exit(128 + signal);
+  if (can_insist(signal) && insistent_signals.fetch_add(1) >= 1) _exit(128 + signal);
+  stop_signals.store(1);
 }
 void on_checkpoint(int) {
   checkpoint_signals.fetch_add(1);
 }
 
-// Only training handles SIGINT and SIGTERM, because only training has a state to save. Every other task ends at the
-// first signal, like most programs.
+// Only training handles SIGINT, SIGTERM and SIGHUP, because only training has a state to save. Every other task ends at
+// the first signal, like most programs. A signal that the parent process ignored stays ignored.
 void install_signals(bool training) {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;
   action.sa_handler = on_stop;
-  if (training) {
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (training && !parent_ignored(signal)) sigaction(signal, &action, nullptr);
   }
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR1, &action, nullptr);

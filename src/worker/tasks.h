@@ -14,7 +14,8 @@ namespace sinew::worker {
 spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides);
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides);
 
-// How many signals this process has received: SIGINT and SIGTERM count as stop signals, SIGUSR1 as a checkpoint signal.
+// stop_signals is 1 once SIGINT, SIGTERM or SIGHUP has asked the training to stop. checkpoint_signals is the number of
+// SIGUSR1 that this process has received.
 extern std::atomic<int> stop_signals, checkpoint_signals;
 
 // Each returns the exit code.

@@ -87,7 +87,7 @@ class Kill(unittest.TestCase):
 
     def test_the_first_signal_saves_and_exits_as_resumable(self):
         stopped = 0
-        for sig in (signal.SIGINT, signal.SIGTERM):
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             directory = self.path / f"signal-{sig.name}"
             process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
             self.assertTrue(sp.wait_for(lambda: (directory / "checkpoints").exists() or process.poll() is not None))
@@ -100,7 +100,32 @@ class Kill(unittest.TestCase):
                 self.assertEqual(sp.report(directory)["status"], "stopped")
             sp.run("resume", directory, "--ledger", check=0)
             self.assert_same_story(directory)
-        self.assertGreater(stopped, 0, "both had ended before the signal")
+        self.assertGreater(stopped, 0, "all had ended before the signal")
+
+    def start_long(self, name, ignored=()):
+        """Starts a run that does not end by itself, and waits for its first checkpoint."""
+        directory = self.path / name
+        process = sp.start("train", self.job, "--run-dir", directory, "--ledger", "trainer.max_duration=100000st", ignored=ignored)
+        self.assertTrue(sp.wait_for(lambda: newest(directory) > 0))
+        return directory, process
+
+    def test_sighup_saves_and_never_counts_as_the_second_signal(self):
+        directory, process = self.start_long("hangup")
+        for sig in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM):  # as when a terminal closes and the session ends
+            process.send_signal(sig)
+        sp.kill(process, signal.SIGHUP)
+        self.assertEqual(process.returncode, 75)
+        self.assertEqual(newest(directory), sp.report(directory)["steps"])
+
+    def test_signals_that_the_parent_ignored_stay_ignored(self):
+        directory, process = self.start_long("nohup", ignored=(signal.SIGINT, signal.SIGHUP))
+        for sig in (signal.SIGINT, signal.SIGHUP, signal.SIGINT):
+            process.send_signal(sig)
+        reached = sp.step_of(directory) + 20
+        self.assertTrue(sp.wait_for(lambda: sp.step_of(directory) >= reached or process.poll() is not None))
+        self.assertIsNone(process.poll(), "a signal that nohup ignores ended the run")
+        sp.kill(process, signal.SIGTERM)
+        self.assertEqual(process.returncode, 75)
 
     def test_a_second_run_on_one_directory_is_refused(self):
         directory = self.path / "twice"

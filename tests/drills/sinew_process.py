@@ -66,8 +66,12 @@ def run(*words, timeout=300, env=None, check=None):
     return done
 
 
-def start(*words):
-    return subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def start(*words, ignored=()):
+    """Starts sinew in the background. It ignores the signals `ignored`, as nohup does with SIGHUP."""
+    def ignore():
+        for sig in ignored:
+            signal.signal(sig, signal.SIG_IGN)
+    return subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=ignore)
 
 
 def kill(process, sig=signal.SIGKILL):
