@@ -70,6 +70,10 @@ class Layers(unittest.TestCase):
                 found += problems_in(room, str(path.relative_to(ROOT)), path.read_text())
         self.assertEqual(found, [])
 
+    def test_the_build_has_the_same_plain_rooms(self):
+        built = re.findall(r"^sinew_rooms\(\w+ PLAIN ([\w\s]+)\)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
+        self.assertEqual(sorted(" ".join(built).split()), sorted(PLAIN))
+
     def test_the_rules_have_no_two_way_pair(self):
         for room, others in MAY_INCLUDE.items():
             for other in others:

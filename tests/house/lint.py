@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy-14 over the plain half, two files at a time; .clang-tidy selects the checks.
+"""Runs clang-tidy-14 over the plain half (layers_test.PLAIN), two files at a time; .clang-tidy selects the checks.
 
 The tensor half is left out, because clang-tidy takes a minute for a file that includes libtorch. Errors of clang's own
 front end are not findings, because g++ 12 decides what compiles and clang 14 does not know all of its library. Only
@@ -16,9 +16,9 @@ import re
 import subprocess
 import sys
 
+from layers_test import PLAIN
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PLAIN = ["base", "spec", "store", "http", "link", "checkpoint", "report", "registry", "program", "cluster", "group", "data", "tune",
-         "jobs", "web", "cli"]
 DATABASE = ROOT / "build/lint"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 FINDING = re.compile(r"^(\S+:\d+:\d+): \w+: (.*) \[((?:bugprone|performance|readability)-[^\]]*)\]$", re.MULTILINE)
@@ -67,9 +67,12 @@ def stamp(path):
     return seen.hexdigest()
 
 
+def is_linted(path):
+    return path.parent.parent == ROOT / "src" and path.parent.name in PLAIN and not re.search(r"_(test|bench|fuzz)\.cpp$", path.name)
+
+
 def main():
-    files = [path for path in write_database()
-             if path.parent.name in PLAIN and not re.search(r"_(test|bench|fuzz)\.cpp$", path.name) and path.exists()]
+    files = [path for path in write_database() if is_linted(path) and path.exists()]
     passed = {}  # file -> its stamp when it last passed
     memory = DATABASE / "passed.json"
     if memory.exists():
