@@ -13,9 +13,9 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr int64_t kMaxSamples = 64, kFewestSamples = 4;
-constexpr int64_t kSteps = 200, kOtherSteps = 100;
-constexpr double kSeconds = 5, kOtherSeconds = 1.5;
+constexpr int64_t kMostInBatch = 64, kFewestInBatch = 4;
+constexpr int64_t kBatchSteps = 200, kOtherSteps = 100;
+constexpr double kBatchSeconds = 5, kOtherSeconds = 1.5;
 constexpr double kOverfit = 0.1, kLearns = 0.5;  // fractions of the loss of a model that knows nothing
 constexpr int64_t kShortJob = 500;               // in steps; shorter jobs are judged as if they had as many
 
@@ -44,7 +44,7 @@ std::vector<int64_t> choose(const Subject& subject) {
   const auto model = subject.make_model();
   const int64_t outputs = std::max<int64_t>(1, outputs_for(subject.loss.name(), subject.info()));
   const int64_t room = model::parameter_count(*model) / (4 * outputs * subject.info().tokens_per_sample);
-  const int64_t wanted = std::clamp(room, kFewestSamples, kMaxSamples);
+  const int64_t wanted = std::clamp(room, kFewestInBatch, kMostInBatch);
   const auto known = static_cast<int64_t>(subject.train.samples.size());
   const data::Permutation order(random_key({subject.job.trainer.seed, 41}), known);
   std::set<Digest> seen;
@@ -103,7 +103,7 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
       loop::lengths_of(subject.job, subject.info().train_size, subject.info().tokens_per_sample);
   const double nothing = loss_of_zeros(subject, subject.load(data::Split::train, chosen));
   const double lr = job.optimizer.lr;
-  const Outcome own = train_on(plain, job, batch, lr, kSteps, subject.until(kSeconds), nothing);
+  const Outcome own = train_on(plain, job, batch, lr, kBatchSteps, subject.until(kBatchSeconds), nothing);
   finding.what = own.diverged ? format("the loss is not finite after %lld steps on %zu samples at lr %.2g",
                                        static_cast<long long>(own.steps), chosen.size(), lr)
                               : format("loss %.4g -> %.4g on %zu samples in %lld steps at lr %.2g", own.start,

@@ -6,14 +6,14 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr int64_t kSteps = 5;
-constexpr double kSeconds =
+constexpr int64_t kRepeatedSteps = 5;
+constexpr double kRepeatedSeconds =
     2;  // for the first of three trials; slow models make fewer steps, all three the same number
 
 }  // namespace
 
 void check_repeatable(Subject& subject, SanityFinding& finding) {
-  int64_t steps = kSteps;  // the first trial may find that fewer must do
+  int64_t steps = kRepeatedSteps;  // the first trial may find that fewer must do
   const auto digest_after = [&](int64_t lanes, double until) {
     spec::Job job = subject.job;
     job.trainer.lanes = lanes;
@@ -27,12 +27,12 @@ void check_repeatable(Subject& subject, SanityFinding& finding) {
   const int64_t lanes = std::max<int64_t>(2, *subject.job.trainer.lanes);
   std::string one, again, wide;
   try {
-    one = digest_after(1, subject.until(kSeconds));
+    one = digest_after(1, subject.until(kRepeatedSeconds));
     again = digest_after(1, INFINITY);
     wide = digest_after(lanes, INFINITY);
   } catch (const Diverged& diverged) {
     finding.verdict = Verdict::skip;
-    finding.what = "training diverges within " + std::to_string(kSteps) + " steps";
+    finding.what = "training diverges within " + std::to_string(kRepeatedSteps) + " steps";
     return;
   }
   finding.what = format("%lld steps, twice on 1 lane and once on %lld, all gave digest ", static_cast<long long>(steps),

@@ -8,8 +8,8 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr int64_t kSteps = 60, kGradientSteps = 5;
-constexpr double kSeconds = 6;
+constexpr int64_t kWatchedSteps = 60, kGradientSteps = 5;
+constexpr double kWatchedSeconds = 6;
 constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // relative to the start; noise of small batches stays within
 constexpr double kVanished = 1e-6, kExploded = 1e5;  // relative to the gradients of other layers
 constexpr double kMaxInactive = 0.9;
@@ -132,9 +132,9 @@ FirstSteps& first_steps(Subject& subject) {
       loss_of_zeros(subject, subject.load(data::Split::train, subject.draw(subject.train, 256, 21)));
   Trial trial(subject, job, subject.data);
   std::vector<torch::Tensor> active_rows;
-  const double until = subject.until(kSeconds);
+  const double until = subject.until(kWatchedSeconds);
   try {
-    for (int64_t i = 0; i < std::min(kSteps, steps.planned); ++i) {
+    for (int64_t i = 0; i < std::min(kWatchedSteps, steps.planned); ++i) {
       steps.rates.push_back(job.optimizer.lr * schedule.factor(i));
       steps.losses.push_back(trial.engine().step(steps.rates.back(), false).loss);
       if (i < kGradientSteps) record_gradients(trial.engine(), steps, active_rows);

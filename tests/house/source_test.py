@@ -30,6 +30,17 @@ class Source(unittest.TestCase):
                 if path.suffix == ".h" and str(path.relative_to("src")) not in included]
         self.assertEqual(dead, [])
 
+    def test_every_source_that_the_build_names_exists(self):
+        found, named = [], 0
+        for path in project_files():
+            if path.name == "CMakeLists.txt" or path.suffix == ".cmake":
+                for name in re.findall(r"(?<![\w./-])(?:\$\{CMAKE_SOURCE_DIR\}/)?(src/[\w/.-]+\.(?:cpp|h))\b", text_of(path)):
+                    named += 1
+                    if not (ROOT / name).is_file():
+                        found.append(f"{path}: {name} is not there")
+        self.assertGreater(named, 10)
+        self.assertEqual(found, [])
+
     def test_file_names_are_snake_case(self):
         found = [str(path) for path in source_files() if not re.fullmatch(r"[a-z][a-z0-9_]*\.(h|cpp)", path.name)]
         self.assertEqual(found, [])
