@@ -192,9 +192,8 @@ int run_chaos(const Arguments& arguments) {
             "compare with this run and make no undisturbed one: any run of the job with --ledger")
       .flag("--dry-run", given.dry_run, "print the plan and do nothing")
       .notes(
-          "Exit code 0: every step has the same digest in both runs; 1: some step differs, a run failed, or the run "
-          "ended "
-          "before any event.")
+          "Exit code 0: every step has the same digest in both runs; 4: some step differs or is missing; 1: a run "
+          "failed, or the run ended before any event.")
       .example("sinew chaos job.yaml --seed 1");
   if (!options.parse(arguments)) return kDone;
   if (!given.seed) options.refuse("chaos needs --seed N, so that it can be repeated", "--seed 1");
@@ -230,7 +229,8 @@ int run_chaos(const Arguments& arguments) {
   std::printf("%lld of %zu events took place before the run ended\n%s\n", static_cast<long long>(done), plan.size(),
               to_string(verdict).c_str());
   if (done == 0) std::printf("no event took place: train longer\n");
-  return verdict.same() && done > 0 ? kDone : kTrainingError;
+  if (verdict.steps > 0 && !verdict.same()) return kCheckFailed;
+  return verdict.same() && done > 0 ? kDone : kTrainingError;  // otherwise nothing was compared or disturbed
 }
 
 }  // namespace sinew::cli

@@ -305,6 +305,25 @@ class Supervisor(unittest.TestCase):
             run.ends(0)
 
 
+class Chaos(unittest.TestCase):
+    def test_other_bits_end_with_4(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            (path / "job.yaml").write_text("name: pretend\ndata: {train: x.csv}\n")
+            (path / "calm").mkdir()
+            shutil.copyfile(path / "job.yaml", path / "calm" / "resolved.yaml")
+            # The workers of the disturbed run write no ledger.
+            ledger = [json.dumps({"step": step, "digest": f"{step:032x}"}) for step in range(1, 41)]
+            (path / "calm" / "ledger.jsonl").write_text("\n".join(ledger) + "\n")
+            done = subprocess.run(
+                [SINEW, "chaos", "job.yaml", "--seed", "1", "--events", "1", "--kill-every", "1s", "--workers", "2",
+                 "--against", "calm", "--run-dir", "both"],
+                capture_output=True, text=True, timeout=LONG, cwd=path,
+                env={**os.environ, "SINEW_WORKER": FAKE, "FAKE_STEPS": "40"})
+            self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+            self.assertIn("NOT the same: 0 of 40 steps have the same digest, 40 are missing", done.stdout)
+
+
 class Refusals(unittest.TestCase):
     def refused(self, code, words, *command):
         with tempfile.TemporaryDirectory() as folder:
