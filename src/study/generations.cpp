@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/disk.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "jobs/jobs.h"
@@ -16,9 +15,11 @@ bool GenerationEnd::ends_at(int64_t evaluation) {
   return reached_ = true;
 }
 
-Generations::Generations(const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
+Generations::Generations(Disk& disk, const spec::Job& job, double evaluations,
+                         std::function<std::string(int64_t)> directory_of,
                          std::function<TrialMetrics(int64_t)> metrics_of)
-    : command_(job.command.given()),
+    : disk_(disk),
+      command_(job.command.given()),
       population_(job.tune.population),
       generations_(job.tune.trials / job.tune.population),
       evaluations_(evaluations / static_cast<double>(generations_)),
@@ -36,10 +37,10 @@ void Generations::copy_state(int64_t id, std::optional<int64_t> from) const {
   if (command_) {
     if (!jobs::newest_checkpoint(own).empty() || jobs::carry_checkpoint(source, own)) return;
   } else {
-    if (!checkpoint::list(system_disk(), own).empty()) return;
-    if (const auto states = checkpoint::list(system_disk(), source); !states.empty()) {
-      system_disk().make_directories(own);
-      return checkpoint::mirror(system_disk(), states.back(), own);
+    if (!checkpoint::list(disk_, own).empty()) return;
+    if (const auto states = checkpoint::list(disk_, source); !states.empty()) {
+      disk_.make_directories(own);
+      return checkpoint::mirror(disk_, states.back(), own);
     }
   }
   throw Error("STUDY_CHECKPOINT_MISSING",

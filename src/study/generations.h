@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/disk.h"
 #include "spec/spec.h"
 #include "study/trial_metrics.h"
 #include "tune/tune.h"
@@ -46,9 +47,9 @@ class GenerationEnd {
 
 class Generations {
  public:
-  // `evaluations` is the number of evaluations of all generations together. `directory_of` and `metrics_of` give the
-  // run directory and the metrics of a trial.
-  Generations(const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
+  // `disk` holds the run directories. `evaluations` is the number of evaluations of all generations together.
+  // `directory_of` and `metrics_of` give the run directory and the metrics of a trial.
+  Generations(Disk& disk, const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
               std::function<TrialMetrics(int64_t)> metrics_of);
 
   // Copies the newest checkpoint of trial `from` into the directory of trial `id`, unless that has one of its own.
@@ -71,6 +72,7 @@ class Generations {
   TrialMetrics measured(int64_t id) const;
   std::string checkpoints_of(int64_t id) const;
 
+  Disk& disk_;
   bool command_;
   int64_t population_, generations_;
   double evaluations_;  // of one generation

@@ -1,9 +1,15 @@
-// Tests that a generation of a command ends at the right evaluation, whichever process of the trial measures it.
+// Tests that a generation of a command ends at the right evaluation, whichever process of the trial measures it, and
+// that a trial starts from the state of another one.
 #include "study/generations.h"
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
+
+#include "base/expected_error.h"
+#include "base/faulty_disk.h"
+#include "checkpoint/checkpoint.h"
 
 namespace sinew::study {
 namespace {
@@ -35,6 +41,27 @@ TEST(GenerationEnd, TrainsOnceMoreIfTheEarlierProcessDidNotSave) {
   EXPECT_EQ(evaluation_that_ends(GenerationEnd(3, 4), {1, 2, 3, 4, 5}), 5);
   EXPECT_EQ(evaluation_that_ends(GenerationEnd(3, 4), {1, 2, 3, 4, 1, 2, 3, 4}), 3)
       << "the new process started from an earlier state, so its evaluations count from 1 again";
+}
+
+TEST(Generations, CopyAStateOnTheDiskOfTheStudy) {
+  FaultyDisk disk;
+  spec::Job job;
+  job.tune.trials = 4;
+  job.tune.population = 2;
+  const auto directory_of = [](int64_t id) { return "/study/trial-" + std::to_string(id); };
+  const Generations generations(disk, job, 2, directory_of, nullptr);
+  EXPECT_ERROR(error_of([&] { generations.copy_state(2, 1); }), "STUDY_CHECKPOINT_MISSING", "trial 1");
+
+  disk.make_directories("/study/trial-1/checkpoints");
+  checkpoint::Snapshot state;
+  state.step = Step(7);
+  state.parts["model"] = {};
+  state.state_json = "{}";
+  checkpoint::save(disk, "/study/trial-1/checkpoints", state, 0);
+  generations.copy_state(2, 1);
+  const auto copies = checkpoint::list(disk, "/study/trial-2/checkpoints");
+  ASSERT_EQ(copies.size(), 1);
+  EXPECT_EQ(checkpoint::load(disk, copies[0])->step, Step(7));
 }
 
 }  // namespace

@@ -21,11 +21,11 @@ double patience_of(const spec::Job& job) {
   return std::max(kPatienceSeconds, job.command.grace_seconds + kGraceSeconds);
 }
 
-std::optional<Generations> generations_of(const OpenStudy& study, const TrialResults& results) {
+std::optional<Generations> generations_of(Disk& disk, const OpenStudy& study, const TrialResults& results) {
   if (!trains_in_generations(study.head.sampler)) return std::nullopt;
   const auto directory_of = [&study](int64_t id) { return trial_directory(study.directory, id); };
   const auto metrics_of = [&results](int64_t id) { return results.metrics_of(id); };
-  return Generations(study.job, study.head.max_resource, directory_of, metrics_of);
+  return Generations(disk, study.job, study.head.max_resource, directory_of, metrics_of);
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ StudyShell::StudyShell(const Options& options, const OpenStudy& study, RecordFil
       cores_(own_cores()),
       budget_(study.job.tune, options.clock),
       results_(study),
-      generations_(generations_of(study, results_)),
+      generations_(generations_of(options.disk, study, results_)),
       launcher_(options, study, slots.most(), generations_ ? &*generations_ : nullptr),
       scheduler_(scheduler_options(), study.events),
       cleanup_(options.disk, study.directory, scheduler_.study()),
