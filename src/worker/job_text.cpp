@@ -1,10 +1,7 @@
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
 #include "base/error.h"
-#include "base/exit_code.h"
 #include "base/process.h"
 #include "worker/tasks.h"
 
@@ -21,8 +18,9 @@ std::string read_text(const std::string& path) {
 
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides) {
   const spec::Reading reading = spec::read_job(yaml, name, overrides, own_environment());
-  for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
-  if (!reading.problems.empty()) std::exit(kUsage);
+  std::string lines;
+  for (const spec::Problem& problem : reading.problems) lines += to_string(problem) + "\n";
+  if (!lines.empty()) throw JobRefused(lines);
   return reading.job;
 }
 

@@ -78,10 +78,13 @@ int main(int argc, char** argv) {
     install_signals(std::holds_alternative<task::Train>(task));
     model::install_keyed_random();
     return run(task);
+  } catch (const worker::JobRefused& refused) {
+    std::fputs(refused.what(), stderr);  // each line has its own code
+    return kUsage;
   } catch (const Error& error) {
     std::fprintf(stderr, "sinew: %s\n", to_string(error).c_str());
     if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
-    return kTrainingError;
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sinew: %s\n", error.what());
     return kTrainingError;

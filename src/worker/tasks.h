@@ -5,12 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "spec/spec.h"
 #include "task/task.h"
 
 namespace sinew::worker {
 
-// These print all problems of the job or of an override, and then end the process with exit code 2.
+// The job or an override has problems. what() has one line for each of them, and each line ends with a line break.
+struct JobRefused : UsageError {
+  explicit JobRefused(const std::string& lines) : UsageError("JOB_UNREADABLE", lines, "") {}
+};
+
+// These throw JobRefused if the job or an override has problems.
 spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides);
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides);
 

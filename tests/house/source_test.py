@@ -41,6 +41,12 @@ class Source(unittest.TestCase):
         self.assertGreater(named, 10)
         self.assertEqual(found, [])
 
+    def test_no_function_ends_the_process(self):
+        # Code between fork and exec, and handlers of signals, use _exit. Everything else throws, and main() ends.
+        found = [f"{path}: {match}" for path in source_files() if not str(path).endswith("_test.cpp")
+                 for match in re.findall(r"(?:std::|(?<![\w:])(?:::)?)(?:exit|quick_exit)\([^;]*;", text_of(path))]
+        self.assertEqual(found, [])
+
     def test_file_names_are_snake_case(self):
         found = [str(path) for path in source_files() if not re.fullmatch(r"[a-z][a-z0-9_]*\.(h|cpp)", path.name)]
         self.assertEqual(found, [])
