@@ -1,9 +1,9 @@
 #include "task/task.h"
 
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/json_text.h"
 
@@ -105,7 +105,9 @@ Task parse(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   const bool versioned = json.is_object() && json.contains("version") && json["version"].is_number_integer();
   if (!versioned)
-    throw Error("TASK_UNREADABLE", "sinew-worker was started without a task", "use the program sinew: sinew train JOB");
+    throw Error("TASK_UNREADABLE",
+                text.empty() ? "sinew-worker was started without a task" : "what sinew-worker was given is not a task",
+                "use the program sinew: sinew train JOB");
   if (json["version"] != kVersion)
     throw Error("TASK_VERSION",
                 "sinew wrote version " + json["version"].dump() + " of a task, and this sinew-worker reads version " +
@@ -123,8 +125,14 @@ Task parse(const std::string& text) {
 }
 
 Task read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return parse({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+  std::string text;
+  try {
+    text = read_text(system_disk(), path);
+  } catch (const DiskError& error) {
+    throw Error("TASK_UNREADABLE", std::string("sinew-worker cannot read its task: ") + error.what(),
+                "use the program sinew: sinew train JOB; it must live until its worker has started");
+  }
+  return parse(text);
 }
 
 }  // namespace sinew::task

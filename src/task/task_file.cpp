@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -11,12 +12,29 @@
 
 namespace sinew::task {
 
+namespace {
+
+// Returns false, with the reason in errno, if not all of the text could be written. The kernel may write a part of it
+// first; then the next write has the reason.
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = ::write(file, text.data(), text.size());
+    if (done == 0) errno = EIO;  // no progress and no reason: do not loop for ever
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(done));
+  }
+  return true;
+}
+
+}  // namespace
+
 TaskFile::TaskFile(const Task& task) : file_(::memfd_create("sinew-task", MFD_CLOEXEC)) {
-  const std::string text = to_json(task);
-  const ssize_t size = static_cast<ssize_t>(text.size());
-  if (file_ < 0 || ::write(file_, text.data(), text.size()) != size)
-    throw Error("TASK_NO_MEMORY", std::string("cannot pass a task to sinew-worker: ") + std::strerror(errno),
-                "free memory, or raise the limit of open files (ulimit -n)");
+  if (file_ >= 0 && write_all(file_, to_json(task))) return;
+  const int code = errno;
+  if (file_ >= 0) ::close(file_);
+  throw Error("TASK_NO_MEMORY", std::string("cannot pass a task to sinew-worker: ") + std::strerror(code),
+              "free memory, or raise the limits of open files and of file sizes (ulimit -n, ulimit -f)");
 }
 
 TaskFile::~TaskFile() {

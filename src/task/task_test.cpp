@@ -1,10 +1,16 @@
 #include "task/task.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
 #include "base/error.h"
+#include "base/expected_error.h"
 
 namespace sinew::task {
 namespace {
@@ -55,6 +61,48 @@ TEST(Task, DamageIsRefused) {
   EXPECT_EQ(code_of(R"({"version":1,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
   EXPECT_EQ(code_of(R"({"version":1,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
             ErrorCode("TASK_UNREADABLE"));
+}
+
+TEST(Task, AFileThatCannotBeOpenedIsNamed) {
+  EXPECT_ERROR(error_of([] { read("/no/such/task"); }), "TASK_UNREADABLE", "/no/such/task: No such file or directory");
+  EXPECT_ERROR(error_of([] { read("/"); }), "TASK_UNREADABLE", "/: Is a directory");
+  EXPECT_ERROR(error_of([] { read("/dev/full"); }), "TASK_UNREADABLE", "/dev/full");
+}
+
+TEST(Task, AFileThatHoldsNoTaskIsNotAMissingTask) {
+  EXPECT_ERROR(error_of([] { parse(""); }), "TASK_UNREADABLE", "started without a task");
+  EXPECT_ERROR(error_of([] { parse("#!/bin/sh\n"); }), "TASK_UNREADABLE", "is not a task");
+}
+
+// The kernel writes up to the limit, and gives the reason to the next write.
+TEST(TaskFile, AShortWriteHasItsReason) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit few_bytes{20, 20};
+    if (::setrlimit(RLIMIT_FSIZE, &few_bytes) != 0) ::_exit(2);
+    const std::string text = error_of([] { TaskFile file(kExamples[0]); });
+    ::_exit(is_error(text, "TASK_NO_MEMORY", std::strerror(EFBIG)) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(TaskFile, AFailedOneLeavesNoOpenFile) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit no_bytes{0, 0};
+    if (::setrlimit(RLIMIT_FSIZE, &no_bytes) != 0) ::_exit(2);
+    const int next = ::dup(0);
+    ::close(next);
+    if (error_of([] { TaskFile file(kExamples[0]); }).empty()) ::_exit(3);
+    ::_exit(::dup(0) == next ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(TaskFile, AChildProcessReadsTheTask) {
