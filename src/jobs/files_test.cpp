@@ -81,6 +81,27 @@ TEST_F(Files, OutputOfOneEndlessLineIsLimited) {
   EXPECT_LE(text_of(path("out.1")).size(), 2100U);
 }
 
+TEST_F(Files, OutputWithoutLineEndsStaysWithinTwiceTheLimit) {
+  constexpr uint64_t kMost = 1000;
+  for (const size_t piece : {77, 999, 1000, 1001, 2500}) {
+    const std::string name = "out-" + std::to_string(piece);
+    OutputFile file(path(name), kMost);
+    std::string all;
+    for (int i = 0; i < 20; ++i) {
+      const std::string text(piece, static_cast<char>('a' + i));
+      all += text;
+      file.write(text);
+      const std::string before = text_of(path(name + ".1")), now = text_of(path(name));
+      ASSERT_LE(before.size(), 2 * kMost) << piece;
+      ASSERT_LE(now.size(), 2 * kMost) << piece;
+      ASSERT_TRUE(all.ends_with(before + now));
+    }
+    file.write("\nnext\n");
+    EXPECT_TRUE((text_of(path(name + ".1")) + text_of(path(name))).ends_with("\nnext\n"));
+    EXPECT_EQ(file.lost_bytes(), 0U);
+  }
+}
+
 TEST_F(Files, CountsOutputThatCannotBeWritten) {
   OutputFile file(path("no/such/folder"), 1000);
   file.write("12345");

@@ -41,7 +41,7 @@ bool OutputFile::rotate() {
 void OutputFile::write(std::string_view bytes) noexcept {
   while (!bytes.empty()) {
     if (!open()) break;
-    // The files are switched between two lines, unless a single line is longer than the limit.
+    // The files are switched between two lines, unless the rest of a line would be longer than the limit.
     if (size_ >= most_ && (last_ == '\n' || size_ >= 2 * most_)) {
       if (!rotate()) break;
       continue;
@@ -51,7 +51,7 @@ void OutputFile::write(std::string_view bytes) noexcept {
       const size_t room = size_ < most_ ? most_ - size_ : 0;
       const size_t line_end = piece.find('\n', room == 0 ? 0 : room - 1);
       piece = piece.substr(0, line_end == std::string_view::npos ? piece.size() : line_end + 1);
-      if (piece.size() > most_) piece = piece.substr(0, most_);
+      piece = piece.substr(0, 2 * most_ - size_);
     }
     const ssize_t done = ::write(descriptor_, piece.data(), piece.size());
     if (done < 0 && errno == EINTR) continue;

@@ -1,10 +1,10 @@
 // The output of a command in files of limited size.
 //
 // There are two files: NAME, to which the class writes, and NAME.1 with the output before it. When NAME is full, it
-// replaces NAME.1. This happens between two lines, so a file can exceed the limit by the rest of a line. A line that is
-// longer than the limit is split, so no file reaches three times the limit. A full disk loses output but never ends the
-// run. The class counts the bytes that it could not write. These include bytes for which there is no room because the
-// renaming failed.
+// replaces NAME.1. This happens between two lines, so a file can exceed the limit by the rest of a line. If that line
+// reaches two times the limit, the class cuts it there, so no file is larger. A full disk loses output but never ends
+// the run. The class counts the bytes that it could not write. These include bytes for which there is no room because
+// the renaming failed.
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,8 @@ struct Line {
   bool overwritten = false;  // it ended with '\r', so the next line replaces it, as in a progress bar
 };
 
-// Splits a stream into lines. A line longer than `most` bytes is given in pieces, so that the memory is limited. "\r
-// " ends a line like "
-// ".
+// Splits a stream into lines. A line longer than `most` bytes is given in pieces, so that the memory is limited. A
+// "\r\n" ends a line like a "\n".
 class LineSplitter {
  public:
   explicit LineSplitter(size_t most = 1 << 20) : most_(most) {}
