@@ -60,8 +60,8 @@ std::string error_line(const Error& error) {
 
 }  // namespace
 
-// Reads the values of a request. Every getter except flag() throws an Error that names the key if the value has the
-// wrong type.
+// Reads the values of a request. Every getter throws an Error that names the key if the value has the wrong type. An
+// invalid request must change nothing, so a command gets all its values before it changes the study.
 struct AskTell::Request {
   json all;
 
@@ -111,7 +111,11 @@ struct AskTell::Request {
     }
     return made;
   }
-  bool flag(const char* key) const { return has(key) && all[key].is_boolean() && all[key].get<bool>(); }
+  bool flag(const char* key) const {
+    if (!has(key)) return false;
+    if (!all[key].is_boolean()) refuse(key, "must be true or false");
+    return all[key].get<bool>();
+  }
   // An object inside this request, such as the pruner.
   Request inner(const json& value, const char* key) const {
     if (!value.is_object()) refuse(key, "must be an object");
@@ -229,11 +233,11 @@ void AskTell::prefill(Study& study, const Request& request) {
 }
 
 std::string AskTell::ask(const Request& request) {
-  const bool no_new = request.flag("no_new");
+  const bool no_new = request.flag("no_new"), with_reason = request.flag("why");
   const auto line = [&](int64_t id, const std::string& why, const std::string& more) {
     std::string out = R"({"id":)" + std::to_string(id) + R"(,"params":)" +
                       write_point(study().space(), study().trial(id).point) + more;
-    if (request.flag("why")) out += R"(,"why":)" + json(why).dump();
+    if (with_reason) out += R"(,"why":)" + json(why).dump();
     return out + "}";
   };
   study();  // throws if there is no study
@@ -257,13 +261,14 @@ std::string AskTell::tell(const Request& request) {
 
 std::string AskTell::report(const Request& request) {
   const int64_t id = request.whole("id");
+  const bool with_reason = request.flag("why");
   study().report(id, request.number("step"), request.number("value"));
   const Verdict verdict = pruner_->judge(study(), study().trial(id));
   if (verdict.decision == PruneDecision::pause) study().pause(id, verdict.estimate);
   std::string out = verdict.decision == PruneDecision::keep_running ? R"({"stop":false)"
                     : verdict.decision == PruneDecision::prune      ? R"({"stop":true)"
                                                                     : R"({"stop":true,"pause":true)";
-  if (request.flag("why")) out += R"(,"why":)" + json(verdict.why).dump();
+  if (with_reason) out += R"(,"why":)" + json(verdict.why).dump();
   return out + "}";
 }
 

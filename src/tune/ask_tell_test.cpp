@@ -79,6 +79,9 @@ TEST(AskTell, AnInvalidRequestIsAnErrorAndChangesNothing) {
       {R"({"cmd":"tell","id":0,"value":1,"state":"lost"})", "ASK_TELL_BAD_VALUE"},
       {R"({"cmd":"tell","id":0,"value":1,"constraints":[{}]})", "ASK_TELL_BAD_VALUE"},
       {R"({"cmd":"tell","id":1e300,"value":1})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"ask","no_new":1})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"ask","why":"yes"})", "ASK_TELL_BAD_VALUE"},
+      {R"({"cmd":"report","id":0,"step":1,"value":1,"why":"yes"})", "ASK_TELL_BAD_VALUE"},
       {R"({"cmd":"report","id":0,"value":1})", "ASK_TELL_BAD_VALUE"},
       {R"({"cmd":"report","id":0,"step":NaN,"value":1})", "TUNE_BAD_STEP"},
       {R"({"cmd":"report","id":9,"step":1,"value":1})", "TUNE_UNKNOWN_TRIAL"},
@@ -115,7 +118,9 @@ TEST(AskTell, AnInvalidRequestIsAnErrorAndChangesNothing) {
     const json answer = side.say(line);
     EXPECT_EQ(answer.value("code", "none"), code) << line << " -> " << answer;
   }
-  // The refused requests did not change trial 0.
+  // The refused requests did not change trial 0, and started no trial.
+  EXPECT_EQ(side.say(R"({"cmd":"report","id":0,"step":1,"value":1})"), json({{"stop", false}}))
+      << "the first of step 1";
   EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));
   EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 1);
 }
