@@ -15,7 +15,8 @@ constexpr const char* kInit =
                  {"name":"opt","type":"cat","choices":["sgd","adam"]},
                  {"name":"momentum","type":"float","low":0,"high":0.99,"if":{"opt":["sgd"]}}]})";
 
-class AskTell {
+// A program that asks and tells.
+class Program {
  public:
   json say(const std::string& line) {
     const auto answer = side_.answer(line);
@@ -29,35 +30,35 @@ class AskTell {
 };
 
 TEST(AskTell, ASessionFollowsTheFormat) {
-  AskTell side;
-  EXPECT_EQ(side.say(kInit), json({{"ok", true}}));
+  Program program;
+  EXPECT_EQ(program.say(kInit), json({{"ok", true}}));
   for (int id = 0; id < 20; ++id) {
-    const json asked = side.say(R"({"cmd":"ask"})");
+    const json asked = program.say(R"({"cmd":"ask"})");
     EXPECT_EQ(asked["id"], id);
     EXPECT_EQ(asked["params"].contains("momentum"), asked["params"]["opt"] == "sgd");
     const json told = {{"cmd", "tell"}, {"id", id}, {"value", 0.5}};
-    EXPECT_EQ(side.say(told.dump()), json({{"ok", true}}));
+    EXPECT_EQ(program.say(told.dump()), json({{"ok", true}}));
   }
-  EXPECT_TRUE(side.say(R"({"cmd":"ask","why":true})")["why"].is_string());
+  EXPECT_TRUE(program.say(R"({"cmd":"ask","why":true})")["why"].is_string());
   EXPECT_EQ(AskTell().answer(R"({"cmd":"quit"})"), std::nullopt);
 }
 
 TEST(AskTell, AcceptsEveryFinalState) {
-  AskTell side;
-  side.say(kInit);
+  Program program;
+  program.say(kInit);
   for (const char* how : {R"("value":1)", R"("values":[2],"constraints":[-1,0.5])", R"("state":"pruned")",
                           R"("state":"pruned","value":3)", R"("state":"failed")", R"("value":NaN)",
                           R"("value":-Infinity)", R"("value":"Infinity")"}) {
-    const std::string id = side.say(R"({"cmd":"ask"})")["id"].dump();
-    EXPECT_EQ(side.say(R"({"cmd":"tell","id":)" + id + "," + how + "}"), json({{"ok", true}})) << how;
+    const std::string id = program.say(R"({"cmd":"ask"})")["id"].dump();
+    EXPECT_EQ(program.say(R"({"cmd":"tell","id":)" + id + "," + how + "}"), json({{"ok", true}})) << how;
   }
 }
 
 TEST(AskTell, AnInvalidRequestIsAnErrorAndChangesNothing) {
-  AskTell side;
-  EXPECT_EQ(side.say(R"({"cmd":"ask"})")["code"], "ASK_TELL_NO_STUDY");
-  side.say(kInit);
-  side.say(R"({"cmd":"ask"})");
+  Program program;
+  EXPECT_EQ(program.say(R"({"cmd":"ask"})")["code"], "ASK_TELL_NO_STUDY");
+  program.say(kInit);
+  program.say(R"({"cmd":"ask"})");
   const std::pair<const char*, std::string> requests[] = {
       {"", "ASK_TELL_BAD_LINE"},
       {"{", "ASK_TELL_BAD_LINE"},
@@ -115,46 +116,46 @@ TEST(AskTell, AnInvalidRequestIsAnErrorAndChangesNothing) {
       {R"({"cmd":"init","prefill":[3],"space":[{"name":"x","type":"float","low":0,"high":1}]})", "ASK_TELL_BAD_VALUE"},
   };
   for (const auto& [line, code] : requests) {
-    const json answer = side.say(line);
+    const json answer = program.say(line);
     EXPECT_EQ(answer.value("code", "none"), code) << line << " -> " << answer;
   }
   // The refused requests did not change trial 0, and started no trial.
-  EXPECT_EQ(side.say(R"({"cmd":"report","id":0,"step":1,"value":1})"), json({{"stop", false}}))
+  EXPECT_EQ(program.say(R"({"cmd":"report","id":0,"step":1,"value":1})"), json({{"stop", false}}))
       << "the first of step 1";
-  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));
-  EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 1);
+  EXPECT_EQ(program.say(R"({"cmd":"tell","id":0,"value":1})"), json({{"ok", true}}));
+  EXPECT_EQ(program.say(R"({"cmd":"ask"})")["id"], 1);
 }
 
 TEST(AskTell, PrefilledTrialsCount) {
-  AskTell side;
+  Program program;
   json init = json::parse(kInit);
   for (int i = 0; i < 5; ++i) init["prefill"].push_back({{"params", {{"x", 0.1 * i}, {"opt", "adam"}}}, {"value", i}});
-  EXPECT_EQ(side.say(init.dump()), json({{"ok", true}}));
-  EXPECT_EQ(side.say(R"({"cmd":"ask"})")["id"], 5);
+  EXPECT_EQ(program.say(init.dump()), json({{"ok", true}}));
+  EXPECT_EQ(program.say(R"({"cmd":"ask"})")["id"], 5);
 }
 
 TEST(AskTell, InitialPointsComeFirstDespitePrefilledTrials) {
-  AskTell side;
+  Program program;
   json init = json::parse(kInit);
   init["first"] = {{{"x", 0.5}, {"opt", "adam"}}, {{"x", 0.625}, {"opt", "adam"}}};
   for (int i = 0; i < 3; ++i) init["prefill"].push_back({{"params", {{"x", 0.1 * i}, {"opt", "adam"}}}, {"value", i}});
-  EXPECT_EQ(side.say(init.dump()), json({{"ok", true}}));
-  for (const json& params : init["first"]) EXPECT_EQ(side.say(R"({"cmd":"ask"})")["params"], params);
-  EXPECT_NE(side.say(R"({"cmd":"ask","why":true})")["why"].get<std::string>().substr(0, 5), "first");
+  EXPECT_EQ(program.say(init.dump()), json({{"ok", true}}));
+  for (const json& params : init["first"]) EXPECT_EQ(program.say(R"({"cmd":"ask"})")["params"], params);
+  EXPECT_NE(program.say(R"({"cmd":"ask","why":true})")["why"].get<std::string>().substr(0, 5), "first");
 }
 
 TEST(AskTell, TheSameLinesGetTheSameAnswers) {
   for (const SamplerMaker& maker : samplers()) {
     std::string lines[2];
     for (std::string& all : lines) {
-      AskTell side;
+      Program program;
       json init = json::parse(kInit);
       init["sampler"] = maker.name;
-      side.say(init.dump());
+      program.say(init.dump());
       for (int id = 0; id < 25; ++id) {
-        const json asked = side.say(R"({"cmd":"ask","why":true})");
+        const json asked = program.say(R"({"cmd":"ask","why":true})");
         all += asked.dump() + "\n";
-        side.say(json({{"cmd", "tell"}, {"id", id}, {"value", asked["params"]["x"]}}).dump());
+        program.say(json({{"cmd", "tell"}, {"id", id}, {"value", asked["params"]["x"]}}).dump());
       }
     }
     EXPECT_EQ(lines[0], lines[1]) << maker.name;
@@ -162,39 +163,39 @@ TEST(AskTell, TheSameLinesGetTheSameAnswers) {
 }
 
 TEST(AskTell, AFailedTrialHasNoValue) {
-  AskTell side;
-  side.say(kInit);
-  side.say(R"({"cmd":"ask"})");
-  const json answer = side.say(R"({"cmd":"tell","id":0,"state":"failed","value":3})");
+  Program program;
+  program.say(kInit);
+  program.say(R"({"cmd":"ask"})");
+  const json answer = program.say(R"({"cmd":"tell","id":0,"state":"failed","value":3})");
   EXPECT_EQ(answer["code"], "TUNE_BAD_VALUES");
-  EXPECT_EQ(side.say(R"({"cmd":"tell","id":0,"state":"failed"})"), json({{"ok", true}}));
+  EXPECT_EQ(program.say(R"({"cmd":"tell","id":0,"state":"failed"})"), json({{"ok", true}}));
 }
 
 TEST(AskTell, AStepMayBeAnyNumber) {
   for (const double step : {3.0, 2.5, 2e17, 2e299}) {
-    AskTell side;
+    Program program;
     json init = json::parse(kInit);
     init["pruner"] = {{"name", "asha"}, {"min_resource", step}, {"max_resource", 1e305}, {"reduction_factor", 1e300}};
-    ASSERT_EQ(side.say(init.dump()), json({{"ok", true}, {"resume", true}}));
-    const json id = side.say(R"({"cmd":"ask"})")["id"];
+    ASSERT_EQ(program.say(init.dump()), json({{"ok", true}, {"resume", true}}));
+    const json id = program.say(R"({"cmd":"ask"})")["id"];
     const json answer =
-        side.say(json({{"cmd", "report"}, {"id", id}, {"step", step}, {"value", 1}, {"why", true}}).dump());
+        program.say(json({{"cmd", "report"}, {"id", id}, {"step", step}, {"value", 1}, {"why", true}}).dump());
     EXPECT_EQ(answer["pause"], true);
     EXPECT_EQ(answer["why"].get<std::string>().find('-'), std::string::npos) << answer;
-    EXPECT_EQ(side.say(R"({"cmd":"ask","no_new":true})")["resume_from"], step);
+    EXPECT_EQ(program.say(R"({"cmd":"ask","no_new":true})")["resume_from"], step);
   }
 }
 
 TEST(AskTell, ADeeplyNestedLineGetsAnAnswer) {
   const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
-  AskTell side;
-  side.say(kInit);
+  Program program;
+  program.say(kInit);
   for (const char* line :
        {R"({"cmd":"init","space":)", R"({"cmd":"init","pruner":{"name":)", R"({"cmd":"tell","id":)"}) {
     const std::string end = std::string(line).find("pruner") == std::string::npos ? "}" : "}}";
-    EXPECT_EQ(side.say(line + deep + end)["code"], "ASK_TELL_BAD_LINE") << line;
+    EXPECT_EQ(program.say(line + deep + end)["code"], "ASK_TELL_BAD_LINE") << line;
   }
-  EXPECT_EQ(side.say(deep.substr(0, 300'000))["code"], "ASK_TELL_BAD_LINE");
+  EXPECT_EQ(program.say(deep.substr(0, 300'000))["code"], "ASK_TELL_BAD_LINE");
 }
 
 // A line that is damaged at random never crashes the server and always gets exactly one response.
@@ -202,7 +203,7 @@ TEST(AskTell, DamagedLinesGetAnAnswer) {
   RandomStream random(random_key({11}));
   const std::string lines[] = {kInit, R"({"cmd":"ask"})", R"({"cmd":"tell","id":0,"value":1,"constraints":[1]})",
                                R"({"cmd":"report","id":0,"step":1,"value":1})"};
-  AskTell side;
+  Program program;
   for (int round = 0; round < 4000; ++round) {
     std::string line = lines[random.below(4)];
     for (uint64_t i = random.below(4); i > 0; --i) {
@@ -213,7 +214,7 @@ TEST(AskTell, DamagedLinesGetAnAnswer) {
         line[at] = static_cast<char>(random.below(2) == 0 ? random.below(256) : "{}[]\",:019eE-"[random.below(13)]);
       if (line.empty()) break;
     }
-    side.say(line);
+    program.say(line);
   }
 }
 
