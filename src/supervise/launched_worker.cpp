@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cluster/cluster.h"
+#include "supervise/restart_loop.h"
 
 namespace sinew::supervise {
 namespace {

@@ -13,12 +13,6 @@ void end_run(double now, Supervision& state, int code, bool orderly, std::string
   if (!state.over) state.over = RunOver{code, now, orderly, std::move(why)};
 }
 
-// Returns whether this is a signal that a program causes itself. Any other signal counts as sent by another process.
-bool is_crash(int signal) {
-  return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-         signal == SIGTRAP || signal == SIGSYS;
-}
-
 std::string at_step(const Supervision& state) {
   return "step " + std::to_string(state.step);
 }
@@ -106,14 +100,25 @@ double pause_before_retry(int64_t failures, const SupervisionOptions& options) {
   return std::min(options.retry_seconds, options.first_delay * std::exp2(doublings));
 }
 
-void delay_start(double now, Supervision& state, bool quick, const SupervisionOptions& options) {
-  state.quick_deaths = quick ? state.quick_deaths + 1 : 0;
-  if (state.quick_deaths < 2) return;
-  const double doublings = static_cast<double>(std::min<int64_t>(state.quick_deaths - 2, 20));
-  state.next_start = now + std::min(options.longest_delay, options.first_delay * std::exp2(doublings));
+}  // namespace
+
+bool is_crash(int signal) {
+  return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGTRAP || signal == SIGSYS;
 }
 
-}  // namespace
+void delay_start(double now, int64_t& quick_deaths, double& next_start, bool quick, const SupervisionOptions& options) {
+  quick_deaths = quick ? quick_deaths + 1 : 0;
+  if (quick_deaths < 2) return;
+  const double doublings = static_cast<double>(std::min<int64_t>(quick_deaths - 2, 20));
+  next_start = now + std::min(options.longest_delay, options.first_delay * std::exp2(doublings));
+}
+
+bool failed_for_too_long(double now, FailedStarts& starts, double& next, const SupervisionOptions& options) {
+  if (starts.count == 0) starts.since = now;
+  next = std::max(next, now + pause_before_retry(++starts.count, options));
+  return now - starts.since >= options.no_help_seconds;
+}
 
 std::string name_of(const WorkerState& worker) {
   return "worker " + std::to_string(worker.number) + " (pid " + std::to_string(worker.pid) + ")";
@@ -144,7 +149,7 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   }
   const bool young = now - worker.started < options.young_seconds;
   const bool by_others = end.signal != 0 && !is_crash(end.signal);
-  delay_start(now, state, young && !by_others, options);
+  delay_start(now, state.quick_deaths, state.next_start, young && !by_others, options);
   if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + at_step(state);
   if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options);
   if (end.signal == SIGKILL) count_kill(now, state, options);
@@ -167,22 +172,11 @@ void coordinator_started(double now, Supervision& state, pid_t pid) {
   state.no_coordinator = {};
 }
 
-namespace {
-
-// Counts a failed start. Returns true if starts have failed for too long; otherwise sets the time of the next try.
-bool too_many(double now, FailedStarts& starts, double& next, const SupervisionOptions& options) {
-  if (starts.count == 0) starts.since = now;
-  next = std::max(next, now + pause_before_retry(++starts.count, options));
-  return now - starts.since >= options.no_help_seconds;
-}
-
-}  // namespace
-
 // Counts a failed start of a worker. The run continues while other workers live.
 std::string worker_not_started(double now, Supervision& state, const std::string& why,
                                const SupervisionOptions& options) {
   const bool first = state.no_worker.count == 0;
-  if (too_many(now, state.no_worker, state.next_start, options) && state.workers.empty())
+  if (failed_for_too_long(now, state.no_worker, state.next_start, options) && state.workers.empty())
     end_run(now, state, kTrainingError, false, "no worker can be started: " + why);
   return first && !state.over ? why + "; sinew tries again" : "";
 }
@@ -190,7 +184,7 @@ std::string worker_not_started(double now, Supervision& state, const std::string
 std::string coordinator_not_started(double now, Supervision& state, const std::string& why,
                                     const SupervisionOptions& options) {
   const bool first = state.no_coordinator.count == 0;
-  if (too_many(now, state.no_coordinator, state.next_coordinator, options))
+  if (failed_for_too_long(now, state.no_coordinator, state.next_coordinator, options))
     end_run(now, state, kTrainingError, false, "no coordinator can be started: " + why);
   return first && !state.over ? why + "; sinew tries again" : "";
 }

@@ -96,6 +96,16 @@ struct Supervision {
   std::optional<RunOver> over;
 };
 
+// ---- rules that restart_loop.h shares
+// --------------------------------------------------------------------------------
+
+// Returns whether this is a signal that a program causes itself. Any other signal counts as sent by another process.
+bool is_crash(int signal);
+// Counts deaths of young workers in a row, and delays the next start if there are several. `quick`: this death is one.
+void delay_start(double now, int64_t& quick_deaths, double& next_start, bool quick, const SupervisionOptions& options);
+// Counts a failed start, and sets `next`, the time of the next try. Returns true if starts have failed for too long.
+bool failed_for_too_long(double now, FailedStarts& starts, double& next, const SupervisionOptions& options);
+
 // ---- events: each returns a sentence for the user, or an empty string -----------------------------------------------
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid);

@@ -1,15 +1,12 @@
-// How a worker of a group is started, and the loop that restarts one for a run that another process supervises.
+// How a worker of a group is started.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/process.h"
-#include "base/signals.h"
 #include "task/task.h"
 
 namespace sinew::supervise {
@@ -45,11 +42,5 @@ struct WorkerStart {
 // to post on; it may be empty.
 WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordinator_url, bool later,
                          int64_t workers_per_machine, const std::string& activity_board = "");
-
-// Starts workers one after another with make(later), until the run is over or its worker ends for good. Returns the
-// exit code. The first stop request from `signals` makes the worker hand over its work and leave; a second one, unless
-// it is SIGHUP, kills the worker. `say` gets events as sentences.
-int restart_loop(const std::string& run_directory, const std::function<WorkerStart(bool later)>& make,
-                 SignalSource& signals, Clock& clock, const std::function<void(const std::string&)>& say);
 
 }  // namespace sinew::supervise

@@ -128,6 +128,25 @@ class Launcher(unittest.TestCase):
                     process.kill()
                     process.wait(LONG)
 
+    def test_a_joined_worker_that_fails_is_replaced(self):
+        with Run(self, 1) as run:
+            own = run.wait_computing(1)
+            with open(run.errors, "ab") as errors:
+                joined = subprocess.Popen([SINEW, "join", str(run.directory)], stdout=subprocess.DEVNULL, stderr=errors,
+                                          env={**os.environ, "SINEW_WORKER": FAKE})
+            try:
+                for _ in range(2):
+                    victim = (run.wait_computing(2) - own).pop()
+                    (run.directory / f"exit-{victim}").write_text("1")
+                    run.wait_computing(2, without=[victim])
+                    self.assertIsNone(joined.poll(), run.said())
+                (run.directory / "finish").touch()
+                run.ends(0)
+                self.assertEqual(joined.wait(LONG), 0)
+            finally:
+                joined.kill()
+                joined.wait(LONG)
+
 
 class Alone(unittest.TestCase):
     """One process that finds no coordinator, or whose options are wrong."""

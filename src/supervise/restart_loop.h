@@ -1,0 +1,56 @@
+// The loop that keeps one worker alive for a run that another process supervises: for `sinew join`, and for the
+// processes that a launcher started beside rank 0.
+//
+// Its decisions are pure functions with the limits of the run's supervisor (SupervisionOptions), as far as these apply
+// to a process that sees one worker and no steps.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/signals.h"
+#include "supervise/supervision.h"
+#include "supervise/worker_start.h"
+
+namespace sinew::supervise {
+
+// What the decisions remember about earlier workers.
+struct Restarts {
+  int64_t failures = 0;      // deaths in a row that the worker caused
+  int64_t kills = 0;         // deaths by SIGKILL in a row
+  int64_t quick_deaths = 0;  // deaths of young workers in a row that no signal from outside caused
+  FailedStarts no_worker;
+  double next_start = 0;  // no worker is started before this time
+};
+
+struct RestartDecision {
+  std::optional<int> code = {};  // the loop ends with this exit code; nullopt: it starts another worker
+  std::string why = {};          // for the user; may be empty
+};
+
+// Returns whether no other worker replaces one that ended like this: the run is done, the worker left, or the worker
+// could not read its job.
+bool ends_for_good(const ProcessEnd& end);
+
+// A worker ended that lived for `lived_seconds`, the end is not for good, and the run goes on. The loop gives up when
+// too many workers in a row died: most_failures that died by themselves, or most_kills by SIGKILL. A worker that lived
+// long begins a new row.
+RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end, double lived_seconds,
+                          const SupervisionOptions& options = {});
+
+// A worker could not be started for the reason `why`. The loop gives up when that has gone on for no_help_seconds.
+RestartDecision after_failed_start(double now, Restarts& restarts, const std::string& why,
+                                   const SupervisionOptions& options = {});
+
+// Starts workers one after another with make(later), until the run is over or a worker ends for good. Returns the exit
+// code. The first stop request from `signals` makes the worker hand over its work and leave; a second one, unless it is
+// SIGHUP, kills the worker. `say` gets events as sentences. Throws Error if the first worker cannot be started, because
+// then the user has to correct something; later starts are tried again.
+int restart_loop(const std::string& run_directory, const std::function<WorkerStart(bool later)>& make,
+                 SignalSource& signals, Clock& clock, const std::function<void(const std::string&)>& say);
+
+}  // namespace sinew::supervise
