@@ -13,6 +13,9 @@ namespace {
 constexpr double kPollSeconds = 0.2;   // seconds between two questions to the coordinator
 constexpr double kReportSeconds = 5;   // after this time the group has noticed a lost worker by itself
 constexpr double kWatchSeconds = 0.5;  // seconds between two checks of the workers' activity
+// A turn makes no further call to the coordinator after its calls took this time together. So a coordinator that does
+// not answer holds up a turn for one call only, and the loop sees a second stop request soon.
+constexpr double kCallSeconds = 0.1;
 
 // Calls `start`. Returns why the process could not be started, or nullopt if it was. For the first process of its kind
 // (`later` is false) the error is thrown, because then the user has to correct something. Later, the processes that
@@ -51,6 +54,8 @@ void SupervisorShell::on_signal(int signal) {
 }
 
 std::optional<int> SupervisorShell::turn() {
+  turn_began_ = now();
+  call_seconds_ = 0;
   reap();
   talk();
   watch();
@@ -62,7 +67,7 @@ std::optional<int> SupervisorShell::turn() {
 
 void SupervisorShell::reap() {
   for (const RunProcesses::EndedWorker& ended : processes_.take_ended_workers()) {
-    lost_.push_back({ended.pid, to_string(ended.end), now()});
+    lost_.push_back({ended.pid, to_string(ended.end), now(), {}});
     say(worker_ended(now(), state_, ended.pid, ended.end, in_flight(ended.activity)));
   }
   if (const auto end = processes_.take_ended_coordinator()) {
@@ -71,24 +76,43 @@ void SupervisorShell::reap() {
   }
 }
 
+// Returns the answer of `call`, or an empty one if this turn may make no further call.
+template <typename Call>
+auto SupervisorShell::ask(const Call& call) -> decltype(call()) {
+  if (call_seconds_ >= kCallSeconds) return {};
+  const double began = now();
+  auto answer = call();
+  call_seconds_ += now() - began;
+  return answer;
+}
+
 // Reports lost workers and requests to the coordinator and asks for the group's status. A call that fails is repeated
-// at the next poll.
+// at the next poll, and one that this turn could not make is made in the next turn. New losses come first, because the
+// group waits for them; the status comes before losses that were reported in vain.
 void SupervisorShell::talk() {
   if (state_.coordinator.pid == 0 || !coordinator_.connect(state_.coordinator.pid)) return;
-  const bool poll = now() >= next_poll_;
-  std::erase_if(lost_, [&](Lost& lost) {
-    const bool try_now = poll || !lost.tried;
-    lost.tried = true;
-    return now() - lost.since > kReportSeconds || (try_now && coordinator_.lost(lost.pid, lost.why));
-  });
-  if (!poll) return;
-  if (checkpoint_requested_ && coordinator_.control("checkpoint", 0, "SIGUSR1")) checkpoint_requested_ = false;
-  const auto status = coordinator_.status();
+  report_losses(false);
+  if (now() < next_poll_ || call_seconds_ >= kCallSeconds) return;
+  const auto status = ask([&] { return coordinator_.status(); });
+  if (checkpoint_requested_ && ask([&] { return coordinator_.control("checkpoint", 0, "SIGUSR1"); }))
+    checkpoint_requested_ = false;
+  report_losses(true);
   next_poll_ = now() + kPollSeconds;
   if (!status) return;
   const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
   const auto computing = std::ranges::count(status->members, "computing", &cluster::MemberStatus::phase);
   say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing, processes_here(*status)));
+}
+
+// `again`: those that an earlier turn reported in vain; otherwise the new ones.
+void SupervisorShell::report_losses(bool again) {
+  std::erase_if(lost_, [&](Lost& lost) {
+    if (now() - lost.since > kReportSeconds) return true;
+    const bool due = again ? lost.tried && *lost.tried < turn_began_ : !lost.tried;
+    if (!due || call_seconds_ >= kCallSeconds) return false;
+    lost.tried = now();
+    return ask([&] { return coordinator_.lost(lost.pid, lost.why); });
+  });
 }
 
 // Removes stopped processes, because they compute nothing, and the coordinator notices that only a second later.
@@ -126,7 +150,8 @@ std::optional<int> SupervisorShell::act(const Action& action) {
       break;
     case Action::Kind::send: processes_.send(action.pid, action.signal); break;
     case Action::Kind::request_stop:
-      state_.stop_delivered = coordinator_.control("stop", kResumable, signal_name(state_.stop_signal));
+      state_.stop_delivered =
+          ask([&] { return coordinator_.control("stop", kResumable, signal_name(state_.stop_signal)); });
       break;
     case Action::Kind::finish: return finish(action);
   }

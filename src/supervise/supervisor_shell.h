@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,13 +41,16 @@ class SupervisorShell final : public Shell {
     pid_t pid;
     std::string why;
     double since;
-    bool tried = false;
+    std::optional<double> tried;  // when the newest report was tried
   };
 
   double now() const { return clock_.monotonic_seconds(); }
   void say(const std::string& sentence) const;
   void reap();
   void talk();
+  void report_losses(bool again);
+  template <typename Call>
+  auto ask(const Call& call) -> decltype(call());
   void watch();
   cluster::LocalProcesses processes_here(const cluster::CoordinatorStatus& status) const;
   std::optional<int> act(const Action& action);
@@ -63,6 +67,8 @@ class SupervisorShell final : public Shell {
   std::vector<Lost> lost_;  // dead workers that are not yet reported to the coordinator
   int64_t started_ = 0;
   double next_poll_ = 0, next_watch_ = 0;
+  double turn_began_ = 0;
+  double call_seconds_ = 0;  // how long this turn's calls to the coordinator have taken
   bool checkpoint_requested_ = false;
 };
 

@@ -1,0 +1,158 @@
+// The supervisor's shell: what it does in one turn, also while the coordinator does not answer.
+#include "supervise/supervisor_shell.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include "base/hand_clock.h"
+
+namespace sinew::supervise {
+namespace {
+
+constexpr double kAnswerTime = 1;  // a call to a coordinator that does not answer takes this time
+
+struct PretendedProcesses final : RunProcesses {
+  pid_t newest = 100;
+  std::vector<pid_t> workers;
+  std::vector<EndedWorker> ended;
+  bool all_killed = false;
+
+  void kill_worker(size_t index) { ended.push_back({workers.at(index), {0, SIGKILL}, {}}); }
+
+  pid_t start_coordinator(int64_t) override { return ++newest; }
+  pid_t start_worker(const std::string&, bool) override { return workers.emplace_back(++newest); }
+  std::vector<EndedWorker> take_ended_workers() override { return std::exchange(ended, {}); }
+  std::optional<ProcessEnd> take_ended_coordinator() override { return std::nullopt; }
+  std::vector<LaneActivity> activity(pid_t) const override { return {}; }
+  bool runs(pid_t) const override { return true; }
+  void send(pid_t, int) override {}
+  void kill_all() override { all_killed = true; }
+  std::vector<int> descriptors() const override { return {}; }
+};
+
+struct PretendedCoordinator final : CoordinatorLink {
+  explicit PretendedCoordinator(HandClock& clock_given) : clock(clock_given) {}
+  HandClock& clock;
+  bool answers = true, refuses_losses = false;
+  int calls = 0, statuses = 0;
+  std::vector<pid_t> lost_pids;
+  std::vector<std::string> requests;
+
+  bool call() {
+    ++calls;
+    if (!answers) clock.seconds = clock.seconds + kAnswerTime;
+    return answers;
+  }
+  bool connect(pid_t) override { return true; }
+  void disconnect() override {}
+  std::string url() const override { return "http://127.0.0.1:1"; }
+  std::optional<cluster::CoordinatorStatus> status() override {
+    if (!call()) return std::nullopt;
+    ++statuses;
+    cluster::CoordinatorStatus status;
+    status.wanted = 3;
+    return status;
+  }
+  bool lost(pid_t worker, const std::string&) override {
+    if (!call()) return false;
+    lost_pids.push_back(worker);
+    return !refuses_losses;
+  }
+  bool control(const std::string& kind, double, const std::string&) override {
+    if (!call()) return false;
+    requests.push_back(kind);
+    return true;
+  }
+  std::optional<int64_t> recorded_end(pid_t) override { return std::nullopt; }
+  std::string record_end(int) override { return ""; }
+};
+
+// A run of three workers that compute.
+class SupervisorTurn : public testing::Test {
+ protected:
+  SupervisorTurn() {
+    turn();
+    turn();
+    EXPECT_EQ(processes_.workers.size(), 3);
+    pass(1);
+    coordinator_.calls = 0;
+  }
+  void pass(double seconds) { clock_.seconds = clock_.seconds + seconds; }
+  std::optional<int> turn() { return shell_.turn(); }
+
+  HandClock clock_;
+  PretendedProcesses processes_;
+  PretendedCoordinator coordinator_{clock_};
+  SupervisorShell shell_{{.workers = 3, .host = "here"}, processes_, coordinator_, clock_};
+};
+
+TEST_F(SupervisorTurn, MakesAllItsCallsIfTheCoordinatorAnswers) {
+  processes_.kill_worker(0);
+  processes_.kill_worker(1);
+  shell_.on_signal(SIGUSR1);
+  shell_.on_signal(SIGINT);
+  turn();
+  EXPECT_EQ(coordinator_.lost_pids, (std::vector<pid_t>{processes_.workers[0], processes_.workers[1]}));
+  EXPECT_EQ(coordinator_.requests, (std::vector<std::string>{"checkpoint", "stop"}));
+  EXPECT_EQ(coordinator_.calls, 5);
+}
+
+TEST_F(SupervisorTurn, WaitsForOneAnswerAtMostAndSeesASecondStop) {
+  coordinator_.answers = false;
+  processes_.kill_worker(0);
+  processes_.kill_worker(1);
+  shell_.on_signal(SIGUSR1);
+  shell_.on_signal(SIGINT);
+  for (int i = 0; i < 10; ++i) {
+    const int calls = coordinator_.calls;
+    const double began = clock_.seconds;
+    EXPECT_EQ(turn(), std::nullopt);
+    EXPECT_LE(coordinator_.calls, calls + 1);
+    EXPECT_LE(clock_.seconds, began + kAnswerTime);
+    pass(0.05);
+  }
+  EXPECT_GT(coordinator_.calls, 5) << "it goes on to try";
+  const int calls = coordinator_.calls;
+  shell_.on_signal(SIGINT);
+  pass(0.05);
+  EXPECT_EQ(turn(), 128 + SIGINT);
+  EXPECT_TRUE(processes_.all_killed);
+  EXPECT_LE(coordinator_.calls, calls + 1);
+}
+
+TEST_F(SupervisorTurn, MakesUpForCallsWhenTheCoordinatorAnswersAgain) {
+  coordinator_.answers = false;
+  processes_.kill_worker(0);
+  processes_.kill_worker(1);
+  shell_.on_signal(SIGUSR1);
+  turn();
+  coordinator_.answers = true;
+  for (int i = 0; i < 3; ++i) {
+    pass(0.3);
+    turn();
+  }
+  EXPECT_EQ(coordinator_.lost_pids.size(), 2);
+  EXPECT_EQ(coordinator_.requests, (std::vector<std::string>{"checkpoint"}));
+}
+
+// The coordinator refuses the loss of a worker that had not joined yet.
+TEST_F(SupervisorTurn, ARefusalDoesNotHoldUpOtherCalls) {
+  coordinator_.refuses_losses = true;
+  processes_.kill_worker(0);
+  processes_.kill_worker(1);
+  const int statuses = coordinator_.statuses;
+  turn();
+  EXPECT_EQ(coordinator_.lost_pids.size(), 2);
+  EXPECT_EQ(coordinator_.statuses, statuses + 1);
+  turn();
+  EXPECT_EQ(coordinator_.lost_pids.size(), 2) << "they are reported again at the next poll";
+  pass(0.3);
+  turn();
+  EXPECT_EQ(coordinator_.lost_pids.size(), 4);
+}
+
+}  // namespace
+}  // namespace sinew::supervise
