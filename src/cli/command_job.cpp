@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/signals.h"
+#include "cli/terminal.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
@@ -75,8 +76,9 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
     };
   }
   run.format = options.json ? report::LogFormat::json : report::LogFormat::human;
-  run.terminal = ::isatty(STDOUT_FILENO) == 1 && value_of("TERM") != "dumb";
-  run.color = run.terminal && value_of("NO_COLOR").empty();
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
+  run.terminal = terminal.moves_cursor;
+  run.color = terminal.color;
   jobs::prepare_process();
   Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
   return jobs::run_command(run, signals, system_clock());

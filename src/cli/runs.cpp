@@ -1,5 +1,4 @@
 // `sinew runs` shows the contents of run directories. It only reads files, so it never disturbs a run that is training.
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "report/report.h"
 
 namespace sinew::cli {
@@ -18,12 +18,6 @@ struct Given {
   std::vector<std::string> runs;
   bool json() const { return format == "json"; }
 };
-
-int terminal_columns() {  // 0 if stdout is not a terminal
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
-}
 
 void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -40,7 +34,7 @@ int list(const Given& given) {
   } else if (runs.empty()) {
     print("no runs under " + given.root + "\n");
   } else {
-    print(report::runs_table(runs, terminal_columns()));
+    print(report::runs_table(runs, terminal_of(STDOUT_FILENO).columns));
   }
   const bool troubled = std::any_of(runs.begin(), runs.end(), [](const auto& run) { return !run.problems.empty(); });
   if (troubled && !given.json())
@@ -57,7 +51,7 @@ int show(const Given& given) {
 int compare(const Given& given) {
   std::vector<report::RunSummary> runs;
   for (const std::string& name : given.runs) runs.push_back(report::pick_run(given.root, name));
-  print(given.json() ? report::compare_json(runs) : report::compare_table(runs, terminal_columns()));
+  print(given.json() ? report::compare_json(runs) : report::compare_table(runs, terminal_of(STDOUT_FILENO).columns));
   return kDone;
 }
 

@@ -1,11 +1,9 @@
 // `sinew tune` searches the options of a job. study/ leads the search; tune/ implements the ask/tell protocol.
 #include "tune/tune.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 
@@ -14,6 +12,7 @@
 #include "cli/data_manifest.h"
 #include "cli/options.h"
 #include "cli/programs.h"
+#include "cli/terminal.h"
 #include "rundir/rundir.h"
 #include "study/study.h"
 
@@ -42,11 +41,9 @@ int converse() {
 }
 
 study::TerminalSize terminal_size() {
-  const char* kind = std::getenv("TERM");
-  winsize size{};
-  const bool moves_cursor = kind != nullptr && std::string_view(kind) != "dumb";
-  if (!moves_cursor || ::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
-  return {size.ws_col, size.ws_row};
+  const Terminal terminal = terminal_of(STDOUT_FILENO);
+  if (!terminal.moves_cursor || terminal.rows == 0) return {};
+  return {terminal.columns, terminal.rows};
 }
 
 void write_out(std::string_view text) {

@@ -41,6 +41,11 @@ class Source(unittest.TestCase):
         self.assertGreater(named, 10)
         self.assertEqual(found, [])
 
+    def test_one_file_of_cli_knows_the_rules_for_terminals(self):
+        found = [str(path) for path in source_files() if str(path).startswith("src/cli/") and not str(path).endswith("_test.cpp")
+                 and re.search(r'\bisatty\(|TIOCGWINSZ|"(TERM|NO_COLOR|COLUMNS)"', text_of(path))]
+        self.assertEqual(found, ["src/cli/terminal.cpp"])
+
     def test_no_function_ends_the_process(self):
         # Code between fork and exec, and handlers of signals, use _exit. Everything else throws, and main() ends.
         found = [f"{path}: {match}" for path in source_files() if not str(path).endswith("_test.cpp")
