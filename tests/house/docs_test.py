@@ -87,6 +87,13 @@ class Docs(unittest.TestCase):
         page = set(re.findall(r"^## sinew ([\w-]+)", text_of("docs/reference/commands.md"), re.MULTILINE))
         self.assertEqual(page, commands)
 
+    def test_the_fields_of_coordinator_json_are_those_that_are_written(self):
+        writer = re.search(r"^void write_coordinator_info\(.*?^}", text_of("src/cluster/coordinator_info.cpp"), re.MULTILINE | re.DOTALL)
+        written = set(re.findall(r'"(\w+)"', writer.group(0)))
+        self.assertIn("exit_code", written)
+        row = re.search(r"^\| `coordinator.json` \|(.*)$", text_of("docs/formats/run-directory.md"), re.MULTILINE).group(1)
+        self.assertLessEqual(set(re.findall(r"`(\w+)`", row)), written)
+
     def test_every_error_code_is_listed_and_every_listed_one_is_used(self):
         page = re.findall(r"^\| `([A-Z0-9_]+)` \|", text_of("docs/reference/errors.md"), re.MULTILINE)
         self.assertEqual(page, sorted(set(page)))
