@@ -192,7 +192,11 @@ http::Response api_add_points(Context& context, const Call& call) {
     count += static_cast<int64_t>(points.size());
     batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   }
-  if (!batch.changes.empty()) context.write(std::move(batch));
+  if (batch.changes.empty()) {
+    context.require(Kind::kRun, run);  // the store checks the run only if there is something to write
+  } else {
+    context.write(std::move(batch));
+  }
   return json_response({{"points", count}});
 }
 

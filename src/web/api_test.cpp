@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <tuple>
 
 #include "web/context.h"
 #include "web/testing.h"
@@ -238,6 +239,35 @@ TEST(Api, PointsAreReadBackUnchangedOrThinnedOut) {
   EXPECT_EQ(overlay["runs"][0]["run"], id);
   EXPECT_EQ(test.call("POST", "/api/v1/runs/" + id + "/points", R"({"series": {"a": [[1, 2]]}})").status, 400);
   EXPECT_EQ(test.call("POST", "/api/v1/runs/none/points", R"({"series": {"a": [[1, 2, 3]]}})").status, 404);
+}
+
+// The store checks a subject only in a batch that is not empty, so the routes check it for an empty one.
+TEST(Api, AWriteOfNothingToAMissingSubjectIsNotFound) {
+  TestServer test;
+  const std::vector<std::tuple<const char*, std::string, std::string>> requests{
+      {"POST", "/api/v1/runs/none/points", R"({"series": {}})"},
+      {"POST", "/api/v1/runs/none/points", R"({"series": {"a": []}})"},
+      {"POST", "/api/v1/runs/none/points", R"({"series": {}, "once": "k"})"},
+      {"POST", kMlflow + "/runs/log-batch", R"({"run_id": "none"})"},
+      {"POST", kMlflow + "/runs/log-inputs", R"({"run_id": "none"})"},
+      {"POST", kMlflow + "/runs/outputs", R"({"run_id": "none"})"},
+      {"POST", kMlflow + "/runs/update", R"({"run_id": "none"})"},
+      {"PATCH", kMlflow + "/logged-models/m-none/tags", R"({"tags": []})"},
+      {"POST", kMlflow + "/logged-models/m-none/params", R"({"params": []})"},
+      {"DELETE", kMlflow + "/registered-models/alias", R"({"name": "none", "alias": "a"})"},
+      {"DELETE", kArtifacts + "0/none/artifacts", ""},
+      {"DELETE", kArtifacts + "0/none/artifacts/a", ""},
+      {"DELETE", kArtifacts + "0/models/m-none/artifacts", ""},
+      {"DELETE", kArtifacts + "versions/none/1/artifacts", ""},
+  };
+  for (const auto& [method, target, body] : requests) {
+    const Reply reply = test.call(method, target, body);
+    EXPECT_EQ(reply.status, 404) << target << " " << body << " " << reply.response.body;
+    EXPECT_EQ(reply.json["code"], "API_NOT_FOUND") << target;
+  }
+  const std::string id = new_run(test);
+  EXPECT_EQ(test.call("POST", "/api/v1/runs/" + id + "/points", R"({"series": {}})").json["points"], 0);
+  EXPECT_EQ(test.call("DELETE", kArtifacts + "0/" + id + "/artifacts").status, 200);
 }
 
 TEST(Api, ALongPollWaitsForEvents) {

@@ -184,6 +184,7 @@ store::Attachment attach_upload(Context& context, const http::Request& request, 
 
 void remove_files(Context& context, const store::Subject& subject, const std::string& path) {
   check_path(path, true);
+  context.require(subject.kind, subject.id, subject.number);
   store::Batch batch;
   for (const store::Attachment& file : context.store.attachments(subject)) {
     if (path.empty() || file.path == path || file.path.starts_with(path + "/")) {
