@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "web/api_routes.h"
+#include "web/mlflow.h"
 #include "web/testing.h"
 
 namespace sinew::web {
@@ -52,6 +53,37 @@ TEST_F(Leased, AliasesMoveOnlyWhileTheLeaseIsHeld) {
   EXPECT_ANY_THROW(ask(api_promote, R"({"version": 1, "force": true})"));
   EXPECT_ANY_THROW(ask(api_set_alias, R"({"alias": "champion", "version": 1})"));
   EXPECT_EQ(champion(), 2);
+}
+
+TEST_F(Leased, AWriteThatLostItsLeaseIsNotTriedAgain) {
+  int tries = 0;
+  const auto change = [&] {
+    change_record(*context, {Kind::kModel, "m"}, [&](const store::Record& record) {
+      ++tries;
+      return store::Batch{{store::SetTags{record.subject, {{"tried", std::to_string(tries)}}}}};
+    });
+  };
+  change();
+  EXPECT_EQ(tries, 1);
+  lose_the_lease();
+  try {
+    change();
+    ADD_FAILURE() << "the lease is lost";
+  } catch (const Refused& refused) {
+    EXPECT_EQ(refused.kind.code, kLeaseLost.code);
+  }
+  EXPECT_EQ(tries, 2);
+}
+
+TEST_F(Leased, AWriteBesideAnotherOneIsTriedAgain) {
+  int tries = 0;
+  change_record(*context, {Kind::kModel, "m"}, [&](const store::Record& record) {
+    if (++tries < 3) {
+      EXPECT_TRUE(store.write(store::SetTags{record.subject, {{"other", std::to_string(tries)}}}));
+    }
+    return store::Batch{{store::SetTags{record.subject, {{"mine", "x"}}}}};
+  });
+  EXPECT_EQ(tries, 3);
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ void change_record(Context& context, const store::Subject& subject,
       context.write(std::move(batch));
       return;
     } catch (const Refused& refused) {
-      if (refused.kind.status != 409 || i == kTries) throw;
+      if (refused.kind.code != kConflict.code || i == kTries) throw;  // another attempt cannot cure any other refusal
     }
   }
 }

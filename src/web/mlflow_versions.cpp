@@ -129,7 +129,7 @@ store::Subject create_version(Context& context, store::Create create, const Froz
       context.write(std::move(batch));
       return version;
     } catch (const Refused& refused) {
-      if (refused.kind.status != 409 || i == kTries) throw;
+      if (refused.kind.code != kConflict.code || i == kTries) throw;  // another attempt cannot cure any other refusal
     }
   }
 }
