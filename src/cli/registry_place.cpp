@@ -54,7 +54,7 @@ store::Record run_in_store(store::Store& store, const std::string& root, const s
     } catch (const Error&) {
       if (holder.empty()) throw;
       if (left == 0)
-        throw Error("RUN_NOT_INDEXED", directory + " is not in the store yet: process " + holder + " indexes it",
+        throw Error("RUN_NOT_INDEXED", directory + " is not in the store yet: " + holder + " indexes it",
                     "try again when it has come so far, or end that process");
     }
     system_clock().sleep_seconds(kBetweenTries);

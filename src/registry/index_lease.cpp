@@ -1,12 +1,6 @@
 #include "registry/index_lease.h"
 
-#include <signal.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <charconv>
-
-#include "base/process.h"
+#include "base/lease_holder.h"
 
 namespace sinew::registry {
 namespace {
@@ -14,20 +8,10 @@ namespace {
 constexpr const char* kIndexLease = "registry.index";
 constexpr double kIndexLeaseSeconds = 30;
 
-// Returns whether the holder ("host:pid", as the index names itself) is a dead process of this machine. Returns false
-// for holders on other machines, because we cannot know.
-bool is_surely_dead(const std::string& holder) {
-  const size_t colon = holder.rfind(':');
-  if (colon == std::string::npos || holder.substr(0, colon) != host_name()) return false;
-  pid_t pid = 0;
-  const auto [end, code] = std::from_chars(holder.data() + colon + 1, holder.data() + holder.size(), pid);
-  return code == std::errc() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
-}
-
 }  // namespace
 
 IndexLease::IndexLease(store::Store& store, std::string holder) : store_(store), holder_(std::move(holder)) {
-  if (holder_.empty()) holder_ = host_name() + ":" + std::to_string(::getpid());
+  if (holder_.empty()) holder_ = lease_holder();
 }
 
 IndexLease::~IndexLease() {
@@ -49,10 +33,10 @@ std::string IndexLease::acquire() {
   std::string other;
   if (!taken) {
     const store::Lease lease = store_.lease(kIndexLease);
-    other = lease.holder;
+    other = describe_holder(lease.holder);
     // If the holder was killed, do not wait until its lease expires. The store refuses this if another process did the
     // same before us.
-    if (is_surely_dead(lease.holder) && store_.write(store::Release{kIndexLease, lease.fence}))
+    if (has_surely_ended(lease.holder) && store_.write(store::Release{kIndexLease, lease.fence}))
       taken = store_.write(store::Acquire{kIndexLease, holder_, kIndexLeaseSeconds});
   }
   if (!taken) return other.empty() ? taken.error().why : other;

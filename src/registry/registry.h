@@ -59,7 +59,7 @@ std::string run_id_of(std::string_view path_below_root, std::string_view job_yam
 
 struct IndexOptions {
   std::string root = "runs";
-  std::string holder = {};                 // this process's name in the lease; if empty, the host name and process id
+  std::string holder = {};                 // names this process in the lease; if empty, base/lease_holder.h
   int64_t piece_bytes = 1 << 20;           // maximum bytes to read from a file, and to write to the store, at a time
   std::function<bool()> should_stop = {};  // called between runs and pieces; if it returns true, the pass stops early
 };

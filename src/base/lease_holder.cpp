@@ -1,0 +1,85 @@
+#include "base/lease_holder.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/json_text.h"
+#include "base/proc.h"
+#include "base/process.h"
+
+namespace sinew {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Holder {
+  std::string host, numbers, began, url;
+  int64_t pid = 0;
+};
+
+// Returns when the kernel started the process, in ticks since boot, or "" if /proc shows no such process. The start
+// time tells the process from a later one with the same process id.
+std::string began_of(pid_t pid) {
+  const ProcessRow row = process_row(pid);
+  return row.pid == 0 ? "" : std::to_string(row.started);
+}
+
+// Returns a text that identifies this process's PID namespace, or "" if it is unknown. Two containers of one machine
+// have different texts, and so have two machines with the same host name.
+std::string pid_namespace() {
+  char text[64] = {};
+  const ssize_t size = ::readlink("/proc/self/ns/pid", text, sizeof text - 1);
+  const std::string boot = boot_id();
+  return size <= 0 || boot.empty() ? "" : boot + " " + std::string(text, static_cast<size_t>(size));
+}
+
+// Returns nullopt if a field is missing or has another type.
+std::optional<Holder> parse(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  Holder holder;
+  for (const auto& [name, field] :
+       {std::pair("host", &holder.host), std::pair("numbers", &holder.numbers), std::pair("began", &holder.began)}) {
+    const auto at = json.find(name);
+    if (at == json.end() || !at->is_string()) return std::nullopt;
+    *field = at->get<std::string>();
+  }
+  const auto pid = json.find("pid"), url = json.find("url");
+  if (pid == json.end() || !pid->is_number_integer()) return std::nullopt;
+  holder.pid = pid->get<int64_t>();
+  if (url != json.end() && url->is_string()) holder.url = url->get<std::string>();
+  return holder;
+}
+
+}  // namespace
+
+std::string lease_holder(const std::string& url) {
+  Json json{{"host", host_name()}, {"numbers", pid_namespace()}, {"pid", ::getpid()}, {"began", began_of(::getpid())}};
+  if (!url.empty()) json["url"] = url;
+  return dump_json(json);
+}
+
+bool has_surely_ended(const std::string& text) {
+  const auto holder = parse(text);
+  if (!holder || holder->pid <= 0 || holder->pid > INT32_MAX || holder->began.empty() || holder->numbers.empty())
+    return false;
+  if (holder->host != host_name() || holder->numbers != pid_namespace()) return false;
+  const auto pid = static_cast<pid_t>(holder->pid);
+  const std::string began = began_of(pid);
+  if (!began.empty()) return began != holder->began;
+  // /proc shows no such process, but it may hide processes of other users.
+  return ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+std::string describe_holder(const std::string& text) {
+  const auto holder = parse(text);
+  if (!holder) return text;
+  return "process " + std::to_string(holder->pid) + " on " + holder->host +
+         (holder->url.empty() ? "" : " at " + holder->url);
+}
+
+}  // namespace sinew

@@ -1,0 +1,24 @@
+// How a process names itself as the holder of a lease, and whether the process that a lease names has certainly ended.
+//
+// server/ and registry/ take a lease from a dead process of the same machine at once, without waiting until the lease
+// expires.
+#pragma once
+
+#include <string>
+
+namespace sinew {
+
+// Returns a JSON object that identifies this process among all processes of all machines and containers: "host",
+// "numbers" (the PID namespace), "pid" and "began" (when the kernel started the process). "url" is added unless it is
+// empty: the address at which the process can be reached.
+std::string lease_holder(const std::string& url = "");
+
+// Returns whether the process of this holder has certainly ended. Returns false if this process cannot check it: the
+// holder is on another machine or in another container, /proc hides it, or the text has another format, such as
+// "host:pid", which earlier versions wrote.
+bool has_surely_ended(const std::string& holder);
+
+// Returns the holder as a message names it: "process 4711 on host at URL". Returns a text of another format as it is.
+std::string describe_holder(const std::string& holder);
+
+}  // namespace sinew
