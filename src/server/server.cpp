@@ -26,9 +26,8 @@ void control_run(const std::string& directory, const web::ControlRequest& reques
     cluster::request_scale(*info, directory, static_cast<int64_t>(request.value));
     return;
   }
-  const bool stops = request.action == "stop" || request.action == "pause";
-  cluster::request_control(*info, directory, stops ? "stop" : request.action,
-                           stops ? static_cast<double>(kResumable) : request.value, request.reason);
+  const double value = request.action == "stop" ? static_cast<double>(kResumable) : request.value;
+  cluster::request_control(*info, directory, request.action, value, request.reason);
 }
 
 }  // namespace

@@ -242,7 +242,6 @@ struct ActionKind {
   const char* help;
 };
 constexpr ActionKind kActions[] = {{"stop", 0, 0, ""},
-                                   {"pause", 0, 0, ""},
                                    {"checkpoint", 0, 0, ""},
                                    {"evaluate", 0, 0, ""},
                                    {"learning_rate", 1e-9, 1e6, "the value is a factor, from 1e-9 to 1e6"},

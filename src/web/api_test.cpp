@@ -328,7 +328,7 @@ TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
   const auto ask = [&](const Json& body, const std::string& run) {
     return test.call("POST", "/api/v1/runs/" + run + "/control", body.dump());
   };
-  const Reply unreachable = ask({{"action", "pause"}}, id);  // the run came from MLflow, so it has no directory
+  const Reply unreachable = ask({{"action", "stop"}}, id);  // the run came from MLflow, so it has no directory
   EXPECT_EQ(unreachable.status, 409);
   EXPECT_EQ(unreachable.json["code"], "API_UNREACHABLE_RUN");
   ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
@@ -345,8 +345,9 @@ TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
   EXPECT_EQ(over.status, 409);
   EXPECT_EQ(over.json["code"], "TEST_OVER");
   for (const Json& wrong :
-       {Json{{"action", "fly"}}, Json{{"action", "scale"}}, Json{{"action", "scale"}, {"value", 0.5}},
-        Json{{"action", "learning_rate"}, {"value", "NaN"}}, Json{{"action", "batch_size"}, {"value", -1}}}) {
+       {Json{{"action", "fly"}}, Json{{"action", "pause"}}, Json{{"action", "scale"}},
+        Json{{"action", "scale"}, {"value", 0.5}}, Json{{"action", "learning_rate"}, {"value", "NaN"}},
+        Json{{"action", "batch_size"}, {"value", -1}}}) {
     EXPECT_EQ(ask(wrong, "d").status, 400) << wrong;
   }
 }

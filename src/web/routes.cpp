@@ -44,7 +44,7 @@ const std::vector<Route> kRoutes = {
      "key:text! run:texts experiment:text state:text name:text hidden:flag before:integer limit:integer points:integer "
      "first_step:integer last_step:integer"},
     {"POST", "/api/v1/runs/{run}/control", kSubmit, api_control,
-     "request an action of a run that trains with workers, at its next step: stop, pause, checkpoint, evaluate, "
+     "request an action of a run that trains with workers, at its next step: stop, checkpoint, evaluate, "
      "learning_rate (value: a factor), batch_size (value: samples), scale (value: workers)",
      "", "action:text! value:number reason:text"},
     {"GET", "/api/v1/runs/{run}/files", kRead, api_run_files, "the files of a run in a folder", "path:text"},

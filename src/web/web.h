@@ -52,7 +52,7 @@ const Token* find_token(const std::vector<Token>& tokens, const std::string& sec
 
 // A caller's request to a running training.
 struct ControlRequest {
-  std::string action;  // "stop", "pause", "checkpoint", "evaluate", "learning_rate", "batch_size", "scale"
+  std::string action;  // "stop", "checkpoint", "evaluate", "learning_rate", "batch_size", "scale"
   double value = 0;    // learning_rate: a factor; batch_size: samples; scale: workers
   std::string reason;
 };
