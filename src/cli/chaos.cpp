@@ -183,7 +183,7 @@ int run_chaos(const Arguments& arguments) {
       .argument("JOB", given.job, "the job file")
       .rest("key=value", given.overrides, "overrides")
       .integer("--seed", "N", given.seed, 0, INT64_MAX, "the plan; the same seed makes the same plan")
-      .integer("--workers", "N", given.workers, 1, kMostWorkers, "processes at the start of the disturbed run")
+      .integer("--workers", "N", given.workers, 1, cluster::kMostWorkers, "processes at the start of the disturbed run")
       .integer("--events", "N", given.events, 1, 100'000, "events of the plan")
       .duration("--kill-every", given.every,
                 "mean time between events; shorter if the run is too short for all of them")

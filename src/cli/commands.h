@@ -12,8 +12,6 @@
 
 namespace sinew::cli {
 
-inline constexpr int64_t kMostWorkers = 4096;
-
 // The arguments after the command's name. A run function returns the exit code; it may throw Error, which main prints.
 using Arguments = std::vector<std::string>;
 

@@ -14,21 +14,26 @@ struct Request {
   double value = 0;
 };
 
+// Returns the value of a request of this kind. `name` is the kind's name on the command line.
+double value_for(const char* kind_name, const std::string& name, const std::string& text) {
+  const cluster::RequestKind* kind = cluster::request_kind(kind_name);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !kind->accepts(value)) {
+    throw UsageError("OPTION_INVALID", name + " takes " + kind->value + ", not '" + text + "'",
+                     "lr=0.5 halves the learning rate; batch-size=256 sets the samples of a step");
+  }
+  return value;
+}
+
 Request request_of(const std::string& word) {
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
   if (equals == std::string::npos && name == "stop") return {"stop", kResumable};
   if (equals == std::string::npos && (name == "checkpoint" || name == "evaluate")) return {name, 0};
-  if (name == "batch-size") return {"batch_size", static_cast<double>(whole_number(name, value, 1, 1'000'000'000))};
-  if (name == "lr") {
-    char* end = nullptr;
-    const double factor = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end != '\0' || !(factor > 0) || factor > 1e6)
-      throw UsageError("OPTION_INVALID", "lr takes a factor above 0, not '" + value + "'",
-                       "lr=0.5 halves the learning rate");
-    return {"learning_rate", factor};
-  }
+  if (name == "batch-size") return {"batch_size", value_for("batch_size", name, value)};
+  if (name == "lr") return {"learning_rate", value_for("learning_rate", name, value)};
   throw UsageError("OPTION_INVALID", "a run cannot be asked for '" + word + "'",
                    "sinew control --help lists the requests");
 }
@@ -48,7 +53,7 @@ int run_scale(const Arguments& arguments) {
       .text("--root", "DIR", root, "where runs are found by name")
       .example("sinew scale last 4");
   if (!options.parse(arguments)) return kDone;
-  const int64_t wanted = whole_number("the number of workers", number, 1, kMostWorkers);
+  const int64_t wanted = whole_number("the number of workers", number, 1, cluster::kMostWorkers);
   const cluster::CoordinatorInfo info = cluster::running_coordinator(root, run, &directory);
   cluster::request_scale(info, directory, wanted);
   std::printf("%s: %lld workers wanted\n", directory.c_str(), static_cast<long long>(wanted));

@@ -31,8 +31,8 @@ int run_coordinator(const Arguments& arguments) {
           "'sinew train --workers N' starts one by itself. The coordinator decides who is in the run and who computes "
           "what. It ends with the run, with the run's exit code.")
       .argument("RUN_DIR", run.run_directory, "the run's directory")
-      .integer("--workers", "N", run.workers, 1, kMostWorkers, "workers that the run should have")
-      .integer("--min", "N", run.minimum, 1, kMostWorkers, "workers that it needs to begin")
+      .integer("--workers", "N", run.workers, 1, cluster::kMostWorkers, "workers that the run should have")
+      .integer("--min", "N", run.minimum, 1, cluster::kMostWorkers, "workers that it needs to begin")
       .text("--listen", "ADDRESS", run.listen, "where members reach it; address:port for a fixed port")
       .text("--job", "NAME", run.job, "the job's name, shown by its status")
       .flag("--tls", run.tls, "HTTPS, trusted by everyone who has the secret; the members' links use TLS, too")

@@ -15,6 +15,7 @@
 #include "cli/data_manifest.h"
 #include "cli/options.h"
 #include "cli/programs.h"
+#include "cluster/cluster.h"
 #include "http/http.h"
 #include "rundir/rundir.h"
 
@@ -33,7 +34,7 @@ struct Given {
 
 void add_shared(Options& options, Given& given) {
   options
-      .integer("--workers", "N", given.workers, 1, kMostWorkers,
+      .integer("--workers", "N", given.workers, 1, cluster::kMostWorkers,
                "train with N processes, restarted when they die; the model is the same for every N")
       .text("--listen", "ADDRESS", given.listen,
             "with --workers: where workers of other machines reach the run; by default 127.0.0.1")

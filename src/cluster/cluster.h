@@ -9,6 +9,7 @@
 
 #include "cluster/client.h"              // a member's client of the coordinator
 #include "cluster/cluster_state.h"       // what the coordinator knows, and the decision on the next view
+#include "cluster/control_request.h"     // the kinds of requests to a run, with their limits
 #include "cluster/coordinator.h"         // the coordinator
 #include "cluster/coordinator_client.h"  // single calls to a coordinator, and its status
 #include "cluster/coordinator_info.h"    // RUN/coordinator.json

@@ -138,7 +138,7 @@ Reply CoordinatorState::scale(const std::string& body, Moment at) {
   const auto json = parse_json(body);
   if (!json) return bad_body("the body is not JSON");
   Fields fields(*json);
-  const int64_t workers = fields.whole("workers", 1, std::nullopt, kMostMembers);
+  const int64_t workers = fields.whole("workers", 1, std::nullopt, kMostWorkers);
   if (!fields.problem().empty()) return bad_body(fields.problem());
   const int64_t was = std::exchange(options_.cluster.wanted, workers);
   if (was != workers) log(at, "workers wanted: " + std::to_string(workers) + " instead of " + std::to_string(was));

@@ -205,16 +205,15 @@ std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string&
 }
 
 std::string problem_of(const ControlRequest& request) {
-  const std::string& kind = request.kind;
-  if (kind == "stop" || kind == "checkpoint" || kind == "evaluate") return "";
-  if (kind == "learning_rate") {
-    return std::isfinite(request.value) && request.value > 0 ? "" : "learning_rate: \"value\" must be a factor above 0";
+  const RequestKind* kind = request_kind(request.kind);
+  if (kind != nullptr && kind->logged) {
+    return kind->accepts(request.value) ? "" : request.kind + ": \"value\" must be " + kind->value;
   }
-  if (kind == "batch_size") {
-    const bool whole = request.value >= 1 && request.value <= 1e9 && request.value == std::floor(request.value);
-    return whole ? "" : "batch_size: \"value\" must be a whole number, 1 or more";
+  std::string known;
+  for (const RequestKind& each : request_kinds()) {
+    if (each.logged) known += (known.empty() ? "" : ", ") + std::string(each.name);
   }
-  return "\"kind\" is none of stop, checkpoint, evaluate, learning_rate, batch_size";
+  return "\"kind\" is none of " + known;
 }
 
 const char* name_of(Phase phase) {

@@ -6,7 +6,7 @@
 
 namespace sinew::cluster {
 
-constexpr size_t kMostMembers = 4096;
+constexpr size_t kMostMembers = kMostWorkers;
 constexpr size_t kLongestAddress = 256;
 constexpr size_t kLongestWhy = 4096;
 constexpr double kMostShare = 1e6;

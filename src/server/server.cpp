@@ -22,7 +22,8 @@ void control_run(const std::string& directory, const web::ControlRequest& reques
     throw Error("SERVER_NO_COORDINATOR", directory + " has no coordinator",
                 "only a run that trains with --workers N and has not ended can be controlled");
   }
-  if (request.action == "scale") {
+  const cluster::RequestKind* kind = cluster::request_kind(request.action);
+  if (kind != nullptr && !kind->logged) {
     cluster::request_scale(*info, directory, static_cast<int64_t>(request.value));
     return;
   }

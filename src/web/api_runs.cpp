@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
+#include "cluster/cluster.h"
 #include "registry/registry.h"
 #include "web/api_routes.h"
 #include "web/artifacts.h"
@@ -233,39 +233,22 @@ http::Response api_overlay(Context& context, const Call& call) {
   return response;
 }
 
-namespace {
-
-// An action that a caller can request for a run, and the range of its value.
-struct ActionKind {
-  const char* name;
-  double min, max;  // both 0: the action takes no value
-  const char* help;
-};
-constexpr ActionKind kActions[] = {{"stop", 0, 0, ""},
-                                   {"checkpoint", 0, 0, ""},
-                                   {"evaluate", 0, 0, ""},
-                                   {"learning_rate", 1e-9, 1e6, "the value is a factor, from 1e-9 to 1e6"},
-                                   {"batch_size", 1, 1e9, "the value is a number of samples, from 1 to 1e9"},
-                                   {"scale", 1, 10'000, "the value is a number of workers, from 1 to 10,000"}};
-
-}  // namespace
-
 http::Response api_control(Context& context, const Call& call) {
   const Args args(call);
   const std::string action = args.text("action");
-  const auto* kind = std::find_if(std::begin(kActions), std::end(kActions),
-                                  [&](const ActionKind& each) { return action == each.name; });
-  if (kind == std::end(kActions)) {
+  const cluster::RequestKind* kind = cluster::request_kind(action);
+  if (kind == nullptr) {
     std::string known;
-    for (const ActionKind& each : kActions) known += (known.empty() ? "" : ", ") + std::string(each.name);
+    for (const auto& each : cluster::request_kinds()) known += (known.empty() ? "" : ", ") + std::string(each.name);
     refuse_invalid("there is no action '" + action + "'", "use one of " + known);
   }
-  ControlRequest control{action, 0, args.text("reason", "")};
-  if (kind->max > 0) {
+  ControlRequest control{action, 0, ""};
+  control.reason = args.text("reason", "");
+  if (kind->takes_value()) {
     control.value = args.number("value");
-    const bool whole = action == "learning_rate" || control.value == std::floor(control.value);
-    if (!(control.value >= kind->min && control.value <= kind->max) || !whole) {
-      refuse_invalid("the value of " + action + " cannot be " + args.text("value"), kind->help);
+    if (!kind->accepts(control.value)) {
+      refuse_invalid("the value of " + action + " cannot be " + args.text("value"),
+                     std::string("the value is ") + kind->value);
     }
   }
   const store::Record run = context.require(Kind::kRun, call.path.at("run"));

@@ -346,7 +346,8 @@ TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
   EXPECT_EQ(over.json["code"], "TEST_OVER");
   for (const Json& wrong :
        {Json{{"action", "fly"}}, Json{{"action", "pause"}}, Json{{"action", "scale"}},
-        Json{{"action", "scale"}, {"value", 0.5}}, Json{{"action", "learning_rate"}, {"value", "NaN"}},
+        Json{{"action", "scale"}, {"value", 0.5}}, Json{{"action", "scale"}, {"value", 4097}},
+        Json{{"action", "learning_rate"}, {"value", 1e-10}}, Json{{"action", "learning_rate"}, {"value", "NaN"}},
         Json{{"action", "batch_size"}, {"value", -1}}}) {
     EXPECT_EQ(ask(wrong, "d").status, 400) << wrong;
   }

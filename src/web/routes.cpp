@@ -45,7 +45,9 @@ const std::vector<Route> kRoutes = {
      "first_step:integer last_step:integer"},
     {"POST", "/api/v1/runs/{run}/control", kSubmit, api_control,
      "request an action of a run that trains with workers, at its next step: stop, checkpoint, evaluate, "
-     "learning_rate (value: a factor), batch_size (value: samples), scale (value: workers)",
+     "learning_rate (value: a factor from 1e-9 to 1e6), batch_size (value: samples, at most 1e9), scale (value: "
+     "workers, "
+     "at most 4096)",
      "", "action:text! value:number reason:text"},
     {"GET", "/api/v1/runs/{run}/files", kRead, api_run_files, "the files of a run in a folder", "path:text"},
     {"GET", "/api/v1/runs/{run}/files/{path*}", kRead, api_run_file, "download a file, or a range of it"},

@@ -52,8 +52,8 @@ const Token* find_token(const std::vector<Token>& tokens, const std::string& sec
 
 // A caller's request to a running training.
 struct ControlRequest {
-  std::string action;  // "stop", "checkpoint", "evaluate", "learning_rate", "batch_size", "scale"
-  double value = 0;    // learning_rate: a factor; batch_size: samples; scale: workers
+  std::string action;  // a name in cluster::request_kinds()
+  double value = 0;    // valid for the action
   std::string reason;
 };
 // Passes a request to the run. If the function throws an Error, the API returns that Error to the caller.

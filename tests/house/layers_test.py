@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "registry": ["base", "spec", "store", "rundir", "checkpoint", "report"],
     "cluster": ["base", "spec", "http", "rundir"],
     "group": ["base", "checkpoint", "link", "cluster"],
-    "web": ["base", "http", "store", "registry"],
+    "web": ["base", "http", "store", "registry", "cluster"],
     "server": ["base", "http", "store", "registry", "cluster", "web"],
     "program": ["base"],
     "data": ["base", "spec"],
