@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "web/artifacts.h"
+#include "web/error_status.h"
 #include "web/fields.h"
 #include "web/pool.h"
 #include "web/router.h"
@@ -90,8 +91,9 @@ struct Api::State {
       ++context.counters.refused;
       return answer_of(refused, request);
     } catch (const Error& error) {
-      ++context.counters.failed;
-      return answer_of({{503, error.code, "TEMPORARILY_UNAVAILABLE"}, error.what(), error.hint}, request);
+      const RefusalKind kind = kind_of(error);
+      ++(kind.status >= 500 ? context.counters.failed : context.counters.refused);
+      return answer_of({kind, error.what(), error.hint}, request);
     } catch (const nlohmann::json::exception& error) {
       ++context.counters.refused;
       return answer_of({kInvalidValue, std::string("the body is malformed: ") + error.what()}, request);

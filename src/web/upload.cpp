@@ -1,6 +1,7 @@
 #include "web/upload.h"
 
 #include "web/artifacts.h"
+#include "web/error_status.h"
 
 namespace sinew::web {
 
@@ -15,12 +16,13 @@ std::optional<http::Response> Upload::take(std::string_view piece) {
     open();
     stream_->write(std::as_bytes(std::span(piece)));
   } catch (const Error& error) {
-    return json_response({{"error_code", "TEMPORARILY_UNAVAILABLE"},
+    const RefusalKind kind = kind_of(error);
+    return json_response({{"error_code", kind.mlflow_code},
                           {"message", error.what()},
                           {"error", error.what()},
                           {"code", error.code.text()},
                           {"hint", error.hint}},
-                         507);
+                         kind.status);
   }
   return std::nullopt;
 }
