@@ -1,5 +1,7 @@
 #include "cluster/coordinator_client.h"
 
+#include <expected>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
@@ -18,23 +20,74 @@ std::string scale_body(int64_t wanted) {
   return dump({{"workers", wanted}});
 }
 
-// Makes a call, and makes it once more after a second if it failed: a successor of a dead coordinator answers within a
-// fraction of a second.
-std::string call_twice(const CoordinatorInfo& info, const std::string& run_directory, const std::string& method,
-                       const std::string& path, const std::string& body) {
-  for (bool again = false;; again = true) {
-    const CoordinatorInfo newest = again ? read_coordinator_info(run_directory).value_or(info) : info;
-    try {
-      return call(newest.url, newest.secret, method, path, body);
-    } catch (const Error& error) {
-      if (again) {
-        throw Error(
-            error.code, run_directory + ": " + error.what(),
-            error.hint.empty() ? "see whether the run goes on with: sinew runs show " + run_directory : error.hint);
-      }
-      system_clock().sleep_seconds(1);
-    }
+// What is known about a call that failed.
+enum class Effect {
+  none,     // the coordinator has not acted on the call
+  unknown,  // it may have acted on the call, but its answer did not arrive
+  refused,  // it has answered, and would answer the same again
+};
+struct FailedCall {
+  Error error;
+  Effect effect;
+};
+
+Effect effect_of(const Error& refusal) {
+  const bool passes = refusal.code == kNotReady || refusal.code == kCallDamaged;
+  return passes ? Effect::none : Effect::refused;
+}
+
+std::expected<std::string, FailedCall> try_call(const std::string& url, const std::string& secret,
+                                                const std::string& method, const std::string& path,
+                                                const std::string& body, double timeout_seconds) {
+  http::ClientOptions options;
+  options.shared_secret = secret;
+  http::Client client(url, options);
+  const auto response = client.send(request_with(secret, method, path, body), timeout_seconds);
+  if (!response) {
+    using Kind = http::Failure::Kind;
+    const Kind kind = response.error().kind;
+    const bool final = kind == Kind::bad_url || kind == Kind::tls;
+    const Effect effect = kind == Kind::refused ? Effect::none : final ? Effect::refused : Effect::unknown;
+    return std::unexpected(FailedCall{
+        Error(kUnreachable, "the coordinator does not answer: " + response.error().what,
+              "check that the run goes on; coordinator.json in its directory says where its coordinator listens"),
+        effect});
   }
+  if (const auto problem = problem_with(*response)) {
+    return std::unexpected(FailedCall{*problem, problem->code == kAnswerDamaged ? Effect::unknown : Effect::refused});
+  }
+  if (response->status >= 200 && response->status < 300) return response->body;
+  const Error refusal = error_in(*response);
+  return std::unexpected(FailedCall{refusal, effect_of(refusal)});
+}
+
+enum class Repeat {
+  if_without_effect,  // a second call would have a second effect
+  unless_refused,     // two calls have the same effect as one
+};
+
+// Makes a call. If it failed in a way that the next call may cure, waits a second and makes it once more: a successor
+// of a dead coordinator answers within a fraction of a second. A refusal is final.
+std::string call_run(const CoordinatorInfo& info, const std::string& run_directory, Repeat repeat,
+                     const std::string& method, const std::string& path, const std::string& body) {
+  constexpr double kTimeoutSeconds = 5;
+  auto answer = try_call(info.url, info.secret, method, path, body, kTimeoutSeconds);
+  const auto may_repeat = [&](Effect effect) {
+    return effect == Effect::none || (effect == Effect::unknown && repeat == Repeat::unless_refused);
+  };
+  if (!answer && may_repeat(answer.error().effect)) {
+    system_clock().sleep_seconds(1);
+    const CoordinatorInfo newest = read_coordinator_info(run_directory).value_or(info);
+    answer = try_call(newest.url, newest.secret, method, path, body, kTimeoutSeconds);
+  }
+  if (answer) return *answer;
+  const auto& [error, effect] = answer.error();
+  if (effect == Effect::unknown && repeat == Repeat::if_without_effect) {
+    throw Error(error.code, run_directory + ": " + error.what() + "; the request may have arrived all the same",
+                "look with `sinew ps` whether the run has got the request, and repeat it only if not");
+  }
+  throw Error(error.code, run_directory + ": " + error.what(),
+              error.hint.empty() ? "see whether the run goes on with: sinew runs show " + run_directory : error.hint);
 }
 
 }  // namespace
@@ -73,30 +126,22 @@ bool CoordinatorClient::scale(int64_t wanted) const {
 
 std::string call(const std::string& url, const std::string& secret, const std::string& method, const std::string& path,
                  const std::string& body, double timeout_seconds) {
-  http::ClientOptions options;
-  options.shared_secret = secret;
-  http::Client client(url, options);
-  const auto response = client.send(request_with(secret, method, path, body), timeout_seconds);
-  if (!response) {
-    throw Error(kUnreachable, "the coordinator does not answer: " + response.error().what,
-                "check that the run goes on; coordinator.json in its directory says where its coordinator listens");
-  }
-  if (const auto problem = problem_with(*response)) throw *problem;
-  if (response->status < 200 || response->status >= 300) throw error_in(*response);
-  return response->body;
+  auto answer = try_call(url, secret, method, path, body, timeout_seconds);
+  if (!answer) throw answer.error().error;
+  return *std::move(answer);
 }
 
 std::string fetch_status(const CoordinatorInfo& info, const std::string& run_directory) {
-  return call_twice(info, run_directory, "GET", "/v2/status", "");
+  return call_run(info, run_directory, Repeat::unless_refused, "GET", "/v2/status", "");
 }
 
 void request_control(const CoordinatorInfo& info, const std::string& run_directory, const std::string& kind,
                      double value, const std::string& reason) {
-  call_twice(info, run_directory, "POST", "/v2/control", control_body(kind, value, reason));
+  call_run(info, run_directory, Repeat::if_without_effect, "POST", "/v2/control", control_body(kind, value, reason));
 }
 
 void request_scale(const CoordinatorInfo& info, const std::string& run_directory, int64_t wanted) {
-  call_twice(info, run_directory, "POST", "/v2/scale", scale_body(wanted));
+  call_run(info, run_directory, Repeat::unless_refused, "POST", "/v2/scale", scale_body(wanted));
 }
 
 }  // namespace sinew::cluster

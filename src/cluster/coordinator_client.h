@@ -34,9 +34,10 @@ class CoordinatorClient {
 std::string call(const std::string& url, const std::string& secret, const std::string& method, const std::string& path,
                  const std::string& body, double timeout_seconds = 5);
 
-// Calls of the user's commands to the coordinator of this run. If the call fails, they wait for a second and call once
-// more, because a successor may have taken over. If that fails, too, they throw Error with the coordinator's answer, or
-// with the reason why there is none.
+// Calls of the user's commands to the coordinator of this run. They throw Error with the coordinator's refusal, or with
+// the reason why there is no answer. If the coordinator could not be reached or is not ready, they wait for a second
+// and call once more, because a successor may have taken over. If only the answer is missing, request_control does not
+// call again: the coordinator would make two requests of the two calls.
 std::string fetch_status(const CoordinatorInfo& info, const std::string& run_directory);  // JSON
 void request_control(const CoordinatorInfo& info, const std::string& run_directory, const std::string& kind,
                      double value, const std::string& reason);

@@ -1,0 +1,87 @@
+// When the user's commands call a coordinator a second time, and when not.
+#include "cluster/coordinator_client.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "base/expected_error.h"
+#include "cluster/coordinator_connection.h"
+#include "cluster/coordinator_state.h"
+#include "cluster/protocol.h"
+#include "cluster/testing.h"
+
+namespace sinew::cluster::testing {
+namespace {
+
+class Calls : public ::testing::Test {
+ protected:
+  Calls() : run_("/tmp/sinew-calls-XXXXXX") { EXPECT_NE(::mkdtemp(run_.data()), nullptr); }
+  ~Calls() override { std::filesystem::remove_all(run_); }
+
+  // Starts a coordinator that answers every call like this. It counts the calls.
+  CoordinatorInfo start(const Reply& reply, bool answer_is_damaged = false) {
+    server_ = std::make_unique<http::Server>(
+        http::ServerOptions(), [this, reply, answer_is_damaged](const http::Request&, const http::Answer& answer) {
+          ++calls_;
+          http::Response response;
+          response.status = reply.status;
+          response.body = reply.body;
+          response.headers[kVersionHeader] = std::to_string(kProtocolVersion);
+          response.headers[kSumHeader] = answer_is_damaged ? "0" : sum_of(response);
+          answer(std::move(response));
+        });
+    CoordinatorInfo info;
+    info.url = server_->url();
+    info.secret = "sesame";
+    write_coordinator_info(run_, info);
+    return info;
+  }
+  std::string control(const CoordinatorInfo& info) const {
+    return code_of([&] { request_control(info, run_, "checkpoint", 0, ""); });
+  }
+
+  std::string run_;
+  std::atomic<int> calls_ = 0;
+  std::unique_ptr<http::Server> server_;
+};
+
+TEST_F(Calls, ARefusalIsFinal) {
+  for (const auto& [status, code] : {std::pair(401, kWrongSecret), std::pair(400, kBadRequest),
+                                     std::pair(409, kRunOver), std::pair(429, kTooMany)}) {
+    const CoordinatorInfo info = start(refuse(status, code, "no", ""));
+    calls_ = 0;
+    EXPECT_EQ(control(info), code.text());
+    EXPECT_EQ(code_of([&] { request_scale(info, run_, 2); }), code.text());
+    EXPECT_EQ(code_of([&] { fetch_status(info, run_); }), code.text());
+    EXPECT_EQ(calls_, 3) << code.text();
+  }
+}
+
+TEST_F(Calls, ARequestWhoseAnswerIsLostIsNotMadeTwice) {
+  const CoordinatorInfo info = start({200, "{}"}, true);
+  EXPECT_EQ(control(info), kAnswerDamaged.text());
+  EXPECT_EQ(calls_, 1);
+  EXPECT_EQ(code_of([&] { request_scale(info, run_, 2); }), kAnswerDamaged.text());  // twice 2 workers are 2 workers
+  EXPECT_EQ(calls_, 3);
+  EXPECT_EQ(code_of([&] { fetch_status(info, run_); }), kAnswerDamaged.text());
+  EXPECT_EQ(calls_, 5);
+}
+
+TEST_F(Calls, ACallThatDidNotArriveIsMadeAgain) {
+  CoordinatorInfo dead = start({200, "{}"});
+  server_.reset();
+  start({200, "{}"});
+  EXPECT_EQ(control(dead), "");
+  EXPECT_EQ(calls_, 1);
+  const CoordinatorInfo listening = start(refuse(503, kNotReady, "not yet", ""));
+  calls_ = 0;
+  EXPECT_EQ(control(listening), kNotReady.text());
+  EXPECT_EQ(calls_, 2);
+}
+
+}  // namespace
+}  // namespace sinew::cluster::testing
