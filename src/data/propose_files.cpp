@@ -122,12 +122,11 @@ std::optional<Detection> detect_npz(const std::string& path) {
   Detection detection;
   detection.data.format = "npz";
   detection.data.train.path = path;
-  // The directory with the names of all members is at the end of a ZIP archive.
-  const std::vector<std::byte> bytes = system_disk().read(path);
-  const size_t tail = std::min<size_t>(bytes.size(), 1 << 16);
-  if (holds(std::string(reinterpret_cast<const char*>(bytes.data() + bytes.size() - tail), tail), "x_test")) {
-    detection.data.test.path = path;
-  }
+  // The directory with the names of all members is at the end of a ZIP archive, so the rest is not read.
+  const uint64_t size = system_disk().size(path);
+  std::string tail(std::min<uint64_t>(size, 1 << 16), '\0');
+  tail.resize(system_disk().read_at(path, size - tail.size(), std::as_writable_bytes(std::span(tail))));
+  if (holds(tail, "x_test")) detection.data.test.path = path;
   detection.remarks.push_back("a NumPy archive");
   return detection;
 }

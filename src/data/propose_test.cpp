@@ -158,6 +158,13 @@ TEST_F(Propose, NumpyFiles) {
   EXPECT_FALSE(propose_job(put("b.npz", "PK...x.npy")).job.data.test.given());
 }
 
+TEST_F(Propose, OnlyTheEndOfANumpyArchiveIsRead) {
+  const std::string archive = put("large.npz", "PK");
+  fs::resize_file(archive, uint64_t{1} << 40);  // a hole: it takes no room on the disk, and no memory could hold it
+  std::ofstream(archive, std::ios::binary | std::ios::app) << "x_test.npy";
+  EXPECT_EQ(detect_numpy(archive)->data.test.path, archive);
+}
+
 TEST_F(Propose, Text) {
   const spec::Job job = propose_job(put("My Book.txt", "once upon a time")).job;
   EXPECT_EQ(job.name, "my-book");
