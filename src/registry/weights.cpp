@@ -34,15 +34,19 @@ bool all_finite(DType dtype, const std::vector<std::byte>& bytes, size_t size) {
   }
 }
 
-bool is_finite(Disk& disk, const std::string& path, const checkpoint::SafetensorsIndex& index,
-               const checkpoint::TensorEntry& tensor, std::vector<std::byte>& buffer) {
+enum class Values { finite, not_finite, cut_off };
+
+// Returns cut_off if the file ends inside the tensor, because it became shorter after its index was read.
+Values values_of(Disk& disk, const std::string& path, const checkpoint::SafetensorsIndex& index,
+                 const checkpoint::TensorEntry& tensor, std::vector<std::byte>& buffer) {
   for (uint64_t at = tensor.begin; at < tensor.end;) {
     const auto want = static_cast<size_t>(std::min<uint64_t>(buffer.size(), tensor.end - at));
     const size_t got = disk.read_at(path, index.data_offset + at, std::span(buffer).first(want));
-    if (got < want || !all_finite(tensor.dtype, buffer, got)) return false;
+    if (got < want) return Values::cut_off;
+    if (!all_finite(tensor.dtype, buffer, got)) return Values::not_finite;
     at += got;
   }
-  return true;
+  return Values::finite;
 }
 
 }  // namespace
@@ -53,7 +57,12 @@ WeightsCheck check_weights(Disk& disk, const std::string& path) {
     if (!index) return {clean_text(index.error(), 1000), kNotChecked};
     std::vector<std::byte> buffer(kReadBytes);
     for (const checkpoint::TensorEntry& tensor : index->tensors) {
-      if (!is_finite(disk, path, *index, tensor, buffer))
+      const Values values = values_of(disk, path, *index, tensor, buffer);
+      if (values == Values::cut_off) {
+        return {clean_text("the file became shorter while it was read; it ends inside " + tensor.name, 1000),
+                kNotChecked};
+      }
+      if (values == Values::not_finite)
         return {"passed", clean_text("a value of " + tensor.name + " is infinite or NaN", 1000)};
     }
     return {"passed", "passed"};
