@@ -37,6 +37,11 @@ TEST(Coordinator, RefusesCallsWithoutTheToken) {
               HasSubstr("[COORDINATOR_WRONG_SECRET]"));
   EXPECT_THAT(error_of([&] { call(coordinator.url(), "", "POST", "/v2/scale", R"({"workers":9})", kBound); }),
               HasSubstr("[COORDINATOR_WRONG_SECRET]"));
+  for (const char* secret : {"sesam", "sesame1", "sesamf", "Sesame", "sesamesesame"}) {
+    EXPECT_THAT(error_of([&] { call(coordinator.url(), secret, "GET", "/v2/status", "", kBound); }),
+                HasSubstr("[COORDINATOR_WRONG_SECRET]"))
+        << secret;
+  }
   EXPECT_EQ(coordinator.status()["wanted"], 1);
   EXPECT_EQ(call(coordinator.url(), "", "GET", "/healthz", "", kBound), R"({"ok":true})");
   Address address;

@@ -3,11 +3,10 @@
 // of answer. The client acts on each new view, request or event once, on the answer that brings it first.
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
 #include <thread>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "base/hex.h"
 #include "cluster/coordinator_connection.h"
 #include "cluster/membership_client.h"
 #include "cluster/protocol.h"
@@ -19,18 +18,6 @@ constexpr double kHeartbeatSeconds = 2;  // longest wait for the answer to a hea
 constexpr double kUpdatesSeconds = 10;   // longest wait for the answer to a poll; the coordinator answers within five
 constexpr double kFirstPause = 0.02;     // after a failure; doubles with each one up to kLongestPause
 constexpr double kLongestPause = 0.25;
-
-// Returns a name that no other incarnation has.
-std::string new_incarnation(const ClientOptions& options, const void* self, Clock& clock) {
-  const auto bits = [](double number) { return static_cast<uint64_t>(number * 1e9); };
-  RandomKey key = random_key({static_cast<uint64_t>(options.pid), bits(clock.monotonic_seconds()),
-                              bits(clock.wall_seconds()), reinterpret_cast<uintptr_t>(self)});
-  key = derive(derive(key, options.host), options.address);
-  char text[40];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(key.value),
-                static_cast<unsigned long long>(derive(key, uint64_t{1}).value));
-  return text;
-}
 
 std::string reason_in(const std::expected<http::Response, http::Failure>& response) {
   return response ? error_in(*response).what() : response.error().what;
@@ -58,7 +45,7 @@ struct Client::Impl {
         clock(clock_given),
         heartbeat_connection(options),
         updates_connection(options),
-        membership(options, new_incarnation(options, this, clock)) {}
+        membership(options, random_hex(16)) {}  // no other incarnation has this name
 
   // ---- joining -----------------------------------------------------------------------------------------------------
 

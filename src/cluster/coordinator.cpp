@@ -1,5 +1,7 @@
 // The coordinator over HTTP: routes, the secret, and members that wait for updates. CoordinatorState makes the
 // decisions.
+#include <openssl/crypto.h>
+
 #include <condition_variable>
 #include <list>
 #include <thread>
@@ -24,11 +26,7 @@ http::Response response_of(Reply reply) {
 
 // Compares two secrets in a time that does not depend on where they differ.
 bool same_secret(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
-  }
-  return difference == 0;
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 // Returns the version in the path ("1" for "/v1/join"), or nullopt if it is this program's version or there is none.
