@@ -60,4 +60,10 @@ std::string dump_json(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+template <std::same_as<nlohmann::json> SortedJson>
+std::string dump_json(const SortedJson& value, int indent) {
+  return value.dump(indent, ' ', false, SortedJson::error_handler_t::replace);
+}
+template std::string dump_json(const nlohmann::json& value, int indent);
+
 }  // namespace sinew

@@ -4,6 +4,7 @@
 // "Infinity" and "-Infinity". Finite numbers read back to the same bits.
 #pragma once
 
+#include <concepts>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -20,5 +21,9 @@ void append_json_string(std::string& out, std::string_view text);  // quoted; in
 
 // Never throws, whatever bytes the strings hold: invalid UTF-8 becomes U+FFFD. With indent -1, writes one line.
 std::string dump_json(const nlohmann::ordered_json& value, int indent = -1);
+// The same for an object whose names are sorted. A template, so that a call with a braced list means the first
+// function.
+template <std::same_as<nlohmann::json> SortedJson>
+std::string dump_json(const SortedJson& value, int indent = -1);
 
 }  // namespace sinew

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/json_text.h"
 #include "base/signals.h"
 #include "cli/terminal.h"
 #include "jobs/jobs.h"
@@ -53,7 +54,7 @@ std::string as_json(const std::vector<jobs::AttemptSummary>& attempts, const std
                                  {"memory_bytes", process.memory_bytes},
                                  {"command", process.command}});
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return dump_json(json, 2) + "\n";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/data_manifest.h"
@@ -75,7 +76,7 @@ int say_changes(const DataManifest& before, const DataManifest& after, const Giv
   if (given.format == "json") {
     json out{{"against", against}, {"before", before.digest}, {"after", after.digest}, {"changes", json::array()}};
     for (const auto& change : changes) out["changes"].push_back(to_string(change));
-    std::puts(out.dump(1, ' ', false, json::error_handler_t::replace).c_str());
+    std::puts(dump_json(out, 1).c_str());
   } else if (changes.empty()) {
     std::printf("the same as %s: %s\n", printable(against).c_str(), printable(after.digest).c_str());
   } else {

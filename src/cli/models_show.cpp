@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/models.h"
@@ -74,7 +75,7 @@ void print_line(const std::string& text) {
 }
 
 void print_json(const json& value) {
-  std::puts(value.dump(1, ' ', false, json::error_handler_t::replace).c_str());
+  std::puts(dump_json(value, 1).c_str());
 }
 
 int list(store::Store& store, const Given& given) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/process.h"
 #include "cli/data_manifest.h"
@@ -67,7 +68,7 @@ int say(const registry::Comparison& comparison, const std::string& recorded, con
                              {"facts", comparison.facts},
                              {"recorded", recorded},
                              {"again", again}};
-    std::puts(out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::puts(dump_json(out, 1).c_str());
   } else {
     std::printf("%s: %s\n", comparison.same ? "same" : "NOT the same", printable(comparison.why).c_str());
     // facts[0] is the likely cause, which the line above already contains.

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "base/json_text.h"
+
 namespace sinew::cluster {
 
 std::optional<Json> parse_json(const std::string& text) {
@@ -17,7 +19,7 @@ std::optional<Json> parse_json(const std::string& text) {
 }
 
 std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(value);
 }
 
 const Json* member_of(const Json& object, const char* key) {

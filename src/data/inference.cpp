@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace sinew::data {
 namespace {
@@ -59,7 +60,7 @@ std::string info_json(const DataInfo& info) {
                          {"target_mean", info.target_mean},
                          {"target_std", info.target_std},
                          {"preparation", json::parse(info.preparation)}};
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  return dump_json(document);
 }
 
 DataInfo info_from_json(const std::string& text) {

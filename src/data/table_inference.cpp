@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "data/files.h"
 #include "data/inference.h"
 
@@ -155,11 +156,10 @@ Table read_rows(const InferenceRequest& request, const Encoding& encoding, const
 std::string table_preparation(const Encoding& encoding, const TargetSchema& schema) {
   json features = json::array();
   for (const Feature& feature : encoding.features) features.push_back(feature_json(feature));
-  return json({{"features", features},
-               {"target", schema.column},
-               {"target_is_words", schema.categorical},
-               {"target_numbers", schema.class_values}})
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return dump_json(json({{"features", features},
+                         {"target", schema.column},
+                         {"target_is_words", schema.categorical},
+                         {"target_numbers", schema.class_values}}));
 }
 
 std::unique_ptr<Dataset> open_table_inference(InferenceRequest request) {

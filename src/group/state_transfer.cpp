@@ -4,6 +4,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sinew::group {
 namespace {
 
@@ -48,12 +50,11 @@ std::optional<link::Frame> StateSender::next() {
       }
       parts[name] = list;
     }
-    const std::string text = json({{"step", snapshot_.step.value},
-                                   {"digest", to_hex(snapshot_.digest)},
-                                   {"history", history_},
-                                   {"state", snapshot_.state_json},
-                                   {"parts", parts}})
-                                 .dump(-1, ' ', false, json::error_handler_t::replace);
+    const std::string text = dump_json(json({{"step", snapshot_.step.value},
+                                             {"digest", to_hex(snapshot_.digest)},
+                                             {"history", history_},
+                                             {"state", snapshot_.state_json},
+                                             {"parts", parts}}));
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     return frame_of(kStateBegin, collective_, 0, link::Bytes(bytes, bytes + text.size()));
   }

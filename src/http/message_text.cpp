@@ -4,6 +4,7 @@
 #include <boost/beast/http/status.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "http/message.h"
 #include "http/url.h"
 
@@ -46,7 +47,7 @@ Response error_response(int status, ErrorCode code, std::string_view what, std::
   const nlohmann::ordered_json body{{"error", what}, {"code", code.text()}, {"hint", hint}};
   Response response;
   response.status = status;
-  response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  response.body = dump_json(body) + "\n";
   return response;
 }
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "base/proc.h"
 #include "base/process.h"
 #include "jobs/changed_at.h"
@@ -30,7 +31,7 @@ std::string path_of(const std::string& directory) {
 }
 
 std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return dump_json(json) + "\n";
 }
 
 std::string text_of(const Json& json, const char* name) {

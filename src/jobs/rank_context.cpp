@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sinew::jobs {
 namespace {
 
@@ -26,7 +28,7 @@ std::string as_json(const std::vector<NamedValue>& values) {
                             : nlohmann::ordered_json::parse(value.value, nullptr, false);
     json[value.name] = parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::ordered_json(value.value);
   }
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return dump_json(json);
 }
 
 std::string seconds_text(double seconds) {

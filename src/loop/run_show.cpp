@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "loop/one_run.h"
 
 namespace sinew::loop {
@@ -80,7 +81,7 @@ std::string Run::facts_json(const report::Progress& progress) const {
                           {"samples_per_second", progress.samples_per_second},
                           {"metrics", progress.shown}};
   if (progress.eta_seconds >= 0) facts["eta_seconds"] = progress.eta_seconds;
-  return facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return dump_json(facts);
 }
 
 }  // namespace sinew::loop

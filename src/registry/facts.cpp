@@ -22,7 +22,7 @@ std::string facts_json(const VersionFacts& facts) {
                       {"environment", facts.environment},
                       {"checks", facts.checks},
                       {"bytes", facts.bytes}};
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  return dump_json(document);
 }
 
 std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {

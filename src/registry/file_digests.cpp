@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/disk.h"
+#include "base/json_text.h"
 #include "base/sha256.h"
 
 namespace sinew::registry {
@@ -99,7 +100,7 @@ void FileDigests::save() {
         const FileStamp& facts = entry.facts;
         const json line = {path,        facts.bytes, facts.inode, facts.device, facts.modified_ns, facts.changed_ns,
                            entry.digest};
-        text += line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+        text += dump_json(line) + "\n";
         if (text.size() < kReadBytes) continue;
         file.write(std::as_bytes(std::span(text)));
         text.clear();

@@ -47,7 +47,7 @@ std::string body_of(const RunFiles& files, const std::string& before) {
                           {"value", json_number(outcome.objective->value)}};
     if (!outcome.hint.empty()) out["hint"] = outcome.hint;
   }
-  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+  return dump_json(body);
 }
 
 std::map<std::string, std::optional<std::string>> tags_of(const RunFiles& files) {

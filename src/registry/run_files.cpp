@@ -9,6 +9,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "registry/registry.h"
 #include "rundir/rundir.h"
 
@@ -184,7 +185,7 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
 }
 
 std::string clean_text(std::string_view text, size_t most) {
-  std::string escaped = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string escaped = dump_json(json(std::string(text)));
   std::string clean = json::parse(escaped).get<std::string>();
   std::replace(clean.begin(), clean.end(), '\0', ' ');
   if (clean.size() <= most) return clean;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json_text.h"
 #include "study/page_assets.h"
 #include "study/text.h"
 
@@ -112,7 +113,7 @@ std::string study_page(const std::string& directory, const tune::Study& study, c
                {"parameters", parameters_of(study.space())},
                {"trials", trials_of(study)},
                {"importance", importance}};
-  const std::string study_text = without_markup(data.dump(-1, ' ', false, json::error_handler_t::replace));
+  const std::string study_text = without_markup(dump_json(data));
   return fill_template(kPageHtml, {{"{{style}}", kPageStyle}, {"{{study}}", study_text}, {"{{script}}", kPageScript}});
 }
 

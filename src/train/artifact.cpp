@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "rundir/rundir.h"
 #include "train/state.h"
 
@@ -30,7 +31,7 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
                                 {"target_mean", info.target_mean},
                                 {"target_std", info.target_std}};
   // Names may contain any bytes.
-  const std::string text = about.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const std::string text = dump_json(about, 1) + "\n";
   write_durably(disk, directory + "/model.json", std::as_bytes(std::span(text.data(), text.size())));
   return left_out;
 }

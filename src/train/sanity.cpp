@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sinew::train {
 namespace {
 
@@ -168,7 +170,7 @@ std::string findings_json(const std::string& job, const std::vector<SanityFindin
                     {"seconds", finding.seconds}});
   }
   const nlohmann::json document = {{"job", job}, {"sane", all_sane(findings)}, {"checks", list}};
-  return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return dump_json(document, 1) + "\n";
 }
 
 bool all_sane(const std::vector<SanityFinding>& findings) {

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "train/blocks.h"
 #include "train/lanes.h"
 
@@ -236,7 +237,7 @@ checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts&
   result.digest = walk.finish(digest_text(state), lanes);
   json document = loop::state_document(state, facts);
   document["optimizer_steps"] = state.optimizer_steps;
-  result.state_json = document.dump(1, ' ', false, json::error_handler_t::replace);  // names may contain any bytes
+  result.state_json = dump_json(document, 1);  // names may contain any bytes
   return result;
 }
 

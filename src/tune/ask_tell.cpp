@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "tune/rounding.h"
 #include "tune/tune.h"
 
@@ -55,7 +56,7 @@ json parsed(std::string_view line) {
 std::string error_line(const Error& error) {
   json line = {{"error", error.what()}, {"code", error.code.text()}};
   if (!error.hint.empty()) line["hint"] = error.hint;
-  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+  return dump_json(line);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -85,8 +86,7 @@ int run_eval(const task::Evaluate& task) {
   const train::Trained trained = train::find_trained(task.model, system_disk());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
-  const std::string text =
-      document_of(trained, part, task.overrides, result).dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string text = dump_json(document_of(trained, part, task.overrides, result), 1) + "\n";
   if (trained.run_given) {
     const std::string path = trained.run_directory + "/eval-" + part + ".json";
     write_durably(system_disk(), path, std::as_bytes(std::span(text.data(), text.size())));

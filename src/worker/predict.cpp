@@ -8,6 +8,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/json_text.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -71,7 +72,7 @@ struct Rows {
     } else {
       object["prediction"] = std::vector<double>(values, values + width);
     }
-    return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    return dump_json(object) + "\n";
   }
 
   void write(const Write& out) const {

@@ -60,6 +60,12 @@ class Source(unittest.TestCase):
         found = [str(path) for path in source_files() if re.search(r"(util|helper|common|manager|misc)", path.name)]
         self.assertEqual(found, [])
 
+    def test_json_with_replaced_bytes_is_written_in_one_place(self):
+        may = {"json_text.cpp", "control.cpp"}
+        found = [str(path) for path in source_files()
+                 if "error_handler_t::replace" in text_of(path) and path.name not in may]
+        self.assertEqual(found, [], "use dump_json of base/json_text.h")
+
     def test_text_files_end_with_one_newline_and_no_blanks(self):
         found = []
         for path in project_files():
