@@ -111,8 +111,9 @@ std::string image_preparation(const ImageShape& shape, const Normalization& norm
 std::unique_ptr<Dataset> open_image_inference(InferenceRequest request) {
   DataInfo& info = request.info;
   const auto& sizes = info.input_shape;
-  Normalization normalization{request.preprocessing.at("mean").get<std::vector<float>>(),
-                              request.preprocessing.at("std").get<std::vector<float>>()};
+  Normalization normalization;
+  normalization.mean = request.preprocessing.at("mean").get<std::vector<float>>();
+  normalization.std = request.preprocessing.at("std").get<std::vector<float>>();
   const bool fits = sizes.size() == 3 && (sizes[0] == 1 || sizes[0] == 3) && std::min(sizes[1], sizes[2]) >= 1 &&
                     std::max(sizes[1], sizes[2]) <= kMaxDeclaredSide &&
                     normalization.mean.size() == normalization.std.size() &&

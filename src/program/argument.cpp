@@ -66,8 +66,11 @@ Argument GraphReader::argument(const JsonView& view) {
   if (kind == "as_graph") return subgraph(value);
   if (kind == "as_string_to_argument") {
     Dictionary dictionary;
-    for (const JsonMember& member : value.object())
-      dictionary.items.push_back({member.name, argument(value.of(member.value))});
+    for (const JsonMember& member : value.object()) {
+      NamedArgument& named = dictionary.items.emplace_back();
+      named.name = member.name;
+      named.value = argument(value.of(member.value));
+    }
     return {std::move(dictionary)};
   }
   if (kind == "as_custom_obj") {

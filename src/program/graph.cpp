@@ -105,7 +105,9 @@ Node GraphReader::read_node(const JsonView& view) {
     const JsonView input = inputs.of(json);
     input.allow({"name", "arg", "kind"});
     if (const auto kind = input.find("kind")) kind->integer(0, 2);
-    node.inputs.push_back({input.get("name").text(), argument(input.get("arg"))});
+    NamedArgument& named = node.inputs.emplace_back();
+    named.name = input.get("name").text();
+    named.value = argument(input.get("arg"));
   }
   for (const Json& json : outputs.array()) node.outputs.push_back(define_output(outputs.of(json)));
   for (const JsonMember& member : metadata.object()) {

@@ -176,6 +176,8 @@ TEST(ChunkManifest, ReadsBackAndRefusesDamagedText) {
   }
   EXPECT_FALSE(parse_chunk_manifest(text.substr(0, text.size() / 2)));
   EXPECT_FALSE(parse_chunk_manifest(std::string(100'000, '[')));
+  EXPECT_FALSE(parse_chunk_manifest(R"({"format":"sinew-recipe","version":1,"bytes":3,"parts":[[")" + sha256_hex("a") +
+                                    R"(", "3"]]})"));
 }
 
 }  // namespace

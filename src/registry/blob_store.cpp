@@ -39,7 +39,9 @@ std::expected<ChunkManifest, std::string> parse_chunk_manifest(std::string_view 
     manifest.bytes = document.at("bytes").get<int64_t>();
     int64_t sum = 0;
     for (const json& chunk : document.at("parts")) {
-      BlobInfo stored{chunk.at(0).get<std::string>(), chunk.at(1).get<int64_t>()};
+      BlobInfo stored;
+      stored.digest = chunk.at(0).get<std::string>();
+      stored.bytes = chunk.at(1).get<int64_t>();
       if (!is_sha256(stored.digest)) return std::unexpected("the name of a chunk is not a digest");
       if (stored.bytes < 0 || stored.bytes > manifest.bytes - sum)
         return std::unexpected("the chunks are larger than the blob");

@@ -60,7 +60,9 @@ FileDigests::FileDigests(std::string cache, Clock& clock) : cache_(std::move(cac
     const json entry = json::parse(line, nullptr, false);
     if (!entry.is_array() || entry.size() != 7) continue;
     try {
-      Entry known{{entry[1], entry[2], entry[3], entry[4], entry[5]}, entry[6].get<std::string>()};
+      Entry known;
+      known.facts = {entry[1], entry[2], entry[3], entry[4], entry[5]};
+      known.digest = entry[6].get<std::string>();
       if (is_sha256(known.digest)) entries_[entry[0].get<std::string>()] = std::move(known);
     } catch (const json::exception&) {
       continue;

@@ -46,7 +46,8 @@ class Lease {
 std::string id_of(store::Store& store) {
   if (const std::string id = store.note(kIdNote); !id.empty()) return id;
   // If several processes do this at once, the first one sets the id.
-  const auto outcome = store.write(store::Batch{{store::SetNote{kIdNote, random_hex(16)}}, kIdNote});
+  const std::string made = random_hex(16);
+  const auto outcome = store.write(store::Batch{{store::SetNote{kIdNote, made}}, kIdNote});
   if (!outcome)
     throw Error("STORE_NOT_WRITABLE", "cannot write the store's id into the store: " + outcome.error().why,
                 "check that the store can be written");

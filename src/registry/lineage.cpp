@@ -37,7 +37,8 @@ void put(const Lineage& tree, const std::string& indent, std::string& out) {
 }  // namespace
 
 Lineage lineage(store::Store& store, const store::Subject& subject, int deepest) {
-  Lineage tree{"", subject, describe(store, subject), {}};
+  Lineage tree{"", subject, "", {}};
+  tree.text = describe(store, subject);
   if (deepest <= 0) return tree;
   for (const store::Link& link : store.links(subject)) {
     if (link.from != subject || link.to == subject) continue;

@@ -217,8 +217,13 @@ std::expected<DataManifest, std::string> parse_manifest(std::string_view text) {
       split.view = facts.value("view", "");
       split.count = facts.value("count", int64_t{0});
       split.bytes = facts.value("bytes", int64_t{0});
-      for (const json& file : facts.value("files", json::array()))
-        split.files.push_back({file.at(0), file.at(1), file.at(2).get<int64_t>(), file.at(3)});
+      for (const json& file : facts.value("files", json::array())) {
+        DataFile& listed = split.files.emplace_back();
+        listed.name = file.at(0).get<std::string>();
+        listed.path = file.at(1).get<std::string>();
+        listed.bytes = file.at(2).get<int64_t>();
+        listed.digest = file.at(3).get<std::string>();
+      }
     }
     return manifest;
   } catch (const json::exception&) {

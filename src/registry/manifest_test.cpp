@@ -110,6 +110,14 @@ TEST(Manifest, ReadsBackAndRefusesDamagedText) {
     parse_manifest(broken);  // must not crash
   }
   EXPECT_FALSE(parse_manifest(""));
+  const std::string name(40, 'n');
+  for (const std::string& file : {"[\"" + name + "\"]", "[\"" + name + "\", \"" + name + "\", \"3\", \"d\"]",
+                                  "[\"" + name + "\", \"" + name + "\", 3, []]"}) {
+    EXPECT_FALSE(parse_manifest(R"({"format":"sinew-data","version":1,"digest":"d","parts":{"train":{"digest":"d",)"
+                                R"("files":[)" +
+                                file + "]}}}"))
+        << file;
+  }
   EXPECT_FALSE(parse_manifest("{\"format\":\"sinew-data\"}"));
 }
 

@@ -15,7 +15,11 @@ json mark_json(const rundir::FilePosition& mark) {
   return {{"offset", mark.offset}, {"inside", mark.inside}, {"window", mark.window}};
 }
 rundir::FilePosition mark_of(const json& object) {
-  return {object.value("offset", uint64_t{0}), object.value("inside", false), object.value("window", "")};
+  rundir::FilePosition mark;
+  mark.offset = object.value("offset", uint64_t{0});
+  mark.inside = object.value("inside", false);
+  mark.window = object.value("window", "");
+  return mark;
 }
 
 }  // namespace
@@ -39,13 +43,19 @@ ReadProgress from_note(const std::string& note) {
   const json object = json::parse(note, nullptr, false);
   if (!object.is_object()) return {};
   const auto mark = [&](const char* name) { return mark_of(object.value(name, json::object())); };
-  return {mark("metrics"),
-          mark("log"),
-          mark("attempts"),
-          object.value("resumes", int64_t{0}),
-          object.value("begins", int64_t{0}),
-          object.value("seen", ""),
-          object.value("gone", false)};
+  try {
+    ReadProgress reading;
+    reading.metrics = mark("metrics");
+    reading.log = mark("log");
+    reading.attempts = mark("attempts");
+    reading.resumes = object.value("resumes", int64_t{0});
+    reading.begins = object.value("begins", int64_t{0});
+    reading.seen = object.value("seen", "");
+    reading.gone = object.value("gone", false);
+    return reading;
+  } catch (const json::exception&) {
+    return {};
+  }
 }
 
 std::string keys_note_of(const std::string& run) {

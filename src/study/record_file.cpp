@@ -58,7 +58,11 @@ const Json& at_either(const Json& line, const char* key, const char* old_key) {
 
 StudyAim aim_in(const Json& line) {
   StudyAim aim;
-  for (const Json& one : line.at("objectives")) aim.objectives.push_back({one.at("metric"), one.at("minimize")});
+  for (const Json& one : line.at("objectives")) {
+    auto& objective = aim.objectives.emplace_back();
+    objective.name = one.at("metric").get<std::string>();
+    objective.minimize = one.at("minimize").get<bool>();
+  }
   if (aim.objectives.empty()) throw bad_line("the study has no objective");
   for (const Json& one : line.at("constraints")) {
     const auto constraint = spec::parse_objective(one.get<std::string>());
@@ -87,8 +91,11 @@ StudyHead head_in(const Json& line) {
 }
 
 tune::Suggestion suggestion_in(const Json& line, const tune::Space& space) {
-  tune::Suggestion suggestion = {tune::read_point(space, line.at("params").dump()), line.at("by"), line.at("why"),
-                                 numbers_of(at_either(line, "sampler_state", "memo"))};
+  tune::Suggestion suggestion;
+  suggestion.point = tune::read_point(space, line.at("params").dump());
+  suggestion.by = line.at("by").get<std::string>();
+  suggestion.why = line.at("why").get<std::string>();
+  suggestion.sampler_state = numbers_of(at_either(line, "sampler_state", "memo"));
   if (line.contains("gain")) suggestion.gain = number_of(line.at("gain"));
   if (line.contains("from")) suggestion.from = line.at("from").get<int64_t>();
   return suggestion;

@@ -11,14 +11,16 @@ constexpr double kMaxWaitSeconds = 60, kHeartbeatSeconds = 15;
 constexpr int64_t kMaxEvents = 1000;  // in one response
 
 store::EventQuery query_of(const Args& args) {
-  store::EventQuery query{args.integer("after", 0, 0, INT64_MAX), args.integer("limit", kMaxEvents, 1, kMaxEvents), {}};
+  store::EventQuery query;
+  query.after = args.integer("after", 0, 0, INT64_MAX);
+  query.limit = args.integer("limit", kMaxEvents, 1, kMaxEvents);
   if (!args.has("kind") && !args.has("id")) return query;
-  const std::string kind = args.text("kind");
+  const std::string kind = args.text("kind"), id = args.text("id");
   std::string known;
   for (const store::Kind each :
        {store::Kind::kExperiment, store::Kind::kRun, store::Kind::kModel, store::Kind::kVersion, store::Kind::kStudy,
         store::Kind::kData, store::Kind::kLease, store::Kind::kContent}) {
-    if (kind == store::to_string(each)) query.subject = store::Subject{each, args.text("id"), 0};
+    if (kind == store::to_string(each)) query.subject = store::Subject{each, id, 0};
     known += (known.empty() ? "" : ", ") + std::string(store::to_string(each));
   }
   if (!query.subject) refuse_invalid("there is no kind '" + kind + "'", "use one of " + known);

@@ -74,8 +74,10 @@ http::Response answer_of(const registry::Promotion& promotion) {
 http::Response api_models(Context& context, const Call& call) {
   const Args args(call);
   Json list = Json::array();
-  for (const store::Record& model : context.store.list(
-           {Kind::kModel, {}, {}, false, false, args.integer("before", 0), args.integer("limit", 1000, 1, 10'000)})) {
+  store::Query query{.kind = Kind::kModel, .metrics = false};
+  query.before = args.integer("before", 0);
+  query.limit = args.integer("limit", 1000, 1, 10'000);
+  for (const store::Record& model : context.store.list(query)) {
     list.push_back(model_json(model));
   }
   return json_response({{"models", list}});
@@ -132,7 +134,8 @@ http::Response api_set_alias(Context& context, const Call& call) {
   const store::Record model = require_model(context, args.text("model"));
   const int64_t version = args.integer("version", 0, 0, INT64_MAX);
   if (version > 0) require_version(context, model.subject.id, version);
-  store::SetAlias change{model.subject.id, args.text("alias"), version, {}};
+  const std::string alias = args.text("alias");
+  store::SetAlias change{model.subject.id, alias, version, {}};
   if (args.has("expected")) change.expected = args.integer("expected");
   context.write(change);
   return json_response({{"model", model.subject.id}, {"alias", change.alias}, {"version", version}});

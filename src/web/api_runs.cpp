@@ -21,7 +21,9 @@ std::vector<store::Record> listed_runs(Context& context, const Args& args, int64
                                        const std::vector<std::string>& keys) {
   constexpr int64_t kFilteredPage = 1000;
   const std::string state = args.text("state", ""), name = args.text("name", "");
-  store::Query query{Kind::kRun, {}, {}, args.flag("hidden", false), !keys.empty(), args.integer("before", 0)};
+  store::Query query{.kind = Kind::kRun, .metrics = !keys.empty()};
+  query.hidden = args.flag("hidden", false);
+  query.before = args.integer("before", 0);
   query.keys = std::set(keys.begin(), keys.end());
   query.limit = state.empty() && name.empty() ? limit : std::max(limit, kFilteredPage);
   if (args.has("experiment")) query.parent = args.text("experiment");
@@ -127,13 +129,10 @@ Json run_details(const store::Record& run) {
 
 http::Response api_experiments(Context& context, const Call& call) {
   const Args args(call);
-  store::Query query{Kind::kExperiment,
-                     {},
-                     {},
-                     args.flag("hidden", false),
-                     false,
-                     args.integer("before", 0),
-                     args.integer("limit", 1000, 1, kMaxListed)};
+  store::Query query{.kind = Kind::kExperiment, .metrics = false};
+  query.hidden = args.flag("hidden", false);
+  query.before = args.integer("before", 0);
+  query.limit = args.integer("limit", 1000, 1, kMaxListed);
   Json list = Json::array();
   for (const store::Record& record : context.store.list(query)) {
     list.push_back({{"id", record.subject.id},
@@ -172,10 +171,11 @@ http::Response api_run(Context& context, const Call& call) {
 http::Response api_run_metric(Context& context, const Call& call) {
   const Args args(call);
   const store::Record run = context.require(Kind::kRun, call.path.at("run"));
-  const store::Series series[] = {{run.subject.id, call.path.at("key")}};
+  const std::string& key = call.path.at("key");
+  const store::Series series[] = {{run.subject.id, key}};
   const auto points = context.store.history(series, window_of(args, 2000)).front();
   http::Response response;
-  append_series(response.body, {{"run", run.subject.id}, {"key", call.path.at("key")}}, points);
+  append_series(response.body, {{"run", run.subject.id}, {"key", key}}, points);
   return response;
 }
 
@@ -282,8 +282,8 @@ http::Response api_run_file(Context& context, const Call& call) {
 }
 
 http::Response api_put_run_file(Context& context, const Call& call) {
-  const store::Attachment file =
-      attach_upload(context, call.request, {Kind::kRun, call.path.at("run"), 0}, call.path.at("path"));
+  const std::string &run = call.path.at("run"), &path = call.path.at("path");
+  const store::Attachment file = attach_upload(context, call.request, {Kind::kRun, run, 0}, path);
   return json_response({{"path", file.path}, {"sha256", file.digest}, {"bytes", file.bytes}}, 201);
 }
 

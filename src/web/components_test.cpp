@@ -189,7 +189,9 @@ TEST(Tokens, AreStoredAsHashesOfTheirSecrets) {
   EXPECT_EQ(find_token(read_tokens(path), fresh), nullptr);
   EXPECT_EQ(code_of([&] { add_token(path, "two words", Role::kRead); }), "SERVER_BAD_TOKEN_NAME");
   for (const char* damage :
-       {"", "{", "{\"tokens\": [{}]}", "{\"tokens\": 3}", "{\"tokens\": [{\"name\": \"a\", \"role\": \"god\"}]}"}) {
+       {"", "{", "{\"tokens\": [{}]}", "{\"tokens\": 3}", "{\"tokens\": [{\"name\": \"a\", \"role\": \"god\"}]}",
+        R"({"tokens": [{"name": "a token with a long name", "role": "read", "salt": 3}]})",
+        R"({"tokens": [{"name": "a token with a long name", "role": "read", "salt": "of more than 15 bytes"}]})"}) {
     std::ofstream(path) << damage;
     EXPECT_EQ(code_of([&] { read_tokens(path); }), "SERVER_BAD_TOKEN_FILE") << damage;
   }

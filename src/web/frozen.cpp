@@ -29,7 +29,8 @@ std::optional<ArtifactRef> artifact_ref_of(std::string uri) {
 }  // namespace
 
 FrozenFiles freeze_files(Context& context, const std::string& uri) {
-  FrozenFiles frozen{{}, context.artifacts.pin()};
+  auto pin = context.artifacts.pin();
+  FrozenFiles frozen{{}, std::move(pin)};
   const auto ref = artifact_ref_of(uri);
   if (!ref) return frozen;
   std::map<std::string, registry::BlobInfo> files;

@@ -45,7 +45,8 @@ Response experiments_create(Context& context, const Call& call) {
   Json body = Json::object();
   if (args.has("artifact_location")) body["artifact_location"] = args.text("artifact_location");
   const std::string id = new_experiment_id();
-  store::Create create{{Kind::kExperiment, id}, "", name, body.empty() ? "" : dump_json(body)};
+  const std::string body_text = body.empty() ? "" : dump_json(body);
+  store::Create create{{Kind::kExperiment, id}, "", name, body_text};
   create.tags = tags_of(args);
   context.write(std::move(create));
   return json_response({{"experiment_id", id}});
@@ -109,13 +110,15 @@ Response experiments_update(Context& context, const Call& call) {
 
 Response experiments_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  context.write(tag_set({Kind::kExperiment, args.text("experiment_id")}, args));
+  const std::string id = args.text("experiment_id");
+  context.write(tag_set({Kind::kExperiment, id}, args));
   return json_response(Json::object());
 }
 
 Response experiments_delete_tag(Context& context, const Call& call) {
   const Args args(call);
-  context.write(tag_removed({Kind::kExperiment, args.text("experiment_id")}, args));
+  const std::string id = args.text("experiment_id");
+  context.write(tag_removed({Kind::kExperiment, id}, args));
   return json_response(Json::object());
 }
 

@@ -160,13 +160,15 @@ store::Labels tags_of(const Args& args) {
 }
 
 store::SetTags tag_set(store::Subject subject, const Args& args) {
-  check_tag(args.text("key"));
-  return {std::move(subject), {{args.text("key"), args.text("value", "")}}};
+  const std::string key = args.text("key"), value = args.text("value", "");
+  check_tag(key);
+  return {std::move(subject), {{key, value}}};
 }
 
 store::SetTags tag_removed(store::Subject subject, const Args& args) {
-  check_tag(args.text("key"));
-  return {std::move(subject), {{args.text("key"), std::nullopt}}};
+  const std::string key = args.text("key");
+  check_tag(key);
+  return {std::move(subject), {{key, std::nullopt}}};
 }
 
 void change_record(Context& context, const store::Subject& subject,
@@ -190,7 +192,8 @@ void change_body(Context& context, const store::Subject& subject, const std::fun
   change_record(context, subject, [&](const store::Record& record) {
     Json body = body_of(record);
     change(body);
-    return store::Batch{{store::Update{subject, {}, dump_json(body)}}};
+    const std::string text = dump_json(body);
+    return store::Batch{{store::Update{subject, {}, text}}};
   });
 }
 

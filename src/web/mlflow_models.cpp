@@ -32,12 +32,14 @@ Json model_json(Context& context, const store::Record& model) {
   const Json body = body_of(model);
   store::Labels tags = model.tags;
   tags.erase(kLoggedModelTag);
+  const std::string location = logged_model_location(context, model);
+  const int64_t updated_ms = body.value("updated_ms", model.begun_ms);
   Json info{{"model_id", model.subject.id},
             {"experiment_id", model.tags.at(kLoggedModelTag)},
             {"name", text_of(body, "name")},
             {"creation_timestamp_ms", model.begun_ms},
-            {"last_updated_timestamp_ms", body.value("updated_ms", model.begun_ms)},
-            {"artifact_uri", logged_model_location(context, model)},
+            {"last_updated_timestamp_ms", updated_ms},
+            {"artifact_uri", location},
             {"status", text_of(body, "status")},
             {"model_type", text_of(body, "model_type")},
             {"source_run_id", text_of(body, "source_run_id")},
@@ -120,9 +122,9 @@ Order order_of(const Args& given) {
 std::vector<Dataset> datasets_of(const Args& args) {
   std::vector<Dataset> datasets;
   for (const Args& dataset : args.objects("datasets")) {
-    datasets.push_back({dataset.text("dataset_name"), dataset.text("dataset_digest", "")});
-    if (datasets.back().name.empty())
-      refuse_invalid("an entry of 'datasets' has an empty name", "send its dataset_name");
+    const std::string name = dataset.text("dataset_name"), digest = dataset.text("dataset_digest", "");
+    if (name.empty()) refuse_invalid("an entry of 'datasets' has an empty name", "send its dataset_name");
+    datasets.push_back({name, digest});
   }
   return datasets;
 }
@@ -163,11 +165,12 @@ ModelMetrics parse_model_metrics(Context& context, const std::vector<Args>& metr
   for (const Args& metric : metrics) {
     const std::string model = metric.text("model_id", "");
     if (model.empty()) continue;
-    Json entry{{"key", metric.text("key")},
-               {"value", json_number(metric.number("value"))},
-               {"timestamp", metric.integer("timestamp", 0)},
-               {"step", metric.integer("step", 0)},
-               {"model_id", model}};
+    Json entry = Json::object();
+    entry["key"] = metric.text("key");
+    entry["value"] = json_number(metric.number("value"));
+    entry["timestamp"] = metric.integer("timestamp", 0);
+    entry["step"] = metric.integer("step", 0);
+    entry["model_id"] = model;
     for (const char* key : {"dataset_name", "dataset_digest", "run_id"}) {
       if (metric.has(key)) entry[key] = metric.text(key);
     }
@@ -205,12 +208,14 @@ Response logged_models_create(Context& context, const Call& call) {
   const Args args(call);
   const store::Record experiment = context.require(Kind::kExperiment, args.text("experiment_id"));
   const std::string id = "m-" + new_id();
-  const Json body{{"name", args.text("name", id)},
-                  {"status", "LOGGED_MODEL_PENDING"},
-                  {"model_type", args.text("model_type", "")},
-                  {"source_run_id", args.text("source_run_id", "")},
-                  {"updated_ms", context.now_ms()}};
-  store::Create create{{Kind::kModel, id}, "", "", dump_json(body)};
+  Json body = Json::object();
+  body["name"] = args.text("name", id);
+  body["status"] = "LOGGED_MODEL_PENDING";
+  body["model_type"] = args.text("model_type", "");
+  body["source_run_id"] = args.text("source_run_id", "");
+  body["updated_ms"] = context.now_ms();
+  const std::string body_text = dump_json(body);
+  store::Create create{{Kind::kModel, id}, "", "", body_text};
   create.params = labels_of(args, "params");
   create.tags = tags_of(args);
   create.tags[kLoggedModelTag] = experiment.subject.id;

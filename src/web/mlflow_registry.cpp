@@ -76,7 +76,8 @@ Response registered_models_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Registered model name cannot be empty.");
-  const std::string body = dump_json({{"description", args.text("description", "")}});
+  const std::string description = args.text("description", "");
+  const std::string body = dump_json({{"description", description}});
   const store::Labels given = tags_of(args);
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
@@ -184,7 +185,8 @@ Response alias_set(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("name"));
   const store::Record version = require_version(context, args.text("name"), args.integer("version"));
-  context.write(store::SetAlias{model.subject.id, args.text("alias"), version.subject.number, {}});
+  const std::string alias = args.text("alias");
+  context.write(store::SetAlias{model.subject.id, alias, version.subject.number, {}});
   return json_response(Json::object());
 }
 

@@ -9,7 +9,9 @@ using store::Kind;
 using store::RunState;
 
 store::Point point_of(const Args& metric) {
-  return {metric.integer("step", 0), metric.integer("timestamp", 0), metric.number("value")};
+  const int64_t step = metric.integer("step", 0), time_ms = metric.integer("timestamp", 0);
+  const double value = metric.number("value");
+  return {step, time_ms, value};
 }
 
 // Returns the changes that bring a run to the state `to`. MLflow's start_run(run_id=...) reopens a run that is over. A
@@ -67,8 +69,9 @@ Response runs_create(Context& context, const Call& call) {
   if (experiment.hidden) {
     refuse_invalid("the experiment " + parent + " is deleted; it must be in the 'active' state", "restore it first");
   }
-  store::Create create{
-      {Kind::kRun, new_id()}, parent, args.text("run_name", ""), dump_json({{"user_id", args.text("user_id", "")}})};
+  const std::string id = new_id(), name = args.text("run_name", ""), user = args.text("user_id", "");
+  const std::string body = dump_json({{"user_id", user}});
+  store::Create create{{Kind::kRun, id}, parent, name, body};
   create.tags = tags_of(args);
   const auto named = create.tags.find(kRunNameTag);
   if (create.name.empty())
@@ -116,7 +119,8 @@ Response runs_restore(Context& context, const Call& call) {
 
 Response runs_set_tag(Context& context, const Call& call) {
   const Args args(call);
-  context.write(with_tags(run_of(args), {{args.text("key"), args.text("value", "")}}));
+  const std::string id = run_of(args), key = args.text("key"), value = args.text("value", "");
+  context.write(with_tags(id, {{key, value}}));
   return json_response(Json::object());
 }
 
@@ -132,14 +136,17 @@ Response runs_delete_tag(Context& context, const Call& call) {
 
 Response runs_log_parameter(Context& context, const Call& call) {
   const Args args(call);
-  context.write(store::SetParams{{Kind::kRun, run_of(args)}, {{args.text("key"), args.text("value", "")}}});
+  const std::string id = run_of(args), key = args.text("key"), value = args.text("value", "");
+  context.write(store::SetParams{{Kind::kRun, id}, {{key, value}}});
   return json_response(Json::object());
 }
 
 Response runs_log_metric(Context& context, const Call& call) {
   const Args args(call);
   const ModelMetrics of_models = parse_model_metrics(context, {args});
-  context.write(store::AddPoints{run_of(args), args.text("key"), {point_of(args)}});
+  const std::string id = run_of(args), key = args.text("key");
+  const store::Point point = point_of(args);
+  context.write(store::AddPoints{id, key, {point}});
   write_model_metrics(context, of_models);
   return json_response(Json::object());
 }
@@ -179,7 +186,8 @@ Response runs_log_model(Context& context, const Call& call) {
                        : parse_bounded(before->second, std::string("the tag '") + kModelHistoryTag + "'");
     if (!history.is_array()) history = Json::array();
     history.push_back(model);
-    return store::Batch{{store::SetTags{record.subject, {{kModelHistoryTag, dump_json(history)}}}}};
+    const std::string text = dump_json(history);
+    return store::Batch{{store::SetTags{record.subject, {{kModelHistoryTag, text}}}}};
   });
   return json_response(Json::object());
 }

@@ -168,7 +168,8 @@ Json bulk(Context& context, const std::vector<std::string>& runs, const std::str
   Json list = Json::array();
   for (const std::string& run : runs) {
     const store::Series series[] = {{run, key}};
-    for (const store::Point& point : context.store.history(series, window).front()) {
+    const std::vector<store::Point> points = context.store.history(series, window).front();
+    for (const store::Point& point : points) {
       if (list.size() == max_points) return list;
       Json metric = metric_json(key, point);
       metric["run_id"] = run;
@@ -186,7 +187,8 @@ Response metrics_history_bulk(Context& context, const Call& call) {
   const Args args(call);
   const auto max_points = static_cast<size_t>(std::min(args.integer("max_results", kMax, 1, INT64_MAX), kMax));
   const std::vector<std::string> runs = checked_runs(args.texts("run_id"));
-  return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), {}, max_points)}});
+  const std::string key = args.text("metric_key");
+  return json_response({{"metrics", bulk(context, runs, key, {}, max_points)}});
 }
 
 Response metrics_history_bulk_interval(Context& context, const Call& call) {
@@ -197,7 +199,8 @@ Response metrics_history_bulk_interval(Context& context, const Call& call) {
   window.last_step = args.integer("end_step", window.last_step);
   window.max_points = std::max<int64_t>(4, args.integer("max_results", kMaxPointsOfRun, 1, kMaxPointsOfRun));
   const std::vector<std::string> runs = checked_runs(args.texts("run_ids"));
-  return json_response({{"metrics", bulk(context, runs, args.text("metric_key"), window, SIZE_MAX)}});
+  const std::string key = args.text("metric_key");
+  return json_response({{"metrics", bulk(context, runs, key, window, SIZE_MAX)}});
 }
 
 // Tells the client that this server has none of the features of newer servers. So clients upload and download each

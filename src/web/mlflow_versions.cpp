@@ -143,12 +143,15 @@ Response versions_create(Context& context, const Call& call) {
   const bool known = !run.empty() && context.store.find({Kind::kRun, run, 0}).has_value();
   const std::string source = args.text("source");
   const FrozenFiles frozen = freeze_files(context, download_location(context, source));
-  Json body{{"source", source}, {"description", args.text("description", "")}};
+  Json body = Json::object();
+  body["source"] = source;
+  body["description"] = args.text("description", "");
   if (!frozen.files.empty()) body["frozen"] = true;
   for (const char* key : {"run_link", "model_id", "user_id"}) {
     if (args.has(key)) body[key] = args.text(key);
   }
-  store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", dump_json(body)};
+  const std::string body_text = dump_json(body);
+  store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", body_text};
   create.tags = tags_of_new(args);
   const store::Subject version = create_version(context, std::move(create), frozen);
   return json_response(answer_with(context, version.id, version.number));

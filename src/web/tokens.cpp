@@ -96,7 +96,13 @@ std::vector<Token> read_tokens(const std::string& path) {
     for (const Json& entry : file.at("tokens")) {
       const auto role = role_of(entry.at("role").get<std::string>());
       if (!role) throw malformed("a role is none of read, submit and admin");
-      tokens.push_back({entry.at("name"), *role, entry.at("salt"), entry.at("sha256"), entry.at("made_ms")});
+      Token token;
+      token.name = entry.at("name").get<std::string>();
+      token.role = *role;
+      token.salt = entry.at("salt").get<std::string>();
+      token.hash = entry.at("sha256").get<std::string>();
+      token.made_ms = entry.at("made_ms").get<int64_t>();
+      tokens.push_back(std::move(token));
     }
   } catch (const nlohmann::json::exception& error) {
     throw malformed(error.what());
@@ -114,7 +120,8 @@ std::string add_token(const std::string& path, const std::string& name, Role rol
   std::vector<Token> tokens = read_tokens(path);
   std::erase_if(tokens, [&](const Token& token) { return token.name == name; });
   const std::string secret = "sinew-" + random_hex(32);
-  Token token{name, role, random_hex(16), "", static_cast<int64_t>(clock.wall_seconds() * 1000)};
+  const std::string salt = random_hex(16);
+  Token token{name, role, salt, "", static_cast<int64_t>(clock.wall_seconds() * 1000)};
   token.hash = hash_of(token.salt, secret);
   tokens.push_back(std::move(token));
   write_tokens(path, tokens);
