@@ -32,8 +32,11 @@ Request request_of(const std::string& word) {
   const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
   if (equals == std::string::npos && name == "stop") return {"stop", kResumable};
   if (equals == std::string::npos && (name == "checkpoint" || name == "evaluate")) return {name, 0};
-  if (name == "batch-size") return {"batch_size", value_for("batch_size", name, value)};
-  if (name == "lr") return {"learning_rate", value_for("learning_rate", name, value)};
+  if (name == "batch-size" || name == "lr") {
+    const char* kind = name == "lr" ? "learning_rate" : "batch_size";
+    const double number = value_for(kind, name, value);
+    return {kind, number};
+  }
   throw UsageError("OPTION_INVALID", "a run cannot be asked for '" + word + "'",
                    "sinew control --help lists the requests");
 }
