@@ -33,7 +33,7 @@ TEST(Aliases, MeanTheOptionInTheFileAndInOverrides) {
   EXPECT_EQ(pruner_of("", {"tune={search: {optimizer.lr: [1, 2]}, stopper: median}"}), "median");
 }
 
-TEST(Aliases, AreJudgedAsTheOptionAtTheirPlace) {
+TEST(Aliases, ProblemsNameTheOptionAtThePlaceOfTheAlias) {
   const Reading wrong = read("  stopper: never\n");
   ASSERT_EQ(wrong.problems.size(), 1U);
   EXPECT_THAT(to_string(wrong.problems[0]), HasSubstr("job.yaml:4:12: tune.pruner"));
@@ -42,13 +42,13 @@ TEST(Aliases, AreJudgedAsTheOptionAtTheirPlace) {
   EXPECT_THAT(to_string(undone.problems[0]), HasSubstr("tune.stopper=none"));
 }
 
-TEST(Aliases, BesideTheOptionAreRefused) {
+TEST(Aliases, AreRefusedBesideTheOptionItself) {
   const Reading both = read("  pruner: none\n  stopper: none\n");
   ASSERT_EQ(both.problems.size(), 1U);
   EXPECT_THAT(to_string(both.problems[0]), HasSubstr("job.yaml:5:3: tune.stopper is another name of tune.pruner"));
 }
 
-TEST(Aliases, AreNoOtherKeysOfTheirSection) {
+TEST(Aliases, DifferFromAllKeysOfTheirSection) {
   for (const Option& option : option_table()) {
     if (option.alias.empty()) continue;
     for (const std::string& key : keys_below(option.section())) EXPECT_NE(key, option.alias);

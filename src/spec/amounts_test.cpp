@@ -63,7 +63,7 @@ TEST(Duration, RefusesEverythingElse) {
   EXPECT_FALSE(parse_duration(std::string("1ep\0", 4)));
 }
 
-TEST(Duration, SurvivesItsText) {
+TEST(Duration, ReadsBackFromItsText) {
   RandomStream random(random_key({1}));
   for (int i = 0; i < 20000; ++i) {
     Duration duration;
@@ -80,7 +80,7 @@ TEST(Duration, SurvivesItsText) {
   }
 }
 
-TEST(Duration, IsWrittenAsAPersonWould) {
+TEST(Duration, IsWrittenInAReadableUnit) {
   EXPECT_EQ(to_string(Duration{10, Unit::epochs}), "10ep");
   EXPECT_EQ(to_string(Duration{1000, Unit::steps}), "1000st");
   EXPECT_EQ(to_string(Duration{100000, Unit::samples}), "100ksp");
@@ -143,7 +143,7 @@ TEST(Objective, IsRead) {
   }
 }
 
-TEST(Numbers, AreJsonLike) {
+TEST(Numbers, HaveTheFormOfJsonNumbers) {
   EXPECT_EQ(parse_number("1e-3"), 1e-3);
   EXPECT_EQ(parse_number("+.5"), 0.5);
   EXPECT_EQ(parse_number("5."), 5);
@@ -154,7 +154,7 @@ TEST(Numbers, AreJsonLike) {
   }
 }
 
-TEST(Numbers, WholeOnesMayBeWrittenWithAFraction) {
+TEST(Numbers, WholeNumbersMayBeWrittenWithAFraction) {
   EXPECT_EQ(parse_whole("3.0")->magnitude, 3U);
   EXPECT_EQ(parse_whole("1e3")->magnitude, 1000U);
   EXPECT_EQ(parse_whole("1.5e1")->magnitude, 15U);

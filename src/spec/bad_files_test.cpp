@@ -8,7 +8,7 @@ TEST_P(BadFiles, AreRefusedAtTheirPlaceWithTheirCode) {
 }
 
 // The same file with Windows line ends has the same problems at the same places.
-TEST_P(BadFiles, AreRefusedAlikeWithWindowsLineEnds) {
+TEST_P(BadFiles, HaveTheSameProblemsWithWindowsLineEnds) {
   std::string yaml;
   for (const char letter : GetParam().yaml) yaml += letter == '\n' ? std::string("\r\n") : std::string(1, letter);
   EXPECT_TRUE(problems_are(problems_of(yaml), GetParam().problems));

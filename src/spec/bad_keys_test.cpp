@@ -1,4 +1,4 @@
-// Keys that are unknown, given twice or without a value: every problem with its place and code.
+// Tests of keys that are unknown, given twice or without a value. Each case lists every problem with place and code.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

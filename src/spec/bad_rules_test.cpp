@@ -1,4 +1,4 @@
-// Variables, and rules between options: every problem with its place and code.
+// Tests of bad variables and broken rules between options. Each case lists every problem with place and code.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

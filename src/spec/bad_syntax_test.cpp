@@ -1,4 +1,5 @@
-// Texts that are no valid YAML or use parts of YAML that job files do not allow: every problem with its place and code.
+// Tests of texts that are not valid YAML, or use parts of YAML that job files do not allow. Each case lists every
+// problem with place and code.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

@@ -1,4 +1,4 @@
-// The options by which tables compare trainings.
+// Tests of changed_options, by which tables compare trainings.
 #include <gtest/gtest.h>
 
 #include "spec/spec.h"
@@ -6,7 +6,7 @@
 namespace sinew::spec {
 namespace {
 
-TEST(ChangedOptions, AreThoseTheJobChangesAndTheFewThatAreAlwaysTold) {
+TEST(ChangedOptions, AreThoseThatDifferFromDefaultsAndAFewFixedOnes) {
   Job job;
   const auto plain = changed_options(job);
   EXPECT_TRUE(plain.contains("optimizer.lr"));

@@ -1,4 +1,4 @@
-// Jobs with a command: what read_job accepts and refuses, and that to_yaml and read_job agree.
+// Tests of jobs with a command: read_job accepts valid ones and refuses others, and to_yaml and read_job agree.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {
@@ -24,7 +24,7 @@ metrics: {from: file, file: out.jsonl}
 tune: {search: {params.lr: {low: 1e-4, high: 1e-1, log: true}, params.kind: [small, large], params.n: {low: 1, high: 8}}}
 )";
 
-TEST(Command, IsReadWithEverythingItMayHave) {
+TEST(Command, IsReadWithAllItsOptions) {
   const Job job = good(std::string(kJob) + "", {"params.n=4"});
   const CommandOptions& command = job.command;
   EXPECT_EQ(command.words,
@@ -48,7 +48,7 @@ TEST(Command, IsReadWithEverythingItMayHave) {
   EXPECT_EQ(job.tune.search[2].kind, SearchParameter::Kind::whole);
 }
 
-TEST(Command, WhatItsEnvironmentIsToldBySomebodyElsesIsNotWrittenDown) {
+TEST(Command, ValuesOfVariablesInEnvAreNotWritten) {
   const std::string yaml = "command: [a, '${TOKEN}']\nparams: {p: '${TOKEN}'}\nenv: {A: 'x${TOKEN}', B: '$$5'}\n";
   const Environment environment = {{"TOKEN", "se$cret"}};
   const Reading reading = read_job(yaml, "job", {"env.C=${TOKEN}"}, environment);
@@ -75,7 +75,7 @@ TEST(Command, ReadsBackAsItIsWritten) {
   EXPECT_EQ(to_yaml(good("data: {train: x}")).find("retries"), std::string::npos);
 }
 
-TEST(Command, MayHaveWordsOfSeveralLines) {
+TEST(Command, MayHaveArgumentsOfSeveralLines) {
   Job job = good("command: [sh, -c, \"a\\tb\\nc\"]");
   EXPECT_EQ(job.command.words[2], "a\tb\nc");
   EXPECT_EQ(good(to_yaml(job)), job);
@@ -83,7 +83,7 @@ TEST(Command, MayHaveWordsOfSeveralLines) {
   EXPECT_EQ(problems_of("command: [a]\nparams: {a: \"b\\nc\"}").size(), 1U);
 }
 
-TEST(Command, RefusesATrainingBesideIt) {
+TEST(Command, RefusesOptionsOfATraining) {
   EXPECT_EQ(
       problems_of(
           "command: [a]\nmodel: mlp\ndata: {train: x, format: csv}\ntrainer: {seed: 1}\nlogging: {interval: 1ep}\n"
@@ -95,7 +95,7 @@ TEST(Command, RefusesATrainingBesideIt) {
   EXPECT_EQ(problems_of("command: [a]", {"optimizer.lr=1"}).size(), 1U);
 }
 
-TEST(Command, RefusesWhatItCanNotMean) {
+TEST(Command, RefusesInvalidValues) {
   const std::pair<const char*, const char*> cases[] = {
       {"command: []", "job:1:10: SPEC_BAD_LENGTH | command | 10000"},
       {"command: a b", "job:1:10: SPEC_WRONG_TYPE | command | list | 'a b'"},
@@ -120,7 +120,7 @@ TEST(Command, RefusesWhatItCanNotMean) {
   }
 }
 
-TEST(Placeholders, AreOnlyThoseOfParams) {
+TEST(Placeholders, OnlyParamsAreReplaced) {
   const std::vector<NamedValue> params = {{"a", "1"}, {"b_2", "x y"}};
   const std::pair<const char*, const char*> cases[] = {
       {"{params.a}", "1"},

@@ -33,7 +33,7 @@ size_t distance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-// How many slips a word may have: one in a short word, one for each three letters of a longer word, at most three.
+// How many slips a word of this many letters may have: about a third of the letters, at least one and at most three.
 size_t slips_allowed(size_t letters) {
   return letters < 3 ? 1 : std::min<size_t>(3, (letters + 1) / 3);
 }

@@ -30,7 +30,7 @@ TEST(DidYouMean, FindsSlips) {
   for (const auto& [word, expected] : cases) EXPECT_EQ(did_you_mean(word, known), expected) << word;
 }
 
-TEST(DidYouMean, StaysSilentWhenNothingIsClose) {
+TEST(DidYouMean, SuggestsNothingIfNoWordIsClose) {
   const std::vector<std::string> known = {"batch_size", "seed", "lr"};
   for (const char* word : {"", "x", "zebra", "momentum", "size_of_batches", "qq"}) {
     EXPECT_EQ(did_you_mean(word, known), "") << word;

@@ -1,4 +1,4 @@
-// Valid files and their meaning.
+// Tests that read_job accepts valid files and gives them the right meaning.
 #include <fstream>
 #include <sstream>
 
@@ -20,7 +20,7 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-TEST(GoodFiles, LeaveEverythingNotGivenAtItsDefault) {
+TEST(GoodFiles, LeaveOptionsThatAreNotGivenAtTheirDefaults) {
   Job expected;
   expected.data.train.path = "x";
   EXPECT_EQ(good("data: {train: x}"), expected);
@@ -121,15 +121,16 @@ TEST(Variables, AreReplaced) {
   }
 }
 
-TEST(Variables, OfferTheirCulprit) {
+TEST(Variables, ProblemsQuoteTheVariable) {
   EXPECT_TRUE(problems_are(problems_of("data: {train: '${E}'}", {}, {{"E", ""}}),
                            {"job:1:15: SPEC_BAD_VARIABLE_VALUE | '${E}' | data.train.path"}));
   EXPECT_TRUE(problems_are(problems_of("data: {train: x}\nname: ${N}", {}, {{"N", "a/b"}}),
                            {"job:2:7: SPEC_BAD_VARIABLE_VALUE | name | 'a/b' | '${N}'"}));
 }
 
-// to_yaml would write such a value to resolved.yaml and make that file unreadable.
-TEST(Variables, AreTextOrRefused) {
+// read_job refuses a value that is not UTF-8, because to_yaml would write it to resolved.yaml and make that file
+// unreadable.
+TEST(Variables, ValuesThatAreNotUtf8AreRefused) {
   for (const char* value : {"/data/\x96", "\xC3", "a\xED\xA0\x80z"}) {
     EXPECT_TRUE(problems_are(problems_of("data: {train: '${D}/x'}", {}, {{"D", value}}),
                              {"job:1:15: SPEC_BAD_VARIABLE_VALUE | '${D}/x' | data.train.path"}));
@@ -172,14 +173,14 @@ TEST(Overrides, AreRefusedWithTheirText) {
   }
 }
 
-TEST(Overrides, SayWhenOneUndoesAnother) {
+TEST(Overrides, RefuseAnOverrideThatUndoesAnEarlierOne) {
   EXPECT_TRUE(problems_are(problems_of(kData, {"trainer.seed=1", "trainer.seed=2"}),
                            {"override: SPEC_BAD_OVERRIDE | 'trainer.seed=2' | 'trainer.seed=1'"}));
   EXPECT_EQ(problems_of(kData, {"optimizer.lr=1", "optimizer=sgd"}).size(), 1U);
   EXPECT_EQ(problems_of(kData, {"optimizer=sgd", "optimizer.lr=1"}).size(), 0U);
 }
 
-TEST(Overrides, OfferToReplaceTheWholeSection) {
+TEST(Overrides, TheHintShowsHowToReplaceTheSection) {
   EXPECT_TRUE(problems_are(problems_of("data: {train: x}\nmodel: {name: mlp, hidden: [3]}\n", {"model.name=cnn"}),
                            {"job:2:20: SPEC_NO_EFFECT | model.hidden | model.name: cnn | model=cnn"}));
 }

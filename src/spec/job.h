@@ -50,10 +50,10 @@ struct ModelOptions {
   int64_t layers = 1;                        // lstm
   bool bidirectional = false;                // lstm
   std::string file;                          // program: a .pt2; torchscript: a .pt; library: a .so
-  std::vector<std::string> inputs;           // program, torchscript: "ids=0:16", "label=target"; empty: in order
-  std::vector<std::string> options;          // library: "width=64", passed to its code
-  std::vector<std::string> freeze;           // name patterns of parameters that training does not change
-  std::vector<std::string> reinit;           // name patterns of parameters that are initialised again
+  std::vector<std::string> inputs;   // program, torchscript: "ids=0:16", "label=target"; empty: input, then target
+  std::vector<std::string> options;  // library: "width=64", passed to its code
+  std::vector<std::string> freeze;   // name patterns of parameters that training does not change
+  std::vector<std::string> reinit;   // name patterns of parameters that are initialised again
   WeightSource init_from;
   bool operator==(const ModelOptions&) const = default;
 };
@@ -103,7 +103,7 @@ struct AugmentOptions {       // applied in this order; each a pure function of 
   double flip = 0.0;          // probability of a left-right flip
   double rotate = 0.0;        // rotation by up to this many degrees in either direction
   double translate = 0.0;     // shift by up to this fraction of the size, in either direction, on both axes
-  std::vector<double> scale;  // [low, high] factor; empty: none
+  std::vector<double> scale;  // [low, high] of the random factor; empty: no scaling
   double noise = 0.0;         // standard deviation of added Gaussian noise; pixels are in [0, 1]
   bool any() const;
   bool operator==(const AugmentOptions&) const = default;
@@ -122,7 +122,7 @@ struct DataOptions {
   ColumnOptions columns;
   ImageOptions image;
   TextOptions text;
-  std::string normalize = "auto";  // auto | none; auto: by mean and deviation of train, for each channel or column
+  std::string normalize = "auto";  // auto | none; auto: by train's mean and standard deviation, per channel or column
   AugmentOptions augment;
   std::string on_corrupt = "fail";       // fail | skip, for samples that do not decode; a read error always fails
   Auto<int64_t> prefetch_threads;        // key data.prefetch.threads
@@ -173,18 +173,18 @@ struct SchedulerOptions {
 
 struct CheckpointOptions {
   std::string interval = "1ep";  // a duration, or "never" (the last state is still saved)
-  int64_t keep = 2;              // how many of the newest are kept
-  int64_t keep_best = 1;         // how many of the best by monitor are kept as well
-  std::string monitor = "auto";  // a metric; auto: of the objective, else of early_stopping, else val/loss
+  int64_t keep = 2;              // how many of the newest checkpoints are kept
+  int64_t keep_best = 1;         // how many of the best ones, by monitor, are kept as well
+  std::string monitor = "auto";  // a metric; auto: that of objective, else of early_stopping, else val/loss
   std::string mode = "auto";     // auto | min | max
-  std::string mirror;            // a second directory that gets copies; empty: none
+  std::string mirror;            // a second directory that gets copies; empty: no copies
   bool operator==(const CheckpointOptions&) const = default;
 };
 
 struct EarlyStoppingOptions {
   std::string monitor;        // empty: off
   std::string mode = "auto";  // auto | min | max
-  int64_t patience = 3;       // evaluations without improvement
+  int64_t patience = 3;       // training stops after this many evaluations without improvement
   double min_delta = 0.0;
   bool restore_best = true;  // the exported model has the best weights
   bool operator==(const EarlyStoppingOptions&) const = default;
@@ -204,8 +204,8 @@ struct LoggingOptions {
 };
 
 struct BudgetOptions {
-  double seconds = 0;              // key budget.time, "2h": then stop with a checkpoint and exit code 3; 0: none
-  std::string training = "never";  // likewise, after this part of trainer.max_duration
+  double seconds = 0;  // key budget.time, "2h"; after it the run stops with a checkpoint and exit code 3; 0: no limit
+  std::string training = "never";  // the run stops likewise after this part of the training; "never": no limit
   bool operator==(const BudgetOptions&) const = default;
 };
 
@@ -226,7 +226,7 @@ struct SearchParameter {
   Kind kind = Kind::real;
   double low = 0, high = 0;          // inclusive
   bool log = false;                  // uniform on a logarithmic scale
-  double step = 0;                   // 0: none
+  double step = 0;                   // distance between allowed values; 0: any value
   std::vector<std::string> choices;  // in the form of a job file: relu, [64, 64]
   bool ordered = false;              // the choices are ordered
   std::vector<Condition> only_if;    // if one does not hold, the option keeps the job's value
@@ -237,18 +237,18 @@ struct TuneOptions {  // sinew tune; a single training ignores it
   std::vector<SearchParameter> search;
   int64_t trials = 50;
   Auto<int64_t> parallel;                          // how many trials run at the same time
-  std::string sampler = "auto", pruner = "auto";   // names of tune/
-  std::string monitor = "auto";                    // a metric; auto: of the objective, else checkpoint.monitor
+  std::string sampler = "auto", pruner = "auto";   // names that src/tune defines
+  std::string monitor = "auto";                    // a metric; auto: that of objective, else checkpoint.monitor
   std::string mode = "auto";                       // auto | min | max
   std::vector<std::string> objectives;             // several metrics instead of the monitor
-  std::vector<std::string> directions;             // the mode of each; empty: by the metrics' names
-  std::vector<Objective> constraints;              // what a feasible trial must meet
-  std::vector<std::string> parameter_constraints;  // between parameters: base/comparison.h
-  Auto<int64_t> evaluations;                       // evaluations of a complete trial
-  int64_t population = 8;                          // of the sampler pbt: members
+  std::vector<std::string> directions;             // the mode of each objective; empty: by the metrics' names
+  std::vector<Objective> constraints;              // conditions that a feasible trial meets
+  std::vector<std::string> parameter_constraints;  // conditions between parameters (base/comparison.h)
+  Auto<int64_t> evaluations;                       // number of evaluations of a completed trial
+  int64_t population = 8;                          // sampler pbt: number of members
   uint64_t seed = 0;
-  double seconds = 0;          // key tune.time; 0: none
-  double cost = 0, price = 0;  // limit for all trials, 0: none; price of an hour of one trial
+  double seconds = 0;          // key tune.time: no trial starts after it; 0: no limit
+  double cost = 0, price = 0;  // limit for all trials, 0: no limit; price of an hour of one trial
   bool deterministic = false, end_early = false;
   std::vector<std::string> warm_start;  // directories of studies
   bool operator==(const TuneOptions&) const = default;
@@ -263,7 +263,7 @@ struct NamedValue {
   bool operator==(const NamedValue&) const = default;
 };
 
-struct ResourceOptions {  // limits of a command; 0: none
+struct ResourceOptions {  // limits of a command; 0: no limit
   int64_t nproc = 1;      // processes that run side by side, each with its own RANK
   double cpus = 0;        // cores, for all processes together
   int64_t memory = 0;     // bytes, for all processes together
@@ -271,13 +271,13 @@ struct ResourceOptions {  // limits of a command; 0: none
   bool operator==(const ResourceOptions&) const = default;
 };
 
-struct RetryOptions {               // how often a command is restarted, by the reason of its end
+struct RetryOptions {               // how often a command is restarted, for each exit reason
   int64_t crash = 0;                // a signal that sinew did not send
   int64_t out_of_memory = 0;        // it exceeded resources.memory or the machine's memory
   int64_t exit = 0;                 // an exit code except 0 and 75
   std::vector<int64_t> exit_codes;  // restart only after these codes; empty: after all
   int64_t timeout = 0;              // it exceeded budget.attempt
-  int64_t preempted = 10;           // it ended with exit code 75 unasked: it saved its state and wants a restart
+  int64_t preempted = 10;           // it exited with code 75 on its own: it has saved its state and wants a restart
   double backoff_seconds = 1;       // key retries.backoff: wait before the second attempt; doubles each time
   double longest_seconds = 60;      // key retries.longest: limit of the wait
   bool operator==(const RetryOptions&) const = default;
@@ -299,7 +299,7 @@ struct CommandOptions {
   ResourceOptions resources;
   RetryOptions retries;
   MetricsOptions metrics;
-  double attempt_seconds = 0;  // key budget.attempt: time limit of an attempt; 0: none
+  double attempt_seconds = 0;  // key budget.attempt: time limit of an attempt; 0: no limit
   bool given() const { return !words.empty(); }
   bool operator==(const CommandOptions&) const = default;
 };

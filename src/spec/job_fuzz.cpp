@@ -1,5 +1,5 @@
-// Fuzzes read_job with any bytes as a job file and as an override. It must not crash, and to_yaml must give accepted
-// jobs back.
+// Fuzzes read_job with any bytes as a job file and as an override. It must not crash, and must
+// read what to_yaml writes of an accepted job as the same job.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sinew::spec;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Environment environment = {{"HOME", "/home/$me: {\"x\""}, {"EMPTY", ""}, {"BAD", "a\nb"}};
-  // The first line also serves as an override of the rest.
+  // The second call takes the first line as an override of the rest.
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string first(text.substr(0, end));
   for (const Reading& reading :

@@ -1,4 +1,4 @@
-// Malicious files: the work is bounded, one clear problem is reported, nothing crashes.
+// Tests of malicious files: read_job bounds its work, reports one clear problem and does not crash.
 #include "base/random.h"
 #include "spec/expect_problems.h"
 #include "spec/options.h"
@@ -21,8 +21,9 @@ TEST(Limits, RefuseAliasBombs) {
   EXPECT_TRUE(is_problem(problems.back(), "job:5:25: SPEC_TOO_LARGE | more than 50000 values")) << problems.back();
 }
 
-TEST(Limits, CountAnAliasAsWhatItStandsFor) {
-  // 2 + 100 values under the anchor, copied 490 times: about 49,600; five more are too much.
+TEST(Limits, CountTheValuesThatAnAliasRepeats) {
+  // The anchored list has 101 values. With 490 copies the file has about 49,600 values, and 50,000 are allowed; with
+  // 495 copies it has too many.
   const auto yaml = [](int copies) {
     std::string text = "model:\n  hidden: &h [";
     for (int i = 0; i < 100; ++i) text += i == 0 ? "1" : ", 1";
@@ -38,15 +39,15 @@ TEST(Limits, CountAnAliasAsWhatItStandsFor) {
   EXPECT_TRUE(too_many(problems_of(yaml(495))));
 }
 
-// A long text that short aliases repeat.
-TEST(Limits, CountTheTextThatAliasesStandFor) {
+// Short aliases repeat a long text, so the file is small but its expansion is large.
+TEST(Limits, CountTheTextThatAliasesRepeat) {
   std::string yaml = "x: &x '" + std::string(100'000, 'y') + "'\nz: [";
   for (int i = 0; i < 20'000; ++i) yaml += i == 0 ? "*x" : ", *x";
   EXPECT_TRUE(is_problem(problems_of(yaml + "]\n").back(), "job:2:45: SPEC_TOO_LARGE | aliases"));
 }
 
 // A file can hold every list that the table allows. A longer list is refused for its length and for nothing else.
-TEST(Limits, HoldEveryListThatIsAllowed) {
+TEST(Limits, AllowEveryListThatTheTableAllows) {
   for (const Option& option : option_table()) {
     if (!option.is_list()) continue;
     const bool number = option.type.kind == Kind::number || option.type.kind == Kind::whole;
@@ -71,7 +72,7 @@ TEST(Limits, HoldEveryListThatIsAllowed) {
   }
 }
 
-// read_job checks the rules for some of many choices, and each check reads the whole file again.
+// read_job checks the rules for a limited number of choices, because each check reads the whole file again.
 TEST(Limits, ManyKeysAndChoicesAreRead) {
   std::string keys = kData, choices = "command: [x]\nparams: {a: 1}\ntune: {search: {params.a: [";
   for (int i = 0; i < 5'000; ++i) {
@@ -84,7 +85,7 @@ TEST(Limits, ManyKeysAndChoicesAreRead) {
 
 TEST(Limits, RefuseDeepNesting) {
   const auto nested = [](size_t depth) { return "x: " + std::string(depth, '[') + std::string(depth, ']') + "\n"; };
-  EXPECT_EQ(problems_of(kData + nested(63)).size(), 1U);  // the unknown key
+  EXPECT_EQ(problems_of(kData + nested(63)).size(), 1U);  // the only problem is the unknown key
   EXPECT_TRUE(is_problem(problems_of(kData + nested(64)).back(), "job:2:67: SPEC_TOO_LARGE | 64"));
   for (const char* piece : {"[", "{", "{a: ", "- ", "? ", "a:\n ", "[{", "'", "\"", "&a ", "!a ", "*"}) {
     std::string text;

@@ -1,4 +1,4 @@
-// Valid files with one mutation: read_job must refuse them with a problem at the broken line.
+// Breaks one line of a valid file: read_job must refuse the file, and nearly always report a problem at that line.
 #include <fstream>
 #include <functional>
 #include <regex>
@@ -182,8 +182,9 @@ TEST(Mutations, AreRefusedAtTheirLine) {
   EXPECT_GE(right_line * 100, cases * 99);
 }
 
-// Changes that may leave a file valid: read_job must not crash, and to_yaml must give accepted jobs back.
-TEST(Mutations, AtRandomNeverCrash) {
+// Makes changes that may leave a file valid: read_job must not crash, and must read what to_yaml writes of an accepted
+// job as the same job.
+TEST(Mutations, RandomChangesDoNotCrashTheReader) {
   RandomStream random(random_key({6}));
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {

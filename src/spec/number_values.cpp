@@ -65,7 +65,8 @@ bool read_whole(const Node& node, ValueProblems& problems, Whole& value) {
     value = *whole;
     return true;
   }
-  // A double is too coarse for the 64 bits of the seed, but the seed's bounds are those that parse_whole checks.
+  // A double cannot hold every 64-bit seed exactly. This is harmless, because the seed may be any 64-bit number, which
+  // parse_whole has checked.
   const double rounded =
       whole->negative ? -static_cast<double>(whole->magnitude) : static_cast<double>(whole->magnitude);
   if (!type.range.holds(rounded)) return problems.out_of_range(node);

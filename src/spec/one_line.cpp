@@ -3,7 +3,7 @@
 namespace sinew::spec {
 namespace {
 
-// `rest` begins with a quote. Returns whether it is closed.
+// `rest` begins with a quote. Returns whether the quote is closed.
 bool closes(std::string_view rest) {
   const char quote = rest.empty() ? ' ' : rest[0];
   for (size_t i = 1; i < rest.size(); ++i) {

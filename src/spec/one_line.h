@@ -1,4 +1,4 @@
-// Whether a value ends on the line on which it begins. Private to spec/.
+// Checks that a value ends on the line on which it begins. Private to spec/.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ namespace sinew::spec {
 
 enum class Kind {
   text,        // any string of one line; ${NAME} is replaced
-  word,        // of a command line: as text; a number or boolean counts as its text
+  word,        // an argument of a command: as text; a number or boolean counts as its text
   values,      // a map from names that the user chooses to one value each
   path,        // as text
   name,        // as text, but valid as a directory's name
@@ -58,8 +58,8 @@ using Access =
                  std::optional<Objective>& (*)(Job&), std::vector<Objective>& (*)(Job&),
                  std::vector<SearchParameter>& (*)(Job&), std::vector<NamedValue>& (*)(Job&)>;
 
-// The option has an effect only if the option `key` has one of `values`, or is set at all if `values` is empty. Giving
-// it otherwise is an error, because the program would ignore it.
+// The option has an effect only if the option `key` has one of `values`, or is set at all if `values` is empty. If a
+// job gives it otherwise, read_job reports an error, because the program would ignore the option.
 struct Effect {
   std::string key;
   std::vector<std::string> values;
@@ -70,9 +70,9 @@ struct Option {
   Access access;
   Type type;
   std::string help;        // no full stop
-  std::string unset = {};  // the meaning of its absence, if the default is "not given"
+  std::string unset = {};  // what its absence means, if the default is "not given"
   Effect effect = {};
-  std::string other_names = {};  // names of other tools, separated by spaces; only for "did you mean"
+  std::string other_names = {};  // names that other tools use, separated by spaces; only for "did you mean"
   bool short_form = false;       // its section may be given as this value alone: `model: resnet18`
   std::string alias = {};        // a second name for the last part of the key, which job files may use as well
 
@@ -95,7 +95,7 @@ std::vector<std::string> keys_below(std::string_view section);  // last parts of
 bool is_set(const Option& option, const Job& job);              // false: the value means "not given"
 bool has_effect(const Option& option, const Job& job);
 bool is_of_training(std::string_view key);  // the key of an option or section that only trainings have
-// The option whose map has this dotted key as an entry: "params" for "params.lr". nullptr: none.
+// Returns the option whose map has this dotted key as an entry, "params" for "params.lr"; nullptr if there is none.
 const Option* owner_of_entry(std::string_view key);
 
 // Calls the visitor with the option's member of this job.

@@ -17,7 +17,7 @@ void set_place(Node& node, Place place) {
   }
 }
 
-// The index of the last override inside this node; -1: none.
+// Returns the index of the last override inside this node; -1 if there is none.
 int override_within(const Node& node) {
   int found = node.place.override_index;
   for (const Node& item : node.items) found = std::max(found, override_within(item));
@@ -56,7 +56,7 @@ void put(Node& root, const std::string& key, Node value, const std::vector<std::
   size_t begin = 0;
   for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1) {
     section = &section_below(*section, key.substr(0, dot), key.substr(begin, dot - begin), place);
-    if (section->kind != Node::Kind::map) return;  // the file has a list or nothing here, which the reader reports
+    if (section->kind != Node::Kind::map) return;  // the file has no section here, which the reader reports
   }
   const std::string leaf = key.substr(begin);
   Node* old = section->find(leaf);
@@ -84,8 +84,8 @@ std::vector<std::string> every_key() {
   return keys;
 }
 
-// The option or section with this name, or with this name in other tools, in any section. Prefers one of `section`.
-// Returns "" if there is none or several.
+// Finds the option or section that has this name, here or in other tools, in any section. Prefers one of `section`.
+// Returns "" if it finds none or several.
 std::string same_name_elsewhere(const std::string& section, const std::string& name) {
   std::vector<std::string> found;
   for (const Option& option : option_table()) {

@@ -12,7 +12,7 @@ std::optional<Scale> parse_scale(std::string_view text) {
   return Scale{std::string(text.substr(0, at)), *factor};
 }
 
-// Greedy matching that goes back to the newest star only: at most quadratic, never exponential.
+// Matches greedily and backtracks to the last star only, so the time is at most quadratic.
 bool fits_pattern(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0, star = std::string_view::npos, from = 0;
   while (n < name.size()) {

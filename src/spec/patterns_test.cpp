@@ -5,7 +5,7 @@
 namespace sinew::spec {
 namespace {
 
-TEST(Patterns, StarsStandForAnyCharacters) {
+TEST(Patterns, AStarMatchesAnyCharacters) {
   EXPECT_TRUE(fits_pattern("encoder.*", "encoder.0.weight"));
   EXPECT_TRUE(fits_pattern("*", ""));
   EXPECT_TRUE(fits_pattern("*.bias", "a.b.bias"));

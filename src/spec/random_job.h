@@ -100,7 +100,7 @@ class RandomValues {
     value = {"val/" + word("abc_", 5), random_.below(2) == 0, random_.normal() * std::pow(10, random_.normal() * 5)};
   }
   void draw(std::optional<Objective>& value) { draw(value.emplace()); }
-  // Parameters that no rule between options names, because read_job checks the rules for the values of a search, too.
+  // Draws parameters that no rule between options names, because read_job also checks the rules for a search's values.
   void draw(std::vector<SearchParameter>& search) {
     SearchParameter rate, clip, metric;
     rate.key = "optimizer.lr";
@@ -151,7 +151,7 @@ class JobMaker {
 
   Job make() {
     Job job;
-    // First the options that decide whether other options have an effect.
+    // First fills the options that decide whether other options have an effect.
     for (const Option& option : option_table()) {
       if (!option.effect.key.empty()) continue;
       if (option.key.starts_with("data.") && option.type.kind == Kind::path) continue;

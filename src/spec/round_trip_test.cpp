@@ -18,8 +18,8 @@ TEST(RoundTrip, KeepsEveryRandomJob) {
   }
 }
 
-// The text holds every option that has an effect, either with its value or as a comment that says "not given".
-TEST(RoundTrip, WritesEveryOptionThatHasAnEffect) {
+// The text holds every option that is set and has an effect.
+TEST(RoundTrip, WritesEverySetOptionThatHasAnEffect) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Job job = JobMaker(seed).make();
     const std::string yaml = to_yaml(job);
@@ -39,7 +39,7 @@ TEST(RoundTrip, WritesReasonsAsComments) {
 }
 
 // The names and contents of files, which reasons quote, may be any bytes.
-TEST(RoundTrip, ReasonsOfAnyBytesLeaveAJobFile) {
+TEST(RoundTrip, ReasonsOfAnyBytesKeepTheFileValid) {
   Job job;
   job.data.train.path = "x";
   job.trainer.shards = 8;

@@ -62,7 +62,8 @@ struct Rules {
   void pbt();
 };
 
-// An override of one key keeps the file's other keys of the section, so the hint says how to replace the section.
+// Returns a part of the hint that says how to replace the whole section: an override of one key keeps the file's other
+// keys of the section.
 std::string Rules::replace_section(const std::string& owner) const {
   const bool by_override = value_of(owner).override_index >= 0;
   const std::string section = find_option(owner)->section();
@@ -226,7 +227,8 @@ void Rules::tune() {
   if (job.tune.sampler == "pbt" && good({"tune.sampler", "tune.trials", "tune.population", "tune.pruner"})) pbt();
 }
 
-// A trial's constraints are measured at its end, so nothing can compare trials before that.
+// A trial's constraints are measured only at its end. So no pruner can apply them earlier, and the study cannot
+// estimate its remaining gain.
 void Rules::constraints() {
   if (job.tune.pruner != "auto" && job.tune.pruner != "none")
     say(key_of("tune.pruner"), "SPEC_CONFLICT", "tune.pruner cannot be combined with tune.constraints",
@@ -254,7 +256,7 @@ void Rules::parameter_constraints() {
   }
 }
 
-// Whether a training can continue from a checkpoint with another value of this option.
+// Returns whether a training can continue from a checkpoint with another value of this option.
 bool changes_on_the_way(const Option& option) {
   const std::string section = option.section();
   const bool along = is_one_of(section, {"optimizer", "scheduler", "loss", "data.augment"}) ||
@@ -332,7 +334,7 @@ std::vector<Problem> without_effect(const DataOptions& data) {
     if (option.effect.key != "data.format" || has_effect(option, job)) continue;
     if (value_text(option, job) == value_text(option, Job{})) continue;
     std::vector<std::string> formats = option.effect.values;
-    std::erase(formats, "auto");  // the format of this data is auto
+    std::erase(formats, "auto");  // the job file says auto, so the hint must not offer it
     problems.push_back({"", 0, 0, "SPEC_NO_EFFECT", no_effect_with(option, job),
                         "delete it, or choose data.format: " + either(formats)});
   }

@@ -17,7 +17,8 @@ struct Given {
 };
 using GivenKeys = std::map<std::string, Given>;
 
-// Skips rules whose options have problems of their own, because their messages would repeat those or mislead.
+// Skips rules whose options have problems of their own, because the messages of those rules would repeat the problems
+// or mislead.
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given);
 // The rules of a job with a command (command_rules.cpp). check_rules calls it.
 std::vector<Finding> check_command_rules(const Job& job, const GivenKeys& given);

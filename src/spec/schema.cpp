@@ -104,7 +104,7 @@ Json option_schema(const Option& option) {
   return schema;
 }
 
-// A list of the option's values, or a range if the option is a single number.
+// Accepts a list of the option's values, or a range if the option is a single number.
 Json parameter_schema(const Option& option) {
   Json value = option_schema(option);
   value.erase("description");
@@ -127,7 +127,7 @@ Json parameter_schema(const Option& option) {
   return {{"anyOf", forms}};
 }
 
-// A parameter of a command (params.lr): a list of any values, or a range of numbers.
+// Accepts, for a parameter of a command (params.lr), a list of any values or a range of numbers.
 Json command_parameter_schema() {
   const Json end = {{"type", "number"}};
   const Json condition = {{"type", "object"}, {"minProperties", 1}};

@@ -6,7 +6,8 @@
 namespace sinew::spec {
 namespace {
 
-// Makes an option of a parameter of a command. Its range says whether it is a whole number.
+// Makes an option for a parameter of a command. It is a whole number if low, high and step of the range are written as
+// whole numbers.
 Option parameter_option(const std::string& key, const Node& node) {
   bool whole = node.kind == Node::Kind::map && node.find("low") != nullptr;
   for (const Entry& entry : node.entries) {

@@ -15,7 +15,7 @@ bool is_searchable(const Option& option);
 bool takes_range(const Option& option);  // a single number without a list of allowed values
 
 // Reads the node into `search`, checks every value by the rules of its option, and appends each problem to `findings`.
-// Returns true if there is none.
+// Returns true if it finds no problem.
 bool read_search(const Node& node, const Environment& environment, std::vector<SearchParameter>& search,
                  std::vector<Finding>& findings);
 
@@ -28,7 +28,7 @@ struct SearchProbe {
   size_t at = 0;  // index of the parameter in tune.search
   std::vector<std::string> overrides;
 };
-// At most `most` probes. Values that break a constraint are left out, because no trial has them.
+// Returns at most `most` probes. Leaves out values that break a constraint, because no trial has them.
 std::vector<SearchProbe> probes_of(const Job& job, size_t most);
 
 }  // namespace sinew::spec

@@ -14,7 +14,7 @@ namespace sinew::spec {
 
 inline constexpr std::string_view kParams = "params.";  // keys of a command's own parameters begin with it
 
-// The option that a parameter varies. It words the problems of the parameter, and checks values by the option's rules.
+// The option that a parameter varies. Writes the messages about the parameter, and checks values by the option's rules.
 class VariedOption {
  public:
   VariedOption(const Option& option, const Environment& environment, std::vector<Finding>& findings)
@@ -25,13 +25,13 @@ class VariedOption {
 
   // Reports a problem; returns false.
   bool say(Place place, ErrorCode code, std::string what, std::string hint) const;
-  // Reports each of the keys that the map has. Returns whether it has none.
+  // Reports each of `keys` that the map has. Returns true if it has none of them.
   bool refuse(const Node& map, std::initializer_list<const char*> keys, const std::string& why) const;
   std::string form() const;  // a hint: how a parameter of this option is written
 
   // Returns whether the value is valid for the option. A parameter of a command takes any single value.
   bool fits(const Node& value) const;
-  // Reads the boolean at this key of the map, if it is there. Returns false if it is none.
+  // Reads the boolean at this key of the map, if the map has the key. Returns false if the value is not a boolean.
   bool read_flag(const Node& map, const char* key, bool& value) const;
 
  private:
@@ -42,18 +42,18 @@ class VariedOption {
 
 std::string flow_text(const Node& node);  // the node as one line of a job file
 
-// These readers fill a part of the parameter, and report each problem. They return true if there is none.
+// These readers fill a part of the parameter, and report each problem. They return true if they find no problem.
 bool read_choices(const Node& list, const VariedOption& varied, SearchParameter& parameter);
-// A map with the list under the key `choices`.
+// Reads a map with the list under the key `choices`.
 bool read_listed_choices(const Node& map, const VariedOption& varied, SearchParameter& parameter);
-// `meant` has the keys that misspelt keys of the map were meant to be: they are not missing.
+// `meant` has the correct names of misspelt keys of the map, so that read_range does not report those as missing.
 bool read_range(const Node& map, const std::set<std::string>& meant, const VariedOption& varied,
                 SearchParameter& parameter);
-// The map under the key `if`. `before` has the parameters above this one.
+// Reads the map under the key `if`. `before` has the parameters above this one.
 bool read_condition(const Node& map, const std::vector<SearchParameter>& before, const VariedOption& varied,
                     SearchParameter& parameter);
 
-// The whole parameter.
+// Reads the whole parameter. Returns nullopt if it has a problem.
 std::optional<SearchParameter> read_parameter(const Node& node, const std::vector<SearchParameter>& before,
                                               const VariedOption& varied);
 

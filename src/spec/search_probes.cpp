@@ -1,4 +1,4 @@
-// A search as text, and the values at its edges for the rules between options.
+// Writes a search as text, and finds the values at the edges of its ranges, for which read_job checks the rules.
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +32,7 @@ std::string parameter_text(const SearchParameter& parameter) {
   return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
 }
 
-// The value of a parameter under these overrides, or in the job itself. NaN if it is no number.
+// The value of a parameter under these overrides, or in the job itself. NaN if it is not a number.
 double number_under(const Job& job, const std::vector<std::string>& overrides, const std::string& key) {
   std::string text;
   if (key.starts_with(kParams)) {
@@ -68,7 +68,7 @@ void meet_conditions(const std::vector<SearchParameter>& search, const SearchPar
                      std::vector<std::string>& overrides) {
   for (const auto& [key, values] : parameter.only_if) {
     const std::string text = key + "=" + values.front();
-    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // its own conditions are met already
+    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // an earlier call has met its conditions
     meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
     overrides.push_back(text);
   }

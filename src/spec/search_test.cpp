@@ -1,4 +1,4 @@
-// tune.search: what read_job accepts and refuses, and at which place.
+// Tests of tune.search: read_job accepts valid searches, and reports problems at the right place.
 #include "spec/search.h"
 
 #include <gmock/gmock.h>
@@ -70,8 +70,8 @@ TEST(Search, ConditionsOnConditionsAreMetOnce) {
   EXPECT_EQ(probes_of(reading.job, 7).size(), 7U);
 }
 
-// Each case with its line, column and code.
-TEST(Search, RefusesWhatMakesNoSense) {
+// Each case names the line, the column and the code of the problem.
+TEST(Search, RefusesInvalidParameters) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"    optimizer.lrr: [1]\n", "job.yaml:4:5: SPEC_UNKNOWN_KEY | 'optimizer.lrr' | tune.search | 'optimizer.lr'"},
       {"    tune.trials: [1, 2]\n", "job.yaml:4:5: SPEC_NOT_SEARCHABLE | 'tune.trials'"},
@@ -112,7 +112,7 @@ TEST(Search, NeedsSomethingToVary) {
   EXPECT_THAT(said("tune: {search: [a]}\n"), IsProblem("job.yaml:2:16: SPEC_BAD_SEARCH | tune.search"));
 }
 
-TEST(Search, APopulationVariesWhatATrainingCanGoOnWith) {
+TEST(Search, PbtVariesOnlyOptionsThatATrainingCanChange) {
   const auto population = [](const std::string& search, const std::string& more) {
     return said("tune: {sampler: pbt, search: {" + search + "}" + more + "}\n");
   };
@@ -127,7 +127,7 @@ TEST(Search, APopulationVariesWhatATrainingCanGoOnWith) {
               HasSubstr("tune.population has no effect with tune.sampler: auto"));
 }
 
-TEST(Search, APopulationOfCommandsVariesWhatTheyAreTold) {
+TEST(Search, PbtOfCommandsVariesOnlyParams) {
   const auto population = [](const std::string& search, const std::string& more) {
     const Reading reading = read_job(
         "command: [a]\nparams: {x: 1, kind: small}\n"
@@ -142,7 +142,7 @@ TEST(Search, APopulationOfCommandsVariesWhatTheyAreTold) {
   EXPECT_THAT(population("resources.cpus: [1, 2]", ", evaluations: 9"), HasSubstr("pbt cannot vary resources.cpus"));
 }
 
-TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
+TEST(Search, SeveralObjectivesRefuseMethodsForOneMetric) {
   const auto several = [](const std::string& more) {
     return said("tune: {search: {optimizer.lr: [1, 2]}, objectives: [val/loss, val/accuracy]" + more + "}\n");
   };
@@ -168,7 +168,7 @@ TEST(Search, OfSeveralMetricsIsRefusedWhatJudgesByOne) {
               AllOf(HasSubstr("tune.constraints"), HasSubstr("[SPEC_BAD_FORMAT]")));
 }
 
-TEST(Search, WhatMustHoldBetweenParametersNamesThem) {
+TEST(Search, ParameterConstraintsUseNumericParametersOnly) {
   const auto with = [](const std::string& constraint) {
     return said(
         "tune:\n  search: {optimizer.lr: {low: 0.1, high: 1}, trainer.batch_size: [32, 64], optimizer.name: [sgd, "
@@ -188,8 +188,8 @@ TEST(Search, WhatMustHoldBetweenParametersNamesThem) {
               AllOf(HasSubstr("optimizer.name"), HasSubstr("sgd"), HasSubstr("[SPEC_CONFLICT]")));
 }
 
-// The edge of a range may be what a constraint excludes.
-TEST(Search, WhatBreaksAConstraintIsNotProbed) {
+// A constraint may exclude a value at the edge of a parameter's range.
+TEST(Search, ValuesThatBreakAConstraintAreNotProbed) {
   const std::string search = "tune: {search: {optimizer.momentum: [0, 0.9], optimizer.lr: [0.1, 0.2]}";
   const std::string nesterov = "optimizer: {name: sgd, nesterov: true, momentum: 0.5}\n";
   EXPECT_THAT(said(nesterov + search + "}\n"), HasSubstr("tune.search: with optimizer.momentum=0"));
@@ -207,8 +207,8 @@ TEST(Search, ACostNeedsAPrice) {
   EXPECT_THAT(said(search + ", cost: 0, price: 1}\n"), HasSubstr("tune.cost is 0, but must be"));
 }
 
-// A trial gives every varied option a value.
-TEST(Search, AnOverrideOfWhatIsVariedMakesItOneTraining) {
+// A trial reads the job with an override for every varied option, so the rules for the search do not apply to it.
+TEST(Search, AnOverrideOfAVariedOptionMakesItOneTraining) {
   const std::string yaml = kJob +
                            "tune: {search: {optimizer.name: [sgd, adamw], optimizer.momentum: {low: 0, high: 0.9, if: "
                            "{optimizer.name: sgd}}}}\n";

@@ -27,7 +27,8 @@ class SourceText {
  private:
   std::string_view text_;
   std::vector<std::string_view> lines_;
-  // Caches the newest place: the next one is usually further right, and a line may hold a list of thousands of items.
+  // Caches the place that was computed last. The next one is usually further right on the same line, which may hold a
+  // list of thousands of items.
   struct Counted {
     int line_index = -1;
     size_t bytes = 0;

@@ -40,10 +40,11 @@ using Environment = std::map<std::string, std::string>;  // the variables of ${N
 Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides = {},
                  const Environment& environment = {});
 
-// The first key that both tune.search and an override give; the job is then a single training. Empty: none.
+// Returns the first key that both tune.search and an override give; the job is then a single training. Returns "" if
+// there is no such key.
 std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides);
-// The options of `data` that differ from their defaults and have no effect with its format. For the code that has found
-// out which format `auto` means.
+// Returns a problem for each option of `data` that differs from its default and has no effect with the format. The
+// caller has already replaced the format `auto` by the one that it found.
 std::vector<Problem> without_effect(const DataOptions& data);
 
 // ---- writing -------------------------------------------------------------------------------------------------------
@@ -52,8 +53,8 @@ using Reasons = std::map<std::string, std::string>;  // dotted key -> why `auto`
 // Writes every option with its value, and the reasons as comments. read_job(to_yaml(job)) returns the same job.
 std::string to_yaml(const Job& job, const Reasons& reasons = {});
 
-// The training's options that differ from their defaults, and a few that every table shows. Dotted keys, and values as
-// in a job file.
+// Returns the training's options that differ from their defaults, and a few that every table shows: dotted keys, with
+// values as in a job file.
 std::map<std::string, std::string> changed_options(const Job& job);
 // The JSON Schema (draft 2020-12) of the job file. It accepts what read_job accepts, except for rules between options.
 std::string json_schema();
@@ -84,7 +85,7 @@ struct Scale {
   double factor = 1;
 };
 std::optional<Scale> parse_scale(std::string_view text);  // "encoder.*=0.1"; the factor is in [0, 1e6]
-// Whether the name matches the pattern: `*` matches any characters, also none; every other character matches itself.
+// Whether the name matches the pattern: `*` matches any number of characters; every other character matches itself.
 bool fits_pattern(std::string_view pattern, std::string_view name);
 // The word of `known` that is closest to `word`, if it is close enough to be meant; otherwise "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);

@@ -29,7 +29,7 @@ TEST(Table, HasUniqueKeysAndOnlyKnownSections) {
 }
 
 // Two rows with the same member of Job would be two names of one option, or a mistake in the table.
-TEST(Table, GivesEveryOptionAPlaceOfItsOwn) {
+TEST(Table, GivesEveryOptionItsOwnMemberOfJob) {
   Job job;
   std::set<const void*> places;
   for (const Option& option : option_table()) {
@@ -39,7 +39,7 @@ TEST(Table, GivesEveryOptionAPlaceOfItsOwn) {
   EXPECT_EQ(places.size(), option_table().size());
 }
 
-TEST(Table, NamesOwnersThatCanHaveTheValues) {
+TEST(Table, EffectsNameValuesThatTheirOwnersAccept) {
   for (const Option& option : option_table()) {
     if (option.effect.key.empty()) continue;
     const Option* owner = find_option(option.effect.key);
@@ -83,7 +83,7 @@ TEST(Schema, HasEveryKeyAndItsDefault) {
   }
 }
 
-TEST(Reference, OfTheDocsIsTheGeneratedOne) {
+TEST(Reference, ThePageInDocsIsTheGeneratedOne) {
   std::ifstream file(std::string(SINEW_SOURCE_DIR) + "/docs/reference/job-file.md", std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();

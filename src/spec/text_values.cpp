@@ -1,4 +1,4 @@
-// Texts: words of a list, names, metrics, paths, and what stands in a command.
+// Reads texts: choices, names, metrics, paths, and the arguments of a command.
 #include <algorithm>
 
 #include "base/comparison.h"
@@ -88,7 +88,7 @@ class TextReader {
     return true;
   }
 
-  // Takes words as a shell does: 10 and true are the texts "10" and "true", and "" is a valid argument.
+  // Reads an argument as a shell does: 10 and true are the texts "10" and "true", and "" is a valid argument.
   bool read_word(const Node& node, std::string& value) {
     if (node.kind != Node::Kind::scalar) return problems_.wrong(node);
     return (node.quoted && node.text.empty()) || read_expanded(node, value);
@@ -118,7 +118,7 @@ class TextReader {
     if (first_invalid_utf8(expanded.text) != std::string_view::npos)
       return refuse("SPEC_BAD_BYTES", problems_.subject() + " is not UTF-8 text",
                     "set the environment variable to UTF-8 text");
-    const bool lines = option_.type.kind == Kind::word;  // a command's words may hold line ends and tabs
+    const bool lines = option_.type.kind == Kind::word;  // a command's arguments may hold line ends and tabs
     const auto is_control = [lines](unsigned char letter) {
       return (letter < 0x20 && !(lines && (letter == '\n' || letter == '\t'))) || letter == 0x7F;
     };

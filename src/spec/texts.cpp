@@ -1,4 +1,4 @@
-// Which strings are names, which are ambiguous, and the patterns of both in the JSON Schema.
+// Recognises names and ambiguous words, and makes the patterns of texts and names for the JSON Schema.
 #include <algorithm>
 #include <cctype>
 
@@ -15,7 +15,7 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// An unquoted word that other YAML readers take for a boolean, a number or null.
+// Returns whether the node is an unquoted word that other YAML readers take for a boolean or a number.
 bool is_ambiguous(const Node& node) {
   if (node.quoted) return false;
   const std::string word = lower(node.text);

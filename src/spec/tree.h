@@ -1,6 +1,6 @@
 // Parses a YAML text to a tree whose nodes know their places, or finds what is wrong with the text. Private to spec/.
 //
-// The parser is stricter than YAML, so that a reader sees what the program reads: every key and value stands on one
+// The parser is stricter than YAML, so that a reader sees what the program reads: every key and value is on one
 // line, keys are unique, and tags and several documents are refused. The size of the text, the depth of the tree and
 // the number of nodes after the expansion of aliases are limited. The parser does not throw, whatever bytes it gets.
 #pragma once
@@ -32,8 +32,8 @@ struct Node {
   Kind kind = Kind::null;
   Place place;
   std::string text;     // scalar
-  bool quoted = false;  // scalar: it stands in quotes, so it is a string
-  bool broken = false;  // a problem of it was reported; the value is meaningless
+  bool quoted = false;  // scalar: it is written in quotes, so it is a string
+  bool broken = false;  // a problem of the node was reported; its value is meaningless
   std::vector<Node> items;
   std::vector<Entry> entries;
 

@@ -9,7 +9,7 @@
 
 namespace sinew::spec {
 
-// Ends the parsing; the finding says why.
+// Thrown to end the parsing; the finding says why.
 struct Stop {
   Finding finding;
 };
@@ -31,7 +31,7 @@ class TreeBuilder {
 
   // The place of the innermost '[' or '{' that is not closed.
   std::optional<Place> open_bracket() const;
-  // The text broke off: closes what is open, which keeps the part that was parsed.
+  // Closes all open nodes after the text broke off, so that the parsed part is kept.
   void close_all();
   std::optional<Node> take_root() { return std::move(root_); }
 

@@ -1,4 +1,5 @@
-// Words the problems of one option's value: each sentence names the option, and says what it needs. Private to spec/.
+// Writes the messages about problems of one option's value. Each message names the option and says what it needs.
+// Private to spec/.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ class ValueProblems {
   ValueProblems(const Option& option, std::vector<Finding>& findings) : option_(option), findings_(findings) {}
 
   const Option& option() const { return option_; }
-  // From here on the sentences speak of an item of the option's list, or again of the option.
+  // Chooses whether the following messages name an item of the option's list or the option itself.
   void set_in_list(bool in_list) { in_list_ = in_list; }
 
   bool say(const Node& node, ErrorCode code, std::string what, std::string hint);

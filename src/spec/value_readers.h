@@ -18,7 +18,7 @@ bool read_duration(const Node& node, ValueProblems& problems, Duration& value);
 
 // ---- texts (text_values.cpp) ---------------------------------------------------------------------------------------
 
-// A text of the option's kind: a choice, a metric, a word of a command, and so on.
+// A text of the option's kind: a choice, a metric, an argument of a command, and so on.
 bool read_text_of_kind(const Node& node, ValueProblems& problems, const Environment& environment, std::string& value);
 // The value of a name that the user chose.
 bool read_named_value(const Node& node, ValueProblems& problems, const Environment& environment, NamedValue& value);

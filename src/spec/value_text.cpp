@@ -86,7 +86,7 @@ std::string range_text(const Range& range) {
 }
 
 std::string whole_range(const Option& option) {
-  // Written with all digits: 1.8446744073709552e+19 is hard to read.
+  // Writes the largest 64-bit number with all digits, because 1.8446744073709552e+19 is hard to read.
   const bool fills_64_bits = std::holds_alternative<uint64_t& (*)(Job&)>(option.access);
   const auto low = std::to_string(static_cast<int64_t>(option.type.range.low));
   return "from " + low + " to " +

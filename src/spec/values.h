@@ -48,7 +48,7 @@ bool is_variable_name(std::string_view text);  // valid for an environment varia
 
 // Patterns of the JSON Schema that accept the same texts as the checks.
 std::string text_pattern();
-std::string word_pattern();  // of a command's words: like text, and also with line ends and tabs
+std::string word_pattern();  // of a command's arguments: like text_pattern, but also with line ends and tabs
 std::string name_pattern();
 std::string variable_name_pattern();
 

@@ -19,7 +19,7 @@ std::string comment(std::string_view text) {
 }
 
 // If a study varies the option that this one depends on, this one has no effect in some trials, and read_job would
-// refuse it there. So to_yaml does not write it if it has its default.
+// refuse it there. So to_yaml does not write this one if it has its default.
 bool may_be_without_effect(const Option& option, const Job& job) {
   const bool varied =
       std::ranges::find(job.tune.search, option.effect.key, &SearchParameter::key) != job.tune.search.end();
@@ -74,7 +74,8 @@ class YamlWriter {
     return false;
   }
 
-  // A command can have no model and a training no retries, so to_yaml does not mention those sections.
+  // Returns whether this kind of job can have the section at all. A job with a command has no model and a training has
+  // no retries, so to_yaml does not mention those sections.
   bool anything_possible_below(const std::string& section) const {
     for (const Option& option : option_table()) {
       const bool of_commands = option.effect.key == "command" || option.key == "metrics.file";
