@@ -29,7 +29,7 @@ class Postgres final : public Database {
       if (!session_.was_committed()) throw;
     } catch (const Error&) {
       if (access_ == Access::kRead) throw;
-      session_.drop_link();  // the statement that failed may stand before the commit or after it
+      session_.drop_link();  // the failed statement may come before the commit or after it
       if (!session_.was_committed()) throw;
     }
   }

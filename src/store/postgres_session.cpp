@@ -5,8 +5,8 @@
 namespace sinew::store {
 namespace {
 
-// READ COMMITTED, whatever the database's default is: under the lock a transaction must see what the previous one
-// wrote.
+// Does not rely on the database's default isolation level: under the lock a transaction must see what the previous one
+// wrote, as with READ COMMITTED.
 constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 OutcomeUnknown outcome_unknown(const Error& why) {
@@ -85,7 +85,7 @@ bool PostgresSession::was_committed() {
       if (clock_.monotonic_seconds() - since > options_.reconnect_seconds) throw outcome_unknown(lost);
     } catch (const OutcomeUnknown& unknown) {
       throw outcome_unknown(unknown);
-    } catch (const Error& error) {  // for example a lock timeout, which says nothing about the commit
+    } catch (const Error& error) {  // for example a lock timeout: the commit may or may not have taken place
       link_.reset();
       throw outcome_unknown(error);
     }

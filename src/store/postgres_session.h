@@ -31,9 +31,10 @@ class PostgresSession {
   bool connected() const { return link_ != nullptr; }
   PostgresLink& link() { return *link_; }
   void drop_link() { link_.reset(); }
-  // Connects if there is no connection, with retries for as long as the options say.
+  // Connects if there is no connection, with retries for at most `reconnect_seconds` of the options.
   void reconnect();
-  // Calls `work` with the connection, which is dropped if `work` finds it lost. Throws ConnectionLost.
+  // Calls `work` with the connection. Throws ConnectionLost if there is no connection, or if `work` throws it; then the
+  // session drops the connection.
   template <typename Work>
   void use(const Work& work) {
     if (link_ == nullptr) throw_lost();
@@ -49,7 +50,8 @@ class PostgresSession {
   void begin_marked(PostgresLink& link);
   // Commits an empty transaction durably, and with it everything that was logged before.
   void flush();
-  // Did the transaction take place whose commit was not answered? Makes it durable if so.
+  // Returns whether the last transaction was committed, although no response to its commit arrived. If it was, makes it
+  // durable. Throws OutcomeUnknown if it cannot find out.
   bool was_committed();
 
   double now() const { return clock_.monotonic_seconds() + server_clock_offset_; }  // by the server's clock
