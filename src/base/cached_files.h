@@ -2,8 +2,8 @@
 //
 // After a crash, each write since the file's last sync and each change of a directory since its last sync is kept or
 // lost; a write may also be kept in part, or as zeros. The random key draws the combination. Real file systems lose
-// less, so code that survives these files survives them (the model follows "All file systems are not created equal",
-// OSDI 2014). FaultyDisk holds its lock for each call; these classes have none.
+// less, so code that survives these files also survives real ones (the model follows "All file systems are not created
+// equal", OSDI 2014). These classes have no lock of their own; FaultyDisk holds its lock for each call.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace sinew {
 class CachedNode {
  public:
   using Pointer = std::shared_ptr<CachedNode>;
-  // Of a directory's entries: applied as a whole or not at all; null removes the name.
+  // A change of a directory's entries. A crash keeps it as a whole or loses it. A null pointer removes the name.
   using Change = std::vector<std::pair<std::string, Pointer>>;
   struct Write {
     uint64_t offset;
@@ -56,7 +56,8 @@ class CachedNode {
     durable_entries_ = entries;
     changes_.clear();
   }
-  // The test writes `data` itself: its bytes are no write that a crash may lose.
+  // For a test that changes `data` itself: forget_writes() drops the unsynced writes, and settle_data() makes the
+  // changed bytes durable, so that a crash does not lose them.
   void forget_writes() { pending_.clear(); }
   void settle_data() { durable_ = data; }
 
@@ -108,7 +109,7 @@ class CachedFiles {
 
   CachedFiles() { root_->directory = true; }
 
-  // Without a key everything is kept; with none_survives everything unsynced is lost.
+  // The key draws which unsynced changes survive; without a key all survive, with none_survives none does.
   void crash(std::optional<RandomKey> key, bool none_survives) {
     RandomStream random(key.value_or(RandomKey()));
     root_->crash([&] { return none_survives ? uint64_t{1} : key ? random.below(4) : uint64_t{0}; }, random);
@@ -142,7 +143,7 @@ class CachedFiles {
     if (node->directory) fail(path, EISDIR);
     return node;
   }
-  // Creates the file if nothing has its name.
+  // Creates the file if its name does not exist.
   NodePtr open(const std::string& path, bool truncate) {
     const auto [parent, name] = parent_of(path);
     if (!parent->entries.contains(name)) parent->change({{name, std::make_shared<CachedNode>()}});

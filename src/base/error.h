@@ -1,8 +1,8 @@
 // The exception for problems that the user can fix.
 //
 // The program throws `Error` for a mistake of the user, or for a state of the machine that the user can change. main()
-// catches it and prints its two sentences: what is wrong, and what to try. For a programmer's mistake see SINEW_CHECK
-// (base/check.h). Events that an elastic run expects, such as a lost peer, are values and not exceptions.
+// catches it and prints its `what` and its `hint`: what is wrong, and what to try. For a programmer's mistake see
+// SINEW_CHECK (base/check.h). Events that an elastic run expects, such as a lost peer, are values and not exceptions.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace sinew {
 
-// The stable name of one kind of error, such as SPEC_UNKNOWN_KEY. Programs and tests compare the code; the sentence
-// beside it may be improved at any time. A code is checked when the program is compiled: capital letters, digits and
+// The stable name of one kind of error, such as SPEC_UNKNOWN_KEY. Programs and tests compare the code; the message
+// beside it may be improved at any time. The compiler checks the form of a code: capital letters, digits and
 // underscores, at least two words. docs/reference/errors.md lists all codes.
 class ErrorCode {
  public:
@@ -36,19 +36,19 @@ class ErrorCode {
 };
 
 struct Error : std::runtime_error {
-  // `what`: what is wrong and where, one line. `hint`: what to try; empty only where nothing can be tried.
+  // `what`: what is wrong and where, one line. `hint`: what to try; empty only if nothing can be tried.
   Error(ErrorCode code_given, const std::string& what, std::string hint_given)
       : std::runtime_error(what), code(code_given), hint(std::move(hint_given)) {}
   ErrorCode code;
   std::string hint;
 };
 
-// A mistake on the command line, or a job file that cannot be read: exit code 2 instead of 1.
+// A mistake on the command line, or a job file that cannot be read. The program exits with code 2 instead of 1.
 struct UsageError : Error {
   using Error::Error;
 };
 
-// "what [CODE]", as the programs print an error. The code stands at the end of the first line.
+// "what [CODE]", as the programs print an error. The code is at the end of the first line.
 inline std::string to_string(const Error& error) {
   std::string text = error.what();
   return text.insert(std::min(text.find('\n'), text.size()), " [" + std::string(error.code.text()) + "]");

@@ -1,4 +1,4 @@
-// For tests: the Error that a call throws, and what a test compares of it.
+// For tests: functions that catch the Error of a call and compare its code and message.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::string code_of(Action&& action) {
 }
 
 // Returns the Error that `action` throws as the programs print it, "what [CODE]", followed by " | " and its hint.
-// Returns "" if it throws none. The sentence must not be empty, and must not repeat a long input.
+// Returns "" if it throws none. Checks that the message is not empty and does not repeat a long input.
 template <typename Action>
 std::string error_of(Action&& action) {
   try {
@@ -36,7 +36,7 @@ std::string error_of(Action&& action) {
   return "";
 }
 
-// Whether an error_of() has this code, has a hint, and mentions this place or value.
+// Returns whether the result of error_of() has this code, has a hint, and mentions this place or value.
 inline bool is_error(const std::string& text, ErrorCode code, std::string_view mention) {
   return text.find("[" + std::string(code.text()) + "]") != std::string::npos && !text.ends_with(" | ") &&
          text.find(mention) != std::string::npos;

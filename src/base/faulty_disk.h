@@ -1,5 +1,5 @@
 // For tests: a disk in memory that can stop the process at any call, fail any call, corrupt synced data and lose
-// unsynced data (base/cached_files.h says what a crash loses).
+// unsynced data (base/cached_files.h describes what a crash loses).
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace sinew {
 
-// Stands for the death of the process. It is not an Error, so that no handler of errors survives it by accident.
+// Thrown where the process would die. It is not an Error, so that no code that handles errors catches it by accident.
 struct WorldStopped : std::exception {
   const char* what() const noexcept override { return "the world stopped"; }
 };
@@ -30,23 +30,26 @@ class FaultyDisk final : public Disk {
   void stop_world_at(int64_t call, When when) { stop_at_ = count_ + call, stop_when_ = when; }
   void fail_at(int64_t call, int code) { fail_at_ = count_ + call, fail_code_ = code; }
   void flip_media_bit_at_file_sync(int64_t sync) { lie_in_ = sync; }
-  // Hooks that run without the lock, for instance to simulate a slow disk. before_rename gets the new path.
+  // Hooks that run before the disk takes its lock, for instance to simulate a slow disk. before_rename gets the new
+  // path.
   std::function<void()> before_write;
   std::function<void(const std::string& to)> before_rename;
   int64_t calls() const { return count_; }
 
-  // The machine crashes and restarts. Without a key everything is kept; with none_survives everything unsynced is lost.
+  // The machine crashes and restarts. The key draws which unsynced changes survive; without a key all survive, with
+  // none_survives none does.
   void crash(std::optional<RandomKey> key, bool none_survives = false) {
     const std::lock_guard lock(mutex_);
     files_.crash(key, none_survives);
     start_again();
   }
-  // Only the process died: the next one sees every write, but unsynced writes stay unsynced.
+  // The process dies and restarts, the machine runs on: the new process sees every write, and unsynced writes stay
+  // unsynced.
   void restart() {
     const std::lock_guard lock(mutex_);
     start_again();
   }
-  // The bytes of a file, for a test that corrupts them.
+  // Returns the bytes of a file, for a test that corrupts them.
   std::vector<std::byte>& raw(const std::string& path) {
     CachedNode& node = *files_.at(path);
     node.forget_writes();
@@ -140,7 +143,8 @@ class FaultyDisk final : public Disk {
     CachedNode::Pointer node_;
   };
 
-  // Counts one call, and stops or fails it if the test asked for that. A call that fails has the effect `half`.
+  // Counts one call, and stops or fails it if the test asked for that. A call that fails, or before which the process
+  // stops, has the effect `half`, such as a write of half the bytes.
   template <typename Effect>
   auto call(
       Effect effect, const std::function<void()>& half = [] {}) -> decltype(effect()) {
