@@ -1,5 +1,6 @@
-// Thousands of random lives of a group against next_view: joins, deaths, silences, broken links, leavers, speeds, and
-// coordinators that are themselves stopped. What must hold after every decision, and that peace follows the noise.
+// Runs thousands of random histories of a group against next_view: members join, die, fall silent, lose links, leave
+// and change their speed, and the coordinator itself is suspended. The test checks every decision, and that the view
+// stops changing once the disturbances end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using Phase = Member::Phase;
 
-// One worker: what it does, which the coordinator only learns when it speaks.
+// One worker as it really is. The coordinator learns of it only from its heartbeats.
 struct Worker {
   MemberId id;
   bool dead = false, fenced = false;
@@ -26,7 +27,7 @@ struct Worker {
   std::optional<View> view;
 };
 
-// The workers of a group, what befalls them, and the state that the coordinator has of them.
+// Simulates the workers of a group with random disturbances, and holds the coordinator's state of the group.
 class Group {
  public:
   explicit Group(uint64_t seed) : random_(random_key({7, seed})) {
@@ -35,7 +36,7 @@ class Group {
     for (int64_t i = 0; i < options.wanted; ++i) join();
   }
 
-  // The time until the next decision passes: something may happen, and each worker acts.
+  // Advances the time to the next decision. If `noisy`, random disturbances may happen. Then each worker acts.
   void pass(bool noisy) {
     now += 0.05;
     if (noisy) disturb();
@@ -43,11 +44,11 @@ class Group {
     for (size_t i = 0; i < there; ++i) act(i);
   }
 
-  // Someone to go on with: all may have died or left.
+  // Ends the disturbances: stopped workers continue, leaving workers end, and new ones join if too few are left.
   void calm() {
     for (Worker& worker : workers) {
       worker.stopped_until = 0;
-      if (worker.leaving && !worker.fenced) worker.dead = true;  // it ended by itself
+      if (worker.leaving && !worker.fenced) worker.dead = true;  // it has left
     }
     while (living() < std::max(options.minimum, options.wanted)) join();
   }
@@ -131,12 +132,12 @@ class Group {
     if (chance(0.7)) state.members[b->id].loss_reports[a->id] = {now, "connection reset"};
   }
 
-  // A worker's own course: it hears the newest view, acts by it, and says so.
+  // Lets a worker act: it receives the newest view, acts by it, and reports that in a heartbeat.
   void act(size_t at) {
     Worker& worker = workers[at];
     if (worker.dead || worker.fenced || now < worker.stopped_until) return;
     const auto found = state.members.find(worker.id);
-    if (found == state.members.end()) {  // put out: it begins another life
+    if (found == state.members.end()) {  // it was fenced: a new member replaces it
       worker.fenced = true;
       if (!worker.leaving && living() < 9) join();
       return;
@@ -167,7 +168,7 @@ class Group {
   int64_t next_id_ = 1;
 };
 
-// What must hold for every decision.
+// Checks the rules that every decision obeys.
 class Soundness {
  public:
   // `before` is the state that the decision was made from; the group has the state after it.
@@ -190,7 +191,7 @@ class Soundness {
           std::find_if(group.workers.begin(), group.workers.end(), [&, me = id](auto& w) { return w.id == me; });
       ASSERT_NE(worker, group.workers.end());
       if (worker->dead || worker->leaving || worker->blamed || worker->stopped_until > group.now - 1) continue;
-      if (group.state.view && id < *group.state.view->leader()) continue;  // it would take the lead from a living member
+      if (group.state.view && id < *group.state.view->leader()) continue;  // it would take the lead from the leader
       const ViewMember* view_member = before.view ? before.view->find(id) : nullptr;
       ASSERT_TRUE(view_member != nullptr && view_member->joining) << id << " was put out without fault: " << why;
       EXPECT_TRUE(out.contains(view_member->donor)) << why;
@@ -245,7 +246,7 @@ class Soundness {
   Generation highest_;
 };
 
-// One life of a group: the coordinator decides again and again, and every decision is checked.
+// One history of a group. The coordinator decides again and again, and each decision is checked.
 class History {
  public:
   explicit History(uint64_t seed) : group_(seed) {}
@@ -294,7 +295,7 @@ class History {
   Soundness soundness_;
 };
 
-TEST(History, WhateverHappensEveryDecisionIsSoundAndPeaceFollows) {
+TEST(History, EveryDecisionIsSoundAndTheViewSettles) {
   int64_t views = 0, fresh = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     History history(seed);
@@ -307,7 +308,7 @@ TEST(History, WhateverHappensEveryDecisionIsSoundAndPeaceFollows) {
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
   EXPECT_GT(views, 15'000);
-  EXPECT_GT(fresh, 2'100);  // more than one beginning for some
+  EXPECT_GT(fresh, 2'100);  // some groups begin afresh more than once
 }
 
 }  // namespace

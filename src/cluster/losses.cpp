@@ -1,4 +1,4 @@
-// The members that are gone, and the reasons.
+// Finds the members that the group has lost, each with the reason.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -48,7 +48,8 @@ struct Break {
   std::string why;
 };
 
-// Returns the reports that still matter: both members are in the view, and neither is gone for another reason.
+// Returns the reports that still matter: both members are in the view, and the group has lost neither for another
+// reason.
 std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
   std::vector<Break> breaks;
   if (!state.view) return breaks;

@@ -30,7 +30,7 @@ namespace {
 
 using Phase = Member::Phase;
 
-// A view in the making.
+// The next view while next_view builds it.
 struct Draft {
   double now;
   const ClusterState& state;
@@ -98,12 +98,13 @@ void take_out_the_gone(Draft& draft) {
   }
 }
 
-// When a view is this old, its members count as at work even if no speed was measured, because a step may take longer.
+// Once a view is this old, its members count as computing even if no speed was measured yet, because a step may take
+// longer than this.
 constexpr double kAtWorkSeconds = 2;
 
 // Returns whether at least one of these members has begun to compute with the group: its speed was measured, or the
-// view is not new. A leaving member waits for this: a new member whose donors are gone could not know whether the group
-// continued from the state that it received.
+// view is not new. A leaving member waits for this. If it left earlier, a new member that lost all its donors could not
+// know whether the group continued from the state that it received.
 bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
   if (draft.now - draft.state.view_made >= kAtWorkSeconds) return true;
   return std::ranges::any_of(ids, [&](MemberId id) {
@@ -113,8 +114,8 @@ bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
 }
 
 // Lets leaving members go. A leaving member first hands its work over: its share becomes 0. It is fenced once it acts
-// by that view and other members compute. If all members leave, the leader stays: it ends the run, or hands over to a
-// new member.
+// by the view that says so and other members compute. If all members leave, the leader stays: it ends the run, or hands
+// over to a new member.
 void let_leavers_go(Draft& draft) {
   std::vector<MemberId> left;
   for (ViewMember& view_member : draft.members) {
@@ -137,12 +138,13 @@ void let_leavers_go(Draft& draft) {
   });
 }
 
-// Fences the joiners whose donor is gone. They join again.
+// Fences the joiners whose donor is no longer in the view. They join again.
 void take_out_orphans(Draft& draft) {
   const auto computing = draft.computing();
   std::erase_if(draft.members, [&](const ViewMember& view_member) {
     if (!view_member.joining || std::binary_search(computing.begin(), computing.end(), view_member.donor)) return false;
-    const std::string why = "its state was to come from " + std::to_string(view_member.donor.value) + ", which is gone";
+    const std::string why =
+        "its state was to come from " + std::to_string(view_member.donor.value) + ", which is no longer in the group";
     draft.sentences.push_back(named(view_member.id) + " begins again: " + why);
     draft.fence(view_member.id, why);
     return true;
@@ -315,7 +317,7 @@ Decision next_view(double now, const ClusterState& state, const ClusterOptions& 
   take_out_the_gone(draft);
   turn_away_strangers(draft);
   turn_away_lower_ids(draft);
-  // This comes first: a member that has caught up has the state, even if its donor is gone.
+  // let_compute runs before take_out_orphans, because a member that has caught up has the state without its donor.
   let_compute(draft);
   if (draft.computing().empty()) return begin_afresh(draft);
   let_leavers_go(draft);
@@ -337,7 +339,7 @@ void apply(const Decision& decision, double now, ClusterState& state) {
     state.view = decision.view;
     state.view_made = now;
   } else if (state.view &&
-             now >= state.listens_until) {  // earlier, computing members may not have sent a heartbeat yet
+             now >= state.listens_until) {  // before that, computing members may not yet have sent a heartbeat
     const auto computing = state.view->computing();
     const bool buried =
         std::none_of(computing.begin(), computing.end(), [&](MemberId id) { return state.members.contains(id); });

@@ -13,9 +13,9 @@ namespace sinew::cluster {
 // If no other member has the state, a silent member is fenced only after this multiple of silence_seconds.
 constexpr double kPatienceWithTheLast = 10;
 
-// Returns the members that are gone, each with the reason: another process reported the loss, the member has not
-// contacted this successor, it is silent, or it is at the end of a broken link. The coordinator waits longer for the
-// last members that have the state, because without them the run falls back to its checkpoint.
+// Returns the members that the group has lost, each with the reason: another process reported the loss, the member has
+// not contacted this successor, it is silent, or it is at the end of a broken link. The coordinator waits longer for
+// the last members that have the state, because without them the run falls back to its checkpoint.
 std::map<MemberId, std::string> gone_members(double now, const ClusterState& state, const ClusterOptions& options);
 
 // Chooses members to fence, one at a time, until no report of a broken link is left to act on. It first chooses members

@@ -1,4 +1,4 @@
-// Single cases of the next view, and the reason that each view gives.
+// Tests single cases of next_view, with the reason that each view gives.
 #include "cluster/membership.h"
 
 #include <gmock/gmock.h>
@@ -109,7 +109,8 @@ TEST(NextView, FencesAJoinerWhoseDonorIsGone) {
   group.seat_joining(5, 2);
   group[2].lost = "killed";
   EXPECT_EQ(group.fenced(), (Ids{2, 5}));
-  EXPECT_THAT(group.decide().why, HasSubstr("member 5 begins again: its state was to come from 2, which is gone"));
+  EXPECT_THAT(group.decide().why,
+              HasSubstr("member 5 begins again: its state was to come from 2, which is no longer in the group"));
 }
 
 TEST(NextView, ACaughtUpJoinerKeepsTheStateWhenAllOthersDie) {
