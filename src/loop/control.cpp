@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/json_text.h"
 
 namespace sinew::loop {
 
@@ -38,7 +39,7 @@ std::string entries_json(const std::vector<ControlEntry>& entries) {
                     {"done", entry.done}});
     if (entry.request > 0) list.back()["request"] = entry.request;
   }
-  return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return dump_json(list);
 }
 
 std::vector<ControlEntry> entries_of_json(const std::string& text) {
@@ -48,8 +49,14 @@ std::vector<ControlEntry> entries_of_json(const std::string& text) {
       const auto kind = control_kind(item.at("kind").get<std::string>());
       if (!kind)
         throw Error("TRAIN_CONTROL_LOG_INVALID", "the control log has an entry of an unknown kind: " + item.dump(), "");
-      entries.push_back({Step(item.at("step")), *kind, item.at("value"), item.at("reason"), item.value("done", false),
-                         item.value("request", int64_t{0})});
+      ControlEntry entry;  // filled field by field: g++ 12 destroys members twice when an initialiser in braces throws
+      entry.effective = Step(item.at("step"));
+      entry.kind = *kind;
+      entry.value = item.at("value");
+      entry.reason = item.at("reason");
+      entry.done = item.value("done", false);
+      entry.request = item.value("request", int64_t{0});
+      entries.push_back(std::move(entry));
     }
   } catch (const nlohmann::json::exception& error) {
     throw Error("TRAIN_CONTROL_LOG_INVALID", std::string("the control log cannot be read: ") + error.what(),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_text.h"
 #include "loop/exact_json.h"
 
 namespace sinew::loop {
@@ -85,7 +86,7 @@ std::string LeaderReporter::records() const {
       list.push_back({record.step.value, record.samples, exact_json(record.values)});
     if (record.kind == Record::Kind::ledger) list.push_back({record.step.value, to_hex(record.digest)});
   }
-  return list.empty() ? "" : list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return list.empty() ? "" : dump_json(list);
 }
 
 void LeaderReporter::adopt(const std::string& records) {
