@@ -51,8 +51,8 @@ void Story::play() {
   for (int64_t i = 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
     // Faults that end all processes are rarer than the others.
-    const Kind kinds[] = {Kind::cut_links,      Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
-                          Kind::reset_link,     Kind::request,     Kind::request,         Kind::request,
+    const Kind kinds[] = {Kind::cut_links,       Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
+                          Kind::reset_link,      Kind::request,     Kind::request,         Kind::request,
                           Kind::all_workers_die, Kind::machine_dies};
     const Trouble trouble{world.random.uniform(1, end), kinds[world.random.below(std::size(kinds))]};
     world.after(trouble.at, [this, trouble] { happens(trouble); });
