@@ -44,9 +44,10 @@ Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members*
 RunResult Run::train() {
   count_intervals();
   plan_steps();
-  // Removes the report of an earlier attempt. Only the leader does, because the run may have ended just now.
-  if (is_leader()) disk_.remove_file(rundir::file_in(options_.run_directory, rundir::kOutcomeFile));
   auto loaded = state_to_begin_with();
+  // Removes the report of an earlier attempt. Only the leader does this: if the run has just ended, a late worker would
+  // delete the new report.
+  if (is_leader()) disk_.remove_file(rundir::file_in(options_.run_directory, rundir::kOutcomeFile));
   start_reporting(loaded ? loaded->step : Step(0));
   log_start();
   try {

@@ -2,6 +2,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/process.h"
 #include "base/shell_loop.h"
 #include "rundir/rundir.h"
@@ -15,6 +16,25 @@ namespace {
 
 constexpr double kTurnSeconds = 0.05;  // the longest sleep of the loop
 
+// If the workers failed before one of them led the run, nobody but the supervisor can write the report.
+void report_failure(const SupervisorOptions& options, const std::string& why, double began, Clock& clock) {
+  Disk& disk = system_disk();
+  const std::string path = rundir::file_in(options.launch.run_directory, rundir::kOutcomeFile);
+  if (disk.exists(path)) return;
+  rundir::Outcome outcome;
+  outcome.status = "failed";
+  outcome.exit_code = kTrainingError;
+  outcome.job = options.job_name;
+  outcome.started_wall_seconds = began;
+  outcome.seconds = clock.wall_seconds() - began;
+  outcome.error = why;
+  outcome.hint = "coordinator.log in the run directory has what happened before";
+  try {
+    write_durably(disk, path, rundir::outcome_json(outcome));
+  } catch (const DiskError&) {  // the exit code and the sentence on the screen say the same
+  }
+}
+
 }  // namespace
 
 int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& clock) {
@@ -25,6 +45,8 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   // The view of an earlier attempt must not be used: all members of that attempt have ended.
   system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
 
+  const double began = clock.wall_seconds();
+  std::string last;  // sentence
   const auto processes = machine_processes(
       {options.launch, options.job_name, options.minimum, options.workers_per_machine, options.listen, options.tls});
   const auto coordinator = file_coordinator_link(directory);
@@ -34,12 +56,15 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   shell.hang_seconds = options.launch.hang_seconds;
   shell.host = host_name();
   shell.say = [&](const std::string& sentence) {
+    last = sentence;
     log.write(sentence);
     if (options.say) options.say(sentence);
   };
   shell.log = [&](const std::string& sentence) { log.write(sentence); };
   SupervisorShell supervisor(shell, *processes, *coordinator, clock);
-  return run_shell(supervisor, signals, kTurnSeconds);
+  const int code = run_shell(supervisor, signals, kTurnSeconds);
+  if (code == kTrainingError) report_failure(options, last, began, clock);
+  return code;
 }
 
 }  // namespace sinew::supervise

@@ -166,19 +166,30 @@ std::unique_ptr<data::Dataset> open_data(const spec::Job& job) {
   return job.data.format == "library" ? model::open_library_data(job) : data::open_dataset(job.data, job.trainer.seed);
 }
 
-std::string environment_json(const Machine& machine) {
+namespace {
+
+nlohmann::json numerics() {
   std::ostringstream versions;
   versions << TORCH_VERSION_MAJOR << '.' << TORCH_VERSION_MINOR << '.' << TORCH_VERSION_PATCH;
   const char* reproducible = std::getenv("MKL_CBWR");
-  return nlohmann::json({{"sinew", "0.1.0"},
-                         {"libtorch", versions.str()},
-                         {"cpu", cpu_model()},
-                         {"cpu_capability", at::get_cpu_capability()},
-                         {"cores", machine.cores},
-                         {"cuda", machine.cuda},
-                         {"mkl_cbwr", reproducible == nullptr ? "" : reproducible}})
-             .dump(1) +
-         "\n";
+  return {{"sinew", "0.1.0"},
+          {"libtorch", versions.str()},
+          {"cpu", cpu_model()},
+          {"cpu_capability", at::get_cpu_capability()},
+          {"mkl_cbwr", reproducible == nullptr ? "" : reproducible}};
+}
+
+}  // namespace
+
+std::string numerics_json() {
+  return numerics().dump();
+}
+
+std::string environment_json(const Machine& machine) {
+  nlohmann::json environment = numerics();
+  environment["cores"] = machine.cores;
+  environment["cuda"] = machine.cuda;
+  return environment.dump(1) + "\n";
 }
 
 }  // namespace sinew::train

@@ -20,7 +20,10 @@ struct Resolved {
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
 
-// The content of environment.json: versions and CPU, which must be equal for two runs to be bit-equal.
+// The content of environment.json: what the run is computed with.
 std::string environment_json(const Machine& machine);
+// The part of it that decides bits, as one line of JSON: two members compute the same bits only if theirs are equal. The
+// number of cores does not belong to it, because it never changes a result.
+std::string numerics_json();
 
 }  // namespace sinew::train

@@ -43,8 +43,7 @@ void check_lengths(const spec::Job& job, const data::DataInfo& info) {
 Identity identity_of(const Resolved& resolved, const data::DataInfo& info, Engine& engine) {
   const Digest parts[] = {digest_of(spec::to_yaml(resolved.written, {})), info.digest,
                           digest_of(engine.replica(0).identity())};
-  const auto machine = nlohmann::json::parse(environment_json(this_machine()));
-  return {to_hex(digest_of(std::span(parts))), machine.dump(), to_hex(engine.probe())};
+  return {to_hex(digest_of(std::span(parts))), numerics_json(), to_hex(engine.probe())};
 }
 
 loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began) {
@@ -60,12 +59,24 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began) 
   return wanted;
 }
 
-}  // namespace
+// A run that fails before its loop has begun leaves a report, too, unless an earlier attempt has left one.
+void report_failure(const RunOptions& options, const Error& error, double wall_seconds, Disk& disk) {
+  const std::string path = rundir::file_in(options.run_directory, rundir::kOutcomeFile);
+  if (disk.exists(path)) return;
+  rundir::Outcome outcome;
+  outcome.status = "failed";
+  outcome.exit_code = kTrainingError;
+  outcome.job = options.job.name;
+  outcome.started_wall_seconds = wall_seconds;
+  outcome.error = error.what();
+  outcome.hint = error.hint;
+  try {
+    write_durably(disk, path, rundir::outcome_json(outcome));
+  } catch (const DiskError&) {  // the error itself is what the user must see
+  }
+}
 
-RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
-  const loop::BeginTime began = loop::begin_time(clock);
-  std::optional<rundir::RunLock> lock;
-  if (!options.join) lock = take_lock(options.run_directory);  // with several workers their supervisor holds the lock
+RunResult run_locked(const RunOptions& options, const loop::BeginTime& began, Disk& disk, Clock& clock) {
   const auto data = open_data(options.job);
   const Resolved resolved = resolve_in_run(options, data->info(), disk);
   check_lengths(resolved.job, data->info());
@@ -77,6 +88,20 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   }
   return loop::run(trainer.plan(), loop_options(options, began), trainer, membership ? &membership->members() : nullptr,
                    disk, clock);
+}
+
+}  // namespace
+
+RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
+  const loop::BeginTime began = loop::begin_time(clock);
+  if (options.join) return run_locked(options, began, disk, clock);  // the supervisor of the workers holds the lock
+  const rundir::RunLock lock = take_lock(options.run_directory);
+  try {
+    return run_locked(options, began, disk, clock);
+  } catch (const Error& error) {
+    report_failure(options, error, began.wall_seconds, disk);
+    throw;
+  }
 }
 
 }  // namespace sinew::train

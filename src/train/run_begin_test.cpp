@@ -1,6 +1,8 @@
 // How a run begins, and which requests it refuses.
 #include <gtest/gtest.h>
 
+#include "rundir/rundir.h"
+#include "train/resolve.h"
 #include "train/small_run.h"
 
 namespace sinew::train {
@@ -24,6 +26,22 @@ TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
   run_in("resumed", true);
   EXPECT_EQ(lines_of("ledger.jsonl").at(0).at("digest"), warm);
   EXPECT_NE(warm, cold);
+}
+
+TEST_F(RunBegin, AFailureBeforeTheFirstStepIsReported) {
+  job_.data.train.path = folder_ + "/missing.csv";
+  EXPECT_THROW(run_in("failed"), Error);
+  const rundir::Outcome outcome = *rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json"));
+  EXPECT_EQ(outcome.status, "failed");
+  EXPECT_EQ(outcome.exit_code, kTrainingError);
+  EXPECT_NE(outcome.error.find("missing.csv"), std::string::npos) << outcome.error;
+}
+
+TEST(Numerics, DoNotCountCores) {
+  const auto numerics = nlohmann::json::parse(numerics_json());
+  EXPECT_FALSE(numerics.contains("cores"));
+  EXPECT_TRUE(numerics.contains("cpu_capability"));
+  EXPECT_NE(environment_json({.cores = 1}), environment_json({.cores = 64}));
 }
 
 // The only member of its run; a user makes one request.
