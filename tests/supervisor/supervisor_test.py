@@ -286,6 +286,8 @@ class Supervisor(unittest.TestCase):
         with Run(self, 1, FAKE_FATE="exit 1") as run:
             run.ends(1)
             self.assertEqual(len(run.started()), 1)
+            report = json.loads((run.directory / "report.json").read_text())  # no worker could write it
+            self.assertEqual((report["status"], report["exit_code"]), ("failed", 1))
 
     def test_a_resumed_run_gives_new_member_numbers(self):
         with Run(self, 1) as run:
