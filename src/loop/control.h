@@ -33,7 +33,7 @@ class ControlLog {
  public:
   void append(ControlEntry entry);
   const std::vector<ControlEntry>& entries() const { return entries_; }
-  int64_t newest_request() const;  // 0: none
+  int64_t newest_request() const;  // 0 if no entry came from a request
   // Returns the entries of this step that were not applied yet, except stops, and marks them applied.
   std::vector<ControlEntry> apply(Step step);
   // The stop entry of this step. It is never marked, because a member that receives the state at this boundary must
@@ -42,9 +42,9 @@ class ControlLog {
   double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
   int64_t batch_size(Step step, int64_t from_job) const;
   bool changes_batch_size() const;
-  // Removes the entries that a resume at `step` must not repeat. A stop ends an attempt and not the run, so stops at or
-  // after `step` go. Evaluations at or after `step` that were not made go too: `step` was saved before them, and making
-  // one now would give a saved step a second digest.
+  // Removes the entries at or after `step` that a resume at `step` must not repeat: stops, because a stop ends an
+  // attempt and not the run, and evaluations that were not made. `step` was saved before such an evaluation, and making
+  // it now would give a saved step a second digest.
   void resume_at(Step step);
   // The digest covers only entries that change the numbers of a step (learning_rate, batch_size). Stopping, evaluating
   // and saving leave the model unchanged, so a run that was stopped and resumed has the same digests as one that was

@@ -14,7 +14,7 @@ ControlLog log_of(const std::string& text) {
   return log;
 }
 
-TEST(ControlLog, ARequestsNumberTravelsWithItsEntryAndIsNoPartOfTheDigest) {
+TEST(ControlLog, KeepsTheNumberOfARequestWithItsEntryAndOutOfTheDigest) {
   const std::vector<ControlEntry> asked = {{Step(3), Kind::learning_rate, 0.5, "a person", false, 7},
                                            {Step(4), Kind::evaluate, 0, "the clock"}};
   const ControlLog log = log_of(entries_json(asked));
@@ -27,8 +27,8 @@ TEST(ControlLog, ARequestsNumberTravelsWithItsEntryAndIsNoPartOfTheDigest) {
   EXPECT_EQ(log_of(text).digest_text(Step(9)), log.digest_text(Step(9)));
 }
 
-// The coordinator of another attempt counts requests from one again.
-TEST(ControlLog, RequestsAreCountedAnewAfterAResume) {
+// The coordinator of the next attempt numbers requests from one again.
+TEST(ControlLog, ForgetsRequestNumbersAtAResume) {
   ControlLog log = log_of(entries_json({{Step(3), Kind::learning_rate, 0.5, "a person", false, 7}}));
   const std::string before = log.digest_text(Step(9));
   log.resume_at(Step(5));

@@ -19,7 +19,7 @@ namespace sinew::loop {
 // Every call may throw group::Fenced. The member, and whatever `speed` uses, must outlive this object.
 class GroupMembers : public Members {
  public:
-  // `speed`: the shards a second that this worker computes; 0: not known yet.
+  // `speed` returns how many shards this worker computes per second, or 0 while that is not known.
   GroupMembers(group::Membership& member, std::function<double()> speed, Clock& clock);
 
   bool is_leader() const override;
@@ -36,8 +36,8 @@ class GroupMembers : public Members {
   void finished(int exit_code) override;
   std::optional<int> wait_for_end() override;
 
-  // The exit code of a worker whose membership has ended: the run's if the run is over, kResumable if the worker was
-  // asked to leave, else kRejoin.
+  // The exit code of a worker whose membership has ended: the run's exit code if the run is over, kResumable if
+  // this worker had announced that it leaves, else kRejoin.
   int exit_code_if_fenced() const;
 
  private:

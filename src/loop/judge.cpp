@@ -55,8 +55,8 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
   const bool lower = report::lower_is_better(job.checkpoint.monitor, job.checkpoint.mode);
   const bool early_lower = report::lower_is_better(early.monitor, early.mode);
   const bool apart = !early.monitor.empty() && (early.monitor != job.checkpoint.monitor || early_lower != lower);
-  // The state comes from an older version, which used early stopping's metric for both. There is no best value of
-  // checkpoint.monitor yet.
+  // A state without `monitor` may come from an older version, whose `best` was the best value of
+  // early_stopping.monitor. It is dropped, because it says nothing about checkpoint.monitor.
   if (apart && before.monitor.empty()) state.best.reset();
   if (const auto value = value_of(metrics, job.checkpoint.monitor)) {
     const double min_delta = early.monitor.empty() || apart ? 0.0 : early.min_delta;

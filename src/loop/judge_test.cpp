@@ -1,4 +1,4 @@
-// What an evaluation means.
+// How an evaluation changes the best step, early stopping and the objective.
 #include "loop/judge.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ spec::Job two_monitors() {
   return job;
 }
 
-TEST(Judge, TheBestIsTheCheckpointsAndPatienceIsEarlyStoppings) {
+TEST(Judge, EachMonitorHasItsOwnBestValue) {
   const spec::Job job = two_monitors();
   struct Row {
     double accuracy, loss;
@@ -58,8 +58,8 @@ TEST(Judge, OneMetricIsJudgedOnce) {
   EXPECT_EQ(less.state.best_step, less.state.patience_step);
 }
 
-// A checkpoint of an older version has early stopping's best value for both.
-TEST(Judge, ABestOfTheOtherMetricIsNone) {
+// A checkpoint of an older version has one best value, that of early_stopping.monitor.
+TEST(Judge, IgnoresABestValueOfTheOtherMetric) {
   EvaluationState old;
   old.best = old.patience_best = 0.05;  // this value is a loss
   old.best_step = old.patience_step = Step(10);
@@ -69,7 +69,7 @@ TEST(Judge, ABestOfTheOtherMetricIsNone) {
   EXPECT_EQ(verdict.state.patience_best, 0.04);
 }
 
-TEST(Judge, RemembersSoManyOfTheBest) {
+TEST(Judge, RemembersALimitedNumberOfBestSteps) {
   spec::Job job = two_monitors();
   job.checkpoint.keep_best = 3;
   EvaluationState state;

@@ -29,7 +29,7 @@ LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<s
 
 bool LeaderReporter::reports() {
   if (reporter_) return true;
-  // Waits until this process may write: from then on the files hold everything that the previous leader wrote.
+  // The reporter opens the files only once this process may write: then the previous leader has written its last line.
   if (members_ != nullptr && !(members_->is_leader() && members_->may_write())) return false;
   reporter_ = std::make_unique<report::Reporter>(options_, clock_);
   reporter_->hparams(hparams_);
@@ -78,7 +78,7 @@ void LeaderReporter::say(report::Level level, const std::string& event, const st
   take({.kind = Record::Kind::message, .step = step, .level = level, .event = event, .text = text});
 }
 
-// Messages are left out: a joiner would repeat those that are written, and no run depends on them.
+// Leaves messages out: a joiner would write again those that are already in the files, and no run depends on messages.
 std::string LeaderReporter::records() const {
   nlohmann::json list = nlohmann::json::array();
   for (const Record& record : remembered_) {

@@ -2,8 +2,9 @@
 //
 // A run with one worker, and the leader of several members, report everything to the Reporter. The other members report
 // nothing and remember the records of the last minutes. When the leader dies, the next leader reads from the files what
-// was written and adds what is missing. That may be many steps: while the coordinator is away no member may write, but
-// training continues. A joiner receives what the donor of its state remembers, because it may be the next leader.
+// was written and adds what is missing. Many steps may be missing: while the coordinator is away no member may write,
+// but training continues. A joiner receives the records that its donor remembers, because the joiner may be the next
+// leader.
 #pragma once
 
 #include <atomic>
@@ -17,19 +18,19 @@ namespace sinew::loop {
 
 class LeaderReporter {
  public:
-  // `members` null: the run has one worker. A member that becomes the leader later truncates the files to its own step.
-  // The previous leader, or an earlier attempt of a resumed run, may have been further, and the new leader computes
-  // those steps itself.
+  // `members` is null if the run has one worker. A member that becomes the leader later truncates the files to its own
+  // step: the previous leader, or an earlier attempt of a resumed run, may have written later steps, which the new
+  // leader computes itself.
   LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
                  const Members* members, Clock& clock);
 
-  bool reports();  // Whether this process reports. The call also notices when this process becomes the leader.
+  bool reports();  // Whether this process writes the files. Opens them once it is the leader and may write.
   void metrics(Step step, int64_t samples, const report::Metrics& values);
   void ledger(Step step, Digest digest);
   void say(report::Level level, const std::string& event, const std::string& text);
   void progress(const report::Progress& progress);
-  // With several members, the records of a step reach the kernel at once, because the others remember them only for a
-  // while.
+  // With several members, passes the records of the step to the kernel at once, because the other members remember them
+  // only for a while.
   void end_step();
   void finish(bool success);
   void flush();
@@ -39,7 +40,7 @@ class LeaderReporter {
   bool has_unwritten() const { return has_unwritten_; }
   // The records that may not be in the files yet, as text for the snapshot that a joiner takes; the joiner adopts them.
   std::string records() const;
-  void adopt(const std::string& records);  // throws Error if `records` is no such text
+  void adopt(const std::string& records);  // throws Error if records() did not make the text
 
  private:
   struct Record {
@@ -62,7 +63,7 @@ class LeaderReporter {
   Clock& clock_;
   std::atomic<bool> has_unwritten_{false};
   std::unique_ptr<report::Reporter> reporter_;
-  std::deque<Record> remembered_;  // by a leader: since everything was written
+  std::deque<Record> remembered_;  // for a leader: those taken since all records were in the files
 };
 
 }  // namespace sinew::loop

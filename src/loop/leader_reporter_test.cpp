@@ -1,4 +1,4 @@
-// A member that becomes the leader adds to the files exactly what no member wrote, once.
+// A member that becomes the leader writes exactly the records that are missing from the files, each once.
 #include "loop/leader_reporter.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ void expect_every_step(const std::string& folder, int64_t last) {
   EXPECT_EQ(steps_in(folder + "/metrics.jsonl"), tenths);
 }
 
-TEST(LeaderReporter, SaysThatRecordsWaitUntilTheyAreInTheFiles) {
+TEST(LeaderReporter, HasUnwrittenRecordsUntilTheyAreInTheFiles) {
   const std::string folder = new_folder("waits");
   TestMember leader(folder, true);
   leader.step(1, 0.1);
@@ -90,7 +90,7 @@ TEST(LeaderReporter, SaysThatRecordsWaitUntilTheyAreInTheFiles) {
 }
 
 // The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
-TEST(LeaderReporter, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
+TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   const std::string folder = new_folder("takes_over");
   TestMember leader(folder, true), heir(folder);
   int64_t step = 0;
@@ -114,7 +114,7 @@ TEST(LeaderReporter, WhateverWasNotWrittenByTheLeadBeforeIsAdded) {
 }
 
 // The first leader of a resumed run dies before it may write.
-TEST(LeaderReporter, AnHeirDropsWhatTheLifeBeforeWroteOfStepsThatAreStillToCome) {
+TEST(LeaderReporter, TheNextLeaderDropsLaterStepsOfAnEarlierAttempt) {
   const std::string folder = new_folder("life_before");
   {
     TestMember before(folder, true);
@@ -151,7 +151,7 @@ TEST(LeaderReporter, AJoinerAddsWhatTheDonorOfItsStateHadNotWritten) {
   expect_every_step(folder, 30);
 }
 
-TEST(LeaderReporter, RecordsKeepEveryBitAndOthersAreRefused) {
+TEST(LeaderReporter, RecordsKeepEveryBitAndOtherTextIsRefused) {
   const std::string folder = new_folder("bits");
   TestMember member(folder);
   member.reporter.metrics(Step(1), 4, {{"a", 0.1}, {"b", std::nan("")}, {"c", -HUGE_VAL}});

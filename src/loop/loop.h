@@ -1,8 +1,9 @@
 // The loop of a training run: control entries, one step, and what is due after it.
 //
 // The loop decides when a step, an evaluation, a checkpoint or a line of metrics is due, what a signal, the clock or a
-// user's request means, how a run begins and how it ends. It needs no tensors: a Trainer computes. train/ implements
-// Trainer with its engine, and tests/sim with numbers, so that a simulation runs this loop and not a copy of it.
+// user's request means, how a run begins and how it ends. It knows no tensors: a Trainer computes the steps. train/
+// implements Trainer with its engine, and tests/sim with numbers, so that a simulation runs this loop and not a copy of
+// it.
 //
 // Only the loop reads the clock, signals and requests of users. Each of these becomes an entry of the control log,
 // which travels with the current step and takes effect at the next one. The entries, evaluations and steps are
@@ -62,7 +63,7 @@ struct EvaluationResult {
   SkippedSamples skipped;  // those that this worker skipped
 };
 
-// This worker could not compute a shard or a piece of an evaluation. The message says which and why.
+// This worker could not compute a shard of a step or of an evaluation. The message says which and why.
 struct ShardFailed : Error {
   using Error::Error;
 };
@@ -80,17 +81,18 @@ class Trainer {
   virtual State& state() = 0;
   virtual int64_t batch_size(Step step) const = 0;  // from the job and the control log
   // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
-  // `control_message`: the leader's; every member gets it back with the result. Throws Diverged or ShardFailed.
+  // Every member passes a `control_message`, and every member receives the leader's in the result. Throws Diverged or
+  // ShardFailed.
   virtual StepResult step(double lr, bool want_norm, std::string control_message) = 0;
   virtual EvaluationResult evaluate(data::Split split) = 0;
   virtual Digest digest() = 0;                                              // of the whole state
   virtual checkpoint::OwnedSnapshot snapshot(const StateFacts& facts) = 0;  // one copy of the whole state
   virtual StateFacts restore(const checkpoint::Loaded& loaded) = 0;         // throws Error if it does not fit
-  // Takes the weights that model.init_from names. Returns a sentence about them.
+  // Loads the weights that model.init_from names. Returns a sentence for the log.
   virtual std::string warm_start() = 0;
   virtual void leave_group() = 0;  // the group is over: from now on this worker computes everything itself
-  // Writes the model for serving into the run directory. Returns why a part of it is missing, as a sentence; "" if none
-  // is. The loop may call it again if `disk` throws.
+  // Writes the model for serving into the run directory. Returns a sentence that says why a part is missing, or "" if
+  // the model is complete. The loop may call it again if `disk` throws.
   virtual std::string write_artifact(Disk& disk) = 0;
 };
 
@@ -111,19 +113,19 @@ struct BeginTime {
 };
 BeginTime begin_time(const Clock& clock);
 
-// Each lane calls it when it begins some work; any thread. An exception from it fails the shard.
+// Each lane calls this function when it begins some work; any thread. If the function throws, the shard fails.
 using OnWork = std::function<void(int lane, const Work& work)>;
 
 struct RunOptions {
   std::string run_directory;  // exists
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
-  report::ReporterOptions screen;                  // how progress is shown; the loop sets what concerns files
+  report::ReporterOptions screen;                  // how progress is shown; the loop sets the fields about files
   std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM received so far
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   OnWork on_work = nullptr;
   BeginTime began;  // when the run began to prepare
-  // Where checkpoints are written; see checkpoint::WriterOptions. Null: on a thread of their own.
+  // Runs the writing of checkpoints; see checkpoint::WriterOptions. If null, a thread of its own writes them.
   std::function<void(std::function<void()>)> in_background = nullptr;
 };
 
@@ -134,8 +136,8 @@ struct RunResult {
   report::Metrics last;
 };
 
-// Trains the job until its end, a stop or an error. `members` null: the run has one worker. Throws Error for problems
-// that the user can fix.
+// Trains the job until its end, a stop or an error. `members` is null if the run has one worker. Throws Error for
+// problems that the user can fix.
 RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk,
               Clock& clock);
 

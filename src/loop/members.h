@@ -21,23 +21,23 @@ class Members {
   virtual bool is_leader() const = 0;
   virtual bool has_peers() const = 0;  // another member computes too
   virtual bool is_alone() const = 0;   // no other member computes or is about to
-  virtual bool may_write() const = 0;  // any thread: this member is certainly still the leader
-  // Returns the state to begin from. nullopt: all members begin from the newest checkpoint or from step 0. Blocks for a
-  // bounded time.
+  virtual bool may_write() const = 0;  // any thread; true only while no other member can be the leader
+  // Returns the state to begin from, or nullopt if all members begin from the newest checkpoint or from step 0. Blocks
+  // for a bounded time.
   virtual std::optional<checkpoint::Loaded> take_state() = 0;
-  // Starts the collectives. The state is at this step and has this digest.
+  // Starts the collectives from this member's state, which is at `step` and has the digest `origin`.
   virtual void begin(Step step, Digest origin) = 0;
   // Called at each step boundary. `take` makes one copy of the state, if a joiner waits for one.
   virtual void boundary(const State& state, const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
-  // The requests of users, with their numbers, except those that were in the state's control log at the last boundary.
+  // Returns users' requests, with their numbers, except those that the state's control log had at the last boundary.
   // Only the leader calls it.
   virtual std::vector<ControlEntry> requests() = 0;
   // Publishes the leader's status for users. Only the leader calls it.
   virtual void report(std::optional<Step> durable, const std::string& facts_json) = 0;
-  // This worker wants to leave. Its work moves to the other members, or to joiners once they compute.
+  // Announces that this worker wants to leave. Its work moves to the other members, or to joiners once they compute.
   virtual void leave() = 0;
   virtual void check_membership() const = 0;  // throws if the others have continued without this worker
-  // called by the leader: everything is written, and the run is over for all members
+  // Called by the leader when everything is written: ends the run for all members.
   virtual void finished(int exit_code) = 0;
   // Called at the end of training by a member that is not the leader. Returns the exit code that the leader announced,
   // or nullopt if the leader died and this member is now the leader. Blocks as long as the leader lives.

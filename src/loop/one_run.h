@@ -10,8 +10,8 @@
 
 namespace sinew::loop {
 
-// A member without the lease tries a write again: for about two minutes, longer than a member continues without a
-// coordinator.
+// A member that may not write because it holds no lease tries again for about two minutes. That is longer than a member
+// continues without a coordinator.
 inline constexpr int kWriteTries = 1200;
 inline constexpr double kWriteRetrySeconds = 0.1;
 
@@ -57,7 +57,7 @@ class Run {
   bool accepts(const ControlEntry& entry);  // logs the reason if not
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
   void report_work(Work::Kind kind);  // the step thread's work between two steps
-  bool evaluate();                    // true: the best so far, to be saved
+  bool evaluate();                    // true: the state is the best so far and is to be saved
 
   // ---- run_save.cpp
   checkpoint::Writer& writer();
@@ -101,7 +101,7 @@ class Run {
   const Plan& plan_;
   const RunOptions& options_;
   Trainer& trainer_;
-  Members* members_;  // null: the run has one worker
+  Members* members_;  // null if the run has one worker
   Disk& disk_;
   Clock& clock_;
   double began_, before_ = 0;
@@ -109,7 +109,7 @@ class Run {
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;
   std::optional<int64_t> total_steps_;  // the current estimate: users may change the batch size
-  Lengths lengths_;                     // from the job alone; intervals are counted in these
+  Lengths lengths_;                     // of the job, ignoring users; intervals are converted to steps with these
   std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
   Window window_, evaluation_window_;          // since the last line of metrics.jsonl, since the last evaluation
   std::vector<ControlEntry> pending_entries_;  // sent with the next step's control message

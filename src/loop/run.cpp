@@ -62,7 +62,8 @@ RunResult Run::train() {
     fail(error);
     throw;
   } catch (const ShardFailed& error) {
-    // The failure may be specific to this worker: the others try the shard, and their supervisor counts such failures.
+    // The failure may be specific to this worker. With peers it ends this worker only: the others try the shard, and
+    // the supervisor counts such failures.
     if (members_ && members_->has_peers()) throw;
     fail(error);
     throw;
@@ -83,7 +84,7 @@ void Run::loop() {
   report_work(Work::Kind::nothing);
 }
 
-// Depends only on the job and the batch sizes requested so far, so a resumed run computes the same.
+// The plan depends only on the job and the batch sizes that users requested so far, so a resumed run has the same plan.
 void Run::plan_steps() {
   Lengths lengths = lengths_;
   if (state().control.changes_batch_size()) {
@@ -147,7 +148,8 @@ void Run::one_step() {
   if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs the window itself
   if (options_.ledger) reporter_->ledger(state().step, trainer_.digest());
   reporter_->end_step();
-  // Submitted last: the records of a step must be written before the step is saved.
+  // A pending best state is submitted only now, because the records of its step must be written before the step is
+  // saved.
   submit_pending();
   if (improved) {
     save(true);
@@ -171,7 +173,8 @@ void Run::poll() {
   }
 }
 
-// Refuses a batch size with which no batch fits: it would end the run, and every resume of it.
+// Refuses a batch size above the number of training samples if trainer.drop_last is set: no batch would fit into an
+// epoch, which would end the run and every resume of it.
 bool Run::accepts(const ControlEntry& entry) {
   if (entry.kind != ControlEntry::Kind::batch_size) return true;
   const auto size = static_cast<int64_t>(entry.value);
@@ -202,8 +205,9 @@ void Run::poll_signals() {
   }
 }
 
-// Waits for a worker that could take over: the signal may have been sent because one is about to join, such as one that
-// was cut off or just started. It may arrive after this worker's time is up, so the state is saved first.
+// Before the last worker stops the run, it waits kSuccessorSeconds for a worker that could take over, such as one that
+// was cut off or has just started. Whoever sent the signal may kill this worker before then, so it saves the state
+// first.
 void Run::poll_leaving() {
   const bool leaves = seen_stops_ > 0 && members_;
   if (leaves && !members_->has_peers() && !saved_to_leave_) {
@@ -249,7 +253,7 @@ void Run::report_work(Work::Kind kind) {
   if (options_.on_work) options_.on_work(0, {kind, state().step.value});
 }
 
-// Applies the control log's entries for this step. advance handles a stop, when the next step would begin.
+// Applies the control log's entries for this step, except stops: advance() handles a stop before the next step begins.
 Run::DueActions Run::apply_entries() {
   DueActions due_actions;
   for (const ControlEntry& entry : state().control.apply(state().step)) {

@@ -17,7 +17,8 @@ void Run::count_intervals() {
 }
 
 // The budget and the evaluation interval may both be fractions of an epoch, each rounded to steps separately. A budget
-// that is a multiple of the interval is counted in evaluations, because otherwise it could miss the last one.
+// that is a multiple of the interval is counted in evaluations, because otherwise the run could end just before its
+// last evaluation.
 std::optional<int64_t> Run::budget_steps() const {
   const auto budget = spec::parse_duration(plan_.job.budget.training);
   if (!budget) return std::nullopt;
@@ -28,8 +29,8 @@ std::optional<int64_t> Run::budget_steps() const {
   return steps_of(*budget, lengths_);
 }
 
-// Returns another member's state, or else the newest checkpoint if the run resumes or has several members (all of which
-// may have died before), or else nothing.
+// Returns another member's state if there is one. Otherwise returns the newest checkpoint if the run resumes or has
+// several members, all of which may have died before. Otherwise returns nullopt.
 std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   if (members_) {
     if (auto given = members_->take_state()) {
@@ -48,8 +49,8 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   return std::move(newest.loaded);
 }
 
-// Opens the reporter after the checkpoint is known and before the state is restored, because it cuts the files back to
-// the step at which the run begins.
+// Called when the step at which the run begins is known, because the reporter truncates the files to that step, and
+// before the state is restored, because restoring reports messages.
 void Run::start_reporting(Step begins_at) {
   report::ReporterOptions options = options_.screen;
   options.directory = options_.run_directory;

@@ -14,8 +14,8 @@ constexpr double kFailedSaveSeconds = 60;
 
 }  // namespace
 
-// All members leave the loop at the same step with the same state. The leader ends the run; the others wait until it
-// has, ready to replace it.
+// All members leave the loop at the same step with the same state. The leader ends the run. The others wait
+// until it has ended the run, and one of them replaces the leader if it dies.
 bool Run::leads_at_end() {
   while (members_ && !members_->is_leader()) {
     if (const auto said = members_->wait_for_end()) {
@@ -50,8 +50,9 @@ void Run::finish() {
   if (members_) members_->finished(exit_code_);
 }
 
-// Does work that changes what others see of the run. A member changes it only while it holds the lease: others may have
-// gone on without it. If the lease is over, it waits for the next one and does the work again.
+// Does work that changes files of the run. A member changes them only while it holds the lease, because the others may
+// have continued without it. If the lease expires during the work, the member waits for the next one and does all of
+// the work again.
 void Run::change_files(const std::function<void(Disk&)>& work) {
   if (!members_) return work(disk_);
   FencedDisk fenced(disk_, [this] { return members_->may_write(); });
@@ -66,8 +67,8 @@ void Run::change_files(const std::function<void(Disk&)>& work) {
   }
 }
 
-// Loads the weights of the best checkpoint if early stopping asks for it and the state is of another step. If the best
-// step itself is not on disk, it loads the best one that is. Throws Error if that checkpoint is damaged.
+// If early_stopping.restore_best is set and the state is not that of the best step, loads the best checkpoint. If the
+// best step itself was never saved, the best checkpoint is the best of the saved steps. Throws Error if it is damaged.
 void Run::restore_best() {
   const EvaluationState evaluation = state().evaluation;
   const spec::EarlyStoppingOptions& early = plan_.job.early_stopping;

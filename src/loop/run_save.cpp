@@ -10,12 +10,13 @@ namespace sinew::loop {
 namespace {
 
 constexpr double kFinalSaveSeconds = 600;       // the run fails if the last checkpoint takes longer
-constexpr double kAbandonedMirrorSeconds = 10;  // for the chunk that the writer is copying
+constexpr double kAbandonedMirrorSeconds = 10;  // time to finish the chunk that the writer is copying
 
 }  // namespace
 
-// Each run has a directory of its own below checkpoint.mirror: steps of two runs have the same names, and each run
-// deletes what it does not keep. The run directory stores the name, so a resumed or moved run keeps its mirror.
+// Each run has a directory of its own below checkpoint.mirror, because checkpoints of two runs have the same names and
+// each run deletes those that it does not keep. The file `mirror` in the run directory stores the name, so a resumed or
+// moved run keeps its mirror.
 std::string Run::mirror_of_run() {
   const std::string& mirror = plan_.job.checkpoint.mirror;
   if (mirror.empty()) return "";
@@ -73,7 +74,8 @@ void Run::save(bool best) {
   }
 }
 
-// Submits the best state, which waits in memory while the disk is busy: skipping it would lose it.
+// Submits the best state, which waits in memory while the disk is busy. It is not skipped as other checkpoints are,
+// because it would be lost.
 void Run::submit_pending() {
   if (!writer_) return;
   if (pending_best_ && writer_->ready()) {
@@ -88,8 +90,8 @@ void Run::submit_pending() {
   reported_trouble_ = trouble;
 }
 
-// Waits until no write is in progress. If the mirror is slow, the writer stops waiting for it: the primary copy is what
-// counts.
+// Waits until no write is in progress. If the mirror takes too long, the writer abandons it, because the run needs only
+// the primary copy.
 void Run::wait_for_disk() {
   if (writer().wait(kFinalSaveSeconds)) return;
   const bool there = writer().status().durable == state().step;
@@ -109,8 +111,8 @@ void Run::finish_saving() {
   wait_for_disk();
   submit_pending();
   wait_for_disk();
-  // With several members a write may fall into a moment without a coordinator, when no member may write; it is
-  // repeated.
+  // With several members, a write fails while there is no coordinator, because then no member may write. Such a write
+  // is repeated.
   for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kWriteTries : 1); ++tries) {
     if (tries > 0) clock_.sleep_seconds(kWriteRetrySeconds);
     if (members_)

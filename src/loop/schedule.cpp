@@ -17,7 +17,7 @@ double cosine_between(double from, double to, double progress) {
   return to + (from - to) * 0.5 * (1.0 + std::cos(std::numbers::pi * std::clamp(progress, 0.0, 1.0)));
 }
 
-// The lengths in which trainer.max_duration is counted.
+// Returns the lengths with which trainer.max_duration is converted to steps.
 Lengths lengths_without_total(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample) {
   const int64_t steps = data::steps_per_epoch(train_size, trainer.batch_size, trainer.drop_last);
   return {train_size, trainer.batch_size, steps, tokens_per_sample, {}};

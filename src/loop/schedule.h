@@ -10,14 +10,14 @@
 
 namespace sinew::loop {
 
-// The lengths in which durations are measured.
+// The sizes with which durations are converted to steps.
 struct Lengths {
   int64_t train_size = 0, batch_size = 0, steps_per_epoch = 0, tokens_per_sample = 1;
-  std::optional<int64_t> total_steps;  // known once trainer.max_duration is resolved; nullopt if it is a time
+  std::optional<int64_t> total_steps;  // known once trainer.max_duration is converted; nullopt if that is a time
 };
 
-// The number of steps of a duration, at least 1; nullopt for times. A fraction refers to the whole training:
-// int(fraction * samples of the training) / batch_size.
+// Returns the number of steps of a duration, at least 1 unless the duration is 0. Returns nullopt for a time, and for a
+// fraction if total_steps is not known. A fraction is one of total_steps.
 std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& lengths);
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample);
@@ -34,15 +34,15 @@ class BatchSizes {
   int64_t stage_ = 1, final_size_;
 };
 
-// The number of steps until trainer.max_duration is over, if step t takes size_at(t) samples; nullopt if it is a time.
-// Walks through every step; used when the batch size changes.
+// Returns the number of steps until trainer.max_duration is over, if the batch of step t has size_at(t) samples.
+// Returns nullopt if the duration is a time. Walks through every step; callers use it when the batch size changes.
 std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Lengths& lengths,
                                    const std::function<int64_t(int64_t)>& size_at);
 
 // The learning rate of each step, as a factor of optimizer.lr.
 class Schedule {
  public:
-  // Throws Error if the schedule needs an end and only a time limits the training.
+  // Throws Error if the schedule needs the last step but trainer.max_duration is a time, or if warmup or step_size is.
   Schedule(const spec::SchedulerOptions& options, const Lengths& lengths);
   double factor(int64_t step) const;
 

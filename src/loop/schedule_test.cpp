@@ -1,4 +1,4 @@
-// The length of a training whose batch size changes.
+// Tests of the number of steps of a training whose batch size changes.
 #include "loop/schedule.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(BatchSizes, StagesComeInOrderAndThenTheBatchSize) {
   EXPECT_EQ(sizes.at(1'000'000), 64);
 }
 
-TEST(CountSteps, IsTheUsualCountWhenTheBatchNeverChanges) {
+TEST(CountSteps, EqualsTotalStepsIfTheBatchSizeNeverChanges) {
   for (const int64_t size : {1, 7, 64, 107}) {
     for (const bool drop_last : {false, true}) {
       for (const spec::Duration duration : {spec::Duration{3, Unit::epochs}, {1, Unit::epochs}, {17, Unit::steps}}) {
@@ -44,7 +44,7 @@ TEST(CountSteps, IsTheUsualCountWhenTheBatchNeverChanges) {
   }
 }
 
-TEST(CountSteps, EpochsStayEpochsWhenTheBatchGrows) {
+TEST(CountSteps, EndsAfterWholeEpochsIfTheBatchSizeGrows) {
   spec::Job job = job_of(40, {5, Unit::epochs});
   job.trainer.batch_size_ramp = {8, 20};
   job.trainer.batch_size_ramp_interval = {7, Unit::steps};

@@ -90,7 +90,8 @@ std::string decisions_text(const State& state) {
   const EvaluationState& evaluation = state.evaluation;
   text += "best " + (evaluation.best ? exact_text(*evaluation.best) : "none") + " at " +
           std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
-  // Appended only if it differs from `best`, so that states with one metric keep their digests.
+  // Appended only if patience has a best value of its own, so that states with one monitor keep the digests of older
+  // versions.
   if (evaluation.patience_best != evaluation.best || evaluation.patience_step != evaluation.best_step) {
     text += " patience " + (evaluation.patience_best ? exact_text(*evaluation.patience_best) : "none") + " at " +
             std::to_string(evaluation.patience_step.value);

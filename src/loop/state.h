@@ -17,7 +17,8 @@ namespace sinew::loop {
 
 // The history of evaluations, from which early stopping, best checkpoints and the objective are decided.
 struct EvaluationState {
-  // The metric of `best`; empty: no evaluation yet, or a checkpoint of an older version, which did not save it.
+  // The metric of `best`. Empty if there is no best value yet, or if an older version, which did not save the name,
+  // wrote the checkpoint.
   std::string monitor;
   std::optional<double> best;  // best value of checkpoint.monitor
   Step best_step;
@@ -28,7 +29,7 @@ struct EvaluationState {
   int64_t without_improvement = 0;
   report::Metrics last;  // metrics of the newest evaluation
   bool objective_met = false;
-  std::string stop;  // why training ends; empty: it continues
+  std::string stop;  // why training ends; empty while it continues
 };
 
 // Everything that determines the next step, besides the trainer's tensors.
@@ -47,13 +48,13 @@ struct StateFacts {
   std::string resolved_job;           // resolved.yaml
   std::string model;                  // identity of the model; a resume refuses another model
   report::Metrics window;             // sums of the training metrics since the last line of metrics.jsonl
-  report::Metrics evaluation_window;  // … and since the last evaluation, for a monitored train/loss
+  report::Metrics evaluation_window;  // the same since the last evaluation, because train/loss can be monitored
   double seconds = 0;                 // training time of the run, over all its attempts
   std::string records;                // for a joiner: records that may not be in the files yet; "" in a checkpoint
 };
 
-// The canonical text that a digest covers, in two parts: the counts of the steps so far, and what users and evaluations
-// decided. A trainer may put counts of its own in between.
+// The text that the digest of the state covers, in two parts: the counts of the steps so far, and the decisions of
+// users and evaluations. A trainer may put counts of its own between them.
 std::string counts_text(const State& state);
 std::string decisions_text(const State& state);
 
