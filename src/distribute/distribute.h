@@ -14,25 +14,25 @@
 
 namespace sinew::distribute {
 
-// How this worker's membership ended, for a caller that catches group::Fenced. It is valid after the Membership is
+// How this worker's membership ended, for a caller that catches group::Fenced. The Membership fills it in when it is
 // destroyed.
 struct Ending {
-  int exit_code = kRejoin;  // the run's, if the run is over; kResumable, if the worker was asked to leave
+  int exit_code = kRejoin;  // see GroupMembers::exit_code_if_fenced
 };
 
 struct JoinOptions {
-  std::string
-      coordinator_file;  // path of coordinator.json; read again for every connection, because a successor rewrites it
+  std::string coordinator_file;      // path of coordinator.json; read again for every connection, because the next
+                                     // coordinator rewrites it
   std::string listen = "127.0.0.1";  // where this member's links listen
-  std::string advertise;             // host name for the other members; empty: `listen`
+  std::string advertise;             // host name for the other members; `listen` if empty
   double pace = 1;                   // slows every shard down by this factor, for tests
   double patience_seconds = 120;     // see GroupOptions
   Ending* ending = nullptr;          // outlives the Membership
 };
 
 // Joins the run's group. Returns once a view contains this worker. Throws Error when the coordinator refuses the
-// worker. This function and all calls of its result throw group::Fenced when this incarnation has ended; the process
-// must join again.
+// worker. This function and all calls of its result throw group::Fenced once this membership has ended; the
+// worker must then join again as a new process.
 std::unique_ptr<train::Membership> join(const JoinOptions& options, const train::Identity& identity, Clock& clock);
 
 }  // namespace sinew::distribute

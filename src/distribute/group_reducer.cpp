@@ -7,7 +7,7 @@
 namespace sinew::distribute {
 namespace {
 
-thread_local double shard_began = 0;  // when the lane began its shard
+thread_local double shard_began = 0;  // when this lane began its shard
 
 }  // namespace
 

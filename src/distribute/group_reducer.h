@@ -23,7 +23,7 @@ class GroupReducer final : public train::Reducer {
   void give_up() override { group_.fence("a shard failed on this worker"); }
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 
-  // Shards a second of computing, for all lanes together, measured by SpeedMeter. 0: not known yet.
+  // Returns how many shards all lanes together compute per second (see SpeedMeter), or 0 while that is not known.
   double speed() const;
 
  private:

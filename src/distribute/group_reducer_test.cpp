@@ -1,4 +1,4 @@
-// The reducer over a group gives the bits of the reducer of one process.
+// Test: the reducer over a group gives the same bits as the reducer of one process.
 #include "distribute/group_reducer.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ cluster::View view_of(int64_t members, const std::vector<std::string>& addresses
   return view;
 }
 
-// A group of threads, each one member.
+// A group whose members are threads of this process.
 struct Town {
   explicit Town(int64_t members) : groups(static_cast<size_t>(members)) {
     for (int64_t i = 0; i < members; ++i) {
@@ -78,7 +78,7 @@ struct Town {
     for (auto& group : groups) group->adopt(view_of(members, addresses));
   }
   ~Town() {
-    for (auto& link : links) link.reset();  // no event comes after this
+    for (auto& link : links) link.reset();  // a closed link delivers no more events
   }
 
   link::MemoryNetwork network;
@@ -100,7 +100,7 @@ void expect_same(const train::Reducer::Reduced& a, const train::Reducer::Reduced
   EXPECT_TRUE(torch::equal(a.sums.buffers[0], b.sums.buffers[0]));
 }
 
-TEST(GroupReducer, GivesTheBitsOfOneProcess) {
+TEST(GroupReducer, GivesTheSameBitsAsOneProcess) {
   for (const int64_t members : {1, 2, 3, 5, 9}) {
     Town town(members);
     std::vector<std::thread> threads;

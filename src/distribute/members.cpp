@@ -1,4 +1,4 @@
-// Joins the group, and gives the run its place in it.
+// Joins the group and creates the two objects through which a run uses it: its Members and its Reducer.
 #include <unistd.h>
 
 #include "base/error.h"

@@ -8,8 +8,8 @@
 
 namespace sinew::distribute {
 
-// Exact: decoded(encoded(c)) has every bit of c. Bytes are in the machine's order, because members run on the same kind
-// of machine.
+// The encoding is exact: decoded(encoded(c)) has every bit of c. Numbers have the byte order of the machine, because
+// all members run on the same kind of machine.
 std::string encoded(const train::Contribution& contribution);
 train::Contribution decoded(std::string_view bytes);  // throws Error if encoded() cannot have made the bytes
 

@@ -1,4 +1,4 @@
-// Contributions survive the way through bytes to the last bit, and add up there as tensors do.
+// Tests: encoding keeps every bit of a contribution, and adding encoded contributions equals adding the contributions.
 #include "distribute/small_sums.h"
 
 #include <gtest/gtest.h>
@@ -48,14 +48,14 @@ train::Contribution copy_of(const train::Contribution& contribution) {
   return copy;
 }
 
-TEST(SmallSums, EveryBitSurvivesTheBytes) {
+TEST(SmallSums, EncodingKeepsEveryBit) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const train::Contribution made = random_contribution(seed);
     expect_equal(decoded(encoded(made)), made);
   }
 }
 
-TEST(SmallSums, BytesAddUpAsContributionsDo) {
+TEST(SmallSums, MergingBytesEqualsAddingContributions) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const train::Contribution left = random_contribution(2 * seed), right = random_contribution(2 * seed + 1);
     train::Contribution sum = copy_of(left);
@@ -64,7 +64,7 @@ TEST(SmallSums, BytesAddUpAsContributionsDo) {
   }
 }
 
-TEST(SmallSums, CutShortIsAnErrorAndNothingWorse) {
+TEST(SmallSums, RefusesBytesOfTheWrongLength) {
   const std::string whole = encoded(random_contribution(5));
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THROW(decoded(std::string_view(whole).substr(0, size)), Error) << size;

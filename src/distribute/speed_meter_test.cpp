@@ -10,7 +10,7 @@
 namespace sinew::distribute {
 namespace {
 
-// Rounds a second apart, each with `count` shards of that many seconds.
+// Begins collectives one second apart; in each, the worker computes `count` shards that take `seconds` each.
 void run_collectives(SpeedMeter& meter, double& now, int collectives, int count, double seconds) {
   for (int i = 0; i < collectives; ++i, now += 1) {
     meter.begin_collective(now);
@@ -18,7 +18,7 @@ void run_collectives(SpeedMeter& meter, double& now, int collectives, int count,
   }
 }
 
-TEST(SpeedMeter, NothingIsKnownBeforeTheFirstShard) {
+TEST(SpeedMeter, ReportsZeroBeforeTheFirstShard) {
   SpeedMeter meter;
   double now = 100;
   EXPECT_EQ(meter.shards_a_second(now), 0);
@@ -28,7 +28,7 @@ TEST(SpeedMeter, NothingIsKnownBeforeTheFirstShard) {
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
 }
 
-TEST(SpeedMeter, OneShardThatWasPreemptedMovesLittleAndALastingChangeIsFollowed) {
+TEST(SpeedMeter, FollowsALastingChangeButNotOnePreemptedShard) {
   SpeedMeter meter;
   double now = 0;
   run_collectives(meter, now, 10, 100, 0.01);
@@ -39,8 +39,8 @@ TEST(SpeedMeter, OneShardThatWasPreemptedMovesLittleAndALastingChangeIsFollowed)
   EXPECT_NEAR(meter.shards_a_second(now), 50, 1);
 }
 
-// However the times scatter, it is shards over seconds.
-TEST(SpeedMeter, IsTheMeanOfScatteredTimes) {
+// The speed is the number of shards divided by the sum of their times, even if the times vary.
+TEST(SpeedMeter, AveragesVaryingTimes) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     RandomStream random(random_key({7, seed}));
     SpeedMeter meter;
@@ -53,12 +53,12 @@ TEST(SpeedMeter, IsTheMeanOfScatteredTimes) {
   }
 }
 
-TEST(SpeedMeter, WhoIsGivenNothingSaysMoreAndMore) {
+TEST(SpeedMeter, AWorkerWithoutShardsReportsAGrowingSpeed) {
   SpeedMeter meter;
   double now = 0;
   run_collectives(meter, now, 5, 1, 0.5);
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
-  run_collectives(meter, now, 1, 0, 0);  // the round may still give it one
+  run_collectives(meter, now, 1, 0, 0);  // this collective may still give the worker a shard
   const double since = now - 1;
   double before = 2;
   while (now < since + 4 * SpeedMeter::kDoublingSeconds) {
@@ -69,12 +69,12 @@ TEST(SpeedMeter, WhoIsGivenNothingSaysMoreAndMore) {
     before = told;
   }
   EXPECT_GE(before, 16);
-  meter.took(0.5);  // tried again, and no faster
+  meter.took(0.5);  // the worker is tried with one shard and is as slow as before
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 2);
 }
 
-// Each trial costs the others a little: the more were in vain, the rarer they are.
-TEST(SpeedMeter, WhoIsTriedInVainIsTriedMoreRarely) {
+// Each trial of a slow worker costs the others a little time, so failed trials become rarer.
+TEST(SpeedMeter, AWorkerThatStaysSlowIsTriedMoreRarely) {
   SpeedMeter meter;
   double now = 0;
   run_collectives(meter, now, 5, 1, 0.5);
@@ -84,18 +84,19 @@ TEST(SpeedMeter, WhoIsTriedInVainIsTriedMoreRarely) {
     const double since = now - 1;
     while (meter.shards_a_second(now) < 4 && now < since + 1000) run_collectives(meter, now, 1, 0, 0);
     waits.push_back(now - since);
-    run_collectives(meter, now, 3, 1, 0.5);  // until shares move back
+    run_collectives(meter, now, 3, 1, 0.5);  // the worker loses its shards after three collectives
   }
   for (size_t i = 1; i < waits.size(); ++i) EXPECT_GE(waits[i], waits[i - 1]);
   EXPECT_NEAR(waits.front(), SpeedMeter::kDoublingSeconds, 1);
   EXPECT_NEAR(waits.back(), SpeedMeter::kLongestDoubling, 1);
-  run_collectives(meter, now, 12, 1, 0.5);  // it keeps its shards
+  run_collectives(meter, now, 12, 1, 0.5);  // now the worker keeps its shards for more than kSteadySeconds
   run_collectives(meter, now, 6, 0, 0);
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 4) << "as if it had never been slow";
 }
 
-// Steps longer than the doubling: a worker that waits for the others is not without work.
-TEST(SpeedMeter, WaitingInARoundIsNotBeingWithoutShards) {
+// Steps take longer than a doubling. A worker that waits for the others within a step does not count as having no
+// shard.
+TEST(SpeedMeter, DoesNotCountWaitingInACollectiveAsTimeWithoutShards) {
   SpeedMeter meter;
   for (double now = 0; now < 600; now += 60) {
     meter.begin_collective(now);
@@ -104,8 +105,8 @@ TEST(SpeedMeter, WaitingInARoundIsNotBeingWithoutShards) {
   }
 }
 
-// Shards are not given out while the group evaluates: no worker is without any, however long that takes.
-TEST(SpeedMeter, AnEvaluationIsNotBeingWithoutShards) {
+// No shards of training are handed out during an evaluation, so its length must not count as time without shards.
+TEST(SpeedMeter, DoesNotCountAnEvaluationAsTimeWithoutShards) {
   for (const int without : {0, 1, 4}) {
     SpeedMeter meter;
     double now = 0;
