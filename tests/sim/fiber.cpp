@@ -24,7 +24,8 @@ constexpr size_t kStackBytes = size_t{1} << 20;
 
 Fiber* running = nullptr;
 
-// A stack with a page below it that may not be touched. Stacks are used again, because a story needs thousands.
+// A stack with a protected page below it, so that an overflow crashes. Stacks are reused, because a story needs
+// thousands.
 class Stack {
  public:
   Stack() : bytes_(take()) {}
@@ -55,7 +56,7 @@ class Stack {
   char* bytes_;
 };
 
-// The C++ runtime keeps the exceptions that are being handled in one list a thread. Each fiber needs a list of its own.
+// The C++ runtime keeps one list of the exceptions being handled per thread. Each fiber needs a list of its own.
 struct HandledExceptions {
   void* caught = nullptr;
   unsigned int uncaught = 0;
@@ -71,8 +72,8 @@ struct HandledExceptions {
 struct Fiber::Context {
   Stack stack;
   ucontext_t body = {}, caller = {};
-  HandledExceptions handled;  // of the side that does not run
-  // What the sanitizers must know of a switch.
+  HandledExceptions handled;  // the list of the side (body or caller) that is not running
+  // What the sanitizers need at each switch.
   void* fake_stack = nullptr;
   const void* caller_stack = nullptr;
   size_t caller_size = 0;

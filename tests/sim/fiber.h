@@ -13,8 +13,8 @@ namespace sinew::sim {
 
 class Fiber {
  public:
-  // A fiber whose process has died throws this from the call in which it waits, so that its body is unwound. It is no
-  // std::exception, so that no handler of errors catches it.
+  // When its process has died, a fiber throws Cancelled from the call in which it waits, so that its body is unwound.
+  // Cancelled is not derived from std::exception, so no error handler of the product catches it.
   struct Cancelled {};
 
   Fiber(const Process& process, std::function<void()> body);
@@ -22,7 +22,7 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  static Fiber* current();  // null: the world runs an event, and no fiber
+  static Fiber* current();  // null while the world runs an event and no fiber
   const Process& process() const { return process_; }
 
   // ---- called by events
@@ -32,8 +32,8 @@ class Fiber {
   bool waits() const { return waits_; }  // the body is in wait()
 
   // ---- called by the body
-  void sleep(double seconds);  // of its process: the time passes only while the process is not stopped
-  void wait();                 // until an event calls resume(), which it may do for no reason
+  void sleep(double seconds);  // if the process is stopped meanwhile, the sleep lasts until it is continued
+  void wait();                 // until an event calls resume(); the caller checks whether its condition holds
 
  private:
   struct Context;
@@ -46,7 +46,7 @@ class Fiber {
   const Process& process_;
   std::function<void()> body_;
   std::unique_ptr<Context> context_;
-  Fiber* caller_ = nullptr;  // the fiber that called resume(); null: an event
+  Fiber* caller_ = nullptr;  // the fiber that called resume(); null if an event did
   bool begun_ = false, over_ = false, cancelled_ = false, waits_ = false;
 };
 

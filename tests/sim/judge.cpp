@@ -82,14 +82,14 @@ void Judge::view(const cluster::View& heard) {
     complain("there are two views " + number(heard.generation.value));
 }
 
-// A member that the group has fenced and that has not heard of it may find a newer checkpoint than the others. It gets
-// an attempt of its own, in which it makes no step.
+// A member that is fenced but does not know it yet may find a newer checkpoint than the others do. It gets an attempt
+// of its own, in which it commits no step.
 Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from) {
   const int64_t history = static_cast<int64_t>(histories_.size());
   histories_.push_back({step, from ? histories_[static_cast<size_t>(from->history)].control : Control(), {}});
   const auto computing = view.computing();
-  // The newest attempt that fits. A member whose view changed before it began starts with the next group that contains
-  // it.
+  // Looks for the newest attempt with this member, step and state. The computing members of the member's own view
+  // belong to it, too: the view may have changed before the member began.
   const auto theirs = std::find_if(attempts_.rbegin(), attempts_.rend(), [&](const Attempt& one) {
     return one.members.contains(id) && one.begins_at == step && one.before == state;
   });
@@ -115,8 +115,8 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
 
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
-// A shard is computed once while a member has its result. An exception is a member that has not heard yet that its work
-// moved to others.
+// A shard must not be computed again while a member has its result. A disturbed process is excepted, because it may not
+// know yet that its work moved to others.
 void Judge::delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid) {
   auto& by = attempts_[static_cast<size_t>(attempt)].computed[{step, shard}];
   for (const int64_t before : by) {
@@ -152,7 +152,8 @@ void Judge::judge_result(Attempt& of, const Commit& commit) {
     complain(step + " has another digest than one undisturbed member's");
 }
 
-// A step computes with what the control messages before it said, and its log has each of their entries once.
+// Checks that a step used the learning rate and batch size of the control messages before it, and that the member's
+// control log has each of their entries once.
 void Judge::check_control(const Commit& commit) {
   const History& of = histories_[static_cast<size_t>(commit.origin.history)];
   if (of.control != commit.control)
@@ -225,8 +226,8 @@ void Judge::effect(int64_t pid, bool leads, double confirmed, const std::string&
   complain("process " + number(pid) + " changes " + path + (leads ? " and its lease is over" : " and does not lead"));
 }
 
-// If the only worker of a run is asked to leave, the run stops and can be resumed. To the supervisor this may look like
-// a failure, when the coordinator refuses the next worker before it has joined.
+// If the only worker of a run is asked to leave, the run stops and can be resumed. The supervisor may report it as a
+// training error, because the coordinator of a stopped run refuses the next worker before that worker has joined.
 void Judge::ends(int code) {
   constexpr int kResumable = 75, kTrainingError = 1;
   if (stops_ && (code == kResumable || code == kTrainingError)) return;
@@ -242,8 +243,8 @@ void Judge::ends(int code) {
   }
 }
 
-// Every step is in the ledger once, with the digest that it has in an attempt that continued the one of the line
-// before.
+// Checks that the ledger has every step once, and that some attempt has both the digest of each line and that of the
+// line before.
 void Judge::ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved) {
   if (saved != Step(job_.steps)) return complain("the run ends and its last state is not durable");
   for (size_t i = 0; i < ledger.size(); ++i) {

@@ -1,4 +1,4 @@
-// The conditions that must hold in every story. The judge sees all members at once.
+// Checks the conditions that must hold in every story. The judge sees all members at once, as no member does.
 //
 // An *attempt* is the work of all members that begin together in a fresh view, and of those that join them. It ends
 // when all members that have its state are gone and others begin from a checkpoint.
@@ -19,8 +19,8 @@
 
 namespace sinew::sim {
 
-// The collectives of a job of so many steps. The collective of a step has the step's number; the evaluation of the
-// state at step t has number steps + t.
+// The collectives of a random job of `steps` steps. The collective of a step has the step's number; the evaluation of
+// the state at step t has number steps + t.
 struct TrainingJob {
   explicit TrainingJob(uint64_t seed);
   group::simulation::Job numbers;
@@ -28,15 +28,15 @@ struct TrainingJob {
   int64_t evaluation_at(Step step) const { return steps + step.value; }
 };
 
-// What a step computes with besides the state.
+// The inputs of a step besides the state.
 struct Control {
   double learning_rate = 1, batch_size = 64;
   bool operator==(const Control&) const = default;
-  uint64_t with(uint64_t state) const;  // the input of the step's numbers
+  uint64_t with(uint64_t state) const;  // mixes them into the state: the input of the step's numbers
 };
 
 // Where a training state comes from: the attempt, and the control messages of that attempt that led to it. A group may
-// make a collective anew with another message, so one attempt may have several histories.
+// repeat a collective with another control message, so one attempt may have several histories.
 struct Origin {
   int64_t attempt = 0, history = 0;
 };
@@ -57,33 +57,33 @@ class Judge {
  public:
   Judge(World& world, const TrainingJob& job) : world_(world), job_(job) {}
 
-  // ---- events; an event that must not happen ends the story
-  void given(MemberId id);                // to a joining worker
-  void view(const cluster::View& heard);  // received by a member
-  // A member begins to compute in a fresh view. `from`: where its state comes from; nullopt: it begins at step 0.
+  // ---- events; the story ends when one is wrong
+  void given(MemberId id);                // the coordinator gave this id to a joining worker
+  void view(const cluster::View& heard);  // a member received this view
+  // A member begins to compute in a fresh view. `from` says where its state comes from; nullopt if it begins at step 0.
   Origin begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from);
   void delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid);
-  Origin commits(const Commit& commit);  // returns that of the state after the step
+  Origin commits(const Commit& commit);  // returns the origin of the state after the step
   void evaluates(int64_t pid, int64_t attempt, int64_t number, uint64_t state, const group::Reduced& reduced);
   // A member's state at this step has this digest.
   void digest(int64_t attempt, int64_t step, Digest digest);
   void durable(int64_t step);
-  // A process is about to change something on the disk that others see.
+  // A process is about to rename a file into place on the shared disk. Only the leader may, while it has a lease.
   void effect(int64_t pid, bool leads, double confirmed, const std::string& path);
   // The story disturbed this process, or it ended. It may be fenced, and other members may repeat its work.
   void disturbed(int64_t pid) { disturbed_.insert(pid); }
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
-  // All members that could have handed over this step's result were disturbed since. A member that lacks it can only
-  // join again.
+  // Whether all members that committed this step have been disturbed since. Then a member that lacks the step's result
+  // may get it from nobody and must join again.
   bool result_is_gone(int64_t attempt, int64_t step) const;
   void ends(int code);
   bool ended_well() const { return ended_well_; }
-  // The run has ended well: this is its ledger, one line a step, and the step of its newest checkpoint.
+  // Called when the run has ended well, with the lines of its ledger and the step of its newest checkpoint.
   void ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved);
   void complain(const std::string& what);
 
   const std::optional<std::string>& complaint() const { return complaint_; }
-  struct Tally {  // so that a test can check that enough happened
+  struct Tally {  // lets a test check that enough happened
     int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0, entries = 0;
     void operator+=(const Tally& other);
   };
@@ -92,12 +92,12 @@ class Judge {
  private:
   struct Attempt {
     int64_t begins_at = 0;
-    std::set<MemberId> members;                                            // that began it
-    std::map<int64_t, uint64_t> after;                                     // after each step
-    uint64_t before = 0;                                                   // the first
+    std::set<MemberId> members;                                            // those that began it
+    std::map<int64_t, uint64_t> after;                                     // the state after each step
+    uint64_t before = 0;                                                   // the state that it began with
     std::map<int64_t, Digest> digests;                                     // of the whole state, at each step
-    std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the members
-    std::map<int64_t, std::vector<int64_t>> committed;                     // by step: the members that have its result
+    std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the processes
+    std::map<int64_t, std::vector<int64_t>> committed;  // by step: the processes that have its result
   };
 
   struct History {

@@ -1,5 +1,5 @@
-// Links between simulated members with the guarantees of link.h: frames arrive whole and in order, or the link is lost,
-// once. Frames on different links may overtake each other.
+// Links between simulated members with the guarantees of link.h: the frames of a link arrive whole and in order, and a
+// loss is reported once. Frames on different links may overtake each other.
 #pragma once
 
 #include <deque>
@@ -24,7 +24,8 @@ class Network {
   // The process of the member with this address died or was stopped. Its peers notice that later.
   void died(const std::string& address);
   void stopped(const std::string& address);
-  // For so long, no frame from one member reaches the other. Afterwards the frames arrive that are still wanted.
+  // For `seconds`, no frame from one member reaches the other. Then the held frames of connections that still exist
+  // arrive.
   void cut(const std::string& from, const std::string& to, double seconds);
   void reset(const std::string& a, const std::string& b);
 
@@ -33,7 +34,7 @@ class Network {
   struct End {  // a member's state for a wanted peer
     std::string address;
     enum class Is { waiting, standing, lost } is = Is::waiting;
-    std::deque<link::Frame> queue = {};  // frames before it is connected
+    std::deque<link::Frame> queue = {};  // frames sent before the connection exists
     int64_t number = 0;                  // of this connection
     double last_arrival = 0;             // when the last frame to this member arrives; no later frame arrives earlier
   };
@@ -62,7 +63,7 @@ class Network {
 
   World& world_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::pair<std::string, std::string>, int64_t> cuts_;  // from, to: number of the cut
+  std::map<std::pair<std::string, std::string>, int64_t> cuts_;  // (from, to) to the number of the cut
   std::map<std::pair<std::string, std::string>, std::vector<Event>> held_;
   int64_t numbers_ = 0;
 };

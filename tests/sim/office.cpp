@@ -6,7 +6,7 @@
 namespace sinew::sim {
 namespace {
 
-constexpr double kTickSeconds = 0.05, kHoldSeconds = 5;  // as supervise/coordinator.cpp and cluster/coordinator.cpp
+constexpr double kTickSeconds = 0.05, kHoldSeconds = 5;  // as in supervise/coordinator.cpp and cluster/coordinator.cpp
 
 http::Response response_of(cluster::Reply reply) {
   http::Response response;
@@ -94,7 +94,7 @@ void Post::cut(int64_t pid, double seconds) {
   world_.after(seconds, [this, pid] { cuts_.erase(cuts_.find(pid)); });
 }
 
-// Calls `answer` once: with the answer, or with a failure at the latest when the timeout ends.
+// Calls `answer` once: with the response, or with nullopt if the call fails or the timeout ends first.
 void Post::call(int64_t pid, const Process& from, const std::string& method, const std::string& target,
                 const std::string& body, double timeout_seconds, Answer answer) {
   const auto once = [answered = std::make_shared<bool>(false), answer](std::optional<http::Response> response) {

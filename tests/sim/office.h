@@ -1,5 +1,5 @@
-// The coordinator as a simulated process: the real CoordinatorState behind simulated calls, as Coordinator has it
-// behind HTTP.
+// The coordinator as a simulated process. It serves the real CoordinatorState over simulated calls, as
+// cluster::Coordinator serves it over HTTP.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace sinew::sim {
 
-using Answer = std::function<void(std::optional<http::Response>)>;  // nullopt: the call failed
+using Answer = std::function<void(std::optional<http::Response>)>;  // gets nullopt if the call failed
 
 class Office {
  public:
@@ -25,7 +25,7 @@ class Office {
   const Process process;
   void handle(const std::string& method, const std::string& target, const std::string& body, Answer answer);
   std::optional<int64_t> over() const { return coordinator_.over(world_.now()); }
-  void die();  // waiting calls get no answer
+  void die();  // waiting calls fail
 
  private:
   struct Waiting {
@@ -43,12 +43,12 @@ class Office {
   std::list<Waiting> waiting_;
 };
 
-// Delivers calls to the present coordinator.
+// Delivers calls to the current coordinator.
 class Post {
  public:
   explicit Post(World& world) : world_(world) {}
 
-  std::shared_ptr<Office> office;  // null: no coordinator listens
+  std::shared_ptr<Office> office;  // null while no coordinator listens
   // Blocks all messages between this process and the coordinator.
   void cut(int64_t pid, double seconds);
   void call(int64_t pid, const Process& from, const std::string& method, const std::string& target,

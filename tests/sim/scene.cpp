@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kBatch = 64;
 
 std::string new_directory() {
-  const char* memory = "/dev/shm";  // if there is one: files in it cost least
+  const char* memory = "/dev/shm";  // used if it exists, because files in memory are fastest
   const auto root = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
   std::string pattern = (root / "sinew-story-XXXXXX").string();
   SINEW_CHECK(mkdtemp(pattern.data()) != nullptr, pattern);
@@ -23,7 +23,7 @@ spec::Duration steps(uint64_t number) {
   return {static_cast<double>(number), spec::Duration::Unit::steps};
 }
 
-// Everything that the loop does by steps is due often.
+// Evaluations, checkpoints and lines of metrics are due every few steps, because a story has few steps.
 loop::Plan random_plan(RandomStream& random, const TrainingJob& job) {
   loop::Plan plan;
   plan.job.name = "story";

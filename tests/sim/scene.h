@@ -1,4 +1,5 @@
-// The surroundings of the workers of a story.
+// What the processes of a story share: the world, the network, the calls to the coordinator, the disk, the job and the
+// judge.
 #pragma once
 
 #include <string>
@@ -21,8 +22,9 @@ struct Scene {
   World world;
   Network network;
   Post post;
-  // The checkpoints and all that must survive. What a Reporter writes is on this machine's disk, below a directory of
-  // this name: it need not survive, but no step may be lost or written twice when another worker takes the lead.
+  // The simulated disk has the checkpoints and everything else that must survive a crash of the machine. A Reporter
+  // writes to the real disk, below run_directory: its files need not survive such a crash, but no step may be missing
+  // or written twice when another worker becomes the leader.
   FaultyDisk disk;
   const std::string run_directory;
   const TrainingJob job;

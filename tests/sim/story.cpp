@@ -14,7 +14,7 @@ using supervise::ChaosEvent;
 
 constexpr int64_t kChaosEvents = 12, kTroubles = 8;
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
-constexpr double kPatienceSeconds = 300;  // in addition to the time of the slowest worker for the whole run, alone
+constexpr double kPatienceSeconds = 300;  // added to the time that the slowest worker would need for the run alone
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void Story::play() {
   }
   for (int64_t i = 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
-    // Faults that end all processes are rarer than the others.
+    // Faults that end all workers have fewer entries here, so that they are rarer than the others.
     const Kind kinds[] = {Kind::cut_links,       Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
                           Kind::reset_link,      Kind::request,     Kind::request,         Kind::request,
                           Kind::all_workers_die, Kind::machine_dies};
@@ -93,7 +93,7 @@ Worker* Story::anyone() {
   return there.empty() ? nullptr : there[scene_.world.random.below(there.size())];
 }
 
-// Does what `sinew chaos` does to a run.
+// Carries out an event of the plan that `sinew chaos` makes from the same seed.
 void Story::happens(const ChaosEvent& event) {
   const auto there = living();
   if (there.empty()) return;
@@ -136,7 +136,7 @@ void Story::happens(const Trouble& trouble) {
   }
 }
 
-// Cuts links from one worker to some others, in the other direction, or in both.
+// Cuts the links between one worker and some others: from it, to it, or both.
 void Story::cut_links() {
   Worker* one = anyone();
   if (one == nullptr) return;
@@ -168,7 +168,8 @@ void Story::reset_link() {
   scene_.network.reset(one->address(), other->address());
 }
 
-// The machine loses power: all processes end, and the disk loses what was not synced. Then the run is started again.
+// The machine loses power: all processes end, and the disk loses what was not synced. Then a new supervisor starts the
+// run again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
   run_.last_view.reset();

@@ -12,7 +12,7 @@
 
 namespace sinew::sim {
 
-// Faults besides those of `sinew chaos`, which cannot cut cables or lose a machine.
+// Faults and requests besides the events of `sinew chaos`, which cannot cut cables or crash a machine.
 struct Trouble {
   enum class Kind { cut_links, cut_coordinator, reset_link, all_workers_die, machine_dies, request };
   double at = 0;
@@ -23,7 +23,7 @@ class Story {
  public:
   explicit Story(uint64_t seed);
   void play();
-  // What is wrong with the story; empty: nothing.
+  // Returns what went wrong, or nullopt if nothing did.
   const std::optional<std::string>& complaint() const { return scene_.judge.complaint(); }
   const std::vector<std::string>& log() const { return scene_.world.log(); }
   Judge::Tally tally() const { return scene_.judge.tally(); }

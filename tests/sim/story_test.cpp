@@ -1,5 +1,5 @@
-// Stories by seed. SINEW_SIM_SEED=N repeats one story with its log; with SINEW_SIM_SEEDS=M, M stories from there on
-// run.
+// Plays stories by seed. SINEW_SIM_SEED=N plays only story N; with SINEW_SIM_SEEDS=M, the M stories from N on. A failed
+// story prints its log.
 #include "story.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ uint64_t number_in_environment(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// A story may also end in a failed check of the program or a crash. Then this prints its seed.
+// A story may also end in a failed SINEW_CHECK or a crash. Then on_crash prints the seed, which is in `playing`.
 volatile uint64_t playing = 0;
 
 void on_crash(int signal) {
@@ -74,7 +74,7 @@ TEST(Story, WhateverHappensTheRunIsThatOfOneUndisturbedMember) {
   if (tally.stories >= static_cast<int64_t>(kShort)) expect_enough(tally);
 }
 
-TEST(Story, OneSeedIsOneStory) {
+TEST(Story, ASeedAlwaysGivesTheSameStory) {
   for (const uint64_t seed : {3, 4, 5}) {
     Story one(seed), other(seed);
     one.play();

@@ -8,7 +8,7 @@
 namespace sinew::sim {
 namespace {
 
-constexpr double kTurnSeconds = 0.05, kAnswerSeconds = 1;  // as supervise/supervisor.cpp and coordinator_link.cpp
+constexpr double kTurnSeconds = 0.05, kAnswerSeconds = 1;  // as in supervise/supervisor.cpp and coordinator_link.cpp
 constexpr int64_t kNumbersOfACoordinator = 1'000'000;
 constexpr const char* kHost = "here";
 
@@ -58,7 +58,7 @@ void Supervisor::post(const std::string& path, const std::string& body, Answer a
   scene_.post.call(0, process, body.empty() ? "GET" : "POST", path, body, kAnswerSeconds, std::move(answer));
 }
 
-// The answer is an event of this process, so it never comes after the fiber's end.
+// The response arrives as an event of this process, so it never arrives after the fiber has ended.
 std::optional<http::Response> Supervisor::call(const std::string& path, const std::string& body) {
   bool answered = false;
   std::optional<http::Response> response;
@@ -73,7 +73,7 @@ std::optional<http::Response> Supervisor::call(const std::string& path, const st
 
 // ---- processes -----------------------------------------------------------------------------------------------------
 
-// The coordinator reserves its numbers first and listens a little later.
+// A coordinator reserves a range of generations and member ids at once, and listens a little later.
 pid_t Supervisor::start_coordinator(int64_t workers) {
   const int64_t pid = ++run_.pids;
   cluster::CoordinatorOptions options;
@@ -125,7 +125,7 @@ std::optional<ProcessEnd> Supervisor::take_ended_coordinator() {
 
 void Supervisor::end_coordinator(ProcessEnd end) {
   coordinator_end_ = end;
-  if (!scene_.post.office || scene_.post.office->pid != coordinator_) return;  // it does not listen yet
+  if (!scene_.post.office || scene_.post.office->pid != coordinator_) return;  // the coordinator does not listen yet
   scene_.post.office->die();
   scene_.post.office.reset();
 }

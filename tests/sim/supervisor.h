@@ -14,22 +14,22 @@
 
 namespace sinew::sim {
 
-// What outlives a supervisor: all workers of the story, dead or alive, and what the run directory says.
+// What outlives a supervisor: all workers of the story, dead or alive, and the contents of files in the run directory.
 struct RunOfStory {
   std::vector<std::unique_ptr<Worker>> workers;
   std::optional<cluster::View> last_view;  // view.json
   int64_t pids = 100;
-  int64_t coordinators = 0;  // how many have begun, as coordinator.json counts them
+  int64_t coordinators = 0;  // how many have been started, as coordinator.json counts them
 };
 
-// Its one thread is a fiber, because the shell waits for the coordinator's answers.
+// The supervisor's only thread is a fiber, because the shell blocks while it waits for the coordinator's responses.
 class Supervisor final : public supervise::RunProcesses, public supervise::CoordinatorLink {
  public:
   Supervisor(Scene& scene, RunOfStory& run, int64_t workers);
 
   const Process process;
   void die();
-  // Makes a call to the coordinator. Unlike the methods of CoordinatorLink, it does not wait for the answer.
+  // Calls the coordinator. Unlike the methods of CoordinatorLink, post() does not wait for the response.
   void post(const std::string& path, const std::string& body, Answer answer);
 
  private:
@@ -63,8 +63,8 @@ class Supervisor final : public supervise::RunProcesses, public supervise::Coord
   supervise::SupervisorShell shell_;
   std::vector<Worker*> children_;  // not yet reaped
   pid_t coordinator_ = 0;
-  std::optional<ProcessEnd> coordinator_end_;  // it has ended and is not yet reaped
-  std::optional<int64_t> recorded_end_;        // the exit code of the run, by the newest coordinator that ended
+  std::optional<ProcessEnd> coordinator_end_;  // set while the coordinator has ended and is not yet reaped
+  std::optional<int64_t> recorded_end_;  // the exit code of the run, if a coordinator ended because the run is over
   bool connected_ = false;
   std::unique_ptr<Fiber> thread_;
 };

@@ -10,9 +10,9 @@
 namespace sinew::sim {
 namespace {
 
-constexpr double kBetweenSteps = 0.005;  // most seconds of the step thread's own work in a step
+constexpr double kBetweenSteps = 0.005;  // longest time of the step thread's own work in a step
 
-// A metric of a result, the same for every member.
+// Derives a loss from the result of a collective, so that every member gets the same loss.
 double loss_of(const group::Reduced& reduced) {
   return static_cast<double>(digest_of(reduced.small).low % 1000) / 1000;
 }

@@ -1,5 +1,5 @@
-// The trainer of a simulated worker: the loop's Trainer with numbers instead of a model. A step and an evaluation are
-// collectives of the group, computed by the worker's lanes. It reports to the judge what it computes.
+// The trainer of a simulated worker: the loop's Trainer with numbers instead of a model. Each step and each evaluation
+// is a collective of the group, computed by the worker's lanes. The trainer reports the results to the judge.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class Trainer final : public loop::Trainer {
  public:
   Trainer(Scene& scene, int64_t pid, Lanes& lanes);
 
-  // Where the state comes from; nullopt: it is the one of step 0, and no attempt has begun.
+  // Where the state comes from; nullopt before an attempt has begun, when it is the state of step 0.
   std::optional<Origin> origin;
   uint64_t numbers() const { return numbers_; }
 
@@ -48,7 +48,7 @@ class Trainer final : public loop::Trainer {
   const int64_t pid_;
   Lanes& lanes_;
   loop::State state_;
-  uint64_t numbers_ = 0;  // what stands for the tensors
+  uint64_t numbers_ = 0;  // takes the place of the tensors
   bool alone_ = false;
 };
 

@@ -1,8 +1,8 @@
-// A worker process of the simulated run. It runs the real loop of a training (loop/), with the real parts of a member
-// (its membership of the group, its exchange with the coordinator, its role, the transfer of the state, the checkpoint
-// writer), and with a trainer that computes numbers instead of a model (trainer.h).
+// A worker process of the simulated run. It runs the real training loop (loop/) with the real parts of a member: the
+// reducer's Group, the client of the coordinator, the role in a view, the transfer of the state and the checkpoint
+// writer. Only the trainer is simulated: it computes numbers instead of a model (trainer.h).
 //
-// Its threads are fibers: the step thread, one for each lane during a collective, and the checkpoint writer's.
+// The threads are fibers: the step thread, one thread for each lane during a collective, and the checkpoint writer's.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@
 
 namespace sinew::sim {
 
-// A worker's time for a shard as a factor of the scene's, and a shard's time as a factor of the worker's.
+// Limits of two random factors on the time of a shard: pace is drawn once for a worker, and the other for each shard.
 constexpr double kLeastPace = 0.5, kMostPace = 2.5, kLeastOfUsual = 0.5, kMostOfUsual = 1.5;
 
 class Worker final : public group::Membership, public Lanes {
@@ -47,13 +47,13 @@ class Worker final : public group::Membership, public Lanes {
   const std::optional<ProcessEnd>& end() const { return end_; }
   const std::string& address() const { return address_; }
   bool in_view() const { return group_ && role_->in_view(); }
-  bool is_told() const { return group_ != nullptr; }  // the coordinator knows of it
+  bool is_told() const { return group_ != nullptr; }  // the coordinator has given this worker an id
   bool leads() const { return role_ && role_->is_leader(); }
   double confirmed() const { return confirmed_; }
-  std::vector<LaneActivity> activity() const;  // as on its activity board
+  std::vector<LaneActivity> activity() const;  // what its activity board would show
 
  private:
-  // -- worker_line.cpp: the coordinator and the other members
+  // -- worker_line.cpp: messages to and from the coordinator and the other members
   void later(double seconds, Event event);
   void guarded(const Event& event);
   void join();
@@ -115,10 +115,10 @@ class Worker final : public group::Membership, public Lanes {
   std::atomic<int> stop_signals_{0};
   std::unique_ptr<Trainer> trainer_;
   int64_t in_collective_ = 0;  // the newest collective's number, for the judge
-  bool computed_ = false;      // a shard
+  bool computed_ = false;      // whether this worker has computed a shard
   std::map<int, LaneActivity> activity_;
   std::optional<ProcessEnd> end_;
-  std::list<std::unique_ptr<Fiber>> threads_;  // in the order in which they began; destroyed in the other
+  std::list<std::unique_ptr<Fiber>> threads_;  // in the order in which they began; destroyed in the reverse order
 };
 
 }  // namespace sinew::sim

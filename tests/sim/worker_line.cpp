@@ -1,4 +1,5 @@
-// A worker's exchange with the coordinator and with other members: what Client and Member do on threads of their own.
+// Messages between a worker and the coordinator and other members. In the product, Client and Member send them on
+// threads of their own.
 #include <algorithm>
 #include <csignal>
 
@@ -8,7 +9,7 @@ namespace sinew::sim {
 namespace {
 
 constexpr double kHeartbeatSeconds = 2, kUpdatesSeconds = 10, kFirstPause = 0.02,
-                 kLongestPause = 0.25;  // as the Client's
+                 kLongestPause = 0.25;  // as in cluster::Client
 
 }  // namespace
 
@@ -49,7 +50,7 @@ void Worker::guarded(const Event& event) {
   } catch (const group::Fenced& ended) {
     end_process({static_cast<int>(finished_.value_or(kRejoin)), 0}, ended.what());
   } catch (const Error& error) {
-    if (group_)  // the coordinator refuses a worker that comes after the end of the run
+    if (group_)  // before it has a group, a worker may fail: the coordinator refuses it after the run's end
       scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());
     end_process({kTrainingError, 0}, error.what());
   }

@@ -1,4 +1,5 @@
-// The member of a simulated worker, as the loop sees it: what group::Member does with a mutex and threads.
+// The methods of group::Membership for a simulated worker. In the product, group::Member implements them with a mutex
+// and threads.
 #include <algorithm>
 
 #include "worker.h"

@@ -41,7 +41,7 @@ void Worker::start_thread(std::function<void()> body) {
   process.after(scene_.world.random.uniform(0, 0.0003), [thread = threads_.back().get()] { thread->resume(); });
 }
 
-// Makes the threads that wait look again.
+// Resumes the threads that wait, so that they check their conditions again.
 void Worker::wake() {
   if (std::exchange(awake_, true)) return;
   process.after(scene_.world.random.uniform(0, 0.0003), [this] {
@@ -63,10 +63,10 @@ void Worker::wait_until(const std::function<bool()>& condition) {
 void Worker::run() {
   std::string why;
   const ProcessEnd end = run_loop(why);
-  process.after(0, [this, end, why] { end_process(end, why); });  // an event: it unwinds the threads
+  process.after(0, [this, end, why] { end_process(end, why); });  // an event, because it unwinds this thread
 }
 
-// What worker/train.cpp, distribute/members.cpp and train/run.cpp do around the loop.
+// Does what worker/train.cpp, distribute/members.cpp and train/run.cpp do around the loop.
 ProcessEnd Worker::run_loop(std::string& why) {
   wait_until([this] { return !out_.empty() || role_->in_view(); });
   const auto ends = [&](const std::string& reason, int code) {
@@ -102,7 +102,7 @@ ProcessEnd Worker::run_loop(std::string& why) {
   }
 }
 
-// The checkpoint writer's thread.
+// The body of the checkpoint writer's thread. Reports to the judge which step is durable.
 void Worker::write_in_background(const std::function<void()>& work) {
   Fiber::current()->sleep(scene_.world.random.uniform(0, 0.05));
   work();

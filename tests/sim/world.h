@@ -1,5 +1,5 @@
-// Time, chance and processes of a simulated run. There is one thread. Everything that happens is an event of one queue,
-// and every choice comes from one random stream, so a seed always gives the same story.
+// The time, random choices and processes of a simulated run. There is one thread. Everything that happens is an event
+// of one queue, and every choice comes from one random stream, so a seed always gives the same story.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class World final : public Clock {
 
   double now() const { return now_; }
   void after(double seconds, Event event);
-  // Runs events until `end` or until stop() is called. Returns false if no event is left.
+  // Runs events for so many seconds or until stop() is called. Returns false if no event is left.
   bool run(double seconds);
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
@@ -47,8 +47,8 @@ class World final : public Clock {
   std::vector<std::string> log_;
 };
 
-// A process that can be killed, stopped and continued. Its events do not happen after its death, and wait while it is
-// stopped.
+// A process that can be killed, stopped and continued. Its events are dropped after its death, and are
+// delayed while it is stopped.
 class Process {
  public:
   explicit Process(World& world) : world_(world), life_(std::make_shared<Life>()) {}
