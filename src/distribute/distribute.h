@@ -14,8 +14,8 @@
 
 namespace sinew::distribute {
 
-// How this worker's membership ended, for a caller that catches group::Fenced. The Membership fills it in when it is
-// destroyed.
+// How this worker's membership ended, for a caller that catches group::Fenced. It is filled in when the Membership is
+// destroyed or join() throws.
 struct Ending {
   int exit_code = kRejoin;  // see GroupMembers::exit_code_if_fenced
 };
