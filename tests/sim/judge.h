@@ -35,8 +35,8 @@ struct Control {
   uint64_t with(uint64_t state) const;  // mixes them into the state: the input of the step's numbers
 };
 
-// Where a training state comes from: the attempt, and the control messages of that attempt that led to it. A group may
-// repeat a collective with another control message, so one attempt may have several histories.
+// The origin of a training state: the attempt, and the control messages of that attempt that led to the state. A group
+// may repeat a collective with another control message, so one attempt may have several histories.
 struct Origin {
   int64_t attempt = 0, history = 0;
 };
@@ -73,8 +73,8 @@ class Judge {
   // The story disturbed this process, or it ended. It may be fenced, and other members may repeat its work.
   void disturbed(int64_t pid) { disturbed_.insert(pid); }
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
-  // Whether all members that committed this step have been disturbed since. Then a member that lacks the step's result
-  // may get it from nobody and must join again.
+  // Whether all members that committed this step have been disturbed since. Then no member may be left that
+  // could send the step's result, and a member that lacks it must join again.
   bool result_is_gone(int64_t attempt, int64_t step) const;
   void ends(int code);
   bool ended_well() const { return ended_well_; }
