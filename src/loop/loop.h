@@ -98,7 +98,7 @@ class Trainer {
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
 
-// What is trained, with every auto decided.
+// The job, its data and its model, with every auto decided.
 struct Plan {
   spec::Job job;
   std::string resolved_yaml;  // the job as the run directory keeps it

@@ -173,8 +173,8 @@ void Run::poll() {
   }
 }
 
-// Refuses a batch size above the number of training samples if trainer.drop_last is set: no batch would fit into an
-// epoch, which would end the run and every resume of it.
+// Refuses a batch size below 1, and with trainer.drop_last one above the number of training samples: an epoch would
+// have no batch, which would end the run and every resume of it.
 bool Run::accepts(const ControlEntry& entry) {
   if (entry.kind != ControlEntry::Kind::batch_size) return true;
   const auto size = static_cast<int64_t>(entry.value);
@@ -206,8 +206,7 @@ void Run::poll_signals() {
 }
 
 // Before the last worker stops the run, it waits kSuccessorSeconds for a worker that could take over, such as one that
-// was cut off or has just started. Whoever sent the signal may kill this worker before then, so it saves the state
-// first.
+// was cut off or has just started. This worker may be killed before that time is over, so it saves the state first.
 void Run::poll_leaving() {
   const bool leaves = seen_stops_ > 0 && members_;
   if (leaves && !members_->has_peers() && !saved_to_leave_) {
