@@ -66,8 +66,9 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
   return trained;
 }
 
-// Whether the newest attempt wrote model/. Every attempt removes the previous report and writes its own last, so
-// without a report model/ comes from an earlier stop. A failed attempt writes no model.
+// Returns whether the newest attempt wrote model/. Every attempt first removes the report of the one before and writes
+// its own last, so if there is no report, an earlier attempt wrote model/. A failed attempt writes a report but no
+// model.
 bool model_is_newest(const std::string& directory, Disk& disk) {
   const std::string file = rundir::file_in(directory, rundir::kOutcomeFile);
   if (!disk.exists(file)) return false;
@@ -95,8 +96,8 @@ Trained from_run(const std::string& directory, Disk& disk) {
   return trained;
 }
 
-// Removes what only training needs: optimizer state, and the metrics that pick the best checkpoint or stop a run, which
-// exist only for the training data.
+// Resets the options that only training needs: the optimizer, and the monitored metrics, which may not exist for the
+// data that the model is applied to.
 spec::Job without_training(spec::Job job) {
   job.optimizer = {};
   job.optimizer.name = "sgd";
@@ -121,7 +122,7 @@ void load_weights(const Trained& trained, TrainingState& state, Disk& disk) {
   }
   const auto file = checkpoint::read_safetensors(disk, trained.weights);
   if (!file) throw Error("WEIGHTS_UNREADABLE", file.error(), "copy the file again, or use a checkpoint of the run");
-  for (const auto& buffer : state.buffers) {  // a warm start may lack buffers, an evaluation may not
+  for (const auto& buffer : state.buffers) {  // warm_start accepts a file without buffers; an evaluation must not
     if (file->tensors.contains(buffer.name)) continue;
     throw Error("WEIGHTS_MISMATCH", trained.weights + " does not fit this job's model: it has no " + buffer.name,
                 "use the model.json that was written with it");
@@ -133,8 +134,8 @@ std::string normal_form(const data::DataInfo& info) {
   return data::info_json(data::info_from_json(data::info_json(info)));
 }
 
-// Opens the job's own data. Throws Error if it would be prepared differently from the data that the model was trained
-// on.
+// Opens the job's own data. Throws Error if its classes, columns or normalisation differ from those of the data that
+// the model was trained on.
 std::unique_ptr<data::Dataset> open_matching_data(const Trained& trained, const spec::Job& job) {
   auto dataset = open_data(job);
   if (trained.data && normal_form(dataset->info()) != normal_form(*trained.data)) {
@@ -177,7 +178,7 @@ Trained find_trained(const std::string& given, Disk& disk) {
 
 data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
   if (trained.data) return *trained.data;
-  // Parts that were named later must not change how the original split divided the data.
+  // Uses the original job except for data.train: data.val or data.test given now must not change how the data is split.
   spec::Job original = spec::read_job(trained.job_yaml, trained.weights).job;
   original.data.train = job.data.train;
   return open_data(original)->info();

@@ -13,8 +13,8 @@ struct AppliedModel {
   std::unique_ptr<Engine> engine;
 };
 
-// The weights must match the job's model name by name. Optimizer state and other parts that only training needs are not
-// loaded.
+// Builds the job's model and loads the weights, whose tensors must match the model's by name. Does not load optimizer
+// state and other parts that only training needs.
 AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
                          Disk& disk);
 
@@ -22,7 +22,7 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
 std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::Job& job,
                                             const spec::DataSource& source, bool labelled, Disk& disk);
 
-// The data as the model file describes it, or else the data of the job.
+// Returns how model.json describes the training data, or, if it does not, opens the data of the job to find out.
 data::DataInfo training_data(const Trained& trained, const spec::Job& job);
 
 }  // namespace sinew::train

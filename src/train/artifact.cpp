@@ -14,7 +14,7 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
   const std::string directory = rundir::file_in(run_directory, rundir::kModel);
   disk.make_directories(directory);
   write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
-  // In the format that the user's file had.
+  // Also writes the model in the format of the user's model file.
   if (const std::string own = model::model_file_name(job.model.name); !own.empty()) {
     std::vector<model::NamedTensor> values = state.ema.empty() ? state.parameters : state.ema;
     values.insert(values.end(), state.buffers.begin(), state.buffers.end());
@@ -30,7 +30,7 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
                                 {"input_names", info.input_names},
                                 {"target_mean", info.target_mean},
                                 {"target_std", info.target_std}};
-  // Names may contain any bytes.
+  // Class and column names may not be valid UTF-8, so invalid bytes are replaced.
   const std::string text = dump_json(about, 1) + "\n";
   write_durably(disk, directory + "/model.json", std::as_bytes(std::span(text.data(), text.size())));
   return left_out;

@@ -1,7 +1,7 @@
-// Inside train/: the fixed pieces over which sums, norms, updates and digests run.
+// Inside train/: divides tensors into the fixed blocks over which sums, norms and updates run.
 //
-// The pieces are a function of the parameters' sizes alone. The result therefore does not depend on the number of lanes
-// or on which lane handles a piece.
+// The blocks depend only on the sizes of the tensors. The results therefore do not depend on the number of lanes or on
+// which lane handles a block.
 #pragma once
 
 #include <torch/torch.h>
@@ -29,7 +29,8 @@ inline constexpr int64_t kBlockElements = 16384;
 
 Blocks make_blocks(const std::vector<torch::Tensor>& tensors);
 
-// The memory of a tensor as one dimension. The tensor must be dense; its dimensions may have any order.
+// Returns a view of the tensor's memory with one dimension. The tensor must be dense; its dimensions may have any
+// order.
 torch::Tensor flat(const torch::Tensor& tensor);
 
 }  // namespace sinew::train

@@ -1,4 +1,5 @@
-// Explains why a loss is no longer finite: the step, the first operator or parameter, the samples.
+// Explains why a loss is not finite: names the step, the first operator or parameter that is not finite, and the
+// samples.
 #include <ATen/record_function.h>
 
 #include <cmath>
@@ -20,7 +21,7 @@ class FirstBadOperator {
  public:
   explicit FirstBadOperator(const std::vector<model::NamedTensor>& parameters) : parameters_(parameters) {}
 
-  // Returns the operator's name and the parameter that it used; "" if everything is finite.
+  // Runs `work`. Returns the operator's name and the parameter that it used, or "" if everything is finite.
   template <typename Work>
   std::string find(Work work) {
     const Watch watch(*this);
@@ -29,7 +30,7 @@ class FirstBadOperator {
   }
 
  private:
-  // Ends the observation even if `work` throws.
+  // Observes while it exists, so that the observation ends even if `work` throws.
   class Watch {
    public:
     explicit Watch(FirstBadOperator& watcher) {
@@ -51,7 +52,7 @@ class FirstBadOperator {
     at::CallbackHandle handle_;
   };
 
-  // What the observer saw of the inputs, which no longer exist when the operator ends.
+  // What on_start found about an operator's inputs. The inputs may no longer exist when on_end runs.
   struct Call : at::ObserverContext {
     bool inputs_finite = true;
     std::string layer;
@@ -59,7 +60,7 @@ class FirstBadOperator {
 
   static std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
     auto call = std::make_unique<Call>();
-    FirstBadOperator* const self = std::exchange(current, nullptr);  // our own calls are not observed
+    FirstBadOperator* const self = std::exchange(current, nullptr);  // so that the calls made here are not observed
     if (self != nullptr && self->found_.empty()) self->check_inputs(function, *call);
     current = self;
     return call;
@@ -149,8 +150,8 @@ void Engine::diverged(const data::StepRange& range, double loss) {
   try {
     text << cause_of_divergence(range);
   } catch (const std::exception&) {
-    // A library's loss may refuse single samples, and a file may have disappeared since. The error is reported without
-    // a cause then.
+    // The cause may be impossible to find: a library's loss may refuse single samples, or a file may have disappeared.
+    // Then the error names no cause.
   }
   throw Diverged("TRAIN_DIVERGED", text.str(),
                  "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and check these samples; the "

@@ -16,8 +16,8 @@ torch::Device device_of(const std::string& name) {
   return name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
 }
 
-// Enables bfloat16 autocast for the calling thread, without autocast's cache. That cache belongs to the process, and
-// lanes would compete for it. Shared shadows of the weights replace it.
+// Enables bfloat16 autocast for the calling thread, without autocast's cache of converted weights. All threads share
+// that cache, so lanes would compete for it. Instead, all lanes use the shadows of the weights.
 class AutocastScope {
  public:
   AutocastScope(bool on, torch::DeviceType device) : on_(on), device_(device) {
@@ -77,7 +77,7 @@ Engine::Engine(const EngineOptions& options)
   }
   for (size_t p = 0; p < state_.parameters.size(); ++p) {
     const torch::Tensor& parameter = state_.parameters[p].tensor;
-    // A frozen parameter has neither a gradient nor optimizer state, so there is nothing to add, to keep or to save.
+    // A frozen parameter has neither a gradient nor optimizer state. Empty tensors take their places.
     const bool trained = replica_parameters_[0][p].tensor.requires_grad();
     const torch::Tensor room = trained ? parameter : torch::empty({0}, parameter.options());
     gradients_.push_back(torch::zeros_like(room));
@@ -154,9 +154,9 @@ void Engine::reset_buffers(int lane) {
   for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state_.buffers[b].tensor);
 }
 
-// What the shard changed in the buffers. For floating-point buffers it is samples * delta in float64. The step divides
-// the sum by its samples, so with one shard the result is exactly what the module wrote. For integers it is the delta,
-// which must be equal in all shards. An unchanged buffer is absent and so keeps every bit.
+// Returns how the shard changed the buffers. A floating-point buffer gives samples * delta in float64; the step divides
+// the sum of these by the step's samples. An integer buffer gives its delta, which must be equal in all shards. An
+// unchanged buffer is absent, so the step leaves it unchanged to the bit.
 std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
   const torch::NoGradGuard no_grad;
   const auto& buffers = replica_buffers_[static_cast<size_t>(lane)];
@@ -177,8 +177,8 @@ torch::Tensor Engine::as_leaf_gradient(const torch::Tensor& gradient, const torc
   return torch::empty_like(parameter).copy_(gradient);
 }
 
-// The gradient of each parameter. It is absent if the parameter is frozen or has no part in the loss, and for all
-// parameters if the shard has no weight.
+// Returns the gradient of each parameter. A gradient is absent if the parameter is frozen or the loss does not depend
+// on it. All gradients are absent if the shard has no weight.
 std::vector<torch::Tensor> Engine::gradients_of(int lane, const Loss::Value& loss) const {
   const auto& parameters = replica_parameters_[static_cast<size_t>(lane)];
   std::vector<torch::Tensor> all(parameters.size());
@@ -238,9 +238,10 @@ data::StepRange Engine::next_range() const {
   return data::step_range(state_.cursor, info_.train_size, batch_size(state_.step), trainer.drop_last);
 }
 
-// Announces the shards of this step and the next ones to the prefetcher, each once.
+// Requests the shards of this step and of the next two from the prefetcher, each shard once, except those that another
+// worker is expected to compute.
 void Engine::prefetch_next(const data::StepRange& range) {
-  if (options_.dataset->in_memory()) return;  // loading is a copy, which the lane does best itself
+  if (options_.dataset->in_memory()) return;  // loading is a copy, which costs the lane less than a request
   const auto& trainer = options_.job.trainer;
   data::StepRange ahead = range;
   for (int64_t step = state_.step.value; step <= state_.step.value + 2; ++step) {
@@ -296,7 +297,8 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const auto reduce = [&](int) { options_.reducer->reduce(); };
   has_one_group() ? reduce(0) : lanes_.run(reduce);
-  // A shard that was loaded ahead but computed by another worker would stay in the prefetcher for ever.
+  // Clears the prefetcher if another worker computed a shard that was loaded ahead here, because that shard would stay
+  // in the prefetcher for ever.
   const auto expected = prefetched_.find(state_.step.value);
   if (expected == prefetched_.end()) return;
   const bool left = !std::equal(computed.begin(), computed.end(), expected->second.begin(), expected->second.end());
@@ -349,7 +351,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   if (reduced.sums.weight > 0) {
     result.loss = reduced.sums.loss / reduced.sums.weight;
     if (!std::isfinite(result.loss)) diverged(range, result.loss);
-    // Checked in every step, even without want_norm: one bad gradient would spoil all later states.
+    // The norm is checked in every step, even without want_norm, because one bad gradient would spoil all later states.
     const double norm = divide_and_norm(reduced.sums.weight, reduced.present);
     if (!std::isfinite(norm)) diverged(range, result.loss);
     const double clip = options_.job.trainer.grad_clip_norm;

@@ -1,7 +1,7 @@
 // Inside train/: computes one step or one evaluation with lanes and a Reducer.
 //
-// A step has three phases, each on all lanes: compute the shards, reduce the tree, apply the update. Work for a single
-// thread runs between them. The engine uses no files and no clock, and of the job only the numbers that it needs.
+// A step has three phases, each on all lanes: compute the shards, reduce the tree, apply the update. One thread
+// does the rest between them. The engine uses no files and no clock.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct EngineOptions {
   const data::Dataset* dataset = nullptr;
   data::Prefetcher* prefetcher = nullptr;
   Reducer* reducer = nullptr;  // for training steps and evaluations
-  // replaces job.model's; returns an equal model at every call
+  // builds the model instead of job.model, if set; returns an equal model at every call
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   OnWork on_work = nullptr;
 };
@@ -34,7 +34,7 @@ class Engine {
   ~Engine();
 
   TrainingState& state() { return state_; }
-  // Call it after changing the state from outside (resume, warm start).
+  // Must be called after the state was changed from outside (resume, warm start).
   void state_replaced();
 
   // The samples of the next step; count is never 0.
@@ -43,13 +43,13 @@ class Engine {
   // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
   // `control_message`: see Reducer::begin.
   StepResult step(double lr, bool want_norm, std::string control_message = "");
-  // The digest of the gradients and the loss of the next step's first shard. Changes nothing.
+  // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
   EvaluationResult evaluate(data::Split split);
-  // Computes the model's outputs for every sample of a split, with the pieces and the weights of an evaluation. All
-  // lanes call `take` in parallel, once for each piece.
+  // Computes the model's outputs for every sample of a split, in the parts (pieces_of) and with the weights of an
+  // evaluation. The lanes call `take` in parallel, once for each part.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
   void outputs(data::Split split, const Take& take);
 
@@ -64,7 +64,7 @@ class Engine {
  private:
   std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
                                           ShardIndex shard);
-  std::vector<data::ShardRequest> pieces_of(data::Split split) const;  // the pieces of an evaluation of this split
+  std::vector<data::ShardRequest> pieces_of(data::Split split) const;  // the shards of an evaluation of this split
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
   // Computes the shard of `work` and delivers it. Throws ShardFailed.
   void run_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);
@@ -104,7 +104,7 @@ class Engine {
   std::vector<size_t> trained_;  // parameters that are not frozen
   TrainingState state_;
   std::vector<torch::Tensor> gradients_;  // the summed gradients of a step
-  std::vector<torch::Tensor> shadows_;    // bfloat16 image of each parameter, or undefined
+  std::vector<torch::Tensor> shadows_;    // bfloat16 copy of each parameter, or undefined
   Blocks blocks_;
   std::unique_ptr<Optimizer> optimizer_;
   Loss loss_;
@@ -113,8 +113,8 @@ class Engine {
   SkippedSamples skipped_;  // those of the current step or evaluation
   bool bound_to_average_ = false;
   void forget_prefetched();
-  int64_t prefetched_step_ = -1;                     // the prefetcher has the requests of all steps up to this one
-  std::map<int64_t, std::vector<bool>> prefetched_;  // for each of those steps: the shards that were requested
+  int64_t prefetched_step_ = -1;                     // all steps up to this one were requested
+  std::map<int64_t, std::vector<bool>> prefetched_;  // by step: which shards were requested
 };
 
 }  // namespace sinew::train

@@ -1,4 +1,4 @@
-// Runs a split of the data through the model: for metrics, reduced with the step's tree, or for the outputs.
+// Runs a split of the data through the model, either for metrics, which the step's tree reduces, or for the outputs.
 #include <utility>
 
 #include "train/engine.h"
@@ -6,8 +6,8 @@
 namespace sinew::train {
 namespace {
 
-// The key of random operators in evaluation. It is the same in every evaluation, so that two evaluations differ only
-// through the model.
+// Returns the key of the random operators in one part of an evaluation. It is the same in every evaluation, so that
+// only the model makes two evaluations differ.
 RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece) {
   return derive(random_key({state.seed, static_cast<uint64_t>(piece.split), static_cast<uint64_t>(piece.first)}),
                 "evaluate");
@@ -71,7 +71,7 @@ EvaluationResult Engine::evaluate(data::Split split) {
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const Reducer::Reduced reduced = options_.reducer->reduced();
-  if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops pieces that another worker computed
+  if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops loaded parts that another worker computed
   return {evaluation_metrics_.finish(reduced.sums), evaluation_metrics_.confusion(reduced.sums), reduced.sums.samples,
           std::exchange(skipped_, {})};
 }

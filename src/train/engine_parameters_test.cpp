@@ -1,4 +1,4 @@
-// Parameters with their own learning rate, or frozen ones: model.freeze and optimizer.lr_scale.
+// Tests of frozen parameters (model.freeze) and of parameters with a learning rate of their own (optimizer.lr_scale).
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -35,7 +35,7 @@ Values after(const spec::Job& job, int steps) {
 
 class Parameters : public testing::TestWithParam<const char*> {};
 
-TEST_P(Parameters, FrozenOnesStayToTheBitAndTheOthersDoNotNotice) {
+TEST_P(Parameters, FrozenOnesKeepEveryBitAndOthersAreUnaffected) {
   spec::Job job = job_of(GetParam());
   const Values start = after(job, 0), free = after(job, 1);
   const std::string first = start.begin()->first;
@@ -50,7 +50,7 @@ TEST_P(Parameters, FrozenOnesStayToTheBitAndTheOthersDoNotNotice) {
   }
 }
 
-TEST_P(Parameters, ARateOfTheirOwnIsThatOfAJobWithThisRate) {
+TEST_P(Parameters, AScaledRateEqualsAJobWithThatRate) {
   spec::Job job = job_of(GetParam());
   const Values fast = after(job, 1);
   job.optimizer.lr = 0.001;
@@ -81,7 +81,7 @@ TEST_P(Parameters, LanesDoNotChangeABit) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Parameters, testing::Values("sgd", "adamw", "rmsprop"));
 
-TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {
+TEST(ParametersByName, RefusesAPatternThatMatchesNothingAndListsTheNames) {
   spec::Job job = job_of("sgd");
   job.model.freeze = {"encoder.*"};
   try {
@@ -99,7 +99,7 @@ TEST(ParametersByName, APatternThatFitsNothingIsRefusedAndSaysWhatThereIs) {
 }
 
 // A frozen parameter needs no memory for its state, and digests treat that state as zeros.
-TEST_P(Parameters, FrozenOnesHaveNoStateOfTheirOwn) {
+TEST_P(Parameters, FrozenOnesHaveNoOptimizerState) {
   spec::Job job = job_of(GetParam());
   job.model.freeze = {"hidden.0.*"};
   job.trainer.ema_decay = 0.9;
@@ -115,7 +115,7 @@ TEST_P(Parameters, FrozenOnesHaveNoStateOfTheirOwn) {
     }
   }
   EXPECT_EQ(digest(state), digest(full));
-  // Both forms are read back: the current one, and the older one with zeros.
+  // restore() reads the current form, and the form of older versions, which saved zeros for frozen parameters.
   const auto loaded = [](const checkpoint::OwnedSnapshot& taken) {
     checkpoint::Loaded file;
     file.state_json = taken.state_json;

@@ -1,5 +1,5 @@
-// The contract of a step: bits do not depend on which lane computes a shard, and the numbers are those of plain
-// autograd.
+// Tests what a step promises: its bits do not depend on which lane computes a shard, and its numbers equal those of
+// plain autograd.
 #include "train/engine.h"
 
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@ struct Case {
   SyntheticData data;
 };
 
-// The four small jobs of the contract. Together they enable every feature that ever changed bits by mistake.
+// Four small jobs. Together they enable every feature that has changed bits by mistake before.
 std::vector<Case> contract_jobs() {
   std::vector<Case> cases;
-  // With 107 samples in batches of 40, the third step of an epoch is ragged.
+  // With 107 samples in batches of 40, the third step of an epoch has only 27 samples.
   spec::Job mlp = test_job("mlp");
   mlp.model.hidden = {24, 16};
   mlp.model.norm = "batch";
@@ -57,7 +57,7 @@ std::vector<Case> contract_jobs() {
   return cases;
 }
 
-// The digests after each of some steps, with an evaluation in between.
+// Returns the digest after each step. An evaluation follows the second step; its metrics are appended to `metrics`.
 std::vector<std::string> digests(const spec::Job& job, const data::Dataset& data, int steps,
                                  std::string* metrics = nullptr) {
   TestEngine test(job, data);
@@ -109,7 +109,7 @@ TEST(StepContract, PrefetchingDoesNotChangeABit) {
   }
 }
 
-TEST(StepContract, AnEvaluationLeavesNoTrace) {
+TEST(StepContract, AnEvaluationDoesNotChangeTheState) {
   for (Case& test : contract_jobs()) {
     TestEngine calm(test.job, test.data), other(test.job, test.data);
     for (int i = 0; i < 4; ++i) {
@@ -121,7 +121,7 @@ TEST(StepContract, AnEvaluationLeavesNoTrace) {
   }
 }
 
-TEST(StepContract, EvaluationIsOfTheAveragedWeights) {
+TEST(StepContract, EvaluatesTheAveragedWeights) {
   Case test = std::move(contract_jobs().at(1));
   ASSERT_GT(test.job.trainer.ema_decay, 0);
   TestEngine averaged(test.job, test.data);
@@ -148,7 +148,7 @@ TEST(StepContract, AnotherSeedGivesAnotherModel) {
   }
 }
 
-TEST(StepContract, ShardsAreADifferentSumButTheSameMathematics) {
+TEST(StepContract, OtherNumbersOfShardsGiveNearlyTheSameLoss) {
   spec::Job job = test_job("mlp");
   const SyntheticData data(data::Task::classification, {10}, 4, 200, 0);
   std::vector<double> losses;
@@ -162,7 +162,7 @@ TEST(StepContract, ShardsAreADifferentSumButTheSameMathematics) {
   for (const double loss : losses) EXPECT_NEAR(loss, losses[0], 1e-4);
 }
 
-// The gradients of the whole batch by plain autograd, on the state before the step.
+// Compares with the gradients that plain autograd computes from the whole batch in the state before the step.
 TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
   struct Plain {
     const char* model;
@@ -186,7 +186,7 @@ TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
     }
     const SyntheticData data(plain.task, plain.shape, 4, 103, 0);
     TestEngine test(job, data);
-    for (int step = 0; step < 3; ++step) {  // the third step is ragged: 23 samples
+    for (int step = 0; step < 3; ++step) {  // the third step has only 23 samples
       const data::StepRange range = test.engine.next_range();
       const data::Permutation order = data::epoch_order(job.trainer.seed, range.epoch, 103);
       std::vector<int64_t> samples;
@@ -243,7 +243,7 @@ TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
   }
 }
 
-TEST(StepContract, LiveControlIsPartOfTheStory) {
+TEST(StepContract, ControlEntriesGiveTheSameBitsOnAnyLanes) {
   for (Case& test : contract_jobs()) {
     const auto story = [&](int64_t lanes, bool prefetched, bool controlled) {
       test.job.trainer.lanes = lanes;
@@ -263,14 +263,14 @@ TEST(StepContract, LiveControlIsPartOfTheStory) {
       return list;
     };
     const auto calm = story(1, false, false), controlled = story(1, false, true);
-    // No effect before its step.
+    // An entry has no effect before its step.
     EXPECT_TRUE(std::equal(calm.begin(), calm.begin() + 2, controlled.begin())) << test.name;
     EXPECT_NE(calm[2], controlled[2]) << test.name;
     EXPECT_EQ(story(2, true, true), controlled) << test.name;
   }
 }
 
-TEST(Engine, ATrainedModelLearns) {
+TEST(Engine, TrainingReducesTheLoss) {
   for (Case& test : contract_jobs()) {
     test.job.optimizer.lr = 0.01;
     TestEngine engine(test.job, test.data);
@@ -318,7 +318,7 @@ TEST(Engine, DivergenceNamesTheFirstLayer) {
   EXPECT_NE(text.find("hidden.1.weight"), std::string::npos) << text;
 }
 
-TEST(State, SurvivesACheckpointToTheBit) {
+TEST(State, ACheckpointKeepsEveryBit) {
   for (Case& test : contract_jobs()) {
     TestEngine one(test.job, test.data);
     for (int i = 0; i < 4; ++i) one.engine.step(0.01, false);
@@ -348,7 +348,7 @@ TEST(State, SurvivesACheckpointToTheBit) {
   }
 }
 
-TEST(State, RefusesWhatDoesNotFitByName) {
+TEST(State, RefusesACheckpointOfAnotherModelAndNamesTheTensors) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   TestEngine narrow(test_job("mlp"), data);
   checkpoint::OwnedSnapshot taken = snapshot(narrow.engine.state(), {});

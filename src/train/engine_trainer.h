@@ -10,15 +10,15 @@
 
 namespace sinew::train {
 
-// The parts of a run that the loop does not know: its data, its model and its engine.
+// Owns the parts of a run that the loop does not know: the prefetcher and the engine with its model and state.
 class EngineTrainer final : public loop::Trainer {
  public:
-  // Everything given must outlive the trainer. `resolved`: the job with every auto decided.
+  // `resolved` is the job with every auto decided. The arguments passed by reference must outlive the trainer.
   EngineTrainer(const Resolved& resolved, const data::Dataset& data, std::string run_directory, OnWork on_work,
                 Disk& disk);
 
   Engine& engine() { return engine_; }
-  loop::Plan plan();  // what is trained; the loop may begin
+  loop::Plan plan();  // what the loop needs to know about the job, data and model
 
   loop::State& state() override { return engine_.state(); }
   int64_t batch_size(Step step) const override { return engine_.batch_size(step); }

@@ -1,4 +1,4 @@
-// Steps that must not be committed, samples that cannot be decoded, and gradients that are reported unchanged.
+// Tests of steps that must not be committed, and of samples that cannot be decoded.
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace sinew::train {
 namespace {
 
-// A model whose outputs a test alters.
+// A model whose outputs are altered by the function `bend`.
 class Bent final : public model::Model {
  public:
   using Bend = std::function<torch::Tensor(const torch::Tensor& outputs)>;
@@ -38,17 +38,18 @@ struct BentEngine : TestEngine {
         }) {}
 };
 
-TEST(EngineTrouble, AGradientThatIsNoNumberIsNeverCommitted) {
+TEST(EngineTrouble, DoesNotCommitANonFiniteGradient) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   for (const int64_t lanes : {1, 2}) {
-    // The derivative of sqrt at zero: the loss is unchanged, the gradient is infinity times zero.
+    // Adds sqrt(0): the loss is unchanged, but the gradient of sqrt at zero is infinite, and infinity times zero is
+    // NaN.
     BentEngine test(test_job("mlp", lanes), data, [](const torch::Tensor& x) { return x + (x * 0).abs().sqrt(); });
     const std::string text = refused_step(test.engine);
     EXPECT_NE(text.find("a gradient is not"), std::string::npos) << text;
   }
 }
 
-TEST(EngineTrouble, TheExplanationSeesTheNumbersTrainingSaw) {
+TEST(EngineTrouble, TheExplanationUsesTheSameRandomNumbers) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   std::vector<torch::Tensor> masks;
   BentEngine test(test_job("mlp"), data, [&](const torch::Tensor& x) {
@@ -56,7 +57,7 @@ TEST(EngineTrouble, TheExplanationSeesTheNumbersTrainingSaw) {
     return x.abs() / masks.back();
   });
   const std::string text = refused_step(test.engine);
-  ASSERT_EQ(masks.size(), 16U);  // eight shards, in two steps
+  ASSERT_EQ(masks.size(), 16U);  // eight shards in the step, and again in the explanation
   int64_t bad = 0;
   for (size_t i = 0; i < 8; ++i) {
     EXPECT_TRUE(torch::equal(masks[i], masks[i + 8])) << i;
@@ -65,7 +66,7 @@ TEST(EngineTrouble, TheExplanationSeesTheNumbersTrainingSaw) {
   EXPECT_NE(text.find(std::to_string(bad) + " of 40 samples"), std::string::npos) << text;
 }
 
-TEST(EngineTrouble, EveryCallOfEveryShardOfEveryStepDrawsItsOwn) {
+TEST(EngineTrouble, EachCallInEachShardAndStepDrawsOtherNumbers) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   std::set<std::string> drawn;
   for (const uint64_t seed : {5, 6}) {
@@ -83,7 +84,7 @@ TEST(EngineTrouble, EveryCallOfEveryShardOfEveryStepDrawsItsOwn) {
   EXPECT_EQ(drawn.size(), 2U * 2 * 8 * 2);  // seeds, steps, shards, calls
 }
 
-TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
+TEST(EngineTrouble, ReportsDivergenceEvenIfTheExplanationFails) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   int calls = 0;
   BentEngine test(test_job("mlp"), data, [&](const torch::Tensor& x) {
@@ -95,7 +96,7 @@ TEST(EngineTrouble, WhatCanNotBeExplainedHasDivergedAllTheSame) {
   EXPECT_FALSE(at::hasThreadLocalCallbacks());
 }
 
-// Every fifth sample cannot be decoded. The data set records the samples that training requested.
+// A data set in which every fifth sample cannot be decoded. It records whether augmentation was ever requested.
 class Holes final : public AlteredData {
  public:
   using AlteredData::AlteredData;
@@ -118,7 +119,7 @@ class Holes final : public AlteredData {
   mutable std::atomic<bool> augmented{false};
 };
 
-TEST(EngineTrouble, SamplesThatAreLeftOutAreCountedAndNamed) {
+TEST(EngineTrouble, CountsAndNamesSkippedSamples) {
   const SyntheticData whole(data::Task::classification, {10}, 4, 40, 31);
   const Holes data(whole);
   for (const int64_t lanes : {1, 2}) {
@@ -131,11 +132,11 @@ TEST(EngineTrouble, SamplesThatAreLeftOutAreCountedAndNamed) {
     EXPECT_EQ(result.samples, 24);
     EXPECT_EQ(result.skipped.count, 7);
     EXPECT_TRUE(result.skipped.names.at(0).starts_with("val#")) << result.skipped.names.at(0);
-    EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);  // without those of the evaluation
+    EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);  // not counting those of the evaluation
   }
 }
 
-TEST(EngineTrouble, WhatIsMeasuredIsNotAugmented) {
+TEST(EngineTrouble, DoesNotAugmentSamplesInAnEvaluation) {
   const SyntheticData whole(data::Task::classification, {10}, 4, 40, 31);
   const Holes data(whole);
   TestEngine test(test_job("mlp"), data);

@@ -6,8 +6,8 @@
 namespace sinew::train {
 namespace {
 
-// Divides by the weight and returns the sum of squares. The order of additions depends on n alone: sixteen running
-// sums, added at the end.
+// Divides each value by the weight and returns the sum of squares. Sixteen running sums are added at the end, so the
+// order of additions depends only on n.
 __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_and_square(float* values, int64_t n,
                                                                                            float weight) {
   double sums[16] = {};
@@ -31,7 +31,8 @@ __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_
 
 }  // namespace
 
-// Runs `work` for each group on all lanes, or on this lane alone if waking the others takes longer than the work.
+// Runs `work` for each group on all lanes, or on this lane alone if there is only one group: waking
+// the others would take longer than the work.
 void Engine::for_each_group(const std::function<void(size_t group)>& work) {
   std::atomic<size_t> next{0};
   const auto work_on_groups = [&](int) {

@@ -1,4 +1,4 @@
-// What the engine reports about each lane's work, and how a failing shard ends a step.
+// Tests of what the engine reports about each lane's work, and of how a failing shard ends a step.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -10,7 +10,7 @@
 namespace sinew::train {
 namespace {
 
-// An engine that records what its lanes begin.
+// An engine that records the work that its lanes report. If `fails` is set, shard 1 fails.
 struct RecordingEngine {
   explicit RecordingEngine(const spec::Job& job, Reducer* reducer = nullptr)
       : prefetcher(data, job.trainer.seed, 2, 1 << 24),
@@ -36,7 +36,7 @@ struct RecordingEngine {
   Engine engine;
 };
 
-TEST(EngineWork, EveryShardIsToldWithItsSamples) {
+TEST(EngineWork, ReportsEveryShardWithItsSamples) {
   RecordingEngine test(test_job("mlp", 1, 4));
   test.engine.step(0.1, false);
   using Kind = Work::Kind;
@@ -53,7 +53,7 @@ TEST(EngineWork, EveryShardIsToldWithItsSamples) {
   EXPECT_EQ(test.recorded.back(), Work{});
 }
 
-// A reducer that waits for every shard it gave out, as a group does.
+// A reducer that hands out two shards and then blocks until give_up, as a group waits for the shards of its members.
 class Waiting final : public Reducer {
  public:
   void begin(int64_t, const std::vector<torch::Tensor>&, std::string) override {}
@@ -79,7 +79,7 @@ class Waiting final : public Reducer {
   bool given_up_ = false;
 };
 
-TEST(EngineWork, AShardThatFailsIsNamedAndNoLaneWaitsForIt) {
+TEST(EngineWork, NamesAFailedShardAndNoLaneWaitsForIt) {
   for (const int lanes : {1, 2, 4}) {
     Waiting reducer;
     RecordingEngine test(test_job("mlp", lanes, 4), &reducer);

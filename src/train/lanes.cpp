@@ -29,12 +29,13 @@ bool spin_until(bool own_core, Done done) {
 }  // namespace
 
 void become_lane() {
-  // A new thread may start with libtorch's default number of threads. Both calls are needed before the first kernel.
+  // A new thread may use libtorch's default number of threads. Both OpenMP's and ATen's number must be set before the
+  // first kernel.
   omp_set_num_threads(1);
   at::init_num_threads();
   at::set_num_threads(1);
   at::globalContext().setFlushDenormal(false);
-  // If a user's model enables autocast, the cache would give every later step the weights of this one.
+  // If a user's model enables autocast, the cache would keep the converted weights of one step for all later steps.
   at::autocast::set_autocast_cache_enabled(false);
   SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
 }

@@ -1,5 +1,5 @@
-// Inside train/: the threads that compute shards, exactly one thread for each shard. Each lane runs libtorch with one
-// thread, whatever OMP_NUM_THREADS says, so a shard's bits do not depend on the number of cores.
+// Inside train/: the threads that compute shards. One lane computes a whole shard, and libtorch uses one thread inside
+// a lane, whatever OMP_NUM_THREADS says, so a shard's bits do not depend on the number of cores.
 #pragma once
 
 #include <atomic>

@@ -87,12 +87,12 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
   return at::l1_loss(x, wanted, reduction);
 }
 
-// The program returns the mean or the sum over the weight that is computed here, so the sum is known in both cases.
+// Computes the weight of the batch from its targets. If the program returns the mean, mean * weight is the sum.
 Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& targets) const {
   TORCH_CHECK(output.numel() == 1, "loss: program needs one number, but the model returned ", output.numel());
   const auto weight =
       over_targets_ ? targets.ne(ignore_index_).sum().item<int64_t>() : static_cast<int64_t>(targets.size(0));
-  if (weight == 0) return {torch::zeros({}), 0};  // a mean over nothing is not a number
+  if (weight == 0) return {torch::zeros({}), 0};  // the mean that the program returned would be NaN
   const torch::Tensor value = output.reshape({}).to(torch::kFloat32);
   return {is_mean_ ? value * static_cast<double>(weight) : value, static_cast<double>(weight)};
 }
@@ -114,7 +114,7 @@ Loss::Value Loss::operator()(const torch::Tensor& outputs, const torch::Tensor& 
 
 torch::Tensor Loss::per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const {
   const torch::NoGradGuard no_grad;
-  // Only the loss of the whole batch is known.
+  // A program returns only the loss of the whole batch, so every sample gets that loss.
   if (name_ == "program") return outputs.reshape({1}).expand({targets.size(0)});
   if (own_) {
     std::vector<torch::Tensor> each;

@@ -1,4 +1,4 @@
-// Inside train/: losses as a sum with its divisor (the weight), and metrics as sums.
+// Inside train/: computes losses as sums with their divisor (the weight), and metrics from counts and sums.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace sinew::train {
 
-// Resolves `loss: auto` for this data, with the reason. Throws Error for a loss that does not fit the task.
+// Returns the name of the loss for this data. If the job says auto, sets `reason`. Throws Error if the loss does not
+// fit the task.
 std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::string& reason);
 
 // The number of outputs that a model needs for a loss on this data.
@@ -26,10 +27,10 @@ class Loss {
   };
   Value operator()(const torch::Tensor& outputs, const torch::Tensor& targets) const;
 
-  // One loss for each sample, without gradients, to find bad samples.
+  // Returns one loss for each sample, without gradients, to find bad samples.
   torch::Tensor per_sample(const torch::Tensor& outputs, const torch::Tensor& targets) const;  // [batch]
 
-  // The expected loss of an untrained model: ln(classes), or the variance of a standardised target. For `sinew check`.
+  // Returns the loss that an untrained model should have, such as ln(classes) for cross entropy. For `sinew check`.
   double expected_at_start() const;
   const std::string& name() const { return name_; }
 
@@ -42,22 +43,22 @@ class Loss {
   double label_smoothing_;
   bool is_mean_, over_targets_;  // for the loss that a program returns
   int64_t ignore_index_;
-  torch::Tensor class_weights_;  // undefined: none
+  torch::Tensor class_weights_;  // undefined if the job has none
   double target_mean_, target_std_;
   int64_t classes_;
   model::LossFunction own_;  // the loss function of a library
 };
 
-// Metrics of evaluations (and the cheap ones of training) as counts and sums that merge exactly.
+// Counts the metrics of evaluations, and the cheap ones of training, as counts and sums that can be merged exactly.
 class MetricCounter {
  public:
   MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed);
   // Adds the outputs of one shard to its contribution.
   void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
-  // The metrics of a reduced result, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
+  // Returns the metrics of a reduced result, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
   report::Metrics finish(const Contribution& reduced) const;
   std::vector<int64_t> confusion(const Contribution& reduced) const;  // [classes * classes], row: truth; empty if none
-  // Every metric that an evaluation gives, "loss" first.
+  // Returns the name of every metric that an evaluation computes, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 
  private:

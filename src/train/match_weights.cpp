@@ -20,7 +20,8 @@ std::vector<std::string> pieces_of(const std::string& pattern) {
   return pieces;
 }
 
-// The texts that the `*` of a pattern match in a name; earlier ones are as short as possible.
+// Returns the texts that the `*` of a pattern match in a name, or nullopt if the name does not match. Earlier `*` match
+// as little as possible.
 std::optional<std::vector<std::string>> stars_of(const std::string& pattern, const std::string& name) {
   const std::vector<std::string> pieces = pieces_of(pattern);
   if (pieces.size() == 1) return pattern == name ? std::optional(std::vector<std::string>{}) : std::nullopt;
@@ -54,7 +55,8 @@ bool same_kind(DType a, DType b) {
   return a == b || (is_real(a) && is_real(b));
 }
 
-// Removes the longest common end of whole words: "a.b.c.weight" and "x.c.weight" give {"a.b", "x"}.
+// Removes the longest common end that consists of whole words between dots: "a.b.c.weight" and "x.c.weight" give
+// {"a.b", "x"}.
 std::pair<std::string, std::string> without_common_end(const std::string& a, const std::string& b) {
   size_t common = 0, word = 0;
   while (common < a.size() && common < b.size() && a[a.size() - 1 - common] == b[b.size() - 1 - common]) {
@@ -66,7 +68,8 @@ std::pair<std::string, std::string> without_common_end(const std::string& a, con
   return {word > a.size() ? "" : a.substr(0, a.size() - word), word > b.size() ? "" : b.substr(0, b.size() - word)};
 }
 
-// Proposes the rule that supplies most of the missing tensors, by the prefixes in which the two sides differ.
+// Returns the rule that supplies most of the missing tensors. Each missing tensor votes for the pair of prefixes in
+// which it differs from the most similar unexpected tensor of the same shape.
 std::string proposed_rule(const std::vector<const WantedWeight*>& missing,
                           const std::vector<const WeightShape*>& unexpected) {
   std::map<std::pair<std::string, std::string>, size_t> votes;

@@ -1,4 +1,4 @@
-// Inside train/: matches the tensors of a file with those of the model. Pure.
+// Inside train/: matches the tensors of a file with those of the model, by name and shape. Pure functions.
 //
 // Rules such as "encoder.*=backbone.*" translate names. All mismatches are found at once and listed with both shapes,
 // and if a rule would fix them, that rule is proposed.
@@ -21,7 +21,7 @@ struct WeightShape {
 
 struct WantedWeight : WeightShape {
   bool required = true;        // false for buffers: a file may hold parameters alone
-  bool reinitialised = false;  // initialised again: nothing is taken from the file
+  bool reinitialised = false;  // keeps its initial values; nothing is taken from the file
 };
 
 struct WeightFit {
@@ -30,7 +30,7 @@ struct WeightFit {
 
 struct MatchedWeights {
   std::vector<WeightFit> fits;
-  std::vector<std::string> problems;             // empty: the match may be used
+  std::vector<std::string> problems;             // if empty, the match may be used
   std::vector<std::string> missing, unexpected;  // names in the model and in the file; problems only if strict
   std::string hint;
 };
@@ -39,8 +39,8 @@ struct MatchedWeights {
 MatchedWeights match_weights(const std::vector<WantedWeight>& wanted, const std::vector<WeightShape>& given,
                              const spec::WeightSource& from);
 
-// The name that `rule` ("a.*=b.*") gives to `name`; nullopt: the rule does not match. The n-th `*` on the right becomes
-// the text that the n-th `*` on the left matched.
+// Returns the name that `rule` ("a.*=b.*") gives to `name`, or nullopt if the rule does not match. The n-th `*` on the
+// right becomes the text that the n-th `*` on the left matched.
 std::optional<std::string> renamed(const std::string& rule, const std::string& name);
 
 }  // namespace sinew::train

@@ -1,4 +1,4 @@
-// Which tensor of a file becomes which of the model, and the messages when none does.
+// Tests of which tensor of a file is matched with which of the model, and of the messages about mismatches.
 #include "train/match_weights.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ std::string pairs_of(const MatchedWeights& matched, const std::vector<WantedWeig
   return text;
 }
 
-TEST(Renamed, KeepsWhatTheStarsStandFor) {
+TEST(Renamed, CopiesTheTextsThatTheStarsMatch) {
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"encoder.*=backbone.*", "encoder.0.weight", "backbone.0.weight"},
       {"*=bert.*", "pooler.bias", "bert.pooler.bias"},
@@ -58,7 +58,7 @@ TEST(Renamed, KeepsWhatTheStarsStandFor) {
 }
 
 // A rule matches exactly the names that the pattern on its left matches.
-TEST(Renamed, FitsWhatThePatternFits) {
+TEST(Renamed, MatchesTheSameNamesAsThePattern) {
   RandomStream random(random_key({5}));
   const auto word = [&](const char* letters, uint64_t kinds, uint64_t most) {
     std::string text;
@@ -75,7 +75,7 @@ TEST(Renamed, FitsWhatThePatternFits) {
   EXPECT_GT(fitted, 500);
 }
 
-TEST(MatchWeights, TakesEveryNameByItself) {
+TEST(MatchWeights, MatchesEqualNamesInAnyOrder) {
   const std::vector<WeightShape> given = {have("head.bias", {3}), have("body.0.weight", {8, 4}),
                                           have("body.0.bias", {8}), have("head.weight", {3, 8})};
   const MatchedWeights matched = match_weights(kModel, given, mapped({}));
@@ -84,7 +84,7 @@ TEST(MatchWeights, TakesEveryNameByItself) {
             "head.bias>head.bias body.0.weight>body.0.weight body.0.bias>body.0.bias head.weight>head.weight ");
 }
 
-TEST(MatchWeights, SaysEverythingThatDoesNotFitWithBothShapes) {
+TEST(MatchWeights, ListsEveryMismatchWithBothShapes) {
   const std::vector<WeightShape> given = {have("body.0.weight", {8, 5}), have("body.0.bias", {8}, DType::i64),
                                           have("pooler.bias", {8}), have("head.bias", {3})};
   const MatchedWeights matched = match_weights(kModel, given, mapped({}));
@@ -94,14 +94,14 @@ TEST(MatchWeights, SaysEverythingThatDoesNotFitWithBothShapes) {
   EXPECT_FALSE(matched.hint.empty());
 }
 
-TEST(MatchWeights, RealNumbersBecomeTheModelsKind) {
+TEST(MatchWeights, ConvertsFloatingPointTypes) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f64}) {
     const std::vector<WantedWeight> wanted = {want("a", {2})};
     EXPECT_THAT(match_weights(wanted, {have("a", {2}, dtype)}, mapped({})).problems, IsEmpty());
   }
 }
 
-TEST(MatchWeights, TheLastRuleThatFitsCounts) {
+TEST(MatchWeights, TheLastMatchingRuleApplies) {
   const std::vector<WeightShape> given = {have("net.0.weight", {8, 4}), have("net.0.bias", {8}),
                                           have("net.fc.weight", {3, 8}), have("net.fc.bias", {3}),
                                           have("net.extra", {7})};
@@ -111,7 +111,7 @@ TEST(MatchWeights, TheLastRuleThatFitsCounts) {
   EXPECT_EQ(matched.fits.size(), 4U);
 }
 
-TEST(MatchWeights, RefusesRulesThatMeanNothing) {
+TEST(MatchWeights, RefusesInvalidRules) {
   const std::vector<WeightShape> given = {have("a", {2})};
   const std::vector<WantedWeight> wanted = {want("a", {2})};
   EXPECT_THAT(match_weights(wanted, given, mapped({"b.*=c.*"})).problems,
@@ -125,7 +125,7 @@ TEST(MatchWeights, TwoTensorsForOneNameAreAProblem) {
   EXPECT_THAT(matched.problems, ElementsAre("twice: w, from a.w and from b.w"));
 }
 
-TEST(MatchWeights, ProposesTheRuleThatWouldDo) {
+TEST(MatchWeights, ProposesARuleThatFixesTheMismatch) {
   std::vector<WeightShape> given;
   for (const WantedWeight& weight : kModel) given.push_back(have("model." + weight.name, weight.shape));
   EXPECT_EQ(match_weights(kModel, given, mapped({})).hint, "model.init_from.map: ['model.*=*']");
@@ -140,7 +140,7 @@ TEST(MatchWeights, ProposesTheRuleThatWouldDo) {
   EXPECT_THAT(match_weights(kModel, slip, mapped({})).hint, HasSubstr("did you mean head.bias by head.bais"));
 }
 
-TEST(MatchWeights, NotStrictTakesWhatThereIs) {
+TEST(MatchWeights, NotStrictTakesTheTensorsThatMatch) {
   const std::vector<WeightShape> given = {have("body.0.weight", {8, 4}), have("other", {1})};
   const MatchedWeights matched = match_weights(kModel, given, mapped({}, false));
   EXPECT_THAT(matched.problems, IsEmpty());
@@ -151,7 +151,7 @@ TEST(MatchWeights, NotStrictTakesWhatThereIs) {
   EXPECT_FALSE(match_weights(kModel, {have("other", {4})}, mapped({}, false)).problems.empty());
 }
 
-TEST(MatchWeights, WhatBeginsAnewIsNeitherTakenNorMissed) {
+TEST(MatchWeights, ReinitialisedParametersAreNeitherTakenNorMissing) {
   std::vector<WantedWeight> wanted = kModel;
   wanted[2].reinitialised = wanted[3].reinitialised = true;
   const std::vector<WeightShape> body = {have("body.0.weight", {8, 4}), have("body.0.bias", {8})};
@@ -164,7 +164,7 @@ TEST(MatchWeights, WhatBeginsAnewIsNeitherTakenNorMissed) {
   }
 }
 
-TEST(MatchWeights, BuffersNeedNotBeThere) {
+TEST(MatchWeights, BuffersMayBeMissing) {
   std::vector<WantedWeight> wanted = {want("w", {2}), want("running_mean", {2})};
   wanted[1].required = false;
   EXPECT_THAT(match_weights(wanted, {have("w", {2})}, mapped({})).problems, IsEmpty());

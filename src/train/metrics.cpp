@@ -1,5 +1,5 @@
-// Metrics that merge exactly, wherever their parts were computed: integer counts, sums in a fixed tree, gathered
-// scores.
+// Computes metrics from integer counts, from sums that a fixed tree adds, and from gathered scores. The result is the
+// same, whichever worker computed which part.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -22,7 +22,7 @@ double ratio(double part, double whole) {
   return whole == 0 ? 0.0 : part / whole;
 }
 
-// The mean of 2 tp / (2 tp + fp + fn) over the classes that occur or were predicted.
+// Returns the mean of 2 tp / (2 tp + fp + fn) over the classes that occur or were predicted.
 double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
   double sum = 0;
   int64_t used = 0;
@@ -40,8 +40,8 @@ double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
   return ratio(sum, static_cast<double>(used));
 }
 
-// Area under the ROC curve from ranks, with ties counted half (Mann and Whitney 1947). `scores`: (score, label) pairs.
-// NaN if there is only one class, or if a score is NaN and so has no rank.
+// Returns the area under the ROC curve, from ranks, with ties counted half (Mann and Whitney 1947). `scores` contains
+// score, label, score, label, and so on. Returns NaN if there is only one class or a score is NaN.
 double area_under_curve(const std::vector<float>& scores) {
   const size_t n = scores.size() / 2;
   for (size_t i = 0; i < n; ++i) {
@@ -68,8 +68,8 @@ double area_under_curve(const std::vector<float>& scores) {
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
-// Whether these scores select a class. They do not if one is NaN or the largest is infinite, because then they have no
-// softmax. Minus infinity excludes a class and is allowed.
+// Returns whether these scores select a class. They do not if one is NaN or the largest is infinite, because then their
+// softmax is undefined. Minus infinity excludes a class and is allowed.
 bool chooses(const float* row, int64_t width) {
   if (std::any_of(row, row + width, [](float v) { return std::isnan(v); })) return false;
   return std::isfinite(*std::max_element(row, row + width));
@@ -137,7 +137,7 @@ void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Ten
     const double error = x.const_data_ptr<float>()[i] * target_std_ + target_mean_ - truth;
     leaf.sums[kSquared] += error * error;
     leaf.sums[kAbsolute] += std::abs(error);
-    // Relative to the mean of the training targets, so that the squares do not cancel.
+    // Targets are taken relative to the mean of the training targets, to avoid cancellation when finish() subtracts.
     leaf.sums[kTarget] += truth - target_mean_;
     leaf.sums[kTargetSquared] += (truth - target_mean_) * (truth - target_mean_);
   }

@@ -1,4 +1,4 @@
-// Metrics of outputs that are not numbers.
+// Tests of metrics for outputs that are NaN or infinite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ report::Metrics metrics_of(const torch::Tensor& outputs, const std::vector<int64
   return counter.finish(leaf);
 }
 
-TEST(Metrics, AScoreThatIsNoNumberHasNoRank) {
+TEST(Metrics, ThereIsNoAucIfAScoreIsNan) {
   torch::Tensor outputs = torch::arange(80, torch::kFloat32).sin().reshape({40, 2});
   std::vector<int64_t> truth;
   for (int64_t i = 0; i < 40; ++i) truth.push_back(i % 2);
@@ -26,7 +26,7 @@ TEST(Metrics, AScoreThatIsNoNumberHasNoRank) {
   EXPECT_FALSE(metrics_of(outputs, truth, 2).contains("auc"));
 }
 
-TEST(Metrics, OutputsThatAreNoNumbersAreNoHits) {
+TEST(Metrics, NonFiniteOutputsCountAsWrong) {
   const std::vector<int64_t> truth = {0, 1, 2, 3, 4, 5, 6, 0};
   for (const float value : {NAN, INFINITY, -INFINITY}) {
     const auto metrics = metrics_of(torch::full({8, 7}, value), truth, 7);

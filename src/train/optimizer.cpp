@@ -20,7 +20,7 @@ std::vector<torch::Tensor> views_of(const std::vector<torch::Tensor>& tensors, c
   return views;
 }
 
-// The learning rate factor of each parameter; the last matching pattern counts.
+// Returns the learning rate factor of each parameter. The last matching pattern counts.
 std::vector<double> factors_of(const spec::OptimizerOptions& options, const TrainingState& state) {
   std::vector<double> factors(state.parameters.size(), 1.0);
   for (const std::string& item : options.lr_scale) {
@@ -110,7 +110,8 @@ void Optimizer::adam(Lists& lists, double lr, bool decoupled) {
 }
 
 void Optimizer::sgd(size_t group, double factor, double lr) {
-  // The kernel takes one flag for a first step. A parameter that gets its first gradient late needs a separate call.
+  // The kernel takes one flag, is_first_step, for all its tensors. Parameters that get their first gradient in this
+  // step therefore need a separate call.
   for (const bool first : {true, false}) {
     std::vector<torch::Tensor> parameters, gradients, momenta;
     for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
@@ -126,8 +127,8 @@ void Optimizer::sgd(size_t group, double factor, double lr) {
   }
 }
 
-// RMSprop as torch.optim.RMSprop computes it (Hinton 2012, lecture 6e), plain and with momentum. There is no fused
-// kernel.
+// RMSprop as torch.optim.RMSprop computes it (Hinton 2012, lecture 6e), plain and with momentum. ATen has no
+// fused kernel for it.
 void Optimizer::rmsprop(Lists& lists, double lr) {
   const auto alpha = options_.alpha;
   for (size_t i = 0; i < lists.parameters.size(); ++i) {

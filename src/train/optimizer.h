@@ -1,4 +1,4 @@
-// Inside train/: applies an optimizer update over fixed blocks, with ATen's fused kernels if they exist.
+// Inside train/: applies an optimizer's update block by block, with ATen's fused kernels where they exist.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace sinew::train {
 
-// The state tensors that an optimizer keeps for each parameter ("exp_avg"); none for plain SGD.
+// Returns the names of the state tensors that an optimizer keeps for each parameter, such as "exp_avg".
 std::vector<std::string> optimizer_state_names(const spec::OptimizerOptions& options);
 
 class Optimizer {
@@ -22,7 +22,7 @@ class Optimizer {
 
   // Counts one more update of each present parameter. Called by one thread before the updates of a step.
   void begin(const std::vector<bool>& present);
-  // Updates one group of blocks. Any lane; each group once in a step.
+  // Updates one group of blocks. Any lane may call it; each group is updated once in a step.
   void update(size_t group, double lr);
 
  private:

@@ -8,7 +8,7 @@
 namespace sinew::train {
 namespace {
 
-// The most likely class of one row of outputs, and its probability.
+// Returns the most likely class of one row of outputs, and its probability.
 std::pair<int32_t, float> most_likely(const float* row, int64_t width, bool single_logit, bool sigmoid) {
   const auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
   if (single_logit) return {row[0] > 0 ? 1 : 0, static_cast<float>(logistic(std::abs(row[0])))};

@@ -14,13 +14,13 @@ struct Machine {
 Machine this_machine();
 
 struct Resolved {
-  spec::Job job;      // trainer.lanes and data.prefetch.threads are concrete here …
-  spec::Job written;  // … and remain auto here, because they depend on the machine and never change the result
+  spec::Job job;      // every auto is decided
+  spec::Job written;  // the same, but trainer.lanes and data.prefetch.threads stay auto: they depend on the machine
   spec::Reasons reasons;
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
 
-// The content of environment.json: what the run is computed with.
+// Returns the content of environment.json. Two runs can be bit-equal only if its versions and its CPU are equal.
 std::string environment_json(const Machine& machine);
 // The part of it that decides bits, as one line of JSON: two members compute the same bits only if theirs are equal. The
 // number of cores does not belong to it, because it never changes a result.

@@ -1,4 +1,4 @@
-// How a run begins, and which requests it refuses.
+// Tests of how a run begins and of a request that it refuses.
 #include <gtest/gtest.h>
 
 #include "rundir/rundir.h"
@@ -16,8 +16,9 @@ class RunBegin : public SmallRun {
   }
 };
 
-// A scheduler may start a run with --resume although there is no checkpoint yet.
-TEST_F(RunBegin, ToResumeWhatHasNoCheckpointIsToBegin) {
+// A cluster scheduler may start a run with --resume although there is no checkpoint yet. The run then begins at step 0,
+// with its warm start.
+TEST_F(RunBegin, ResumingWithoutACheckpointBeginsTheRun) {
   run_in("before");
   const std::string cold = lines_of("ledger.jsonl").at(0).at("digest");
   job_.model.init_from.path = folder_ + "/before/model/model.safetensors";
@@ -70,7 +71,7 @@ class Alone final : public Membership, private loop::Members {
   std::unique_ptr<Reducer> reducer_;
 };
 
-TEST_F(RunBegin, ABatchThatFitsNowhereIsNotTaken) {
+TEST_F(RunBegin, RefusesABatchSizeAboveTheNumberOfSamples) {
   job_.trainer.drop_last = true;
   const RunResult calm = run_in("calm");
   const auto ask = [&](double size) {
@@ -78,7 +79,7 @@ TEST_F(RunBegin, ABatchThatFitsNowhereIsNotTaken) {
       return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::batch_size, size, "a person"});
     };
   };
-  ask(65);  // of 64 samples
+  ask(65);  // there are only 64 samples
   const RunResult asked = run_in("asked");
   EXPECT_EQ(asked.exit_code, 0);
   EXPECT_EQ(asked.digest, calm.digest);

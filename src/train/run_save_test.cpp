@@ -1,5 +1,5 @@
-// What a run saves: one state for each step, the best ones, copies of its own in the mirror; and which of them is used
-// later.
+// Tests of what a run saves (one state of a step, the best states, copies in a mirror), and of which saved state is
+// used later.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class RunSave : public SmallRun {
     job_.data.split_val = 0.25;
     ledger_ = true;
   }
-  // The clock requests evaluations, at whatever step the run has reached.
+  // Lets the clock request evaluations, at whatever step the run has reached.
   void evaluate_by_the_clock() {
     job_.trainer.eval_interval = {0.4, spec::Duration::Unit::seconds};
     job_.checkpoint.interval = "1st";
@@ -52,7 +52,7 @@ class RunSave : public SmallRun {
   }
 };
 
-TEST_F(RunSave, AStepIsSavedInItsFinalStateOnly) {
+TEST_F(RunSave, SavesAStepOnlyInItsFinalState) {
   evaluate_by_the_clock();
   job_.checkpoint.keep = 1000;
   run_in("run");
@@ -67,7 +67,7 @@ TEST_F(RunSave, AStepIsSavedInItsFinalStateOnly) {
   }
 }
 
-TEST_F(RunSave, ABestThatWasAskedForIsKeptAndPutBack) {
+TEST_F(RunSave, KeepsAndRestoresABestStateOfARequestedEvaluation) {
   evaluate_by_the_clock();
   job_.checkpoint.keep = 1;
   job_.early_stopping.monitor = "train/loss";
@@ -89,7 +89,7 @@ TEST_F(RunSave, ABestThatWasAskedForIsKeptAndPutBack) {
   }
 }
 
-TEST_F(RunSave, ABestThatIsGoneIsSaidLoudly) {
+TEST_F(RunSave, WarnsIfTheBestCheckpointIsMissing) {
   job_.early_stopping.monitor = "train/loss";
   job_.early_stopping.mode = "max";
   job_.early_stopping.patience = 1000;
@@ -101,13 +101,13 @@ TEST_F(RunSave, ABestThatIsGoneIsSaidLoudly) {
   EXPECT_EQ(count_events("best_not_restored"), 1);
 }
 
-// A requested evaluation met the objective. A run that resumes there finds the state that was saved.
-TEST_F(RunSave, ARunThatEndedByAnAskedEvaluationCanBeResumed) {
+// An evaluation that the clock requested met the objective. A resume must find the same state there.
+TEST_F(RunSave, CanResumeARunThatARequestedEvaluationEnded) {
   evaluate_by_the_clock();
   job_.objective = spec::Objective{"val/loss", false, 1e9};
   const RunResult first = run_in("run");
   EXPECT_EQ(first.exit_code, 0);
-  EXPECT_LT(first.step.value, 30);  // the requested evaluation, not the last one
+  EXPECT_LT(first.step.value, 30);  // the requested evaluation ended the run, not the last one
   fs::remove(run_directory_ + "/report.json");
   const RunResult again = run_in("run", true);
   EXPECT_EQ(again.exit_code, 0);
@@ -115,7 +115,7 @@ TEST_F(RunSave, ARunThatEndedByAnAskedEvaluationCanBeResumed) {
   EXPECT_EQ(again.digest, first.digest);
 }
 
-TEST_F(RunSave, SoManyOfTheBestAreKept) {
+TEST_F(RunSave, KeepsAsManyBestStepsAsKeepBestSays) {
   job_.trainer.eval_interval = {1, spec::Duration::Unit::epochs};
   job_.checkpoint.monitor = "train/loss";
   job_.checkpoint.keep = 1;
@@ -143,7 +143,7 @@ TEST_F(RunSave, SoManyOfTheBestAreKept) {
   expect_best();
 }
 
-TEST_F(RunSave, RunsThatShareAMirrorLeaveEachOtherAlone) {
+TEST_F(RunSave, RunsThatShareAMirrorKeepTheirOwnCopies) {
   job_.name = "shared";
   job_.checkpoint.mirror = folder_ + "/far";
   job_.checkpoint.interval = "4st";
@@ -162,17 +162,17 @@ TEST_F(RunSave, RunsThatShareAMirrorLeaveEachOtherAlone) {
   run_in("two/run");
   EXPECT_EQ(checkpoint::list(system_disk(), first), copies);
   for (const std::string& copy : copies) EXPECT_TRUE(checkpoint::verify(system_disk(), copy)) << copy;
-  run_in("two/run", true);  // a run keeps its mirror directory
+  run_in("two/run", true);  // a resumed run keeps its mirror directory
   EXPECT_EQ(places().size(), 2U);
 }
 
-TEST_F(RunSave, AModelOfAnEarlierStopIsNotTheRuns) {
+TEST_F(RunSave, PrefersANewerCheckpointToAModelOfAnEarlierAttempt) {
   job_.checkpoint.interval = "4st";
   const RunResult result = run_in("run");
   EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);
   const std::string report = run_directory_ + "/report.json";
   std::string text = json_of("report.json").dump();
-  fs::remove(report);  // the state of a resumed run that was killed
+  fs::remove(report);  // a run that was resumed and then killed has no report
   const Trained killed = find_trained(run_directory_, system_disk());
   EXPECT_TRUE(killed.checkpoint);
   EXPECT_EQ(killed.weights, checkpoints() + "/" + name_of_step(result.step.value));
@@ -181,7 +181,8 @@ TEST_F(RunSave, AModelOfAnEarlierStopIsNotTheRuns) {
   std::ofstream(report) << failed.dump();
   EXPECT_TRUE(find_trained(run_directory_, system_disk()).checkpoint);
   fs::remove_all(checkpoints());
-  EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);  // better than no model
+  // Without a checkpoint, the older model is used.
+  EXPECT_FALSE(find_trained(run_directory_, system_disk()).checkpoint);
 }
 
 }  // namespace

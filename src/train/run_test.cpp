@@ -1,4 +1,4 @@
-// Whole runs with a simulated clock: durations given in seconds.
+// Tests whole runs whose durations are given in seconds, with a simulated clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@ namespace {
 
 class TimedRun : public SmallRun {};
 
-constexpr double kSlack = 0.3;  // calls of the clock between two steps, and before the run has begun
+constexpr double kSlack = 0.3;  // seconds that calls of the clock take between two steps, and before the run begins
 
-TEST_F(TimedRun, LogsEverySoManySeconds) {
+TEST_F(TimedRun, LogsAtIntervalsInSeconds) {
   job_.budget.seconds = 20;
   job_.logging.interval = {2, spec::Duration::Unit::seconds};
   TickingClock clock;
@@ -24,7 +24,7 @@ TEST_F(TimedRun, LogsEverySoManySeconds) {
   for (size_t i = 1; i + 1 < times.size(); ++i) EXPECT_NEAR(times[i] - times[i - 1], 2, kSlack) << i;
 }
 
-TEST_F(TimedRun, ABudgetIsOfTheRunNotOfItsAttempts) {
+TEST_F(TimedRun, ABudgetCountsAllAttemptsOfTheRun) {
   job_.budget.seconds = 10;
   TickingClock first(6.0), second;
   EXPECT_EQ(run_for(first).exit_code, kResumable);
@@ -33,7 +33,7 @@ TEST_F(TimedRun, ABudgetIsOfTheRunNotOfItsAttempts) {
   EXPECT_NEAR(second.seconds(), 4, 3 * kSlack);
 }
 
-TEST_F(TimedRun, SoIsADurationInSecondsAndItsEndIsSuccess) {
+TEST_F(TimedRun, ADurationInSecondsCountsAllAttemptsAndEndsWithSuccess) {
   job_.trainer.max_duration = {10, spec::Duration::Unit::seconds};
   TickingClock first(6.0), second;
   EXPECT_EQ(run_for(first).exit_code, kResumable);
@@ -43,7 +43,7 @@ TEST_F(TimedRun, SoIsADurationInSecondsAndItsEndIsSuccess) {
   EXPECT_EQ(nlohmann::json::parse(report).at("status"), "done");
 }
 
-TEST_F(TimedRun, ChecksAndSavesEverySoManySeconds) {
+TEST_F(TimedRun, EvaluatesAndSavesAtIntervalsInSeconds) {
   job_.budget.seconds = 11;
   job_.data.split_val = 0.25;
   job_.trainer.eval_interval = {3, spec::Duration::Unit::seconds};
@@ -58,17 +58,19 @@ TEST_F(TimedRun, ChecksAndSavesEverySoManySeconds) {
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/checkpoints"))
     saved += entry.is_directory() && !entry.is_symlink() ? 1 : 0;
   for (const auto& line : lines_of("log.jsonl")) saved += line.value("event", "") == "checkpoint_skipped" ? 1 : 0;
-  EXPECT_GE(saved, 3);  // at 4 and 8 seconds, and at the end; by this clock the disk may still be busy with the first
+  // At 4 and 8 seconds and at the end. The disk may be too slow for this clock, so skipped saves count.
+  EXPECT_GE(saved, 3);
 }
 
-TEST_F(TimedRun, ABatchThatGrowsByTheStepIsTheSameAfterAResume) {
+TEST_F(TimedRun, AGrowingBatchSizeIsTheSameAfterAResume) {
   job_.trainer.max_duration = {5, spec::Duration::Unit::epochs};
   job_.trainer.batch_size_ramp = {4, 8};
   job_.trainer.batch_size_ramp_interval = {5, spec::Duration::Unit::steps};
   TickingClock whole;
   const RunResult calm = run_for(whole);
   TickingClock half(whole.seconds() / 2), rest;
-  EXPECT_EQ(calm.step.value, 5 + 5 + 17);  // 5 * 64 samples: 20, then 40, then 260 by 16 in ragged epochs
+  // 5 epochs of 64 samples: 5 steps of 4 samples, 5 of 8, then 260 samples in steps of 16 or fewer.
+  EXPECT_EQ(calm.step.value, 5 + 5 + 17);
   std::filesystem::remove_all(folder_ + "/checkpoints");
   EXPECT_EQ(run_for(half).exit_code, kResumable);
   const RunResult resumed = run_for(rest, true);

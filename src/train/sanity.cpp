@@ -10,8 +10,8 @@ namespace {
 
 using namespace sanity;
 
-constexpr int64_t kMaxSamples = 100'000;  // samples covered of each split
-constexpr double kScanSeconds = 4;        // limit for train and for val; only slow sources reach it
+constexpr int64_t kMaxSamples = 100'000;  // most samples of each split that are examined
+constexpr double kScanSeconds = 4;        // longest time for train and for val; only slow data sources reach it
 
 void skip_loss_only(Subject&, SanityFinding& finding) {
   finding.verdict = Verdict::skip;
@@ -21,7 +21,7 @@ void skip_loss_only(Subject&, SanityFinding& finding) {
 struct Entry {
   const char* name;
   Check run, run_loss_only;  // run_loss_only: for a model that returns only its loss
-  bool trains;               // gives no new information once the data is known to be broken
+  bool trains;               // is skipped once the data is known to be broken
   const char* help;
 };
 

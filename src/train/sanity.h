@@ -1,7 +1,7 @@
-// Inside train/: shared by the checks of `sinew check`: the job under test, samples of its data, short trials.
+// Inside train/: what the checks of `sinew check` share: the job under test, samples of its data, and short trials.
 //
-// A check reports the problems that it looks for and does not throw for them. Each has a budget of samples, steps and
-// seconds. If a slow machine leaves too little time for a measurement, the result is unknown and not a failure.
+// A check reports a problem as a finding and does not throw. Each check has a budget of samples, steps and seconds. If
+// a slow machine leaves too little time for a measurement, the check is skipped and does not fail.
 #pragma once
 
 #include <cstdio>
@@ -41,19 +41,19 @@ class Excerpt final : public data::Dataset {
   data::DataInfo info_;
 };
 
-// A set of bad samples: the first of them, and their number.
+// The first of some bad samples, and their number.
 struct BadSamples {
   int64_t first = 0, count = 0;
 };
 
-// What one pass over the samples of a split found. The pass covers a bounded number of samples.
+// What one pass over a bounded number of samples of a split found.
 struct Facts {
   int64_t size = 0;
-  std::vector<int64_t> samples;       // the samples that the pass covered, in this order
+  std::vector<int64_t> samples;       // the samples that the pass read, in this order
   std::vector<Digest> inputs;         // one for each sample
   std::vector<float> low, high;       // lowest and highest value of each feature; only if inputs are numbers
-  double mean = 0, deviation = 0;     // over all finite input values
-  BadSamples not_finite, bad_target;  // count 0: there are none
+  double mean = 0, deviation = 0;     // mean and standard deviation of the finite inputs
+  BadSamples not_finite, bad_target;  // count is 0 if there are none
   std::vector<int64_t> class_counts;
   double target_low = 0, target_high = 0;
   bool complete() const { return static_cast<int64_t>(samples.size()) == size; }
@@ -79,7 +79,7 @@ struct Subject {
   double deadline = 0;  // on the monotonic clock
   Loss loss;
   Facts train, val;
-  std::string no_training;  // why trials would give no new information; empty: they may run
+  std::string no_training;  // why the checks that train are skipped; empty if they may run
   std::optional<FirstSteps> first_steps;
 
   const data::DataInfo& info() const { return data.info(); }
@@ -88,9 +88,9 @@ struct Subject {
   double until(double seconds) const { return std::min(deadline, now() + seconds); }
   bool returns_only_loss() const { return loss.name() == "program"; }  // the model returns its loss and no predictions
   bool reads_tokens() const { return info().input_dtype == DType::i64; }
-  // Samples of a split, never augmented.
+  // Loads samples of a split, never augmented.
   data::Batch load(data::Split split, std::span<const int64_t> samples) const;
-  // Draws `count` different samples from those that the pass covered; each `purpose` has its own order.
+  // Draws `count` different samples from those that the pass read. Each `purpose` has its own random order.
   std::vector<int64_t> draw(const Facts& facts, int64_t count, uint64_t purpose) const;
 };
 
@@ -113,11 +113,12 @@ class Trial {
 FirstSteps& first_steps(Subject& subject);
 
 Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, double until, Clock& clock);
-// The loss of a model whose outputs are all zero, averaged over the first samples of a split.
+// Returns the mean loss on the batch of a model whose outputs are all zero. For a model that returns only its loss,
+// returns the mean loss of the untrained model.
 double loss_of_zeros(const Subject& subject, const data::Batch& batch);
 
-// Measures how well scores predict labels, in standard deviations from a random pairing of the two. Mean and variance
-// are exact over all permutations (Hoeffding 1951), so the result holds for scores of any origin.
+// Returns how well scores predict labels, in standard deviations above a random pairing of scores and labels. Mean and
+// variance over all pairings are exact (Hoeffding 1951), so the scores may have any distribution.
 double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels);    // [n, classes], [n]
 double ranking_z(const torch::Tensor& guesses, const torch::Tensor& targets);  // [n], [n]: Spearman
 
@@ -136,7 +137,7 @@ void check_one_batch(Subject&, SanityFinding&);
 void check_first_steps(Subject&, SanityFinding&);
 void check_gradients(Subject&, SanityFinding&);
 void check_repeatable(Subject&, SanityFinding&);
-// For models that return only their loss.
+// The same checks for models that return only their loss.
 void check_loss_only_function(Subject&, SanityFinding&);
 void check_loss_only_batch(Subject&, SanityFinding&);
 void check_loss_only_eval_mode(Subject&, SanityFinding&);

@@ -1,6 +1,6 @@
-// Checks whether inputs predict labels. Two simple learners that need no learning rate are tried first, the model last.
-// Each is judged on samples that it did not see, against all other pairings of its predictions with the labels. This
-// gives exactly the distribution that training on shuffled labels would give.
+// Checks whether inputs predict labels. First tries two simple learners that need no learning rate, then the job's
+// model. Each is judged on samples that it did not see: how well its predictions fit the labels is compared with all
+// other pairings of predictions and labels.
 #include <algorithm>
 #include <cmath>
 
@@ -37,7 +37,7 @@ Samples samples_of(const Subject& subject, data::Split split, const std::vector<
   return {torch::cat(inputs), torch::cat(labels)};
 }
 
-// A learner's predictions: scores [n, classes], or guesses [n, 1] of a number.
+// A learner's predictions for the held-out samples and for val: scores [n, classes], or numbers [n, 1] in regression.
 struct Learner {
   const char* name;
   torch::Tensor held, val;
@@ -98,7 +98,8 @@ class Probes {
   torch::Tensor wanted_;
 };
 
-// The scores of the job's own model after a short training, for relations that neither simple learner finds.
+// Returns the scores of the job's own model after a short training, which may find relations that the simple learners
+// do not find. Returns an undefined tensor if the training diverges.
 torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>& learned,
                              const std::vector<int64_t>& held) {
   const Excerpt excerpt(subject.data, data::Split::train, learned);
@@ -121,7 +122,7 @@ torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>&
   return out.size(1) == 1 ? torch::cat({-out, out}, 1) : out.log_softmax(1);
 }
 
-// Names the classes that val's labels confuse systematically although the learner separates them in train.
+// Names the classes that the learner recognises in held-out samples of train, but takes for one other class in val.
 std::string swapped_classes(const Subject& subject, const Probes& probes, const Learner& learner) {
   const int64_t classes = subject.info().classes;
   const auto shares = [&](const torch::Tensor& scores, const torch::Tensor& labels) {
@@ -151,7 +152,8 @@ void judge_val(const Subject& subject, const Probes& probes, const Learner& best
                SanityFinding& finding) {
   if (!probes.has_val()) return;
   const double z_val = probes.z(best.val, probes.val());
-  // The value that the same relation would give with as many samples as val has.
+  // The z of a relation grows with the square root of the number of samples. `expected` is z_held scaled to val's
+  // number.
   const double expected = z_held * std::sqrt(static_cast<double>(probes.val().labels.size(0)) /
                                              static_cast<double>(probes.held().labels.size(0)));
   finding.what += format(", in val %.1f", z_val);

@@ -1,4 +1,4 @@
-// `sinew check` on models that return only their loss.
+// Tests of `sinew check` on models that return only their loss.
 #include <gtest/gtest.h>
 
 #include "train/sanity.h"
@@ -47,7 +47,7 @@ torch::Tensor entropy(const torch::Tensor& logits, const torch::Tensor& target) 
   return torch::nn::functional::cross_entropy(logits, target);
 }
 
-TEST(SanityOfOwnLoss, ACleanModelIsLeftAlone) {
+TEST(SanityOfOwnLoss, ACleanModelHasNoFindings) {
   const auto found = check(entropy);
   for (const auto& [name, finding] : found)
     EXPECT_TRUE(finding.verdict == SanityFinding::Verdict::pass || finding.verdict == SanityFinding::Verdict::skip)
@@ -62,17 +62,17 @@ TEST(SanityOfOwnLoss, ANegativeLossMayFallFurther) {
     EXPECT_NE(finding.verdict, SanityFinding::Verdict::fail) << finding_text(finding);
 }
 
-TEST(SanityOfOwnLoss, AMeanTakenForASumIsNamed) {
+TEST(SanityOfOwnLoss, AMeanThatIsTakenForASumIsNamed) {
   EXPECT_EQ(check(entropy, "sum").at("batch_leak").cause, "reduction");
 }
 
-TEST(SanityOfOwnLoss, ALossOfNothingIsNamed) {
+TEST(SanityOfOwnLoss, ALossThatIgnoresItsInputIsNamed) {
   const auto found = check([](const torch::Tensor& x, const torch::Tensor&) { return (x * 0).sum() + 1; });
   EXPECT_EQ(found.at("function").cause, "output_constant");
   EXPECT_EQ(found.at("one_batch").cause, "cannot_learn");
 }
 
-TEST(SanityOfOwnLoss, RandomNumbersInEvaluationAreSaidAndAreNoFault) {
+TEST(SanityOfOwnLoss, RandomNumbersInEvaluationAreReportedButDoNotFail) {
   const auto found =
       check([](const torch::Tensor& x, const torch::Tensor& y) { return entropy(x + 0.1 * torch::randn_like(x), y); });
   EXPECT_NE(found.at("eval_mode").what.find("draws random numbers in evaluation"), std::string::npos);

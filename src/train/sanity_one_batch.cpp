@@ -17,12 +17,12 @@ constexpr int64_t kMostInBatch = 64, kFewestInBatch = 4;
 constexpr int64_t kBatchSteps = 200, kOtherSteps = 100;
 constexpr double kBatchSeconds = 5, kOtherSeconds = 1.5;
 constexpr double kOverfit = 0.1, kLearns = 0.5;  // fractions of the loss of a model that knows nothing
-constexpr int64_t kShortJob = 500;               // in steps; shorter jobs are judged as if they had as many
+constexpr int64_t kShortJob = 500;               // shorter jobs are judged as if they had this many steps
 
 struct Outcome {
   double lr = 0, start = 0, lowest = INFINITY;
   int64_t steps = 0;
-  int64_t half_after = 0;  // number of steps until the loss had halved; 0: it never did
+  int64_t half_after = 0;  // number of steps until the loss had halved; 0 if it never did
   bool diverged = false, out_of_time = false;
 };
 
@@ -39,7 +39,7 @@ spec::Job job_of(const Subject& subject, int64_t samples) {
   return job;
 }
 
-// Chooses different inputs, few enough for the number of parameters.
+// Chooses samples with different inputs, few enough for the model to memorise with its parameters.
 std::vector<int64_t> choose(const Subject& subject) {
   const auto model = subject.make_model();
   const int64_t outputs = std::max<int64_t>(1, outputs_for(subject.loss.name(), subject.info()));
@@ -79,7 +79,7 @@ Outcome train_on(const Subject& subject, const spec::Job& job, const data::Datas
   return outcome;
 }
 
-// The same subject with dropout off, if a job option controls it.
+// Returns the subject with dropout off, if the job's model.dropout controls it.
 Subject without_dropout(const Subject& subject, const spec::Job& job) {
   Subject copy = subject;
   const bool named = subject.job.model.dropout > 0;

@@ -1,4 +1,4 @@
-// The basis of the checks: a pass over the data, excerpts of it, and engines for short trials.
+// Shared parts of the checks: a pass over the data, excerpts of it, and engines for short trials.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -107,7 +107,8 @@ data::Batch Excerpt::load(data::Split, std::span<const int64_t> samples, const d
   std::vector<int64_t> chosen;
   for (const int64_t sample : samples) chosen.push_back(samples_.at(static_cast<size_t>(sample)));
   data::Batch batch = whole_.load(split_, chosen, {context.seed, 0, false});
-  // Rows come in the requested order without corrupt samples. Translate them back to this data set's own indices.
+  // The batch has the requested samples in order, without corrupt ones. Their numbers are translated back to those of
+  // this data set.
   size_t at = 0;
   for (int64_t& sample : batch.samples) {
     while (chosen.at(at) != sample) ++at;
@@ -137,7 +138,8 @@ Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, doub
   facts.size = data.size(split);
   if (facts.size == 0) return facts;
   DataPass pass(data.info(), facts);
-  // If the pass covers everything, it uses the natural order, otherwise a random sample of the whole split.
+  // If the pass can read the whole split from memory, it reads in order. Otherwise it reads samples in random order, so
+  // that those it reads before its limits represent the split.
   const data::Permutation order(random_key({77}), facts.size);
   const bool in_order = facts.size <= most && data.in_memory();
   std::vector<int64_t> chunk;

@@ -14,7 +14,7 @@ namespace {
 using data::Split;
 using data::Task;
 
-// A data set whose samples a test alters.
+// A data set whose samples are altered by the function `change`.
 class Altered final : public data::Dataset {
  public:
   using Change = std::function<void(Split, data::Batch&)>;
@@ -40,7 +40,7 @@ std::shared_ptr<SyntheticData> synthetic(Task task, Shape shape, int64_t classes
   return std::make_shared<SyntheticData>(task, std::move(shape), classes, train, val, noise);
 }
 
-// Targets standardised by the training split, as every reader of tables delivers them.
+// Regression data with the mean and standard deviation of its training targets, as readers of tables provide them.
 std::shared_ptr<Altered> numbers(Shape shape, int64_t train = 700, int64_t val = 200) {
   auto inner = synthetic(Task::regression, std::move(shape), 0, train, val);
   std::vector<int64_t> all(static_cast<size_t>(train));
@@ -84,7 +84,7 @@ float* input(data::Batch& batch, size_t row) {
 int64_t width(const data::Batch& batch) { return element_count(batch.input.shape) / batch.count(); }
 RandomStream dice(const data::Batch& batch, size_t row) { return RandomStream(random_key({4711, static_cast<uint64_t>(batch.samples[row])})); }
 
-// A model of the tests: a function of tensors with named weights.
+// A model that is a function of its named weights and the input.
 struct Custom final : model::Model {
   using Function = std::function<torch::Tensor(Custom&, const torch::Tensor&)>;
   Custom(std::vector<model::NamedTensor> weights, Function function) : weights_(std::move(weights)), function_(std::move(function)) {}
@@ -102,7 +102,7 @@ struct Custom final : model::Model {
   bool training = true;
 };
 
-// Layers of these widths, initialised as in PyTorch.
+// Returns the weights of linear layers of these widths, initialised as in PyTorch and multiplied by `scale`.
 std::vector<model::NamedTensor> layers(const std::vector<int64_t>& widths, double scale = 1.0) {
   const model::RandomScope random(random_key({99}));
   std::vector<model::NamedTensor> list;
@@ -341,7 +341,7 @@ std::vector<Clean> clean_jobs() {
   return jobs;
 }
 
-TEST(Sanity, CleanJobsAreLeftAlone) {
+TEST(Sanity, CleanJobsHaveNoFindings) {
   for (const Clean& clean : clean_jobs()) {
     const auto findings = check(clean.job, *clean.data);
     if (std::getenv("SINEW_SHOW") != nullptr) std::printf("--- %s\n%s", clean.name.c_str(), all_text(findings).c_str());
@@ -349,7 +349,7 @@ TEST(Sanity, CleanJobsAreLeftAlone) {
   }
 }
 
-TEST(Sanity, OutOfTimeIsUnknownNotWrong) {
+TEST(Sanity, SkipsChecksWhenThereIsNoTime) {
   const auto data = synthetic(Task::classification, {10}, 4);
   const auto findings = check_sanity({job_for("mlp"), data.get(), nullptr, 1e-9, nullptr}, system_clock());
   EXPECT_EQ(findings.size(), sanity_checks().size());
@@ -357,7 +357,7 @@ TEST(Sanity, OutOfTimeIsUnknownNotWrong) {
   EXPECT_TRUE(all_sane(findings));
 }
 
-TEST(Sanity, JsonSaysWhatTheLinesSay) {
+TEST(Sanity, JsonHasTheSameFindings) {
   const auto data = synthetic(Task::classification, {10}, 4, 200, 60);
   spec::Job job = job_for("mlp");
   job.optimizer.lr = 100;
@@ -368,8 +368,8 @@ TEST(Sanity, JsonSaysWhatTheLinesSay) {
   for (size_t i = 0; i < findings.size(); ++i) EXPECT_EQ(document.at("checks")[i].at("cause"), findings[i].cause);
 }
 
-// The statistic of the labels check. It uses a permutation's exact mean and variance, so about 1 in 20 values exceeds
-// two deviations.
+// Tests the statistic of the labels check. For unrelated scores it has mean 0 and variance 1, so about 1 in 20 values
+// is above two standard deviations.
 TEST(Sanity, PairingOfUnrelatedScoresIsNormal) {
   model::install_keyed_random();
   const model::RandomScope random(random_key({1}));

@@ -14,7 +14,8 @@ constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // relative to the start; n
 constexpr double kVanished = 1e-6, kExploded = 1e5;  // relative to the gradients of other layers
 constexpr double kMaxInactive = 0.9;
 
-// Each row of a weight belongs to a unit. If a row's gradient was always zero, the unit was never active.
+// Adds up the squares of the gradients, and notes which rows of the weights had a gradient. A row belongs to a unit; if
+// its gradient was zero in every step, the unit was never active.
 void record_gradients(Engine& engine, FirstSteps& steps, std::vector<torch::Tensor>& active_rows) {
   const auto& gradients = engine.gradients();
   steps.squares.resize(gradients.size(), 0.0);
@@ -38,7 +39,8 @@ std::string name_list(const std::vector<std::string>& names) {
   return names.size() > 4 ? text + " and " + std::to_string(names.size() - 4) + " more" : text;
 }
 
-// If a layer's bias learns and its weight does not, the layer's inputs are all zero: the part before it is dead.
+// Returns the name of a layer whose inputs are all zero, or "". Such a layer's bias has a gradient and its weight has
+// none, which means that the activation before it is dead.
 std::string dead_input_of(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters) {
   for (size_t p = 0; p < parameters.size(); ++p) {
     const std::string& name = parameters[p].name;
@@ -52,7 +54,7 @@ std::string dead_input_of(const FirstSteps& steps, const std::vector<model::Name
   return "";
 }
 
-// Reports parameters without gradients; true if there are any.
+// Reports the parameters without gradients. Returns whether there are any.
 bool report_without_gradient(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters,
                              SanityFinding& finding) {
   std::vector<std::string> without_gradient;
@@ -79,7 +81,7 @@ void check_gradient_sizes(const Subject& subject, const FirstSteps& steps,
   size_t smallest = 0, largest = 0;
   bool any = false;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    // A bias before a norm correctly gets almost no gradient, and a frozen parameter none.
+    // Biases are left out, because one before a norm correctly gets almost no gradient; frozen parameters get none.
     if (parameters[p].tensor.dim() < 2 || !parameters[p].tensor.requires_grad()) continue;
     const double size = rms(steps, parameters, p);
     sizes.push_back(size);
@@ -199,7 +201,7 @@ void check_first_steps(Subject& subject, SanityFinding& finding) {
                      static_cast<double>(tail);
   const double start = steps.losses[0];
   finding.what = format("loss %.4g -> %.4g in %zu steps of %lld", start, end, n, static_cast<long long>(steps.planned));
-  const double begin = std::max(start, steps.uninformed_loss);  // a loss of the model's own may be below 0
+  const double begin = std::max(start, steps.uninformed_loss);  // a model's own loss may be negative, hence abs() below
   if (end > begin + (kWorse - 1) * std::abs(begin) + kWorseSlack) {
     judge(finding, Verdict::fail, "learning_rate_too_large",
           format("a learning rate of %.1g is too large", subject.job.optimizer.lr),

@@ -1,4 +1,4 @@
-// For tests: small whole runs on a table, with a simulated clock.
+// For tests: small complete runs on a table, with a simulated clock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace sinew::train {
 
-// The time advances by a hundredth of a second with each call. At `signal_at` the clock sends the run a signal.
+// A clock that advances by a hundredth of a second with each call. At `signal_at` it sends the run a stop signal.
 class TickingClock final : public Clock {
  public:
   explicit TickingClock(double signal_at = 1e9) : signal_at_(signal_at) {}
@@ -64,14 +64,14 @@ class SmallRun : public testing::Test {
     options.ledger = ledger_;
     options.stop_signals = &clock.signals;
     options.join = join_;
-    if (slowly_) {  // so that the disk keeps up with a save at each step
+    if (slowly_) {  // gives the disk time to keep up with a save at each step
       options.on_work = [](int, const Work& work) {
         if (work.kind == Work::Kind::updating) std::this_thread::sleep_for(std::chrono::milliseconds(50));
       };
     }
     return run(options, system_disk(), clock);
   }
-  // Runs in a directory of its own below the test's.
+  // Runs the job in the directory `name` below the test's directory.
   RunResult run_in(const std::string& name, bool resume = false) {
     run_directory_ = folder_ + "/" + name;
     std::filesystem::create_directories(run_directory_);

@@ -35,16 +35,16 @@ torch::ScalarType type_of(DType dtype) {
   SINEW_CHECK(false, static_cast<int>(dtype));
 }
 
-// On the CPU in C order, as files store tensors.
+// Returns the tensor on the CPU and in C order, as files store tensors.
 torch::Tensor file_layout(const torch::Tensor& tensor) {
   return tensor.detach().cpu().contiguous();
 }
 
-// Walks over the tensors of a state in the order of its digest, block by block. Lanes share the work, and blocks that
-// are also copied are read from memory only once.
+// Computes the digest of a state's tensors, in the order in which they are added, block by block on several lanes. Can
+// copy the tensors at the same time, so that each byte is read from memory only once.
 class TensorWalk {
  public:
-  // `copy`: destination for the tensor's bytes; null: no copy.
+  // Copies the tensor's bytes to `copy` unless it is null.
   void add(const torch::Tensor& values, std::byte* copy = nullptr) {
     alive_.push_back(values);
     bytes_ += values.nbytes();
@@ -75,7 +75,7 @@ class TensorWalk {
     size_t size;
   };
   static constexpr size_t kBlock = static_cast<size_t>(kBlockElements) * 64;
-  static constexpr size_t kWorthWaking = 1 << 20;  // in bytes; below this, one lane is done before another wakes up
+  static constexpr size_t kWorthWaking = 1 << 20;  // in bytes; below this, one lane finishes before others wake up
 
   static Digest walk(const Block& block) {
     constexpr size_t kCached = 64 << 10;
@@ -97,12 +97,13 @@ class TensorWalk {
   size_t bytes_ = 0;
 };
 
-// Frozen parameters have no optimizer state (see Engine). The digest treats it as zeros.
+// Returns false for frozen parameters, which have no optimizer state (see Engine). The digest covers zeros in its
+// place.
 bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter) {
   return of_optimizer.numel() == parameter.numel();
 }
 
-// A canonical text of everything that is not a tensor.
+// Returns the text that the digest covers for everything that is not a tensor.
 std::string digest_text(const TrainingState& state) {
   std::string updates;
   for (const int64_t of_parameter : state.optimizer_steps) updates += std::to_string(of_parameter) + " ";
@@ -147,7 +148,7 @@ struct Loader {
     into.copy_(values);
   }
 
-  // Accepts a tensor that only earlier versions wrote.
+  // Accepts the tensor if it is there, because earlier versions wrote it.
   void skip(const std::string& name) { used += file.tensors.contains(name) ? 1 : 0; }
 
   void finish() {

@@ -8,20 +8,20 @@ namespace sinew::train {
 DType dtype_of(const torch::Tensor& tensor);  // throws Error for types that no file can hold
 torch::Tensor view_of(const Array& array);    // shares the array's memory
 
-// A state at step 0: parameters and buffers as the model was initialised, everything else zero.
+// Returns the state at step 0: parameters and buffers as the model was initialised, averages equal to the parameters,
+// and everything else zero. The engine adds the optimizer state.
 TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format);
 
-// Copies the whole state once, for the background writer. The step waits for it, so idle lanes share the work.
+// Copies the whole state once, for the background writer. The next step waits for the copy, so `lanes` share the work.
 checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts, Lanes* lanes = nullptr);
 
 // Fills `state`, which initial_state made for the same job, from a checkpoint. Throws Error with a list if names,
 // shapes or dtypes differ.
 void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& loaded);
 
-// Loads the parameters, and the buffers that both have, from a checkpoint, a run or a safetensors file into a fresh
-// state. A warm start takes the weights and nothing else. `from.map` translates names; parameters that match `reinit`
-// keep their values. Throws Error with every name that is missing, unexpected or of another shape. Returns sentences
-// for the log.
+// Loads parameters from a checkpoint, a run or a safetensors file into a fresh state, and the buffers that the file
+// has. Loads no other part of a state. `from.map` translates names; tensors that match `reinit` keep their values.
+// Throws Error with every name that is missing, unexpected or of another shape. Returns text for the log.
 std::string warm_start(TrainingState& state, const spec::WeightSource& from, const std::vector<std::string>& reinit,
                        Disk& disk);
 

@@ -1,4 +1,4 @@
-// The digest and the copy of a state with several blocks, on any number of lanes.
+// Tests of the digest and the snapshot of a state, on any number of lanes.
 #include "train/state.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ torch::Tensor some(at::IntArrayRef sizes) {
   return torch::arange(c10::multiply_integers(sizes), torch::kFloat32).sin().reshape(sizes);
 }
 
-// Tensors of several blocks and of none, in any memory order, and a frozen parameter without optimizer state.
+// Returns a state with tensors of several blocks and of none, in several memory orders, and with a frozen parameter,
+// which has no optimizer state.
 TrainingState some_state() {
   TrainingState state;
   state.step = Step(9);
@@ -38,7 +39,7 @@ bool same_bytes(const Buffer& bytes, const torch::Tensor& tensor) {
          (bytes.size() == 0 || std::memcmp(bytes.data(), plain.const_data_ptr(), bytes.size()) == 0);
 }
 
-TEST(State, LanesShareDigestAndCopyWithoutATrace) {
+TEST(State, DigestAndSnapshotAreTheSameOnAnyLanes) {
   const TrainingState state = some_state();
   const Digest alone = digest(state);
   for (const int count : {1, 2, 5}) {
@@ -66,7 +67,7 @@ TEST(State, LanesShareDigestAndCopyWithoutATrace) {
 }
 
 // Changing one bit anywhere, even in the last bytes of a block, changes the digest.
-TEST(State, EveryByteCounts) {
+TEST(State, TheDigestCoversEveryByte) {
   TrainingState state = some_state();
   Lanes lanes(2);
   const Digest before = digest(state, &lanes);
@@ -80,7 +81,7 @@ TEST(State, EveryByteCounts) {
   EXPECT_EQ(digest(state, &lanes), before);
 }
 
-// The snapshot as if it were read back. It shares the snapshot's memory.
+// Converts a snapshot to what loading it from disk would return. Takes the snapshot's memory.
 checkpoint::Loaded loaded_of(checkpoint::OwnedSnapshot&& taken) {
   checkpoint::Loaded loaded;
   loaded.state_json = taken.state_json;
@@ -95,7 +96,7 @@ checkpoint::Loaded loaded_of(checkpoint::OwnedSnapshot&& taken) {
   return loaded;
 }
 
-TEST(State, NamesOfAnyBytesAreSaved) {
+TEST(State, SavesTextThatIsNotUtf8) {
   TrainingState state = some_state();
   state.evaluation.stop = "\xff";
   StateFacts facts;
@@ -103,7 +104,7 @@ TEST(State, NamesOfAnyBytesAreSaved) {
   EXPECT_NO_THROW(loaded_of(snapshot(state, facts)));
 }
 
-TEST(State, TheEvaluationSurvives) {
+TEST(State, ACheckpointKeepsTheEvaluationState) {
   TrainingState state = some_state(), other = some_state();
   state.evaluation.monitor = "val/accuracy";
   state.evaluation.best = 0.75;
@@ -123,7 +124,7 @@ TEST(State, TheEvaluationSurvives) {
   EXPECT_NE(digest(other), digest(state));
 }
 
-// Earlier versions had one best value for both monitors.
+// Earlier versions saved one best value for both monitors.
 TEST(State, AnOlderEvaluationHasTheSameDigest) {
   TrainingState state = some_state(), other = some_state();
   state.evaluation.best = state.evaluation.patience_best = 0.75;

@@ -14,7 +14,8 @@ namespace sinew::train {
 
 class SyntheticData final : public data::Dataset {
  public:
-  // Images or tables: the samples of class c are noise around a pattern of c. Text: tokens that follow a rule.
+  // In images and tables, a sample of class c is a pattern of c with noise. In text, each token follows from the last
+  // by a rule.
   SyntheticData(data::Task task, Shape input, int64_t classes, int64_t train, int64_t val, double noise = 1.0)
       : noise_(noise) {
     info_.task = task;
@@ -90,7 +91,7 @@ class SyntheticData final : public data::Dataset {
   bool in_memory_ = true;
 };
 
-// The samples of another data set, for a test to alter.
+// Base of data sets that alter the samples of another one.
 class AlteredData : public data::Dataset {
  public:
   explicit AlteredData(const SyntheticData& data) : data_(data) {}

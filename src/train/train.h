@@ -36,10 +36,10 @@ class Lanes;
 
 // ---- contributions and their reduction -----------------------------------------------------------------------------
 
-// The sums of one shard (a leaf of the tree) or of a set of shards (a node). These are sums and never means; the
-// reduced result is divided once.
+// The sums of one shard (a leaf of the tree) or of several shards (a node). They are sums and never means: only the
+// reduced result is divided, once.
 struct Contribution {
-  std::vector<torch::Tensor> gradients;  // by parameter, float32, in the parameter's memory order; undefined: absent
+  std::vector<torch::Tensor> gradients;  // by parameter, float32, in the parameter's memory order; undefined if absent
   // by buffer: float64 sum of samples * delta, or the delta of an integer buffer, equal in all shards
   std::vector<torch::Tensor> buffers;
   double loss = 0;    // sum of weighted losses
@@ -54,29 +54,29 @@ struct Contribution {
 // this function.
 void add(Contribution& left, Contribution&& right);
 
-// Reduces the contributions of one step to one, wherever they were computed. A run has one reducer. A step calls begin,
+// Reduces the contributions of all shards of a step to one, whichever worker computed them. A step calls begin,
 // then next_shard and deliver on every lane until next_shard returns nullopt, then reduce, then reduced.
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  // `gradients`: the memory for the summed gradients, the same for every step. `control_message`: the leader's control
-  // message for this step (control entries); every member receives it with the result.
+  // The summed gradients are written to `gradients`, the same tensors in every step; there are none in an evaluation.
+  // Every member passes a `control_message`, and every member receives the leader's with the result.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) = 0;
   virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
-  // any thread; nullopt: the shard has no samples
+  // Any thread. `leaf` is nullopt if the shard has no samples.
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;
   virtual void reduce() = 0;  // one lane, or all lanes in parallel
-  // Everything except the gradients. `present[p]`: at least one shard had a gradient for parameter p.
+  // The result except the gradients. `present[p]` is true if at least one shard had a gradient for parameter p.
   struct Reduced {
     Contribution sums;
     std::vector<bool> present;
     std::string control_message;
   };
   virtual Reduced reduced() = 0;
-  // A lane failed and will not deliver its shard. From now on next_shard makes no lane of this worker wait for it. Any
-  // thread.
+  // Called when a lane fails and will not deliver its shard. From now on no lane of this worker waits in next_shard.
+  // Any thread.
   virtual void give_up() {}
-  // Predicts whether this worker will compute this shard of a coming step. A hint for loading samples ahead.
+  // Predicts whether this worker will compute this shard of a later step. Used only to load samples ahead.
   virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };
 
@@ -84,7 +84,7 @@ std::unique_ptr<Reducer> make_local_reducer();
 
 // ---- control log and state -----------------------------------------------------------------------------------------
 
-// The parts of a run that need no tensors are of loop/.
+// These types and functions need no tensors, so loop/ defines them.
 using loop::control_kind;
 using loop::ControlEntry;
 using loop::ControlLog;
@@ -105,13 +105,13 @@ struct TrainingState : loop::State {
   std::vector<model::NamedTensor> parameters;  // float32
   std::vector<model::NamedTensor> buffers;
   std::vector<model::NamedTensor> ema;  // empty without EMA; else one for each parameter
-  // "exp_avg" -> one tensor for each parameter; frozen: empty
+  // by name, such as "exp_avg": one tensor for each parameter, empty for a frozen one
   std::map<std::string, std::vector<torch::Tensor>> optimizer;
   std::vector<int64_t> optimizer_steps;  // number of updates of each parameter
 };
 
-// XXH3-128 over fixed blocks of every tensor in order and over a canonical text of the rest. Idle `lanes` may share the
-// work; the digest does not depend on them.
+// Returns the XXH3-128 digest of a text of the counts and decisions and of fixed blocks of every tensor, in order. The
+// `lanes` share the work if given; the digest does not depend on them.
 Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 
 // ---- a run of several members --------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Membership {
  public:
   virtual ~Membership() = default;
   virtual loop::Members& members() = 0;
-  virtual Reducer& reducer() = 0;  // over the members of the group
+  virtual Reducer& reducer() = 0;  // adds up the contributions of all members
 };
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ struct RunOptions {
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   int64_t workers_here = 1;                        // number of workers that share this machine's cores
   OnWork on_work = nullptr;
-  // Called once, when this worker can compute, to join the other members. Null: the run has one worker.
+  // Called once, when this worker can compute, to join the other members. Null if the run has one worker.
   std::function<std::unique_ptr<Membership>(const Identity&)> join = nullptr;
 };
 
@@ -164,24 +164,24 @@ std::unique_ptr<data::Dataset> open_data(const spec::Job& job);
 struct Trained {
   std::string weights;        // model.safetensors, or the directory of a checkpoint
   bool checkpoint = false;    // `weights` is a checkpoint; its averaged weights are used if it has them
-  std::string run_directory;  // given by the user, or the run that contains the weights; empty: none
+  std::string run_directory;  // given by the user, or the run that contains the weights; empty if there is none
   bool run_given = false;     // the user named the run itself
   std::string job_yaml;       // the job as it was resolved when training began
-  // what the model file stores about its data; nullopt: it must be read from the data
+  // what model.json says about the training data; nullopt if it is missing there
   std::optional<data::DataInfo> data;
   std::string description;  // a sentence that says which weights these are
 };
-// `path`: a run (its model, or its newest intact checkpoint if training has not ended), a model directory, or the
-// directory of a checkpoint. Throws Error for anything else and for damage.
+// Finds the weights at `path`: a run (its model, or its newest intact checkpoint if training has not ended), a model
+// directory, or the directory of a checkpoint. Throws Error if `path` is something else or damaged.
 Trained find_trained(const std::string& path, Disk& disk);
 
 // The result of an evaluation. It uses the same shards and the same tree as the evaluations of training, so the same
 // state gives the same bits on the same kind of machine. If the job names separate files for the split, the training
-// data is not opened. Otherwise the job's data is opened again, and refused if it would be prepared differently from
-// what the model stores.
+// data is not opened. Otherwise evaluate() opens the job's data, and throws Error if its classes, columns or
+// normalisation differ from those that the model stores.
 struct Evaluation {
   report::Metrics metrics;
-  std::vector<int64_t> confusion;  // [classes * classes], row: truth; empty if none
+  std::vector<int64_t> confusion;  // [classes * classes], rows by true class; empty if it was not counted
   std::vector<std::string> class_names;
   int64_t classes = 0, samples = 0;
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
@@ -203,8 +203,8 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
 
 // ---- checking a job ------------------------------------------------------------------------------------------------
 
-// The finding of one check of `sinew check`. `warn` deserves a look but does not fail the job. `skip` means not judged,
-// and `what` says why: running out of time never fails a job.
+// The finding of one check of `sinew check`. `warn` deserves attention but does not fail the job. `skip` means that the
+// check was not made, for example for lack of time; `what` says why.
 struct SanityFinding {
   enum class Verdict { pass, warn, fail, skip };
   std::string check;  // such as "one_batch"; the names are stable (sanity_checks)
@@ -220,7 +220,7 @@ std::string to_string(SanityFinding::Verdict verdict);
 struct SanityOptions {
   spec::Job job;  // validated; check_sanity resolves its autos
   const data::Dataset* dataset = nullptr;
-  // Replaces job.model's; returns an equal model at every call.
+  // Builds the model instead of job.model, if set. Returns an equal model at every call.
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   double seconds = 25;  // for all checks together; a check that finds no time left is skipped
   std::function<void(const SanityFinding&)> on_finding = nullptr;  // called as each check ends
@@ -234,7 +234,7 @@ struct SanityCheckInfo {
 };
 std::vector<SanityCheckInfo> sanity_checks();
 
-std::string finding_text(const SanityFinding& finding);  // one line, or three if there is something to do
+std::string finding_text(const SanityFinding& finding);  // one line, or more with the likely cause and the hint
 std::string findings_summary(const std::vector<SanityFinding>& findings, double seconds);  // the last line
 std::string findings_json(const std::string& job, const std::vector<SanityFinding>& findings);
 bool all_sane(const std::vector<SanityFinding>& findings);  // no check failed

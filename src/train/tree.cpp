@@ -90,7 +90,7 @@ class LocalReducer final : public Reducer {
     return width;
   }
 
-  // The small sums of leaves [first, first + width), added by the same tree.
+  // Returns the sums, except the gradients, of leaves [first, first + width), added by the same tree.
   std::optional<Contribution> sum_of(size_t first, size_t width) {
     if (first >= leaves_.size()) return std::nullopt;
     if (width == 1) {

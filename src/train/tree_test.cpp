@@ -16,7 +16,7 @@
 namespace sinew::train {
 namespace {
 
-TEST(LocalReducer, SumsSmallThingsByTheSameTreeAndGathersInShardOrder) {
+TEST(LocalReducer, AddsSumsInTheTreeAndGathersScoresInShardOrder) {
   const auto reducer = make_local_reducer();
   for (const int64_t shards : {1, 2, 3, 7, 8, 12}) {
     const torch::Tensor out = torch::zeros({3});
@@ -44,7 +44,7 @@ TEST(LocalReducer, SumsSmallThingsByTheSameTreeAndGathersInShardOrder) {
     reducer->reduce();
     const Reducer::Reduced reduced = reducer->reduced();
     EXPECT_EQ(out[0].item<float>(), static_cast<float>(total));
-    EXPECT_EQ(reduced.sums.loss, tree_merge(nodes, losses, std::plus<>()));  // no other order gives all of these bits
+    EXPECT_EQ(reduced.sums.loss, tree_merge(nodes, losses, std::plus<>()));  // bits depend on the order of additions
     EXPECT_EQ(reduced.sums.samples, 2 * (shards - (shards > 1 ? 1 : 0)));
     EXPECT_TRUE(std::is_sorted(reduced.sums.scores.begin(), reduced.sums.scores.end()));
     EXPECT_TRUE(reduced.present[0]);
@@ -57,11 +57,11 @@ TEST(Contributions, AnIntegerBufferThatChangedDifferentlyIsRefused) {
   same.buffers = {torch::tensor(int64_t{1})};
   other.buffers = {torch::tensor(int64_t{2})};
   EXPECT_NO_THROW(add(one, std::move(same)));
-  EXPECT_EQ(one.buffers[0].item<int64_t>(), 1);  // counted once
+  EXPECT_EQ(one.buffers[0].item<int64_t>(), 1);  // the equal deltas of two shards count once
   EXPECT_THROW(add(one, std::move(other)), Error);
 }
 
-TEST(Lanes, ComputeAlikeWhateverTheProgramHadSet) {
+TEST(Lanes, ComputeTheSameWhateverTheProgramHasSet) {
   at::autocast::set_autocast_cache_enabled(true);
   at::globalContext().setFlushDenormal(true);  // new threads inherit this
   Lanes lanes(3);

@@ -9,7 +9,7 @@
 namespace sinew::train {
 namespace {
 
-// The weights file of a checkpoint, or of a run's newest checkpoint. Averaged weights are preferred, because they are
+// Returns the weights file of a checkpoint, or of a run's newest intact checkpoint. Prefers averaged weights, which are
 // the better start.
 std::string file_in(const std::string& path, Disk& disk) {
   std::string directory = path;

@@ -1,4 +1,4 @@
-// Loads weights from files into a fresh state: under other names, from several files, and beside reinitialised
+// Tests of loading weights into a fresh state: under other names, from several files, and beside reinitialised
 // parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class WarmStart : public testing::Test {
   }
   ~WarmStart() override { std::filesystem::remove_all(path_); }
 
-  // A file with these tensors, each filled with a number of its own.
+  // Writes a file with these tensors, each filled with another number, and returns its path.
   std::string file(const std::string& name, const std::vector<std::pair<std::string, Shape>>& tensors,
                    DType dtype = DType::f32) {
     std::vector<Buffer> held;
@@ -67,7 +67,7 @@ const std::vector<std::pair<std::string, Shape>> kOthers = {
     {"net.in.weight", {5, 6}}, {"net.in.bias", {5}}, {"net.out.weight", {3, 5}}, {"net.out.bias", {3}}};
 const std::vector<std::string> kRules = {"net.in.*=hidden.0.*", "net.out.*=output.*"};
 
-TEST_F(WarmStart, TakesWeightsByOtherNames) {
+TEST_F(WarmStart, TakesWeightsUnderOtherNames) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     TrainingState state = fresh();
     const std::string said =
@@ -80,7 +80,7 @@ TEST_F(WarmStart, TakesWeightsByOtherNames) {
   }
 }
 
-TEST_F(WarmStart, LeavesWhatBeginsAnewAsItWasMade) {
+TEST_F(WarmStart, ReinitialisedParametersKeepTheirInitialValues) {
   TrainingState state = fresh();
   const float made = first(state, "output.weight");
   auto tensors = kOthers;
@@ -91,7 +91,7 @@ TEST_F(WarmStart, LeavesWhatBeginsAnewAsItWasMade) {
   EXPECT_EQ(first(state, "hidden.0.weight"), 0.5F);
 }
 
-TEST_F(WarmStart, ListsAllThatDoesNotFit) {
+TEST_F(WarmStart, ListsEveryMismatch) {
   TrainingState state = fresh();
   auto tensors = kOthers;
   tensors[0].second = {5, 7};
@@ -104,7 +104,7 @@ TEST_F(WarmStart, ListsAllThatDoesNotFit) {
   EXPECT_THAT(refusal(state, {file("b.safetensors", kOthers), {}, true}), HasSubstr("model.init_from.map: ['"));
 }
 
-TEST_F(WarmStart, NotStrictSaysWhatItLeftOut) {
+TEST_F(WarmStart, NotStrictReportsTheTensorsThatItLeftOut) {
   TrainingState state = fresh();
   const std::string said = refusal(state, {file("a.safetensors", kOthers), {"net.in.*=hidden.0.*"}, false});
   EXPECT_THAT(said, HasSubstr("2 tensors; 2 tensors of the model are not in it: output.weight output.bias"));
@@ -127,7 +127,7 @@ TEST_F(WarmStart, ReadsAFileInPartsByItsIndex) {
   }
 }
 
-TEST_F(WarmStart, AveragesBeginWithTheWeights) {
+TEST_F(WarmStart, AveragesStartAtTheLoadedWeights) {
   job_.trainer.ema_decay = 0.9;
   TrainingState state = fresh();
   warm_start(state, {file("a.safetensors", kOthers), kRules, true}, {}, system_disk());
