@@ -1,8 +1,8 @@
 // Replaces the CPU's in-place random kernels with counter-based ones.
 //
-// Whole kernels have to be replaced because dropout and similar operators take no generator, and the default generator
-// belongs to the process. Dropout, scaled-dot-product attention, LSTM and encoder layers all end in these in-place
-// kernels.
+// It replaces kernels, because dropout and similar operators do not take a generator: they draw from the default
+// generator, which all threads share. Dropout, scaled-dot-product attention, LSTM and encoder layers all call these
+// in-place kernels.
 #include <ATen/Dispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Logging.h>
@@ -32,11 +32,11 @@ RandomKey next_call_key() {
   return derive(scope_key, scope_calls++);
 }
 
-// The kernels make random words, one or two for each element of a tensor. They work in pieces of this many elements,
-// which stay in the cache.
+// The kernels make one or two random words for each element of a tensor. They work in chunks of this many elements, so
+// that the words of a chunk stay in the cache.
 constexpr int64_t kPiece = 4096;
 
-// Calls fill(words, first, count) for consecutive pieces of a tensor, with `words_per_element` words for each element.
+// Calls fill(words, first, count) for consecutive chunks of a tensor, with `words_per_element` words for each element.
 template <typename Fill>
 void in_pieces(int64_t elements, int words_per_element, Fill fill) {
   const RandomKey key = next_call_key();
@@ -74,7 +74,7 @@ at::Tensor& fill_floats(at::Tensor& self, Fill fill) {
 
 at::Tensor& keyed_bernoulli(at::Tensor& self, double p, std::optional<at::Generator>) {
   TORCH_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p in [0, 1], got ", p);
-  // True for word < p * 2^32; p = 1 is always true.
+  // The result is 1 if word < p * 2^32, hence always if p is 1.
   const auto threshold = static_cast<uint64_t>(std::ldexp(p, 32));
   return fill_floats(self, [&](float* out) {
     in_pieces(self.numel(), 1, [&](const uint32_t* words, int64_t first, int64_t count) {
@@ -106,7 +106,7 @@ at::Tensor& keyed_normal(at::Tensor& self, double mean, double deviation, std::o
   return fill_floats(self, [&](float* out) {
     in_pieces(self.numel(), 2, [&](const uint32_t* words, int64_t first, int64_t count) {
       for (int64_t i = 0; i < count;
-           ++i) {  // Box-Muller, one number of each pair: simple, and no piece ends within a pair
+           ++i) {  // Box-Muller; drops one number of each pair, so that no chunk ends within a pair
         const double radius = std::sqrt(-2.0 * std::log(1.0 - unit(words[2 * i], 0)));
         const double angle = 2.0 * std::numbers::pi * unit(words[2 * i + 1], 0);
         out[first + i] = static_cast<float>(mean + deviation * radius * std::cos(angle));
@@ -142,8 +142,8 @@ at::Tensor& fill_integers(at::Tensor& self, int64_t from, uint64_t range) {
   return self.copy_(wide);
 }
 
-// The size of the range that PyTorch documents for random_() without bounds: all integers from 0 on that the type
-// represents exactly.
+// Returns the size of the range that PyTorch documents for random_() without bounds: the integers from 0 on that the
+// type represents without gaps.
 uint64_t natural_range(at::ScalarType type) {
   switch (type) {
     case at::kFloat: return (1ULL << 24) + 1;
@@ -186,7 +186,7 @@ at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& 
   return out.copy_(order);
 }
 
-// Random operators that have a CPU kernel but draw nothing themselves: each calls a replaced kernel.
+// Random operators that have a CPU kernel but draw no numbers themselves, because each calls a replaced kernel.
 constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.out", "aten::_fused_sdp_choice",
                                      "aten::_scaled_dot_product_flash_attention_for_cpu"};
 

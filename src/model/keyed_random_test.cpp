@@ -1,4 +1,4 @@
-// Random operators draw from the scope of their thread or throw; they never draw from the process's generator.
+// Tests that random operators draw from the scope of their thread or throw, and never draw from the default generator.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <gmock/gmock.h>

@@ -19,7 +19,7 @@ struct OpenLibrary {
   library::Library offers;
   std::string path;
   std::string digest;                 // digest of the file
-  std::vector<std::byte> bytes = {};  // content of the file; a user may build it again while this one is trained
+  std::vector<std::byte> bytes = {};  // content of the file, because a user may build it again during training
 };
 
 // Opens the file. A second call with the same path returns the same library. Throws Error, before any code of the file

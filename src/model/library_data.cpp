@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kDigestedSamples = 64;  // number of samples that the digest of a data set covers
 
-// Limits libtorch to one thread in the calling thread. Loader threads are not lanes, so each must do this itself: a sum
-// over several threads has other bits.
+// Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits. Lanes do so
+// when they start; the threads that load data are not lanes and call this function.
 void use_one_thread() {
   thread_local const bool done = [] {
     omp_set_num_threads(1);
@@ -37,7 +37,7 @@ std::string shape_text(const torch::Tensor& tensor) {
 Shape shape_of(const torch::Tensor& tensor) {
   return {tensor.sizes().begin(), tensor.sizes().end()};
 }
-// Source accepts only these two types.
+// A Source accepts only int64 and float32 tensors.
 DType dtype_of(const torch::Tensor& tensor) {
   return tensor.scalar_type() == torch::kInt64 ? DType::i64 : DType::f32;
 }
@@ -144,8 +144,8 @@ class LibraryData final : public data::Dataset {
     fill_info(*train.source);
     info_.digest = identity(train);
   }
-  // Opens `path` as the only split, test. Without labels the batches still contain targets, filled with zeros: the
-  // library's targets of unlabelled samples need not have the right shape, so they are not read.
+  // Opens `path` as the only split, test. If `labelled` is false, batches contain zeros as targets. The library's
+  // targets are not read then, because those of unlabelled samples may have another shape.
   void open_as_test(const std::string& path, const data::DataInfo& train, bool labelled) {
     const Source& source = *add_split(data::Split::test, path).source;
     const bool input = shape_of(source.input()) == train.input_shape && dtype_of(source.input()) == train.input_dtype;
@@ -157,7 +157,7 @@ class LibraryData final : public data::Dataset {
                   "use data of the same shapes and types");
     labelled_ = labelled;
     info_ = train;
-    info_.digest = {};  // empty: these are not the training samples
+    info_.digest = {};  // there is no digest, because these are not the training samples
     info_.reasons.clear();
     info_.train_size = info_.val_size = 0;
     info_.test_size = size(data::Split::test);

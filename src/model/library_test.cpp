@@ -1,4 +1,4 @@
-// Opening a user's shared object: the checks before it is opened, and what it offers afterwards. Most tests open
+// Tests of opening a user's shared object: the checks before, and its models, losses and data sets. Most tests open
 // examples/cpp-module as this build makes it.
 #include "model/library.h"
 
@@ -42,7 +42,7 @@ class Scratch {
   std::string path_;
 };
 
-// A copy of the example with some bytes replaced.
+// Writes a copy of the example with some bytes replaced.
 std::string changed(const Scratch& scratch, const std::string& name, const std::string& from, const std::string& to) {
   std::string bytes = read_text(system_disk(), example());
   const size_t at = bytes.find(from);
@@ -113,7 +113,7 @@ TEST(Library, OtherFilesAreRefused) {
   EXPECT_THAT(refusal(scratch.file("none.so")), HasSubstr("[MODEL_FILE_MISSING]"));
 }
 
-// Damaged tables in the file lead to a stated reason, never to a crash.
+// Damaged tables in the file give an error with a reason and never a crash.
 TEST(Library, DamagedTablesGiveAReason) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example());
@@ -149,7 +149,7 @@ TEST(Library, GivesAModel) {
   EXPECT_FALSE(model->identity().empty());
 }
 
-// The user rebuilds the library during training; dlopen keeps the old one.
+// The user rebuilds the library during training. dlopen keeps the old one, and a run saves that one.
 TEST(Library, SavesTheFileThatWasOpened) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example()), file = scratch.file("net.so");
@@ -176,7 +176,7 @@ TEST(Library, GivesALossAsASum) {
   EXPECT_EQ(n + m, 6);
 }
 
-// A data set of this test. Its path names the types and shapes of inputs and targets: "f2 i", "f2 f3".
+// A data set whose path gives the types and shapes of its inputs and targets, such as "f2 i" or "f2 f3".
 class Made final : public library::DataSet {
  public:
   explicit Made(const std::string& path) {

@@ -19,8 +19,8 @@ namespace {
 constexpr uint64_t kMaxKeptBytes = 64ULL << 20;
 
 struct FileCopy {
-  // These four detect whether the file was written since it was read. Every lane opens the file, but it is read only
-  // once.
+  // These four show whether the file was written since it was read. Every lane opens the file, but only the first one
+  // reads it.
   uint64_t inode = 0, size = 0;
   int64_t seconds = 0, nanoseconds = 0;
   Digest digest;
@@ -88,7 +88,7 @@ std::string model_file_name(const std::string& model_name) {
 
 void remember_model_file(const std::string& path) {
   struct stat facts {};
-  // Does not report an error here; the code that reads the file does.
+  // The code that reads the file reports the error.
   if (::stat(path.c_str(), &facts) != 0) return;
   FileCopy now{facts.st_ino, static_cast<uint64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec, {}, {}};
   FileCopies& all = file_copies();
@@ -119,7 +119,7 @@ std::string save_model_file(const spec::ModelOptions& options, const std::vector
   }
   const bool there = system_disk().exists(options.file);
   if (known != all.by_path.end() && (!there || digest_of_file(options.file) != known->second.digest)) {
-    system_disk().remove_file(to);  // an earlier end of this run may have written it, with other weights
+    system_disk().remove_file(to);  // an earlier attempt of this run may have written it, with other weights
     return options.file + " changed while it was trained, so the run has no " + model_file_name(options.name) +
            "; model.safetensors has the weights by name";
   }

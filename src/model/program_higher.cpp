@@ -1,4 +1,5 @@
-// The higher-order operators that torch.export writes for common models. Each runs the bodies that it was given.
+// Implements the higher-order operators that torch.export writes for common models. Their operands include bodies,
+// which are graphs that the operator runs.
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
@@ -90,9 +91,9 @@ class AutocastRestore {
   at::ScalarType type_;
 };
 
-// wrap_with_autocast(device, dtype, enabled, cache, body, *operands). It never enables the cache, whatever the program
-// asks for. The cache belongs to the process, identifies a weight only by its object, and outlives the block. With it,
-// each lane would compute in every step with the weights that it cast first.
+// wrap_with_autocast(device, dtype, enabled, cache, body, *operands). It never enables autocast's cache, even if the
+// program requests it. The cache outlives the block and identifies a weight only by its object, so every step would
+// compute with the weights as they were when they were first cast.
 void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
   const auto device = at::Device(stack[0].toStringRef()).type();
@@ -120,7 +121,7 @@ void while_loop(const HigherOrder& node, Stack& stack, bool training) {
     all.insert(all.end(), additional.begin(), additional.end());
     return all;
   };
-  constexpr int64_t kMost = 1'000'000;  // an endless loop would hang all workers
+  constexpr int64_t kMost = 1'000'000;  // most iterations, because an endless loop would hang all workers
   int64_t iterations = 0;
   while (as_bool(run_plan(node.bodies[0], inputs(), training).at(0))) {
     TORCH_CHECK(++iterations <= kMost, "the loop did not end after ", kMost, " iterations");
@@ -129,7 +130,7 @@ void while_loop(const HigherOrder& node, Stack& stack, bool training) {
   stack = std::move(carried);
 }
 
-// Slice i of every tensor in a list.
+// Returns slice i of every tensor in a list.
 std::vector<IValue> slices(const std::vector<IValue>& tensors, int64_t i) {
   std::vector<IValue> all;
   for (const IValue& tensor : tensors) all.emplace_back(tensor.toTensor().select(0, i));

@@ -1,4 +1,4 @@
-// Higher-order operators, each with a body that the test builds.
+// Tests of higher-order operators, each with a body that the test builds.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 

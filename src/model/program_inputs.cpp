@@ -259,7 +259,7 @@ torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const to
     throw Error("MODEL_INPUT_MISMATCH",
                 "the program's input " + binding.name + " takes whole numbers, but the data has others",
                 "normalised columns are not whole numbers: set data.normalize: none");
-  // From this number on, float32, which holds the data, cannot represent every whole number.
+  // Batches hold float32, which cannot represent every whole number from this one on.
   constexpr double kAllDiffer = 1 << 24;
   if (given.is_floating_point() && given.numel() > 0 && given.abs().max().item<double>() >= kAllDiffer)
     throw Error("MODEL_INPUT_MISMATCH",

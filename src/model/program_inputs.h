@@ -1,4 +1,4 @@
-// Inside model/: which part of a batch each input of a program receives.
+// Inside model/: decides which part of a batch each input of a program receives.
 #pragma once
 
 #include <optional>
@@ -25,9 +25,9 @@ struct Binding {
 // dimension or one of a fixed size, or a dtype that no data has. Returns nullopt if training can.
 std::optional<Error> batching_problem(const program::Program& program, const program::InputSpec& spec);
 
-// Returns one binding for each user input of the program. options.inputs decides; without it the first input takes the
-// batch's input and the second one its target. Throws Error for unknown names, inputs without a source, shapes or
-// dtypes that do not fit (the message gives both), and a program that was exported for one batch size only.
+// Returns one binding for each user input of the program. options.inputs (`wanted`) decides. If it is empty, the first
+// input takes the batch's input and the second one its target. Throws Error for unknown names, inputs without a source,
+// shapes or dtypes that do not fit (the message gives both), and a program that was exported for one batch size only.
 std::vector<Binding> bind_inputs(const program::Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data);
 

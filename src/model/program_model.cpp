@@ -104,8 +104,8 @@ void ProgramModel::add_parameter(const InputSpec& spec, size_t index) {
   shadows_.push_back(only_cast(plan_, slot));
 }
 
-// The export lists a buffer that two modules share under both names, and writes it under one. Here both names refer to
-// one tensor.
+// If two modules share a buffer, the export lists it under both names but writes back only one of them. This function
+// gives both names the same tensor.
 void ProgramModel::add_buffer(const InputSpec& spec, size_t index) {
   const auto found = program_.weights.find(spec.name);
   const auto same = [&](const NamedTensor& known) {

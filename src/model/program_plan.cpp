@@ -23,7 +23,7 @@ bool uses_values(const Argument& argument) {
   return list && std::ranges::any_of(list->items, uses_values);
 }
 
-// How to convert a symbolic number to the type that the schema wants.
+// Returns how to convert a symbolic number to the type that the schema wants.
 Operand::As conversion(const program::Value& value, c10::TypeKind wanted) {
   const bool number = value.kind == program::ValueKind::sym_int || value.kind == program::ValueKind::sym_float ||
                       value.kind == program::ValueKind::sym_bool;
@@ -126,7 +126,7 @@ class Evaluation {
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const std::string& name = schema.arguments()[i].name();
       if (name == "dropout_p") instruction.evaluated.emplace_back(i, constant_operand(0.0));
-      // A flag that was exported as false stays false in training: the user has frozen that module.
+      // If the flag was exported as false, the user has frozen that module, and the flag stays false in training.
       if (!is_true(instruction.operands[i])) continue;
       const bool statistics = name == "use_input_stats";
       if (!statistics && name != "training" && name != "train") continue;
@@ -221,7 +221,7 @@ Instruction higher_instruction(const program::Program& program, const Graph& gra
     throw Error("MODEL_OPERATOR_UNSUPPORTED", "this higher-order operator is not supported",
                 "export the model without it, or unroll the loop");
   for (const NamedArgument& input : node.inputs) {
-    if (!input.name.empty()) continue;  // settings of Python's tracing, such as use_reentrant
+    if (!input.name.empty()) continue;  // skips settings of Python's tracing, such as use_reentrant
     if (const auto* body = std::get_if<std::shared_ptr<const Graph>>(&input.value.value)) {
       higher->bodies.push_back(compile_graph(program, **body));
     } else {

@@ -25,7 +25,7 @@ struct Operand {
   enum class As : uint8_t { itself, tensor /* number -> 0-dim tensor */, real /* int -> double */ };
   Kind kind = Kind::constant;
   As as = As::itself;
-  bool last_use = false;  // moved out of its slot, so the memory is free as soon as the operator returns
+  bool last_use = false;  // the value is moved out of its slot, so its memory is free as soon as the operator returns
   Slot slot = -1;
   c10::IValue constant;
   program::ListOf of = program::ListOf::ints;  // list
@@ -66,7 +66,7 @@ struct Instruction {
 struct Plan {
   std::vector<Instruction> instructions;
   size_t slots = 0;
-  std::vector<Slot> inputs;  // slots of the graph's inputs in order (-1: nothing reads it), then of `originals`
+  std::vector<Slot> inputs;  // slots of the graph's inputs in order (-1 if nothing reads it), then of `originals`
   std::vector<std::string> originals;  // names of the buffers whose value from before the run evaluation needs
   std::vector<bool> written;           // for each input: an instruction may write into its memory
   std::vector<bool> overwritten;       // for each input: an instruction certainly writes into its memory in training

@@ -21,7 +21,7 @@ IValue list_of(const Operand& operand, Slots& slots) {
   return list;
 }
 
-// The operands of a body: tensors and sizes in one list.
+// Returns the operands of a body, tensors and sizes, as one list.
 IValue mixed_list(const Operand& operand, Slots& slots) {
   c10::List<IValue> list(c10::AnyType::get());
   for (const Operand& item : operand.items) list.push_back(fetch(item, slots));

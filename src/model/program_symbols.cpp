@@ -23,7 +23,7 @@ bool truth(const IValue& value) {
   return value.isBool() ? value.toBool() : is_real(value) ? value.toDouble() != 0 : value.toInt() != 0;
 }
 
-// The result is an integer if both operands are, as in Python.
+// Applies `of_integers` if both operands are integers, as in Python, else `of_reals`.
 template <typename OfIntegers, typename OfReals>
 void binary(Stack& stack, OfIntegers of_integers, OfReals of_reals) {
   TORCH_CHECK(stack.size() == 2, "expects two numbers, got ", stack.size());
@@ -112,7 +112,7 @@ const std::map<std::string, Function>& functions() {
       {"math.trunc", [](Stack& s) { unary(s, [](const IValue& a) { return rounded(std::trunc(real(a))); }); }},
       {"math.floor", [](Stack& s) { unary(s, [](const IValue& a) { return rounded(std::floor(real(a))); }); }},
       {"math.ceil", [](Stack& s) { unary(s, [](const IValue& a) { return rounded(std::ceil(real(a))); }); }},
-      // Python rounds halves to even; so does the default rounding mode.
+      // Python rounds halves to even, as nearbyint does in the default rounding mode.
       {"builtins.round", [](Stack& s) { unary(s, [](const IValue& a) { return rounded(std::nearbyint(real(a))); }); }},
       {"torch.sym_int", [](Stack& s) { unary(s, [](const IValue& a) { return rounded(std::trunc(real(a))); }); }},
       {"torch.sym_float", [](Stack& s) { unary(s, [](const IValue& a) { return real(a); }); }},

@@ -1,4 +1,4 @@
-// Arithmetic on sizes follows Python.
+// Tests that arithmetic on sizes follows Python.
 #include <gtest/gtest.h>
 
 #include "model/program_plan.h"

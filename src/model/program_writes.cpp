@@ -8,8 +8,8 @@
 namespace sinew::model {
 namespace {
 
-// Whether the argument holds running statistics that the operator writes. Batch norm does, but its schema does not
-// declare the write.
+// Returns whether the argument holds running statistics that the operator writes. Batch norm writes them, but its
+// schema does not declare the write.
 bool keeps_statistics(const Instruction& instruction, size_t argument) {
   const auto& arguments = instruction.op->schema().arguments();
   if (arguments[argument].name() != "running_mean" && arguments[argument].name() != "running_var") return false;

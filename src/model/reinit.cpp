@@ -1,4 +1,4 @@
-// Initialises chosen parameters again, such as a replaced head in a model whose other weights are kept.
+// Initialises some parameters again, such as the head of a model whose other weights are kept.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ int64_t fan_in(const torch::Tensor& matrix) {
   return matrix.size(0) == 0 ? 0 : matrix.numel() / matrix.size(0);
 }
 
-// The matrix or kernel that a bias belongs to: "head.weight" for "head.bias", "weight_ih_l0" for "bias_ih_l0".
+// Returns the matrix or kernel that a bias belongs to: "head.weight" for "head.bias", "weight_ih_l0" for "bias_ih_l0".
 const torch::Tensor* weight_beside(const std::string& name, const std::vector<NamedTensor>& parameters) {
   const std::string begin = name.substr(0, name.size() - leaf_of(name).size());
   std::string leaf = leaf_of(name);

@@ -1,4 +1,4 @@
-// Reinitialised heads: their new values, and what these depend on.
+// Tests of reinitialised parameters: their values, and what these depend on.
 #include <gtest/gtest.h>
 
 #include <cmath>

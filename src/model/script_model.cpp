@@ -17,7 +17,7 @@
 namespace sinew::model {
 namespace {
 
-// The useful part of libtorch's message: its beginning, without the C++ stack.
+// Returns the beginning of libtorch's message, without the C++ stack.
 std::string first_lines(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
@@ -144,7 +144,7 @@ torch::Tensor ScriptModel::forward(const torch::Tensor& input, const torch::Tens
   const torch::jit::GraphOptimizerEnabledGuard as_it_stands(false);
   torch::jit::Kwargs given;
   for (const Binding& binding : bindings_) given.emplace(binding.name, bound(binding, input, target));
-  std::vector<uint32_t> before;  // every write raises the version
+  std::vector<uint32_t> before;  // the versions of tensors, which every write raises
   for (const NamedTensor& parameter : parameters_) before.push_back(parameter.tensor._version());
   const torch::Tensor made = tensor_in(path_, module_.get_method("forward")({}, given));
   for (size_t p = 0; p < parameters_.size(); ++p) {

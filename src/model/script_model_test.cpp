@@ -1,4 +1,4 @@
-// TorchScript modules, compiled from source in this test: trained, evaluated, saved, and refused.
+// Tests TorchScript modules that are compiled from source here: training, evaluation, saving, and refusals.
 #include "model/script_model.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ data::DataInfo table(int64_t columns = 6, int64_t classes = 3) {
   return info;
 }
 
-// A linear layer with the given body of forward; w and b are its parameters, m is a buffer.
+// Makes a module with the given forward function, the parameters w and b of a linear layer, and the buffer m.
 torch::jit::Module made(const std::string& forward) {
   torch::jit::Module module("Net");
   const torch::NoGradGuard no_grad;
@@ -158,7 +158,7 @@ TEST_F(Script, SavesNewWeights) {
   EXPECT_NE(make(kPlain)->identity(), model->identity());
 }
 
-// The user saves the next model over the file while this one is trained.
+// The user saves another model over the file while this one is trained.
 TEST_F(Script, SavesTheFileThatWasOpened) {
   const auto model = make(kMean);
   const std::string file = scratch_.file("net.pt"), to = scratch_.file("trained.pt");
@@ -265,7 +265,7 @@ TEST_F(Script, AModelThatReturnsItsLossGivesOneNumber) {
 TEST_F(Script, RefusesBehaviourThatEvalDoesNotTurnOff) {
   EXPECT_THAT(refusal("def forward(self, x):\n  return torch.linear(torch.dropout(x, 0.5, True), self.w, self.b)\n"),
               AllOf(HasSubstr("aten::dropout"), HasSubstr("[MODEL_NOT_TRAINABLE]")));
-  // No argument in the graph shows this; only a run does.
+  // No argument in the graph shows this behaviour; only running the module does.
   EXPECT_THAT(refusal("def forward(self, x):\n  return torch.linear(x + torch.rand_like(x), self.w, self.b)\n"),
               HasSubstr("[MODEL_NOT_REPRODUCIBLE]"));
   EXPECT_THAT(refusal("def forward(self, x):\n  self.m.add_(1)\n  return torch.linear(x, self.w, self.b)\n"),

@@ -22,7 +22,7 @@ bool same(const torch::Tensor& a, const torch::Tensor& b) {
          torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
 }
 
-// Attributes, other than parameters and buffers, in which a forward pass could keep state.
+// Returns the attributes, other than parameters and buffers, in which a forward pass could keep state.
 std::vector<std::pair<std::string, c10::IValue>> other_attributes(const ScriptModel& model) {
   std::vector<std::pair<std::string, c10::IValue>> found;
   for (const auto& item : model.module().named_attributes()) {
