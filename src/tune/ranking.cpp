@@ -8,10 +8,10 @@ namespace sinew::tune {
 namespace {
 
 // Which of two trials dominates the other; at most one is true.
-struct Comparison {
+struct Dominance {
   bool first = false, second = false;
 };
-Comparison compared(std::span<const double> a, std::span<const double> b) {
+Dominance compared(std::span<const double> a, std::span<const double> b) {
   bool less = false, more = false;
   for (size_t k = 0; k < a.size(); ++k) {
     less |= a[k] < b[k];
@@ -80,7 +80,7 @@ void Ranking::add_by_dominance(const Study& study) {
     for (size_t k = 0; k < m; ++k) mine[k] = study.loss(trial, k);
     int64_t dominated_by = 0;
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      const Comparison found = compared(mine, std::span(losses_).subspan(i * m, m));
+      const Dominance found = compared(mine, std::span(losses_).subspan(i * m, m));
       ranks_[i].second += found.first;
       dominated_by += found.second;
     }
