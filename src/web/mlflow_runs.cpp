@@ -26,7 +26,7 @@ std::vector<store::Change> changes_to(const store::Record& run, RunState to, int
   return changes;
 }
 
-void set_hidden(Context& context, const Call& call, bool hidden) {
+void set_run_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = run_of(Args(call));
   context.require(Kind::kRun, id);
   context.write(store::Update{{Kind::kRun, id}, {}, {}, hidden});
@@ -108,12 +108,12 @@ Response runs_update(Context& context, const Call& call) {
 }
 
 Response runs_delete(Context& context, const Call& call) {
-  set_hidden(context, call, true);
+  set_run_hidden(context, call, true);
   return json_response(Json::object());
 }
 
 Response runs_restore(Context& context, const Call& call) {
-  set_hidden(context, call, false);
+  set_run_hidden(context, call, false);
   return json_response(Json::object());
 }
 
