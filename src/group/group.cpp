@@ -68,7 +68,7 @@ void Group::on_frame(MemberId from, link::Frame frame) {
   {
     const std::lock_guard lock(state.mutex);
     if (state.ended()) return;
-    state.moves();
+    state.note_progress();
     state.learn_result_size(frame);
     if (!state.view || frame.generation > state.view->generation) {
       state.keep_early(from, std::move(frame));
@@ -112,7 +112,7 @@ void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string cont
   state.open->shape = std::move(shape);
   state.open->control_message = std::move(control_message);
   state.open->leaves.resize(static_cast<size_t>(shards));
-  state.moves();
+  state.note_progress();
   state.open->began = state.looked;
   state.result_bytes = std::max(state.result_bytes, static_cast<size_t>(state.open->shape->floats()) * sizeof(float));
   state.make_plan();
@@ -149,7 +149,7 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
     return {Turn::Kind::worked, {}};
   }
   Outbox outbox;
-  be_patient(outbox);
+  check_timeout(outbox);
   if (!outbox.lost.empty()) {
     lock.unlock();
     send(outbox);
@@ -204,7 +204,7 @@ void Group::deliver(ShardIndex shard, std::optional<Leaf> leaf) {
     slot.state = LeafSlot::State::delivered;
     slot.leaf = std::move(leaf);
     ++state.counts.computed;
-    state.moves();
+    state.note_progress();
     state.send_progress(outbox);
     if (open.plan && open.plan->owners[static_cast<size_t>(shard.value)] == state.me) --open.plan->missing;
     state.changed.notify_all();

@@ -26,7 +26,7 @@ constexpr double kHearsay = 1.5, kInVain = 2;
 
 }  // namespace
 
-void Group::State::moves() {
+void Group::State::note_progress() {
   still = 0;
   looked = clock.monotonic_seconds();
   blamed.clear();
@@ -49,7 +49,7 @@ void Group::State::learn_usual_collective(double took) {
   usual_collective = usual_collective == 0 ? took : usual_collective + kNewestCollective * (took - usual_collective);
 }
 
-void Group::State::be_patient(Outbox& outbox) {
+void Group::State::check_timeout(Outbox& outbox) {
   const double now = clock.monotonic_seconds();
   still += std::min(kLongestLook, now - looked);
   looked = now;
@@ -63,13 +63,14 @@ void Group::State::be_patient(Outbox& outbox) {
     check_alive();
   }
   if (!computing) return;
-  for (const MemberId id : silent_ones(still > kHearsay * patience())) {
+  for (const MemberId id : stalled_members(still > kHearsay * patience())) {
     if (blamed.insert(id).second) outbox.lost.emplace_back(id, stands + ": this member is waited for");
   }
 }
 
-// Returns the members that this member waits for. `by_hearsay` adds members that may themselves wait for another one.
-std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
+// Returns the members that this member waits for. `include_indirect` adds members that may themselves wait for another
+// one.
+std::set<MemberId> Group::State::stalled_members(bool include_indirect) const {
   std::set<MemberId> silent;
   const std::vector<MemberId> everybody = view ? view->computing() : std::vector<MemberId>();
   if (!settled) {
@@ -77,7 +78,7 @@ std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
       if (!reports.contains(id)) silent.insert(id);
     }
   } else if (!open->plan) {
-    if (by_hearsay) silent.insert(settled->giver);
+    if (include_indirect) silent.insert(settled->giver);
   } else {
     const auto found = inboxes.find(open->collective);
     const Inbox none;
@@ -91,14 +92,14 @@ std::set<MemberId> Group::State::silent_ones(bool by_hearsay) const {
     for (const MemberId id : everybody) {
       if (everybody.front() == me && !inbox.small.contains(id)) silent.insert(id);
     }
-    if (by_hearsay) add_debtors(silent);
+    if (include_indirect) add_missing_senders(silent);
   }
   silent.erase(me);
   return silent;
 }
 
 // Adds the members that have not sent their parts of the reduced result.
-void Group::State::add_debtors(std::set<MemberId>& silent) const {
+void Group::State::add_missing_senders(std::set<MemberId>& silent) const {
   const auto found = gatherings.find(open->collective);
   const Gathering none;
   const Gathering& reduced = found == gatherings.end() ? none : found->second;

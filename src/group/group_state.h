@@ -154,13 +154,13 @@ struct Group::State {
   void wait(std::unique_lock<std::mutex>& lock);
 
   // -- group_patience.cpp: timeout of a collective
-  void moves();  // notes progress: a frame came, or a result was made here
+  void note_progress();  // notes progress: a frame came, or a result was made here
   void send_progress(Outbox& outbox);
   double patience() const;  // the limit for no progress, in seconds
   void learn_usual_collective(double took);
-  void be_patient(Outbox& outbox);                        // called while a lane waits; reports silent members
-  std::set<MemberId> silent_ones(bool by_hearsay) const;  // members that this member waits for
-  void add_debtors(std::set<MemberId>& silent) const;
+  void check_timeout(Outbox& outbox);                               // called while a lane waits; reports silent members
+  std::set<MemberId> stalled_members(bool include_indirect) const;  // members that this member waits for
+  void add_missing_senders(std::set<MemberId>& silent) const;
 
   // -- group_bounds.cpp
   void learn_result_size(const link::Frame& one);

@@ -50,7 +50,7 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
   computed_before = computing && (computed_before || settled);
   computing = !next.find(me)->joining;
   view = next;
-  moves();
+  note_progress();
   given_up.clear();
   reports.clear();
   settled.reset();

@@ -121,7 +121,7 @@ class Run {
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave while no other member can take over
-  double next_timed_save_ = 0, next_timed_evaluation_ = 0, next_timed_log_ = 0, next_show_ = 0;
+  double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;

@@ -78,7 +78,7 @@ RunResult Run::train() {
 void Run::loop() {
   rate_began_ = now();
   rate_samples_ = state().samples;
-  next_timed_save_ = next_timed_evaluation_ = next_timed_log_ = next_show_ = now();
+  last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
   while (advance()) {
   }
   report_work(Work::Kind::nothing);
@@ -236,12 +236,12 @@ void Run::poll_clock() {
     since = now();
     return true;
   };
-  if (over(job.trainer.eval_interval, next_timed_evaluation_))
+  if (over(job.trainer.eval_interval, last_timed_evaluation_))
     request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
   const auto interval = spec::parse_duration(job.checkpoint.interval);
-  if (interval && over(*interval, next_timed_save_))
+  if (interval && over(*interval, last_timed_save_))
     request(ControlEntry::Kind::checkpoint, 0, "checkpoint.interval is over");
-  if (over(job.logging.interval, next_timed_log_) && state().step.value > 0) log_window(false);
+  if (over(job.logging.interval, last_timed_log_) && state().step.value > 0) log_window(false);
 }
 
 void Run::request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number) {

@@ -119,7 +119,7 @@ RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end,
                           const SupervisionOptions& options) {
   const bool young = lived_seconds < options.young_seconds;
   const bool from_outside = end.signal != 0 && !is_crash(end.signal);
-  delay_start(now, restarts.quick_deaths, restarts.next_start, young && !from_outside, options);
+  delay_start(now, restarts.early_exits, restarts.next_start, young && !from_outside, options);
   int64_t row = 0, most = options.most_failures;
   if (end.signal == SIGKILL) {
     row = restarts.kills = young ? restarts.kills + 1 : 1;

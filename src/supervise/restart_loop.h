@@ -20,9 +20,9 @@ namespace sinew::supervise {
 
 // What the decisions remember about earlier workers.
 struct Restarts {
-  int64_t failures = 0;      // deaths in a row that the worker caused
-  int64_t kills = 0;         // deaths by SIGKILL in a row
-  int64_t quick_deaths = 0;  // deaths of young workers in a row that no signal from outside caused
+  int64_t failures = 0;     // deaths in a row that the worker caused
+  int64_t kills = 0;        // deaths by SIGKILL in a row
+  int64_t early_exits = 0;  // deaths of young workers in a row that no signal from outside caused
   FailedStarts no_worker;
   double next_start = 0;  // no worker is started before this time
 };

@@ -107,10 +107,10 @@ bool is_crash(int signal) {
          signal == SIGTRAP || signal == SIGSYS;
 }
 
-void delay_start(double now, int64_t& quick_deaths, double& next_start, bool quick, const SupervisionOptions& options) {
-  quick_deaths = quick ? quick_deaths + 1 : 0;
-  if (quick_deaths < 2) return;
-  const double doublings = static_cast<double>(std::min<int64_t>(quick_deaths - 2, 20));
+void delay_start(double now, int64_t& early_exits, double& next_start, bool quick, const SupervisionOptions& options) {
+  early_exits = quick ? early_exits + 1 : 0;
+  if (early_exits < 2) return;
+  const double doublings = static_cast<double>(std::min<int64_t>(early_exits - 2, 20));
   next_start = now + std::min(options.longest_delay, options.first_delay * std::exp2(doublings));
 }
 
@@ -149,7 +149,7 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   }
   const bool young = now - worker.started < options.young_seconds;
   const bool by_others = end.signal != 0 && !is_crash(end.signal);
-  delay_start(now, state.quick_deaths, state.next_start, young && !by_others, options);
+  delay_start(now, state.early_exits, state.next_start, young && !by_others, options);
   if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + at_step(state);
   if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options);
   if (end.signal == SIGKILL) count_kill(now, state, options);
@@ -167,7 +167,7 @@ void coordinator_started(double now, Supervision& state, pid_t pid) {
   CoordinatorProcess begun;
   begun.pid = pid;
   begun.started = now;
-  begun.mute_lives = state.coordinator.mute_lives;
+  begun.unanswered_starts = state.coordinator.unanswered_starts;
   state.coordinator = begun;
   state.no_coordinator = {};
 }
@@ -194,20 +194,20 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
   CoordinatorProcess& coordinator = state.coordinator;
   const pid_t pid = coordinator.pid;
   coordinator.pid = 0;
-  coordinator.mute_lives = coordinator.heard ? 0 : coordinator.mute_lives + 1;
+  coordinator.unanswered_starts = coordinator.heard ? 0 : coordinator.unanswered_starts + 1;
   coordinator.done = finished.has_value();
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
   if (state.over) return "";
   // Once the run has begun, its members can train without a coordinator for a while. So a temporary cause (a full disk)
   // does not end the run.
-  const bool in_vain =
-      state.begun ? now - state.answered >= options.no_help_seconds : coordinator.mute_lives >= options.most_failures;
-  if (coordinator.mute_lives > 0 && in_vain) {
+  const bool in_vain = state.begun ? now - state.answered >= options.no_help_seconds
+                                   : coordinator.unanswered_starts >= options.most_failures;
+  if (coordinator.unanswered_starts > 0 && in_vain) {
     end_run(now, state, kTrainingError, false,
             "the coordinator does not start; coordinator.log in the run directory may say why");
   }
-  if (coordinator.mute_lives > 0 && state.begun)
-    state.next_coordinator = now + pause_before_retry(coordinator.mute_lives, options);
+  if (coordinator.unanswered_starts > 0 && state.begun)
+    state.next_coordinator = now + pause_before_retry(coordinator.unanswered_starts, options);
   return "the coordinator (pid " + std::to_string(pid) + ") " + (end.signal != 0 ? "was " : "") + to_string(end);
 }
 
@@ -224,7 +224,7 @@ std::string coordinator_answered(double now, Supervision& state, int64_t wanted,
     if (std::ranges::find(here.leaving, worker.pid) != here.leaving.end() && !worker.asked) worker.asked = now;
   }
   state.coordinator.heard = now;
-  state.coordinator.mute_lives = 0;
+  state.coordinator.unanswered_starts = 0;
   if (state.hold && now > *state.hold) state.hold.reset();
   if (step > state.step) {
     state.step = step;
@@ -283,7 +283,7 @@ void keep_coordinator(double now, Supervision& state, const SupervisionOptions& 
   CoordinatorProcess& coordinator = state.coordinator;
   if (coordinator.pid == 0) {
     if (now >= state.next_coordinator) actions.push_back({Action::Kind::start_coordinator, 0, 0, 0, ""});
-  } else if (now - coordinator.heard.value_or(coordinator.started) >= options.deaf_seconds &&
+  } else if (now - coordinator.heard.value_or(coordinator.started) >= options.unresponsive_seconds &&
              (!coordinator.killed || now - *coordinator.killed >= options.kill_seconds)) {
     coordinator.killed = now;
     actions.push_back(

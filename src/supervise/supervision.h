@@ -22,8 +22,8 @@ struct SupervisionOptions {
   int64_t most_deaths_at_a_shard = 3;  // most deaths of any kind with the same shard in flight
   // Most deaths by SIGKILL (usually from the kernel, short of memory) or for hanging, without a step between them.
   int64_t most_kills = 30;
-  double deaf_seconds = 15;   // a coordinator that does not answer for this time is killed and replaced
-  double leave_seconds = 60;  // a worker that was asked to leave is killed after this time
+  double unresponsive_seconds = 15;  // a coordinator that does not answer for this time is killed and replaced
+  double leave_seconds = 60;         // a worker that was asked to leave is killed after this time
   // An orderly stop (finish the step, save) may take this time; then each worker is asked to leave.
   double stop_seconds = 300;
   double end_seconds = 60;    // after the end of the run, workers have this time to end by themselves
@@ -55,7 +55,7 @@ struct CoordinatorProcess {
   std::optional<double> heard;          // the time of its last answer
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
   bool done = false;                    // the last one ended after it had reported the end of the run to every member
-  int64_t mute_lives = 0;               // number of coordinators in a row that ended without having answered
+  int64_t unanswered_starts = 0;        // number of coordinators in a row that ended without having answered
 };
 
 // Counts failed starts in a row.
@@ -86,7 +86,7 @@ struct Supervision {
   // for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
   std::vector<Death> deaths;         // deaths with shards that no committed step includes yet
-  int64_t quick_deaths = 0;          // deaths of young workers in a row that no signal from outside caused
+  int64_t early_exits = 0;           // deaths of young workers in a row that no signal from outside caused
   double next_start = 0;             // no worker is started before this time
   std::optional<double> hold;        // no worker is started until the coordinator has answered after this time
   std::optional<double> stop_since;  // when the user asked the run to stop
@@ -102,7 +102,7 @@ struct Supervision {
 // Returns whether this is a signal that a program causes itself. Any other signal counts as sent by another process.
 bool is_crash(int signal);
 // Counts deaths of young workers in a row, and delays the next start if there are several. `quick`: this death is one.
-void delay_start(double now, int64_t& quick_deaths, double& next_start, bool quick, const SupervisionOptions& options);
+void delay_start(double now, int64_t& early_exits, double& next_start, bool quick, const SupervisionOptions& options);
 // Counts a failed start, and sets `next`, the time of the next try. Returns true if starts have failed for too long.
 bool failed_for_too_long(double now, FailedStarts& starts, double& next, const SupervisionOptions& options);
 

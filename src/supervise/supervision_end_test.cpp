@@ -74,7 +74,7 @@ TEST(SupervisionEnd, ReplacesADeadCoordinatorAndKeepsTheWorkers) {
 TEST(SupervisionEnd, KillsACoordinatorThatDoesNotAnswer) {
   World world(1);
   world.begin(10);
-  world.now += world.options.deaf_seconds - 1;
+  world.now += world.options.unresponsive_seconds - 1;
   world.settle();
   EXPECT_TRUE(world.sent.empty());
   world.now += 2;
