@@ -24,7 +24,11 @@ std::optional<spec::Job> load_job(const std::string& path, const std::vector<std
 // `what`, the caller.
 std::optional<spec::Job> load_training(const std::string& path, const std::vector<std::string>& overrides,
                                        const std::string& what);
-// Like load_job, for a text that is not a file. `name` appears in messages.
+// The two halves of load_job, for a command that also keeps the text: a job file is read once, because it may be a
+// pipe, and because an edit between two reads would make the kept text differ from the job.
+std::string read_job_file(const std::string& path);
+std::string job_file_name(const std::string& path);  // as messages name it
+// Like load_job, for a text. `name` appears in messages.
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
                                        const std::vector<std::string>& overrides);
 

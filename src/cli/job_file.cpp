@@ -14,7 +14,9 @@ namespace {
 // ends the reading of endless files such as /dev/zero.
 constexpr size_t kMostBytes = (1 << 20) + 1;
 
-std::string read_text(const std::string& path) {
+}  // namespace
+
+std::string read_job_file(const std::string& path) {
   const auto close = [](std::FILE* file) {
     if (file != nullptr && file != stdin) std::fclose(file);
   };
@@ -32,10 +34,12 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-}  // namespace
-
 std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides) {
-  return read_job_text(read_text(path), path == "-" ? "<stdin>" : path, overrides);
+  return read_job_text(read_job_file(path), job_file_name(path), overrides);
+}
+
+std::string job_file_name(const std::string& path) {
+  return path == "-" ? "<stdin>" : path;
 }
 
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,

@@ -172,7 +172,8 @@ int run_train(const Arguments& arguments) {
     options.refuse("--workers and --launcher contradict each other: the launcher says how many",
                    "leave one of them out");
   if (!given.launcher.empty()) given.launch = launch_from_environment();
-  const auto job = load_job(given.job_or_run, given.overrides);
+  const std::string text = read_job_file(given.job_or_run);
+  const auto job = read_job_text(text, job_file_name(given.job_or_run), given.overrides);
   if (!job) return kUsage;
   check_group_options(*job, given);
   supervise::WorkerLaunch launch = launch_options(given);
@@ -183,8 +184,8 @@ int run_train(const Arguments& arguments) {
       given.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : given.run_directory;
   const bool first = !given.launch || given.launch->rank == 0;
   if (first) {
-    const std::string text = read_text(system_disk(), given.job_or_run) + override_comments(given.overrides);
-    rundir::keep_job_file(launch.run_directory, text, given.resume);
+    rundir::keep_job_file(launch.run_directory, text + override_comments(given.overrides), given.resume);
+    launch.job = rundir::file_in(launch.run_directory, rundir::kJobFile);  // the text that was checked just now
   }
   if (job->command.given()) return start_command(*job, launch.run_directory, given, given.resume);
   if (first) record_data(*job, launch.run_directory, given.run_directory.empty() ? "runs" : "");

@@ -84,10 +84,10 @@ int begin(const Given& given, const study::Options& options) {
   study.directory = given.directory;
   study.job_path = given.what;
   study.overrides = given.words;
-  auto job = load_job(study.job_path, study.overrides);
+  study.job_text = read_job_file(study.job_path);
+  auto job = read_job_text(study.job_text, job_file_name(study.job_path), study.overrides);
   if (!job) return kUsage;
   study.job = *std::move(job);
-  study.job_text = read_text(options.disk, study.job_path);
   if (study.directory.empty())
     study.directory = rundir::new_run_directory("runs", study.job.name, options.clock) + "-study";
   return lead(options, [&](const study::Options& all) { return study::begin(all, study); });

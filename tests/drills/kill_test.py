@@ -3,6 +3,7 @@ import os
 import pathlib
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -44,6 +45,14 @@ class Kill(unittest.TestCase):
             directory = self.path / f"lanes-{lanes}"
             sp.run("train", self.job, f"trainer.lanes={lanes}", "--run-dir", directory, "--ledger", check=0, env={"OMP_NUM_THREADS": threads})
             self.assertEqual(sp.digests(directory), self.calm)
+
+    def test_a_job_from_a_pipe_is_read_once(self):
+        for name, workers in (("piped", []), ("piped-2", ["--workers", "2"])):
+            words = sp.command("train", "-", "--run-dir", self.path / name, "--ledger", *workers)
+            done = subprocess.run(words, input=self.job.read_text(), capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assert_same_story(self.path / name)
+            self.assertEqual((self.path / name / "job.yaml").read_text(), self.job.read_text())
 
     def test_another_seed_gives_another_model(self):
         sp.run("train", self.job, "trainer.seed=1", "--run-dir", self.path / "seed", "--ledger", check=0)
