@@ -16,7 +16,7 @@ namespace sinew::distribute {
 
 // How this worker's membership ended, for a caller that catches group::Fenced. It is filled in when the Membership is
 // destroyed or join() throws.
-struct Ending {
+struct MembershipEnd {
   int exit_code = kRejoin;  // see GroupMembers::exit_code_if_fenced
 };
 
@@ -27,7 +27,7 @@ struct JoinOptions {
   std::string advertise;             // host name for the other members; `listen` if empty
   double pace = 1;                   // slows every shard down by this factor, for tests
   double patience_seconds = 120;     // see GroupOptions
-  Ending* ending = nullptr;          // outlives the Membership
+  MembershipEnd* ending = nullptr;   // outlives the Membership
 };
 
 // Joins the run's group. Returns once a view contains this worker. Throws Error when the coordinator refuses the

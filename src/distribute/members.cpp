@@ -51,7 +51,7 @@ class Joined final : public train::Membership {
   train::Reducer& reducer() override { return reducer_; }
 
  private:
-  Ending* ending_;
+  MembershipEnd* ending_;
   group::Member member_;
   GroupReducer reducer_;
   loop::GroupMembers members_;

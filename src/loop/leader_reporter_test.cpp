@@ -92,13 +92,13 @@ TEST(LeaderReporter, HasUnwrittenRecordsUntilTheyAreInTheFiles) {
 // The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
 TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   const std::string folder = new_folder("takes_over");
-  TestMember leader(folder, true), heir(folder);
+  TestMember leader(folder, true), successor(folder);
   int64_t step = 0;
   const auto both = [&](int64_t until) {
     while (step < until) {
       ++step;
       leader.step(step, 0.02);
-      heir.step(step, 0.02);
+      successor.step(step, 0.02);
     }
   };
   both(200);
@@ -106,10 +106,10 @@ TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   leader.membership.writes = false;
   both(3000);  // 56 s
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
-  heir.membership.leads = true;
-  heir.step(++step, 0.02);  // it is the leader but may not write yet
-  heir.membership.writes = true;
-  heir.step(++step, 0.02);
+  successor.membership.leads = true;
+  successor.step(++step, 0.02);  // it is the leader but may not write yet
+  successor.membership.writes = true;
+  successor.step(++step, 0.02);
   expect_every_step(folder, step);
 }
 
@@ -120,10 +120,10 @@ TEST(LeaderReporter, TheNextLeaderDropsLaterStepsOfAnEarlierAttempt) {
     TestMember before(folder, true);
     for (int64_t step = 1; step <= 45; ++step) before.step(step, 0.1);
   }
-  TestMember heir(folder, false, 20), late(folder, false, 23);
-  for (int64_t step = 21; step <= 23; ++step) heir.step(step, 0.1);
-  heir.membership.leads = heir.membership.writes = true;
-  for (int64_t step = 24; step <= 30; ++step) heir.step(step, 0.1);
+  TestMember successor(folder, false, 20), late(folder, false, 23);
+  for (int64_t step = 21; step <= 23; ++step) successor.step(step, 0.1);
+  successor.membership.leads = successor.membership.writes = true;
+  for (int64_t step = 24; step <= 30; ++step) successor.step(step, 0.1);
   expect_every_step(folder, 30);
   for (int64_t step = 24; step <= 29; ++step) late.step(step, 0.1);
   late.membership.leads = late.membership.writes = true;

@@ -13,11 +13,11 @@ namespace {
 constexpr const char* kNotChecked = "not checked";
 
 // A number is infinite or NaN if all bits of its exponent are set.
-template <typename Word>
-bool all_finite(const std::byte* bytes, size_t size, Word exponent) {
+template <typename Bits>
+bool all_finite(const std::byte* bytes, size_t size, Bits exponent) {
   bool finite = true;
-  for (size_t i = 0; i + sizeof(Word) <= size; i += sizeof(Word)) {
-    Word word = 0;
+  for (size_t i = 0; i + sizeof(Bits) <= size; i += sizeof(Bits)) {
+    Bits word = 0;
     std::memcpy(&word, bytes + i, sizeof word);
     finite &= (word & exponent) != exponent;
   }

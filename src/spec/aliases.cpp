@@ -17,7 +17,7 @@ void replace_alias(Node& section, const Option& option, std::vector<Finding>& fi
       return;
     }
     findings.push_back(
-        {entry->place, "SPEC_DUPLICATE_KEY",
+        {entry->position, "SPEC_DUPLICATE_KEY",
          dotted(option.section(), option.alias) + " is another name of " + option.key + ", which is given as well",
          "delete " + option.alias});
     section.entries.erase(entry);

@@ -1,4 +1,4 @@
-// Tests of keys that are unknown, given twice or without a value. Each case lists every problem with place and code.
+// Tests of keys that are unknown, given twice or without a value. Each case lists every problem with position and code.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

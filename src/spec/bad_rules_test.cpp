@@ -1,4 +1,4 @@
-// Tests of bad variables and broken rules between options. Each case lists every problem with place and code.
+// Tests of bad variables and broken rules between options. Each case lists every problem with position and code.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

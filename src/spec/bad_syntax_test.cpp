@@ -1,5 +1,5 @@
 // Tests of texts that are not valid YAML, or use parts of YAML that job files do not allow. Each case lists every
-// problem with place and code.
+// problem with position and code.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

@@ -1,4 +1,4 @@
-// Tests of values of the wrong type, form or range. Each case lists every problem with place and code.
+// Tests of values of the wrong type, form or range. Each case lists every problem with position and code.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

@@ -20,20 +20,20 @@ struct CommandRules {
   const GivenKeys& given;
   std::vector<Finding> findings;
 
-  Place key_of(const std::string& key) const {
+  Position key_of(const std::string& key) const {
     const auto found = given.find(key);
-    return found == given.end() ? Place{} : found->second.key;
+    return found == given.end() ? Position{} : found->second.key;
   }
-  Place value_of(const std::string& key) const {
+  Position value_of(const std::string& key) const {
     const auto found = given.find(key);
-    return found == given.end() ? Place{} : found->second.value;
+    return found == given.end() ? Position{} : found->second.value;
   }
   bool good(const std::string& key) const {
     const auto found = given.find(key);
     return found == given.end() || found->second.good;
   }
-  void say(Place place, ErrorCode code, std::string what, std::string hint) {
-    findings.push_back({place, code, std::move(what), std::move(hint)});
+  void say(Position position, ErrorCode code, std::string what, std::string hint) {
+    findings.push_back({position, code, std::move(what), std::move(hint)});
   }
 
   void nothing_of_a_training();

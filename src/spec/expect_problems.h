@@ -30,7 +30,7 @@ inline std::vector<std::string> problems_of(const std::string& yaml, const std::
   return texts;
 }
 
-// Whether a printed problem is the expected one. "job:2:23: SPEC_WRONG_TYPE | trainer.seed | 'x'" expects the place,
+// Whether a printed problem is the expected one. "job:2:23: SPEC_WRONG_TYPE | trainer.seed | 'x'" expects the position,
 // the code, and the texts between the bars anywhere in the message.
 inline bool is_problem(const std::string& text, std::string_view expected) {
   const auto next = [&](std::string_view separator) {
@@ -38,8 +38,8 @@ inline bool is_problem(const std::string& text, std::string_view expected) {
     expected.remove_prefix(std::min(part.size() + separator.size(), expected.size()));
     return part;
   };
-  const std::string place = std::string(next(": ")) + ": ", code = " [" + std::string(next(" | ")) + "]";
-  bool good = text.starts_with(place) && text.find(code) != std::string::npos;
+  const std::string position = std::string(next(": ")) + ": ", code = " [" + std::string(next(" | ")) + "]";
+  bool good = text.starts_with(position) && text.find(code) != std::string::npos;
   while (!expected.empty()) good = text.find(next(" | ")) != std::string::npos && good;
   return good;
 }

@@ -25,15 +25,15 @@ bool closes(std::string_view rest) {
 std::optional<Finding> not_on_one_line(const Node& scalar, std::string_view rest) {
   if (!scalar.quoted) {
     if (rest.starts_with(scalar.text)) return std::nullopt;
-    return Finding{scalar.place, "SPEC_BAD_SYNTAX", "this value continues on the next line",
+    return Finding{scalar.position, "SPEC_BAD_SYNTAX", "this value continues on the next line",
                    "check whether the next line lacks a ':' or is indented too deep; write the value on one line"};
   }
   if (rest.starts_with('|') || rest.starts_with('>')) {
-    return Finding{scalar.place, "SPEC_UNSUPPORTED_YAML", "this text has several lines",
+    return Finding{scalar.position, "SPEC_UNSUPPORTED_YAML", "this text has several lines",
                    "write the value on one line, in quotes"};
   }
   if (closes(rest)) return std::nullopt;
-  return Finding{scalar.place, "SPEC_NOT_CLOSED", "the quote is not closed on its line",
+  return Finding{scalar.position, "SPEC_NOT_CLOSED", "the quote is not closed on its line",
                  "close it: a value must not continue on the next line"};
 }
 

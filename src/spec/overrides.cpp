@@ -8,33 +8,33 @@
 namespace sinew::spec {
 namespace {
 
-void set_place(Node& node, Place place) {
-  node.place = place;
-  for (Node& item : node.items) set_place(item, place);
+void set_place(Node& node, Position position) {
+  node.position = position;
+  for (Node& item : node.items) set_place(item, position);
   for (Entry& entry : node.entries) {
-    entry.place = place;
-    set_place(entry.value, place);
+    entry.position = position;
+    set_place(entry.value, position);
   }
 }
 
 // Returns the index of the last override inside this node; -1 if there is none.
 int override_within(const Node& node) {
-  int found = node.place.override_index;
+  int found = node.position.override_index;
   for (const Node& item : node.items) found = std::max(found, override_within(item));
   for (const Entry& entry : node.entries) {
-    found = std::max({found, entry.place.override_index, override_within(entry.value)});
+    found = std::max({found, entry.position.override_index, override_within(entry.value)});
   }
   return found;
 }
 
 // Finds or creates the section `key`. Expands a short form ("model: cnn") to a section.
-Node& section_below(Node& parent, const std::string& dotted, const std::string& key, Place place) {
+Node& section_below(Node& parent, const std::string& dotted, const std::string& key, Position position) {
   Node* node = parent.find(key);
   if (node == nullptr) {
     Node fresh;
     fresh.kind = Node::Kind::map;
-    fresh.place = place;
-    parent.entries.push_back({key, place, std::move(fresh)});
+    fresh.position = position;
+    parent.entries.push_back({key, position, std::move(fresh)});
     return parent.entries.back().value;
   }
   const Option* short_form = short_form_of(dotted);
@@ -42,8 +42,8 @@ Node& section_below(Node& parent, const std::string& dotted, const std::string& 
     Node value = std::move(*node);
     *node = Node();
     node->kind = Node::Kind::map;
-    node->place = value.place;
-    const Place where = value.place;
+    node->position = value.position;
+    const Position where = value.position;
     node->entries.push_back({short_form->leaf(), where, std::move(value)});
   }
   return *node;
@@ -51,28 +51,28 @@ Node& section_below(Node& parent, const std::string& dotted, const std::string& 
 
 void put(Node& root, const std::string& key, Node value, const std::vector<std::string>& overrides,
          std::vector<Finding>& findings) {
-  const Place place = value.place;
+  const Position position = value.position;
   Node* section = &root;
   size_t begin = 0;
   for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1) {
-    section = &section_below(*section, key.substr(0, dot), key.substr(begin, dot - begin), place);
+    section = &section_below(*section, key.substr(0, dot), key.substr(begin, dot - begin), position);
     if (section->kind != Node::Kind::map) return;  // the file has no section here, which the reader reports
   }
   const std::string leaf = key.substr(begin);
   Node* old = section->find(leaf);
   if (old == nullptr) {
-    section->entries.push_back({leaf, place, std::move(value)});
+    section->entries.push_back({leaf, position, std::move(value)});
     return;
   }
   if (const int earlier = override_within(*old); earlier >= 0) {
-    findings.push_back({place, "SPEC_BAD_OVERRIDE",
+    findings.push_back({position, "SPEC_BAD_OVERRIDE",
                         "it replaces the earlier override " + shown(overrides[static_cast<size_t>(earlier)]),
                         "keep one of the two, or give the override of the section first"});
     return;
   }
   for (Entry& entry : section->entries) {
     if (entry.key != leaf) continue;
-    entry = {leaf, place, std::move(value)};
+    entry = {leaf, position, std::move(value)};
     return;
   }
 }
@@ -124,12 +124,12 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
   std::vector<std::string> unread;
   for (size_t i = 0; i < overrides.size(); ++i) {
     const std::string& text = overrides[i];
-    const Place place{0, 0, static_cast<int>(i)};
+    const Position position{0, 0, static_cast<int>(i)};
     const size_t equals = text.find('=');
     const std::string key = without_alias(text.substr(0, equals));
     if (equals == std::string::npos || key.empty()) {
       findings.push_back(
-          {place, "SPEC_BAD_OVERRIDE", "an override must be key=value", "for example optimizer.lr=3e-4"});
+          {position, "SPEC_BAD_OVERRIDE", "an override must be key=value", "for example optimizer.lr=3e-4"});
       continue;
     }
     if (find_option(key) == nullptr && find_section(key) == nullptr && owner_of_entry(key) == nullptr) {
@@ -138,19 +138,20 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
       if (key.starts_with(meant + ".")) meant.clear();  // this is the section of the key
       const size_t dot = key.rfind('.');
       const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
-      findings.push_back({place, "SPEC_UNKNOWN_KEY", "unknown key " + shown(key),
+      findings.push_back({position, "SPEC_UNKNOWN_KEY", "unknown key " + shown(key),
                           meant.empty() ? key_hint(find_section(section) ? section : "", key.substr(dot + 1))
                                         : "did you mean '" + meant + "'?"});
       continue;
     }
     Tree value = parse_tree(text.substr(equals + 1));
-    for (const Finding& finding : value.findings) findings.push_back({place, finding.code, finding.what, finding.hint});
+    for (const Finding& finding : value.findings)
+      findings.push_back({position, finding.code, finding.what, finding.hint});
     if (!value.findings.empty()) {
       unread.push_back(key);
       continue;
     }
     Node node = value.root ? std::move(*value.root) : Node();
-    set_place(node, place);
+    set_place(node, position);
     replace_aliases(node, key, findings);
     put(root, key, std::move(node), overrides, findings);
   }

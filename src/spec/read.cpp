@@ -24,7 +24,7 @@ class JobReader {
       // A key that contains a dot must not be taken for a path.
       const bool plain = entry.key.find('.') == std::string::npos;
       if (const Option* option = plain ? find_option(key) : nullptr) {
-        read_option(*option, entry.place, entry.value);
+        read_option(*option, entry.position, entry.value);
       } else if (plain && find_section(key) != nullptr) {
         read_subsection(key, entry);
       } else {
@@ -38,27 +38,27 @@ class JobReader {
   GivenKeys given;
 
  private:
-  void read_option(const Option& option, Place key, const Node& node) {
+  void read_option(const Option& option, Position key, const Node& node) {
     const bool good = read_value(option, node, environment_, job, findings);
-    given[option.key] = {key, node.place, good};
+    given[option.key] = {key, node.position, good};
   }
 
   void read_subsection(const std::string& key, const Entry& entry) {
-    given[key] = {entry.place, entry.value.place, true};
+    given[key] = {entry.position, entry.value.position, true};
     if (entry.value.kind == Node::Kind::map) return read_section(key, entry.value);
     given[key].good = !entry.value.broken;
     if (entry.value.broken) return;
     const Option* short_form = short_form_of(key);
     if (short_form != nullptr && entry.value.kind == Node::Kind::scalar) {
-      return read_option(*short_form, entry.place, entry.value);
+      return read_option(*short_form, entry.position, entry.value);
     }
     given[key].good = false;
     const std::string keys = "its keys: " + listed(keys_below(key));
     if (entry.value.kind == Node::Kind::null) {
-      findings.push_back({entry.place, "SPEC_MISSING_VALUE", key + " has no keys",
+      findings.push_back({entry.position, "SPEC_MISSING_VALUE", key + " has no keys",
                           "write " + keys + ", indented below it, or delete the line"});
     } else {
-      findings.push_back({entry.value.place, "SPEC_WRONG_TYPE",
+      findings.push_back({entry.value.position, "SPEC_WRONG_TYPE",
                           key + " is a section and needs keys, got " + described(entry.value),
                           "write " + keys + ", indented below it"});
     }
@@ -67,30 +67,31 @@ class JobReader {
   void refuse_key(const std::string& section, const Entry& entry) {
     const std::string where = section.empty() ? "" : " in " + section;
     findings.push_back(
-        {entry.place, "SPEC_UNKNOWN_KEY", "unknown key " + shown(entry.key) + where, key_hint(section, entry.key)});
+        {entry.position, "SPEC_UNKNOWN_KEY", "unknown key " + shown(entry.key) + where, key_hint(section, entry.key)});
     // The key that was meant counts as given, so that no rule reports it as missing.
     const std::string meant = did_you_mean(entry.key, keys_below(section));
     if (!meant.empty())
-      given.insert({section.empty() ? meant : section + "." + meant, {entry.place, entry.place, false}});
+      given.insert({section.empty() ? meant : section + "." + meant, {entry.position, entry.position, false}});
   }
 
   const Environment& environment_;
 };
 
 Problem to_problem(const Finding& finding, std::string_view file, const std::vector<std::string>& overrides) {
-  if (finding.place.override_index < 0) {
-    return {std::string(file), finding.place.line, finding.place.column, finding.code, finding.what, finding.hint};
+  if (finding.position.override_index < 0) {
+    return {std::string(file), finding.position.line, finding.position.column,
+            finding.code,      finding.what,          finding.hint};
   }
-  const std::string& text = overrides[static_cast<size_t>(finding.place.override_index)];
+  const std::string& text = overrides[static_cast<size_t>(finding.position.override_index)];
   return {"override", 0, 0, finding.code, shown(text) + ": " + finding.what, finding.hint};
 }
 
-// Sorts by place, with overrides last, and removes duplicates: an alias repeats the findings of its anchor.
+// Sorts by position, with overrides last, and removes duplicates: an alias repeats the findings of its anchor.
 std::vector<Problem> in_order(std::vector<Finding> findings, std::string_view file,
                               const std::vector<std::string>& overrides) {
   const auto rank = [](const Finding& finding) {
-    const Place& place = finding.place;
-    return std::tuple(place.override_index, place.line, place.column);
+    const Position& position = finding.position;
+    return std::tuple(position.override_index, position.line, position.column);
   };
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const Finding& a, const Finding& b) { return rank(a) < rank(b); });
@@ -113,14 +114,14 @@ size_t count_nodes(const Node& node) {
   return count;
 }
 
-Place place_of_parameter(Node& root, const std::string& key) {
+Position place_of_parameter(Node& root, const std::string& key) {
   Node* tune = root.find("tune");
   Node* search = tune == nullptr ? nullptr : tune->find("search");
   if (search == nullptr) return {};
   for (const Entry& entry : search->entries) {
-    if (entry.key == key) return entry.place;
+    if (entry.key == key) return entry.position;
   }
-  return search->place;
+  return search->position;
 }
 
 // Checks the rules between options for the values that a study may try, at the edges of each parameter's range.
@@ -162,7 +163,7 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
                         "the file is empty",
                         "begin with 'data: {train: path}', or create a job file with sinew init"});
   } else if (tree.complete && !is_map) {
-    findings.push_back({tree.root->place, "SPEC_NOT_A_JOB",
+    findings.push_back({tree.root->position, "SPEC_NOT_A_JOB",
                         "a job file consists of 'key: value' lines, got " + described(*tree.root),
                         "begin with the line 'data:', and write 'train: path' indented below it"});
   }

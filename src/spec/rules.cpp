@@ -33,16 +33,16 @@ struct Rules {
     }
     return true;
   }
-  Place value_of(const std::string& key) const {
+  Position value_of(const std::string& key) const {
     const auto found = given.find(key);
-    return found == given.end() ? Place{} : found->second.value;
+    return found == given.end() ? Position{} : found->second.value;
   }
-  Place key_of(const std::string& key) const {
+  Position key_of(const std::string& key) const {
     const auto found = given.find(key);
-    return found == given.end() ? Place{} : found->second.key;
+    return found == given.end() ? Position{} : found->second.key;
   }
-  void say(Place place, ErrorCode code, std::string what, std::string hint) {
-    findings.push_back({place, code, std::move(what), std::move(hint)});
+  void say(Position position, ErrorCode code, std::string what, std::string hint) {
+    findings.push_back({position, code, std::move(what), std::move(hint)});
   }
 
   std::string replace_section(const std::string& owner) const;
@@ -93,8 +93,8 @@ void Rules::source(const std::string& part, bool required) {
   const bool given_path = has(path), given_images = has(images), given_labels = has(labels);
   if (!given_path && !given_images && !given_labels) {
     if (!required && !has(key)) return;
-    const Place place = has(key) ? key_of(key) : has("data") ? key_of("data") : Place{};
-    say(place, has(key) ? ErrorCode("SPEC_INCOMPLETE") : ErrorCode("SPEC_MISSING_KEY"),
+    const Position position = has(key) ? key_of(key) : has("data") ? key_of("data") : Position{};
+    say(position, has(key) ? ErrorCode("SPEC_INCOMPLETE") : ErrorCode("SPEC_MISSING_KEY"),
         has(key) ? key + " names no file" : key + " is missing, so there is nothing to train on",
         "give a file or folder, '" + part + ": path', or for idx and npy '" + part + ": {images: path, labels: path}'");
     return;
@@ -239,7 +239,7 @@ void Rules::constraints() {
 }
 
 void Rules::parameter_constraints() {
-  const Place place = value_of("tune.parameter_constraints");
+  const Position position = value_of("tune.parameter_constraints");
   const auto is_text = [](const std::string& choice) { return !is_number(choice); };
   for (const std::string& constraint : job.tune.parameter_constraints) {
     const Comparison comparison(constraint);
@@ -247,10 +247,10 @@ void Rules::parameter_constraints() {
       const std::string subject = "'" + constraint + "' uses " + name + ", ";
       const auto found = std::ranges::find(job.tune.search, name, &SearchParameter::key);
       if (found == job.tune.search.end())
-        say(place, "SPEC_UNKNOWN_NAME", subject + "which tune.search does not vary",
+        say(position, "SPEC_UNKNOWN_NAME", subject + "which tune.search does not vary",
             "use parameters of tune.search only");
       else if (const auto text = std::ranges::find_if(found->choices, is_text); text != found->choices.end())
-        say(place, "SPEC_CONFLICT", subject + "whose choice " + *text + " is not a number",
+        say(position, "SPEC_CONFLICT", subject + "whose choice " + *text + " is not a number",
             "compare numbers only; for other choices use a condition ('if')");
     }
   }
@@ -266,9 +266,9 @@ bool changes_on_the_way(const Option& option) {
 
 void Rules::pbt() {
   const TuneOptions& tune = job.tune;
-  const Place place = value_of("tune.sampler");
+  const Position position = value_of("tune.sampler");
   if (has("command") && !tune.evaluations && good({"tune.evaluations"}))
-    say(place, "SPEC_INCOMPLETE",
+    say(position, "SPEC_INCOMPLETE",
         "tune.sampler: pbt needs the number of times that a complete run of the command reports the metric",
         "give tune.evaluations: the number for one generation times tune.trials / tune.population");
   if (tune.pruner != "auto" && tune.pruner != "none")
@@ -276,7 +276,7 @@ void Rules::pbt() {
         "tune.pruner cannot be combined with tune.sampler: pbt, which trains every member to the end",
         "delete one of the two");
   if (tune.trials % tune.population != 0 || tune.trials < 2 * tune.population)
-    say(has("tune.trials") ? value_of("tune.trials") : place, "SPEC_CONFLICT",
+    say(has("tune.trials") ? value_of("tune.trials") : position, "SPEC_CONFLICT",
         "tune.trials is " + std::to_string(tune.trials) + (has("tune.trials") ? "" : " (the default)") +
             ", but a population of " + std::to_string(tune.population) +
             " needs a multiple of itself for two generations or more",

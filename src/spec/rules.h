@@ -1,4 +1,4 @@
-// Rules between options. Each violation is reported at the place of the option that causes it. Private to spec/.
+// Rules between options. Each violation is reported at the position of the option that causes it. Private to spec/.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace sinew::spec {
 
 // What the job file and the overrides give; the map's keys are dotted keys of options and sections.
 struct Given {
-  Place key, value;
+  Position key, value;
   bool good = true;  // the value has no problem of its own
 };
 using GivenKeys = std::map<std::string, Given>;

@@ -45,7 +45,7 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
                  std::vector<Finding>& findings) {
   if (node.broken) return false;
   if (node.kind != Node::Kind::map || node.entries.empty()) {
-    findings.push_back({node.place, "SPEC_BAD_SEARCH",
+    findings.push_back({node.position, "SPEC_BAD_SEARCH",
                         "tune.search needs options, each with a range or a list of values, got " + described(node),
                         "for example 'search: {optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}'"});
     return false;
@@ -58,7 +58,7 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
       option = &parameter_of_command.emplace(parameter_option(entry.key, entry.value));
     if (option == nullptr || !is_searchable(*option)) {
       findings.push_back(
-          {entry.place, option == nullptr ? ErrorCode("SPEC_UNKNOWN_KEY") : ErrorCode("SPEC_NOT_SEARCHABLE"),
+          {entry.position, option == nullptr ? ErrorCode("SPEC_UNKNOWN_KEY") : ErrorCode("SPEC_NOT_SEARCHABLE"),
            "tune.search cannot vary " + shown(entry.key) + (option == nullptr ? ": there is no such option" : ""),
            key_hint_for(entry.key)});
       good = false;

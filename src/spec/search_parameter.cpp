@@ -17,7 +17,7 @@ bool read_map(const Node& map, const std::vector<SearchParameter>& before, const
     if (std::ranges::find(kKeys, entry.key) != kKeys.end()) continue;
     const std::string meant = did_you_mean(entry.key, kKeys);
     meant_keys.insert(meant);
-    good = varied.say(entry.place, "SPEC_UNKNOWN_KEY",
+    good = varied.say(entry.position, "SPEC_UNKNOWN_KEY",
                       "unknown key " + shown(entry.key) + " in tune.search: " + varied.key(),
                       meant.empty() ? "keys here: " + listed(kKeys) : "did you mean '" + meant + "'?");
   }
@@ -30,8 +30,8 @@ bool read_map(const Node& map, const std::vector<SearchParameter>& before, const
 
 }  // namespace
 
-bool VariedOption::say(Place place, ErrorCode code, std::string what, std::string hint) const {
-  findings_.push_back({place, code, std::move(what), std::move(hint)});
+bool VariedOption::say(Position position, ErrorCode code, std::string what, std::string hint) const {
+  findings_.push_back({position, code, std::move(what), std::move(hint)});
   return false;
 }
 
@@ -39,7 +39,7 @@ bool VariedOption::refuse(const Node& map, std::initializer_list<const char*> ke
   bool good = true;
   for (const char* key : keys) {
     if (const Node* found = map.find(key))
-      good = say(found->place, "SPEC_BAD_SEARCH", std::string(key) + why, "delete it");
+      good = say(found->position, "SPEC_BAD_SEARCH", std::string(key) + why, "delete it");
   }
   return good;
 }
@@ -56,8 +56,8 @@ bool VariedOption::fits(const Node& value) const {
   if (option_.key.starts_with(kParams)) {
     Node entry;
     entry.kind = Node::Kind::map;
-    entry.place = value.place;
-    entry.entries.push_back({option_.key.substr(kParams.size()), value.place, value});
+    entry.position = value.position;
+    entry.entries.push_back({option_.key.substr(kParams.size()), value.position, value});
     return read_value(*find_option("params"), entry, environment_, scratch, findings_);
   }
   return read_value(option_, value, environment_, scratch, findings_);
@@ -68,7 +68,7 @@ bool VariedOption::read_flag(const Node& map, const char* key, bool& value) cons
   if (flag == nullptr) return true;
   if (flag->broken) return false;
   if (!is_true_or_false(*flag))
-    return say(flag->place, "SPEC_WRONG_TYPE", std::string(key) + " needs true or false, got " + described(*flag),
+    return say(flag->position, "SPEC_WRONG_TYPE", std::string(key) + " needs true or false, got " + described(*flag),
                "write " + std::string(key) + ": true");
   value = flag->text == "true";
   return true;
@@ -95,7 +95,7 @@ std::optional<SearchParameter> read_parameter(const Node& node, const std::vecto
     good = read_map(node, before, varied, parameter);
   } else {
     good =
-        varied.say(node.place, "SPEC_BAD_SEARCH",
+        varied.say(node.position, "SPEC_BAD_SEARCH",
                    "tune.search: " + varied.key() + " needs a range or a list, got " + described(node), varied.form());
   }
   return good ? std::optional(std::move(parameter)) : std::nullopt;

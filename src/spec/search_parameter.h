@@ -24,7 +24,7 @@ class VariedOption {
   const std::string& key() const { return option_.key; }
 
   // Reports a problem; returns false.
-  bool say(Place place, ErrorCode code, std::string what, std::string hint) const;
+  bool say(Position position, ErrorCode code, std::string what, std::string hint) const;
   // Reports each of `keys` that the map has. Returns true if it has none of them.
   bool refuse(const Node& map, std::initializer_list<const char*> keys, const std::string& why) const;
   std::string form() const;  // a hint: how a parameter of this option is written

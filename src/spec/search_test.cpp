@@ -1,4 +1,4 @@
-// Tests of tune.search: read_job accepts valid searches, and reports problems at the right place.
+// Tests of tune.search: read_job accepts valid searches, and reports problems at the right position.
 #include "spec/search.h"
 
 #include <gmock/gmock.h>

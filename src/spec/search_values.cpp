@@ -15,11 +15,12 @@ bool read_end(const Node& map, const char* key, const std::set<std::string>& mea
   const Node* end = map.find(key);
   if (end == nullptr && meant.contains(key)) return false;  // the unknown key is already reported
   if (end == nullptr)
-    return varied.say(map.place, "SPEC_BAD_SEARCH", "tune.search: " + varied.key() + " has no " + key, varied.form());
+    return varied.say(map.position, "SPEC_BAD_SEARCH", "tune.search: " + varied.key() + " has no " + key,
+                      varied.form());
   if (!varied.fits(*end)) return false;
   const auto number = is_number_node(*end) ? parse_number(end->text) : std::nullopt;
   if (!number)
-    return varied.say(end->place, "SPEC_WRONG_TYPE", std::string(key) + " must be a number, got " + described(*end),
+    return varied.say(end->position, "SPEC_WRONG_TYPE", std::string(key) + " must be a number, got " + described(*end),
                       varied.form());
   value = *number;
   return true;
@@ -32,25 +33,25 @@ bool read_step(const Node& map, const VariedOption& varied, double& value) {
   const bool whole = varied.option().type.kind == Kind::whole;
   if (!number || !(*number > 0) || (whole && *number != std::floor(*number)))
     return varied.say(
-        step->place, "SPEC_WRONG_TYPE",
+        step->position, "SPEC_WRONG_TYPE",
         std::string("step needs a ") + (whole ? "whole " : "") + "number above 0, got " + described(*step),
         "for example step: " + std::string(whole ? "2" : "0.1"));
   value = *number;
   return true;
 }
 
-bool check_range(const SearchParameter& p, Place place, const VariedOption& varied) {
+bool check_range(const SearchParameter& p, Position position, const VariedOption& varied) {
   if (p.low >= p.high)
-    return varied.say(place, "SPEC_BAD_RANGE",
+    return varied.say(position, "SPEC_BAD_RANGE",
                       "low is " + number_text(p.low) + " and must be below high, which is " + number_text(p.high),
                       "write the smaller number as low");
   if (p.log && p.low <= 0)
-    return varied.say(place, "SPEC_BAD_RANGE", "a logarithmic range cannot begin at " + number_text(p.low),
+    return varied.say(position, "SPEC_BAD_RANGE", "a logarithmic range cannot begin at " + number_text(p.low),
                       "choose a low above 0, or delete log");
   if (p.log && p.step > 0)
-    return varied.say(place, "SPEC_BAD_RANGE", "step and log cannot be combined", "keep one of the two");
+    return varied.say(position, "SPEC_BAD_RANGE", "step and log cannot be combined", "keep one of the two");
   if (p.step > p.high - p.low)
-    return varied.say(place, "SPEC_BAD_RANGE", "step is larger than the range", "choose a smaller step");
+    return varied.say(position, "SPEC_BAD_RANGE", "step is larger than the range", "choose a smaller step");
   return true;
 }
 
@@ -60,9 +61,9 @@ bool read_choices(const Node& list, const VariedOption& varied, SearchParameter&
   parameter.kind = Form::choice;
   if (list.broken) return false;
   if (list.kind != Node::Kind::list)
-    return varied.say(list.place, "SPEC_BAD_SEARCH", "choices needs a list, got " + described(list), varied.form());
+    return varied.say(list.position, "SPEC_BAD_SEARCH", "choices needs a list, got " + described(list), varied.form());
   if (list.items.empty())
-    return varied.say(list.place, "SPEC_BAD_SEARCH", "tune.search: " + varied.key() + " has an empty list",
+    return varied.say(list.position, "SPEC_BAD_SEARCH", "tune.search: " + varied.key() + " has an empty list",
                       varied.form());
   bool good = true;
   std::set<std::string> seen;
@@ -70,7 +71,7 @@ bool read_choices(const Node& list, const VariedOption& varied, SearchParameter&
     good = varied.fits(item) && good;
     const std::string text = flow_text(item);
     if (!seen.insert(text).second)
-      good = varied.say(item.place, "SPEC_BAD_SEARCH", text + " is listed twice", "keep one of them");
+      good = varied.say(item.position, "SPEC_BAD_SEARCH", text + " is listed twice", "keep one of them");
     parameter.choices.push_back(text);
   }
   return good;
@@ -87,7 +88,7 @@ bool read_range(const Node& map, const std::set<std::string>& meant, const Varie
   const Option& option = varied.option();
   parameter.kind = option.type.kind == Kind::whole ? Form::whole : Form::real;
   if (!takes_range(option))
-    return varied.say(map.place, "SPEC_BAD_SEARCH",
+    return varied.say(map.position, "SPEC_BAD_SEARCH",
                       "tune.search: " + varied.key() + " cannot have a range: it takes " + expectation(option),
                       varied.form());
   bool good = varied.refuse(map, {"ordered"}, " belongs to choices: a range is always ordered");
@@ -95,7 +96,7 @@ bool read_range(const Node& map, const std::set<std::string>& meant, const Varie
   good = read_end(map, "low", meant, varied, parameter.low) && good;
   good = read_end(map, "high", meant, varied, parameter.high) && good;
   good = read_step(map, varied, parameter.step) && good;
-  return good && check_range(parameter, map.place, varied);
+  return good && check_range(parameter, map.position, varied);
 }
 
 }  // namespace sinew::spec

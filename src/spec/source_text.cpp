@@ -20,17 +20,17 @@ bool is_blank_or_comment(std::string_view line) {
 }
 
 void check_line(std::string_view line, int number, const SourceText& source, std::vector<Finding>& findings) {
-  const auto place = [&](size_t at) { return source.place(number - 1, static_cast<int>(at)); };
+  const auto position = [&](size_t at) { return source.position(number - 1, static_cast<int>(at)); };
   for (size_t at = 0; at < line.size();) {
     const auto length = static_cast<size_t>(decode_utf8(line, at).size);
     const char letter = line[at];
     if (length == 0) {
       findings.push_back(
-          {place(at), "SPEC_BAD_BYTES", "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});
+          {position(at), "SPEC_BAD_BYTES", "the byte " + hex(letter) + " is not UTF-8 text", "save the file as UTF-8"});
       return;  // one message for each line is enough
     }
     if ((static_cast<unsigned char>(letter) < 0x20 && letter != '\t') || letter == 0x7F) {
-      findings.push_back({place(at), "SPEC_BAD_BYTES",
+      findings.push_back({position(at), "SPEC_BAD_BYTES",
                           "the control character " + hex(letter) + " is not allowed in a job file", "delete it"});
       return;
     }
@@ -38,7 +38,7 @@ void check_line(std::string_view line, int number, const SourceText& source, std
   }
   const size_t tab = line.find('\t');
   if (tab < line.find_first_not_of(" \t") && !is_blank_or_comment(line)) {
-    findings.push_back({place(tab), "SPEC_BAD_INDENTATION", "there is a tab in the indentation",
+    findings.push_back({position(tab), "SPEC_BAD_INDENTATION", "there is a tab in the indentation",
                         "indent with spaces: YAML does not define the width of a tab"});
   }
 }
@@ -71,10 +71,10 @@ std::string_view SourceText::line(int number) const {
   return number >= 1 && number <= line_count() ? lines_[static_cast<size_t>(number) - 1] : "";
 }
 
-Place SourceText::place(int line_index, int column) const {
-  if (line_index >= line_count()) {  // beyond the end: use the place of the last character
+Position SourceText::position(int line_index, int column) const {
+  if (line_index >= line_count()) {  // beyond the end: use the position of the last character
     const std::string_view last = line(line_count());
-    return {std::max(1, line_count()), place(line_count() - 1, static_cast<int>(last.size())).column};
+    return {std::max(1, line_count()), position(line_count() - 1, static_cast<int>(last.size())).column};
   }
   if (line_index < 0) return {};
   const std::string_view text = line(line_index + 1);

@@ -20,15 +20,15 @@ class SourceText {
 
   int line_count() const { return static_cast<int>(lines_.size()); }
   std::string_view line(int number) const;  // 1-based, without its line end; "" if there is no such line
-  // The place of a 0-based line and byte column, as the YAML library counts.
-  Place place(int line, int column) const;
+  // The position of a 0-based line and byte column, as the YAML library counts.
+  Position position(int line, int column) const;
   std::string_view rest_of_line(int line, int column) const;  // 0-based, in bytes
 
  private:
   std::string_view text_;
   std::vector<std::string_view> lines_;
-  // Caches the place that was computed last. The next one is usually further right on the same line, which may hold a
-  // list of thousands of items.
+  // Caches the position that was computed last. The next one is usually further right on the same line, which may hold
+  // a list of thousands of items.
   struct Counted {
     int line_index = -1;
     size_t bytes = 0;

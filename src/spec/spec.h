@@ -1,8 +1,8 @@
 // The job file. This room reads it and checks it completely before anything heavy loads.
 //
 // Both programs and every room that a job configures use it. read_job turns YAML and dotted overrides into a `Job`, or
-// into the list of all problems in them, each with its place. It never touches data, models or the network. Everything
-// here consists of plain values and pure functions; any thread may use it.
+// into the list of all problems in them, each with its position. It never touches data, models or the network.
+// Everything here consists of plain values and pure functions; any thread may use it.
 #pragma once
 
 #include <cstdint>

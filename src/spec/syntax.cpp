@@ -24,8 +24,8 @@ int line_before(int number, const SourceText& source) {
   return number;
 }
 
-Place start_of(int number, const SourceText& source) {
-  return source.place(number - 1, static_cast<int>(indentation(source.line(number))));
+Position start_of(int number, const SourceText& source) {
+  return source.position(number - 1, static_cast<int>(indentation(source.line(number))));
 }
 
 std::string first_word(std::string_view line) {
@@ -38,7 +38,7 @@ Finding no_colon(int number, const SourceText& source) {
   const std::string_view line = source.line(number);
   const size_t colon = line.find(':');
   if (colon != std::string_view::npos) {
-    return {source.place(number - 1, static_cast<int>(colon)), "SPEC_BAD_SYNTAX", "there is no space after the ':'",
+    return {source.position(number - 1, static_cast<int>(colon)), "SPEC_BAD_SYNTAX", "there is no space after the ':'",
             "write 'key: value'"};
   }
   return {start_of(number, source), "SPEC_BAD_SYNTAX", "there is no ':' after " + shown(first_word(line)),
@@ -57,7 +57,7 @@ Finding bad_place_for_value(int line, int column, const SourceText& source) {
             shown(first_word(text)) + " is indented deeper than the line above, which has a value of its own",
             "indent it like line " + std::to_string(before) + ", or delete that line's value to open a section"};
   }
-  return {source.place(line, column), "SPEC_BAD_SYNTAX", "this line has a second ':'",
+  return {source.position(line, column), "SPEC_BAD_SYNTAX", "this line has a second ':'",
           "put a value that contains ': ' in quotes, or start a new line"};
 }
 
@@ -65,7 +65,7 @@ Finding bad_end_of_section(int line, int column, const SourceText& source) {
   const std::string_view text = source.line(line + 1);
   const bool at_start = static_cast<size_t>(column) <= indentation(text);
   if (!at_start) {
-    return {source.place(line, column), "SPEC_BAD_SYNTAX", "there is text after the end of the value",
+    return {source.position(line, column), "SPEC_BAD_SYNTAX", "there is text after the end of the value",
             "put the whole value in quotes, or delete the text after it"};
   }
   if (text.substr(indentation(text)).starts_with("- ")) {
@@ -81,37 +81,37 @@ Finding bad_end_of_section(int line, int column, const SourceText& source) {
 }  // namespace
 
 Finding explain_syntax(const std::string& message, int line, int column, const SourceText& source) {
-  const Place place = source.place(line, column);
+  const Position position = source.position(line, column);
   const std::string_view rest = source.rest_of_line(line, column);
   if (message == "illegal map value" || message == "illegal map key") {
     return bad_place_for_value(line, column, source);
   }
   if (message.starts_with("end of map not found") || message.starts_with("end of sequence not found")) {
     if (message.find("flow") == std::string::npos) return bad_end_of_section(line, column, source);
-    return {place, "SPEC_NOT_CLOSED", "a '[' or '{' above is not closed", "close it with ']' or '}'"};
+    return {position, "SPEC_NOT_CLOSED", "a '[' or '{' above is not closed", "close it with ']' or '}'"};
   }
   if (message == "illegal flow end")
-    return {place, "SPEC_BAD_SYNTAX", "this ']' or '}' closes no bracket", "delete it, or open the bracket before"};
+    return {position, "SPEC_BAD_SYNTAX", "this ']' or '}' closes no bracket", "delete it, or open the bracket before"};
   if (message == "illegal block entry") {
-    return {place, "SPEC_BAD_SYNTAX", "a list item is not allowed here",
+    return {position, "SPEC_BAD_SYNTAX", "a list item is not allowed here",
             "put each '- ' item on its own line, or write [a, b]"};
   }
   if (message == "unknown token") {
-    return {place, "SPEC_BAD_SYNTAX", "a value cannot begin with " + shown(rest.substr(0, 1)),
+    return {position, "SPEC_BAD_SYNTAX", "a value cannot begin with " + shown(rest.substr(0, 1)),
             "put the value in quotes"};
   }
   if (message == "the referenced anchor is not defined") {
-    return {place, "SPEC_BAD_SYNTAX", "this alias ('*') has no anchor ('&') of the same name above it",
+    return {position, "SPEC_BAD_SYNTAX", "this alias ('*') has no anchor ('&') of the same name above it",
             "put the value in quotes if it is a text"};
   }
   if (message.starts_with("unknown escape character")) {
-    return {place, "SPEC_BAD_SYNTAX", "this '\\' starts no known escape sequence",
+    return {position, "SPEC_BAD_SYNTAX", "this '\\' starts no known escape sequence",
             "write '\\\\', or use single quotes, in which '\\' has no special meaning"};
   }
   if (message.find("EOF") != std::string::npos) {
-    return {place, "SPEC_NOT_CLOSED", "the file ends inside a quoted value", "close the quote on its line"};
+    return {position, "SPEC_NOT_CLOSED", "the file ends inside a quoted value", "close the quote on its line"};
   }
-  return {place, "SPEC_BAD_SYNTAX", "this is not valid YAML: " + message,
+  return {position, "SPEC_BAD_SYNTAX", "this is not valid YAML: " + message,
           "check quotes, brackets and indentation here"};
 }
 

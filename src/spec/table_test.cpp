@@ -33,8 +33,8 @@ TEST(Table, GivesEveryOptionItsOwnMemberOfJob) {
   Job job;
   std::set<const void*> places;
   for (const Option& option : option_table()) {
-    const void* place = visit_value(option, job, [](auto& value) { return static_cast<const void*>(&value); });
-    EXPECT_TRUE(places.insert(place).second) << option.key;
+    const void* position = visit_value(option, job, [](auto& value) { return static_cast<const void*>(&value); });
+    EXPECT_TRUE(places.insert(position).second) << option.key;
   }
   EXPECT_EQ(places.size(), option_table().size());
 }

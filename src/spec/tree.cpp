@@ -25,25 +25,25 @@ class YamlEvents : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (documents_++ == 0) return;
-    throw Stop{{place(mark), "SPEC_UNSUPPORTED_YAML", "a second document begins here",
+    throw Stop{{position(mark), "SPEC_UNSUPPORTED_YAML", "a second document begins here",
                 "a job file is a single document: delete the line '---' or '...'"}};
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    builder_.count_node(place(mark));
+    builder_.count_node(position(mark));
     Node node;
-    node.place = place(mark);
+    node.position = position(mark);
     builder_.add(std::move(node), anchor);
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { builder_.add_alias(anchor, place(mark)); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { builder_.add_alias(anchor, position(mark)); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    builder_.count_node(place(mark));
+    builder_.count_node(position(mark));
     Node node;
     node.kind = Node::Kind::scalar;
     node.broken = refuse_tag(mark, tag);
-    node.place = place(mark);
+    node.position = position(mark);
     node.text = value;
     node.quoted = tag == "!";
     refuse_several_lines(mark, node, anchor != 0);
@@ -68,20 +68,20 @@ class YamlEvents : public YAML::EventHandler {
   }
 
  private:
-  Place place(const YAML::Mark& mark) const { return source_.place(mark.line, mark.column); }
+  Position position(const YAML::Mark& mark) const { return source_.position(mark.line, mark.column); }
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind,
             YAML::EmitterStyle::value style) {
     refuse_tag(mark, tag);
-    builder_.count_node(place(mark));
-    builder_.open(kind, place(mark), anchor, style == YAML::EmitterStyle::Flow);
+    builder_.count_node(position(mark));
+    builder_.open(kind, position(mark), anchor, style == YAML::EmitterStyle::Flow);
   }
 
   bool refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     const bool written = source_.rest_of_line(mark.line, mark.column).starts_with('!');
     const bool refused = written || !(tag.empty() || tag == "?" || tag == "!");
     if (refused) {
-      findings_.push_back({place(mark), "SPEC_UNSUPPORTED_YAML", "job files do not use YAML tags ('!...')",
+      findings_.push_back({position(mark), "SPEC_UNSUPPORTED_YAML", "job files do not use YAML tags ('!...')",
                            "delete the tag; to make a value a string, put it in quotes"});
     }
     return refused;

@@ -14,13 +14,13 @@
 
 namespace sinew::spec {
 
-struct Place {
+struct Position {
   int line = 0, column = 0;  // 1-based, columns count characters; 0: unknown
-  int override_index = -1;   // >= 0: the place is this override, not the file
+  int override_index = -1;   // >= 0: the position is this override, not the file
 };
 
 struct Finding {
-  Place place;
+  Position position;
   ErrorCode code;
   std::string what, hint;
 };
@@ -30,7 +30,7 @@ struct Entry;
 struct Node {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
-  Place place;
+  Position position;
   std::string text;     // scalar
   bool quoted = false;  // scalar: it is written in quotes, so it is a string
   bool broken = false;  // a problem of the node was reported; its value is meaningless
@@ -43,7 +43,7 @@ struct Node {
 
 struct Entry {
   std::string key;
-  Place place;  // of the key
+  Position position;  // of the key
   Node value;
 };
 

@@ -10,31 +10,32 @@ void TreeBuilder::add(Node node, Anchor anchor) {
   add(std::move(node), anchor, size);
 }
 
-void TreeBuilder::add_alias(Anchor anchor, Place place) {
+void TreeBuilder::add_alias(Anchor anchor, Position position) {
   const auto found = anchors_.find(anchor);
   if (found == anchors_.end()) {
-    throw Stop{{place, "SPEC_BAD_SYNTAX", "this alias lies inside the value of its own anchor", "write the value out"}};
+    throw Stop{
+        {position, "SPEC_BAD_SYNTAX", "this alias lies inside the value of its own anchor", "write the value out"}};
   }
-  count_nodes(found->second.size.nodes, place);
+  count_nodes(found->second.size.nodes, position);
   copied_ += found->second.size.bytes;
   if (copied_ > kMostBytes) {
-    throw Stop{{place, "SPEC_TOO_LARGE", "the aliases expand to more than 1 MiB of text",
+    throw Stop{{position, "SPEC_TOO_LARGE", "the aliases expand to more than 1 MiB of text",
                 "write a shorter text, or use fewer aliases"}};
   }
   Node copy = found->second.node;
-  copy.place = place;
+  copy.position = position;
   add(std::move(copy), 0, found->second.size);
 }
 
-void TreeBuilder::open(Node::Kind kind, Place place, Anchor anchor, bool flow) {
+void TreeBuilder::open(Node::Kind kind, Position position, Anchor anchor, bool flow) {
   if (open_.size() >= kMostDepth) {
-    throw Stop{{place, "SPEC_TOO_LARGE",
+    throw Stop{{position, "SPEC_TOO_LARGE",
                 "lists and sections are nested more than " + std::to_string(kMostDepth) + " levels deep",
                 "a job file needs 4 levels: check brackets and indentation"}};
   }
   Open level;
   level.node.kind = kind;
-  level.node.place = place;
+  level.node.position = position;
   level.anchor = anchor;
   level.sizes_before = sizes_;
   level.flow = flow;
@@ -49,8 +50,8 @@ void TreeBuilder::close() {
   add(std::move(level.node), level.anchor, size);
 }
 
-std::optional<Place> TreeBuilder::open_bracket() const {
-  return open_.empty() || !open_.back().flow ? std::nullopt : std::optional(open_.back().node.place);
+std::optional<Position> TreeBuilder::open_bracket() const {
+  return open_.empty() || !open_.back().flow ? std::nullopt : std::optional(open_.back().node.position);
 }
 
 void TreeBuilder::close_all() {
@@ -60,10 +61,11 @@ void TreeBuilder::close_all() {
   }
 }
 
-void TreeBuilder::count_nodes(size_t count, Place place) {
+void TreeBuilder::count_nodes(size_t count, Position position) {
   nodes_ += count;
   if (nodes_ > kMostNodes) {
-    throw Stop{{place, "SPEC_TOO_LARGE", "more than " + std::to_string(kMostNodes) + " values, with aliases expanded",
+    throw Stop{{position, "SPEC_TOO_LARGE",
+                "more than " + std::to_string(kMostNodes) + " values, with aliases expanded",
                 "shorten the file; aliases of aliases multiply values"}};
   }
 }
@@ -91,21 +93,21 @@ void TreeBuilder::add(Node node, Anchor anchor, Size size) {
 void TreeBuilder::add_entry(Open& level, Node value) {
   const Node& key = level.key;
   if (key.kind != Node::Kind::scalar) {
-    findings_.push_back({key.place, "SPEC_BAD_SYNTAX",
+    findings_.push_back({key.position, "SPEC_BAD_SYNTAX",
                          key.kind == Node::Kind::null ? "there is no key before the ':'"
                                                       : "a key must be a plain word, not a list or a section",
                          "write 'key: value'"});
     return;
   }
-  if (value.kind == Node::Kind::null) value.place = key.place;  // the library reports the place after the key
+  if (value.kind == Node::Kind::null) value.position = key.position;  // the library reports the position after the key
   for (const Entry& entry : level.node.entries) {
     if (entry.key != key.text) continue;
-    findings_.push_back({key.place, "SPEC_DUPLICATE_KEY",
-                         shown(key.text) + " is given twice, first on line " + std::to_string(entry.place.line),
+    findings_.push_back({key.position, "SPEC_DUPLICATE_KEY",
+                         shown(key.text) + " is given twice, first on line " + std::to_string(entry.position.line),
                          "keep one of them"});
     return;
   }
-  level.node.entries.push_back({key.text, key.place, std::move(value)});
+  level.node.entries.push_back({key.text, key.position, std::move(value)});
 }
 
 }  // namespace sinew::spec

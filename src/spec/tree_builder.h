@@ -23,14 +23,14 @@ class TreeBuilder {
   explicit TreeBuilder(std::vector<Finding>& findings) : findings_(findings) {}
 
   // Counts a node that begins here. Throws Stop if the tree is too large.
-  void count_node(Place place) { count_nodes(1, place); }
+  void count_node(Position position) { count_nodes(1, position); }
   void add(Node node, Anchor anchor);  // a scalar or null
-  void add_alias(Anchor anchor, Place place);
-  void open(Node::Kind kind, Place place, Anchor anchor, bool flow);  // a list or map begins
-  void close();                                                       // the innermost one ends
+  void add_alias(Anchor anchor, Position position);
+  void open(Node::Kind kind, Position position, Anchor anchor, bool flow);  // a list or map begins
+  void close();                                                             // the innermost one ends
 
-  // The place of the innermost '[' or '{' that is not closed.
-  std::optional<Place> open_bracket() const;
+  // The position of the innermost '[' or '{' that is not closed.
+  std::optional<Position> open_bracket() const;
   // Closes all open nodes after the text broke off, so that the parsed part is kept.
   void close_all();
   std::optional<Node> take_root() { return std::move(root_); }
@@ -52,7 +52,7 @@ class TreeBuilder {
     Size size;
   };
 
-  void count_nodes(size_t count, Place place);
+  void count_nodes(size_t count, Position position);
   void add(Node node, Anchor anchor, Size size);  // `size` is that of the node's whole subtree
   void add_entry(Open& level, Node value);
 

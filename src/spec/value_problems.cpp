@@ -5,7 +5,7 @@
 namespace sinew::spec {
 
 bool ValueProblems::say(const Node& node, ErrorCode code, std::string what, std::string hint) {
-  findings_.push_back({node.place, code, std::move(what), std::move(hint)});
+  findings_.push_back({node.position, code, std::move(what), std::move(hint)});
   return false;
 }
 

@@ -76,7 +76,7 @@ class Reader {
     bool good = true;
     for (const Entry& entry : node.entries) {
       if (!is_variable_name(entry.key)) {
-        findings_.push_back({entry.place, "SPEC_BAD_NAME",
+        findings_.push_back({entry.position, "SPEC_BAD_NAME",
                              option_.key + ": " + shown(entry.key) + " is not a valid name",
                              "use at most 64 letters, digits and '_', and start with a letter or '_'"});
         good = false;

@@ -35,9 +35,9 @@ class NormalTable {
       values_[i] = static_cast<float>(normal_cdf(static_cast<double>(i) * kEnd / kCells));
   }
   float cdf(float z) const {  // z >= 0
-    const float place = std::min(z, static_cast<float>(kEnd)) * kCellsPerUnit;
-    const auto cell = static_cast<size_t>(place);
-    const float rest = place - static_cast<float>(cell);
+    const float index = std::min(z, static_cast<float>(kEnd)) * kCellsPerUnit;
+    const auto cell = static_cast<size_t>(index);
+    const float rest = index - static_cast<float>(cell);
     return values_[cell] + rest * (values_[cell + 1] - values_[cell]);
   }
 
@@ -62,30 +62,30 @@ inline float fast_exp(float x) {
 // Sets for each value the larger gap to a neighbour, in the order of `values`. A single value has no neighbour and gets
 // 1. Sorts by the first 16 bits, which is finer than any kernel.
 void widths_by_gaps(const std::vector<float>& values, std::vector<float>& widths) {
-  struct Place {
+  struct Neighbour {
     uint16_t key;
-    uint16_t place;
+    uint16_t index;
   };
   static constexpr size_t kMost = 1 << 16;
   const size_t n = std::min(values.size(), kMost);
   widths.assign(values.size(), 1.0f);
   if (n < 2) return;
-  std::vector<Place> sorted(n), spare(n);
+  std::vector<Neighbour> sorted(n), spare(n);
   for (size_t i = 0; i < n; ++i) {
     sorted[i] = {static_cast<uint16_t>(std::min(values[i] * 65536.0f, 65535.0f)), static_cast<uint16_t>(i)};
   }
   for (const int shift : {0, 8}) {  // radix sort
     uint32_t starts[257] = {};
-    for (const Place& p : sorted) ++starts[((p.key >> shift) & 255) + 1];
+    for (const Neighbour& p : sorted) ++starts[((p.key >> shift) & 255) + 1];
     for (int i = 0; i < 256; ++i) starts[i + 1] += starts[i];
-    for (const Place& p : sorted) spare[starts[(p.key >> shift) & 255]++] = p;
+    for (const Neighbour& p : sorted) spare[starts[(p.key >> shift) & 255]++] = p;
     sorted.swap(spare);
   }
   for (size_t i = 0; i < n; ++i) {
-    const float here = values[sorted[i].place];
-    const float left = i > 0 ? here - values[sorted[i - 1].place] : 0;
-    const float right = i + 1 < n ? values[sorted[i + 1].place] - here : 0;
-    widths[sorted[i].place] = std::max({left, right, 0.0f});
+    const float here = values[sorted[i].index];
+    const float left = i > 0 ? here - values[sorted[i - 1].index] : 0;
+    const float right = i + 1 < n ? values[sorted[i + 1].index] - here : 0;
+    widths[sorted[i].index] = std::max({left, right, 0.0f});
   }
 }
 

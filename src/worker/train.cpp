@@ -66,7 +66,7 @@ class Poison {
   std::string how_;  // empty: no shard is poisoned
 };
 
-distribute::JoinOptions join_options(const task::Group& group, distribute::Ending& ending) {
+distribute::JoinOptions join_options(const task::Group& group, distribute::MembershipEnd& ending) {
   distribute::JoinOptions options;
   options.coordinator_file = group.coordinator_file;
   if (!group.link_listen.empty()) options.listen = group.link_listen;
@@ -96,7 +96,7 @@ int run_train(const task::Train& task) {
   };
   if (!task.group) return train::run(options, system_disk(), system_clock()).exit_code;
 
-  distribute::Ending ending;
+  distribute::MembershipEnd ending;
   const distribute::JoinOptions joining = join_options(*task.group, ending);
   options.workers_here = task.group->local_workers;
   options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
