@@ -291,8 +291,8 @@ class Apply(unittest.TestCase):
         (self.folder / "empty").mkdir(exist_ok=True)
         self.fails(1, "[WEIGHTS_NOT_FOUND]", "eval", "empty")
         self.fails(1, "nosuchrun", "eval", "nosuchrun")
-        broken = self.folder / "broken"
-        shutil.copytree(self.run_dir / "model", broken, dirs_exist_ok=True)
+        broken = self.folder / "cut"
+        shutil.copytree(self.run_dir / "model", broken)
         weights = (broken / "model.safetensors").read_bytes()
         (broken / "model.safetensors").write_bytes(weights[:-4])
         self.fails(1, "model.safetensors", "predict", broken, "new.csv")

@@ -111,6 +111,13 @@ class Registry(unittest.TestCase):
         victim.write_bytes(b"x" * 80000)
         self.assertIn("is damaged", self.sinew("models", "verify", "m/2", code=4))
 
+    def holder(self, process):
+        """The lease holder as base/lease_holder writes it. The process must still be there, if only as a zombie."""
+        began = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[19]
+        boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return json.dumps({"host": socket.gethostname(), "numbers": boot + " " + os.readlink("/proc/self/ns/pid"),
+                           "pid": process, "began": began})
+
     def hold_the_index(self, holder):
         with contextlib.closing(sqlite3.connect(self.folder / "runs/.sinew/store.db", isolation_level=None)) as store:
             store.execute("UPDATE lease SET holder = ?, fence = fence + 1, until = ? WHERE name = 'registry.index'",
@@ -120,12 +127,14 @@ class Registry(unittest.TestCase):
         self.run_dir("20261121T000001Z-a", 0.8, {"w": [1.0]})
         self.sinew("models", "register", "last")
         self.run_dir("20261121T000002Z-b", 0.9, {"w": [2.0]})
-        dead = subprocess.Popen(["true"])
+        dead = subprocess.Popen(["sleep", "60"])
+        holder = self.holder(dead.pid)
+        dead.kill()
         dead.wait()
-        self.hold_the_index(f"{socket.gethostname()}:{dead.pid}")
+        self.hold_the_index(holder)
         self.assertIn("prices/2", self.sinew("models", "register", "last"))
         self.run_dir("20261121T000003Z-c", 0.95, {"w": [3.0]})
-        self.hold_the_index(f"{socket.gethostname()}:{os.getpid()}")
+        self.hold_the_index(self.holder(os.getpid()))
         refused = self.sinew("models", "register", "last", code=1)
         self.assertIn("20261121T000003Z-c is not in the store yet", refused)
         self.assertIn(str(os.getpid()), refused)

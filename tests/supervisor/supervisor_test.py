@@ -341,7 +341,7 @@ class Refusals(unittest.TestCase):
         self.refused(2, "not 'many'", "train", "job.yaml", "--workers", "many")
         self.refused(2, "the number of workers", "scale", "last", "3x")
         self.refused(2, "a run cannot be asked for", "control", "last", "dance")
-        self.refused(2, "lr takes a factor above 0", "control", "last", "lr=nan")
+        self.refused(2, "lr takes a factor from 1e-9 to 1e6", "control", "last", "lr=nan")
         self.refused(2, "batch-size is a whole number", "control", "last", "batch-size=1.5")
         self.refused(2, "needs --seed", "chaos", "job.yaml")
         self.refused(2, "--kill-every takes a duration", "chaos", "job.yaml", "--kill-every", "inf")
