@@ -57,7 +57,7 @@ struct Finish {
 };
 
 Finish stopped_by(const AttemptStateMachine& state) {
-  return {"stopped", 128 + state.stop_signal};
+  return {"stopped", 128 + state.stop.signal()};
 }
 
 // Returns how the run ends after its last attempt.
@@ -67,7 +67,7 @@ Finish finish_of(const AttemptStateMachine& state) {
   if (state.unkillable) return {"failed", kTrainingError};
   if (reason != ExitReason::ended && !saved)
     return reason == ExitReason::done ? Finish{"done", kDone} : Finish{"failed", kTrainingError};
-  if (state.stop_signal != 0) return saved ? Finish{"stopped", kResumable} : stopped_by(state);
+  if (state.stop.requested()) return saved ? Finish{"stopped", kResumable} : stopped_by(state);
   if (state.stop_reason == StopReason::budget) return {"budget", kBudget};
   return state.stop_reason && is_orderly(*state.stop_reason) ? Finish{"done", kDone} : Finish{"stopped", kResumable};
 }
@@ -97,7 +97,7 @@ void kill_again(double now, AttemptStateMachine& state, const std::string& why, 
 // Asks the attempt to end, kills it when the grace is over, and kills it again while a process remains.
 void terminate_or_kill(double now, AttemptStateMachine& state, const Policy& policy, std::vector<Action>& actions) {
   // After a kill, the attempt is not asked again, even if the reason has changed.
-  const bool at_once = state.killed >= 0 || state.stop_signals > 1 || state.stop_reason == StopReason::memory ||
+  const bool at_once = state.killed >= 0 || state.stop.immediate() || state.stop_reason == StopReason::memory ||
                        state.stop_reason == StopReason::pids;
   if (state.terminated < 0 && !at_once) {
     state.terminated = now;
@@ -169,9 +169,9 @@ void attempt_began(double now, AttemptStateMachine& state) {
 }
 
 std::string request_stop(double now, AttemptStateMachine& state, int signal) {
-  if (!can_insist(signal) && state.stop_signal != 0) return "";
-  if (can_insist(signal)) ++state.stop_signals;
-  state.stop_signal = signal;
+  const bool first = !state.stop.requested();
+  state.stop.add(signal);
+  if (!first && !can_insist(signal)) return "";
   state.next_start = std::min(state.next_start, now);
   const std::string why = "stopped by " + signal_name(signal);
   if (state.phase == AttemptStateMachine::Phase::running && state.stop_reason != StopReason::stop) {
@@ -179,7 +179,7 @@ std::string request_stop(double now, AttemptStateMachine& state, int signal) {
     state.stop_text = why;
   }
   if (!can_insist(signal)) return why;
-  return state.stop_signals == 1 ? why + "; a second stop request kills it at once" : "";
+  return state.stop.immediate() ? "" : why + "; a second stop request kills it at once";
 }
 
 std::string stop_attempt(AttemptStateMachine& state, StopReason reason, const std::string& why) {
@@ -203,7 +203,7 @@ AttemptResult attempt_ended(double now, AttemptStateMachine& state, const Policy
   state.last = result;
   state.phase = AttemptStateMachine::Phase::ended;
   const int64_t most = allowed(policy.retries, result.reason, facts);
-  const bool stops = state.stop_signal != 0 || (state.stop_reason && is_orderly(*state.stop_reason));
+  const bool stops = state.stop.requested() || (state.stop_reason && is_orderly(*state.stop_reason));
   if (stops || facts.unkillable || state.retried[result.reason] >= most) return result;
   const int64_t retried = ++state.retried[result.reason];
   const double wait = result.reason == ExitReason::preempted ? 0 : backoff_seconds(policy.retries, retried, jitter);
@@ -222,10 +222,10 @@ std::vector<Action> next_actions(double now, AttemptStateMachine& state, const P
     case AttemptStateMachine::Phase::over: break;
     case AttemptStateMachine::Phase::ended: actions.push_back(finish(state, finish_of(state), state.last->why)); break;
     case AttemptStateMachine::Phase::waiting:
-      if (state.stop_signal != 0) {
+      if (state.stop.requested()) {
         const bool saved = state.last && state.last->reason == ExitReason::preempted;
         actions.push_back(finish(state, saved ? Finish{"stopped", kResumable} : stopped_by(state),
-                                 "stopped by " + signal_name(state.stop_signal) + " between two attempts"));
+                                 "stopped by " + signal_name(state.stop.signal()) + " between two attempts"));
       } else if (has_budget && state.used_seconds >= policy.budget_seconds) {
         actions.push_back(finish(state, {"budget", kBudget}, "budget.time is used up"));
       } else if (now >= state.next_start) {

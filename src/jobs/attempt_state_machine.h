@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/process.h"
+#include "base/signals.h"
 #include "spec/spec.h"
 
 namespace sinew::jobs {
@@ -66,8 +67,7 @@ struct AttemptStateMachine {
   double next_start = 0, began = 0;
   double used_seconds = 0;                // budget that finished attempts have used
   std::map<ExitReason, int64_t> retried;  // how many retries each reason has used
-  int stop_signal = 0;                    // signal of the newest stop request; 0: none
-  int stop_signals = 0;                   // number of stop requests that count; a second one kills at once
+  StopRequests stop;                      // an immediate one kills at once
   std::optional<StopReason> stop_reason;  // why sinew is ending this attempt
   std::string stop_text;
   double terminated = -1, killed = -1;  // when the state machine returned these actions; below 0: not yet

@@ -157,7 +157,7 @@ class Story {
         break;
       case Action::Kind::kill:
         ASSERT_TRUE(runs_);
-        if (state_.stop_signals < 2 && !over_limit_ && !rest_) {
+        if (!state_.stop.immediate() && !over_limit_ && !rest_) {
           ASSERT_GE(asked_, 0) << "killed without SIGTERM before";
           EXPECT_GE(now_, asked_ + policy_.grace_seconds);
         }

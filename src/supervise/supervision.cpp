@@ -240,10 +240,7 @@ std::string coordinator_answered(double now, Supervision& state, int64_t wanted,
 }
 
 void stop_requested(double now, Supervision& state, int signal) {
-  if (!can_insist(signal) && state.stop_since) return;
-  if (can_insist(signal)) ++state.stop_signals;
-  if (!state.stop_since) state.stop_since = now;
-  state.stop_signal = signal;
+  if (state.stop.add(signal)) state.stop_since = now;
 }
 
 namespace {
@@ -275,7 +272,7 @@ std::vector<Action> kill_all(Supervision& state) {
   std::vector<Action> actions;
   for (const WorkerState& worker : state.workers) actions.push_back({Action::Kind::send, worker.pid, SIGKILL, 0, ""});
   if (state.coordinator.pid > 0) actions.push_back({Action::Kind::send, state.coordinator.pid, SIGKILL, 0, ""});
-  actions.push_back({Action::Kind::finish, 0, 0, 128 + state.stop_signal, "stopped without waiting"});
+  actions.push_back({Action::Kind::finish, 0, 0, 128 + state.stop.signal(), "stopped without waiting"});
   return actions;
 }
 
@@ -319,7 +316,7 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
   // Members on other machines can save the checkpoint, too. `computing` counts them.
   const bool too_late = now - *state.stop_since >= options.stop_seconds;
   if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
-    end_run(now, state, 128 + state.stop_signal, false,
+    end_run(now, state, 128 + state.stop.signal(), false,
             "there was no worker to save a checkpoint; the newest checkpoint stands");
   } else if (too_late) {
     for (WorkerState& worker : state.workers)
@@ -366,7 +363,7 @@ void keep_workers(double now, Supervision& state, const SupervisionOptions& opti
 }  // namespace
 
 std::vector<Action> next_actions(double now, Supervision& state, const SupervisionOptions& options) {
-  if (state.stop_signals >= 2) return kill_all(state);
+  if (state.stop.immediate()) return kill_all(state);
   if (state.over) return wind_up(now, state, options);
   std::vector<Action> actions;
   keep_coordinator(now, state, options, actions);

@@ -11,6 +11,7 @@
 
 #include "base/exit_code.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "cluster/cluster.h"
 #include "supervise/deadly_shard.h"
 
@@ -90,9 +91,8 @@ struct Supervision {
   double next_start = 0;             // no worker is started before this time
   std::optional<double> hold;        // no worker is started until the coordinator has answered after this time
   std::optional<double> stop_since;  // when the user asked the run to stop
-  int stop_signal = 0;
-  int stop_signals = 0;         // a second one ends all processes at once; SIGHUP does not count
-  bool stop_delivered = false;  // the coordinator has received the request
+  StopRequests stop;                 // an immediate one ends all processes at once
+  bool stop_delivered = false;       // the coordinator has received the request
   std::optional<RunOver> over;
 };
 

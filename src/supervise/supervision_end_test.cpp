@@ -233,7 +233,7 @@ TEST(SupervisionEnd, AClosedTerminalCountsAsOneRequest) {
     world.settle();
     EXPECT_FALSE(world.finished);
     EXPECT_TRUE(world.sent.empty()) << "they save";
-    EXPECT_EQ(world.state.stop_signal, second);
+    EXPECT_EQ(world.state.stop.signal(), second);
   }
 }
 
@@ -294,7 +294,7 @@ TEST(SupervisionEnd, TheRunEndsAfterAnySequenceOfEvents) {
       world.obey();
     }
     ASSERT_TRUE(world.finished) << seed;
-    ASSERT_TRUE(world.state.workers.empty() || world.state.stop_signals >= 2) << seed;
+    ASSERT_TRUE(world.state.workers.empty() || world.state.stop.immediate()) << seed;
   }
 }
 

@@ -151,7 +151,7 @@ std::optional<int> SupervisorShell::act(const Action& action) {
     case Action::Kind::send: processes_.send(action.pid, action.signal); break;
     case Action::Kind::request_stop:
       state_.stop_delivered =
-          ask([&] { return coordinator_.control("stop", kResumable, signal_name(state_.stop_signal)); });
+          ask([&] { return coordinator_.control("stop", kResumable, signal_name(state_.stop.signal())); });
       break;
     case Action::Kind::finish: return finish(action);
   }
