@@ -104,7 +104,8 @@ std::vector<supervise::RunProcesses::EndedWorker> Supervisor::take_ended_workers
   std::vector<EndedWorker> ended;
   std::erase_if(children_, [&](const Worker* worker) {
     if (!worker->end()) return false;
-    ended.push_back({static_cast<pid_t>(worker->pid), *worker->end(), worker->activity()});
+    // No activity: the story may kill three workers at one shard, which the supervisor would rightly call deadly.
+    ended.push_back({static_cast<pid_t>(worker->pid), *worker->end(), {}});
     return true;
   });
   return ended;
