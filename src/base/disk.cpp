@@ -276,6 +276,21 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
   disk.sync_directory(target.parent_path().string());
 }
 
+void write_output(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
+  std::error_code unknown;
+  const fs::file_type type = fs::status(path, unknown).type();
+  if (type != fs::file_type::character && type != fs::file_type::block && type != fs::file_type::fifo &&
+      type != fs::file_type::socket)
+    return write_durably(disk, path, fill);
+  const auto file = disk.append(path);
+  fill(*file);
+  file->close();
+}
+
+void write_output(Disk& disk, const std::string& path, std::string_view text) {
+  write_output(disk, path, [&](Disk::File& file) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
+}
+
 void make_directories_durably(Disk& disk, const std::string& path) {
   std::vector<fs::path> chain;  // deepest first
   for (fs::path at(path); !at.empty() && at != at.parent_path(); at = at.parent_path()) {

@@ -73,6 +73,10 @@ Disk& system_disk();
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
 void write_durably(Disk& disk, const std::string& path, std::string_view text);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
+// Writes a file that the user named. A device or a pipe, such as /dev/null or /dev/fd/63, is written to: replacing it
+// would destroy it. Any other file is replaced as write_durably does it.
+void write_output(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
+void write_output(Disk& disk, const std::string& path, std::string_view text);
 
 // Reads the whole file as a string, whatever bytes it holds.
 std::string read_text(Disk& disk, const std::string& path);

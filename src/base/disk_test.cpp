@@ -252,6 +252,28 @@ TEST(WriteDurably, ReplacesWholeFilesUnderReadersAndWriters) {
   EXPECT_EQ(disk.list(folder.path()).size(), 1U) << "temporaries were left";
 }
 
+TEST(WriteOutput, WritesToADeviceOrAPipeAndReplacesAFile) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string pipe = "/dev/fd/" + std::to_string(ends[1]);
+  write_output(system_disk(), pipe, "text");
+  char got[8] = {};
+  EXPECT_EQ(::read(ends[0], got, sizeof got), 4);
+  EXPECT_STREQ(got, "text");
+  ::close(ends[0]);
+  ::close(ends[1]);
+  const std::string null = testing::TempDir() + "output-null";
+  ::unlink(null.c_str());
+  ASSERT_EQ(::symlink("/dev/null", null.c_str()), 0);
+  write_output(system_disk(), null, "text");
+  EXPECT_TRUE(std::filesystem::is_symlink(null));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  const std::string file = testing::TempDir() + "output-file";
+  write_output(system_disk(), file, "one");
+  write_output(system_disk(), file, "two");
+  EXPECT_EQ(read_text(system_disk(), file), "two");
+}
+
 TEST(WriteDurably, LeavesNoTemporaryFileWhenItFails) {
   const Folder folder;
   Disk& disk = system_disk();

@@ -150,7 +150,7 @@ int run_data(const Arguments& arguments) {
   if (given.verb == "diff" && words.size() == 2)
     return say_changes(manifest_of(words[0], given), manifest_of(words[1], given), given, words[0]);
   if (given.verb == "record" && words.size() == 2) {
-    write_durably(system_disk(), words[1], to_json(data_manifest_of_path(words[0], given.root)));
+    write_output(system_disk(), words[1], to_json(data_manifest_of_path(words[0], given.root)));
     return kDone;
   }
   options.refuse("data takes status WHAT, diff A B, or record DIR FILE");

@@ -26,7 +26,7 @@ int run_init(const Arguments& arguments) {
   }
   const sinew::data::Proposal proposal = sinew::data::propose_job(data);
   const std::string yaml = sinew::data::proposal_yaml(proposal);
-  write_durably(system_disk(), output, yaml);
+  write_output(system_disk(), output, yaml);
   for (const std::string& remark : proposal.remarks) std::printf("%s\n", remark.c_str());
   std::printf("wrote %s: %s\nnext: sinew train %s\n", output.c_str(), proposal.job.model.name.c_str(), output.c_str());
   return kDone;

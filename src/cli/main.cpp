@@ -1,4 +1,5 @@
 // `sinew` finds the command by its name, runs it, and prints an error as two sentences.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -82,6 +83,7 @@ int dispatch(const std::string& name, const Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace sinew;
   using namespace sinew::cli;
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails like one on a full disk
   const Arguments words(argv + 1, argv + argc);
   if (words == Arguments{"help", "--markdown"}) return print_reference();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print_help();

@@ -104,6 +104,7 @@ int start(const spec::Job& about, const supervise::WorkerLaunch& launch, const G
   if (in_group(about, given)) return start_group(about, launch, given);
   task::Train train;
   train.job = launch.job;
+  train.job_text = launch.job_text;
   train.overrides = launch.overrides;
   train.run_directory = launch.run_directory;
   train.resume = launch.resume;
@@ -177,7 +178,8 @@ int run_train(const Arguments& arguments) {
   if (!job) return kUsage;
   check_group_options(*job, given);
   supervise::WorkerLaunch launch = launch_options(given);
-  launch.job = given.job_or_run;
+  launch.job = job_file_name(given.job_or_run);
+  launch.job_text = text;
   launch.overrides = given.overrides;
   launch.resume = given.resume;
   launch.run_directory =
@@ -185,16 +187,18 @@ int run_train(const Arguments& arguments) {
   const bool first = !given.launch || given.launch->rank == 0;
   if (first) {
     rundir::keep_job_file(launch.run_directory, text + override_comments(given.overrides), given.resume);
-    launch.job = rundir::file_in(launch.run_directory, rundir::kJobFile);  // the text that was checked just now
   }
   if (job->command.given()) return start_command(*job, launch.run_directory, given, given.resume);
   if (first) record_data(*job, launch.run_directory, given.run_directory.empty() ? "runs" : "");
   // If the run has a resolved.yaml, the workers resume the job as it was resolved when the run began.
   if (given.resume && rundir::is_run(launch.run_directory)) {
     launch.job = rundir::file_in(launch.run_directory, rundir::kResolvedFile);
+    launch.job_text.clear();
     launch.overrides.clear();
   }
   if (first) return start(*job, launch, given);
+  // A launcher or a user may send SIGUSR1 to all processes of a run. Only the supervisor makes a checkpoint of it.
+  std::signal(SIGUSR1, SIG_IGN);
   Signals signals({SIGINT, SIGTERM, SIGHUP});
   return supervise::join_launched(launch, supervise::sharers_here(given.launch), given.wait_seconds, signals,
                                   system_clock(), print_event);

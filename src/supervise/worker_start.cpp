@@ -13,7 +13,10 @@ WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordina
   const bool resolved = later && rundir::is_run(launch.run_directory);
   task::Train train;
   train.job = resolved ? rundir::file_in(launch.run_directory, rundir::kResolvedFile) : launch.job;
-  if (!resolved) train.overrides = launch.overrides;
+  if (!resolved) {
+    train.job_text = launch.job_text;
+    train.overrides = launch.overrides;
+  }
   train.run_directory = launch.run_directory;
   train.resume = launch.resume || later;
   train.ledger = launch.ledger;

@@ -23,7 +23,7 @@ struct Programs {
 struct WorkerLaunch {
   Programs programs;
   std::string run_directory;
-  std::string job;  // path of the job file
+  std::string job, job_text;  // see task::Train
   std::vector<std::string> overrides;
   bool resume = false, ledger = false, json_log = false;
   double hang_seconds = 60;  // see WatchdogOptions::least_seconds; also the timeout of members that wait for each other

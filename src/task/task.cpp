@@ -25,6 +25,7 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
 template <typename Visitor, typename Value>
 void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Train> {
   visit("job", task.job);
+  visit("job_text", task.job_text);
   visit("overrides", task.overrides);
   visit("run_directory", task.run_directory);
   visit("resume", task.resume);

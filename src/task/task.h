@@ -13,7 +13,7 @@
 
 namespace sinew::task {
 
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 
 // Membership in a group of workers that train one run.
 struct Group {
@@ -26,7 +26,8 @@ struct Group {
 };
 
 struct Train {
-  std::string job;  // path of the job file
+  std::string job;       // path of the job file, or its name in messages if `job_text` is given
+  std::string job_text;  // the checked text of the job file; empty: the worker reads the file
   std::vector<std::string> overrides;
   std::string run_directory;
   bool resume = false, ledger = false, json_log = false;

@@ -16,8 +16,9 @@ namespace sinew::task {
 namespace {
 
 const std::vector<Task> kExamples = {
-    Train{"job.yaml", {"a=1", "b= \"x\"\n"}, "runs/x/1", true, true, false, "/proc/1/fd/3", std::nullopt},
+    Train{"job.yaml", "name: x\n", {"a=1", "b= \"x\"\n"}, "runs/x/1", true, true, false, "/proc/1/fd/3", std::nullopt},
     Train{"job.yaml",
+          "",
           {},
           "runs/x/1",
           false,
@@ -57,9 +58,9 @@ TEST(Task, DamageIsRefused) {
     for (size_t length = 0; length + 2 < text.size(); ++length)
       EXPECT_EQ(code_of(text.substr(0, length)), ErrorCode("TASK_UNREADABLE")) << length;
   }
-  EXPECT_EQ(code_of(R"({"version":1,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
-  EXPECT_EQ(code_of(R"({"version":1,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
-  EXPECT_EQ(code_of(R"({"version":1,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
+  EXPECT_EQ(code_of(R"({"version":2,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
+  EXPECT_EQ(code_of(R"({"version":2,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
+  EXPECT_EQ(code_of(R"({"version":2,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
             ErrorCode("TASK_UNREADABLE"));
 }
 

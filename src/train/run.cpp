@@ -96,6 +96,10 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const loop::BeginTime began = loop::begin_time(clock);
   if (options.join) return run_locked(options, began, disk, clock);  // the supervisor of the workers holds the lock
   const rundir::RunLock lock = take_lock(options.run_directory);
+  if (!options.resume &&
+      rundir::is_run(options.run_directory))  // another process has run here since the user's command
+    throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",
+                     "resume it: sinew resume " + options.run_directory + "; or name another --run-dir");
   try {
     return run_locked(options, began, disk, clock);
   } catch (const Error& error) {

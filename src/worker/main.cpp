@@ -51,6 +51,7 @@ void install_signals(bool training) {
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR1, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails like one on a full disk
 }
 
 // MKL chooses kernels by memory alignment unless MKL_CBWR is set, and it reads that variable when it loads. The program

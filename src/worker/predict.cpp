@@ -106,7 +106,7 @@ int run_predict(const task::Predict& task) {
       throw Error("OUTPUT_FAILED", "cannot write to standard output",
                   "check the file or program that receives it, or give -o FILE");
   } else {
-    write_durably(system_disk(), out, [&](Disk::File& file) {
+    write_output(system_disk(), out, [&](Disk::File& file) {
       rows.write([&](const std::string& text) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
     });
   }

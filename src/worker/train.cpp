@@ -84,7 +84,8 @@ int run_train(const task::Train& task) {
   options.resume = task.resume;
   options.ledger = task.ledger;
   options.log_format = task.json_log ? report::LogFormat::json : report::LogFormat::human;
-  options.job = read_job_file(task.job, task.overrides);
+  options.job = task.job_text.empty() ? read_job_file(task.job, task.overrides)
+                                      : read_job_text(task.job_text, task.job, task.overrides);
   options.run_directory = task.run_directory;
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;

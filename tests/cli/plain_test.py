@@ -49,7 +49,7 @@ class Begin(Plain):
         for words in ((), ("--resume",)):
             done = self.train("b", *words)
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn(b'"task":"train","job":"run/job.yaml"', done.stdout)
+            self.assertIn(b'"task":"train","job":"b.yaml","job_text":"data: {train: b.csv', done.stdout)
             self.assertIn("b.csv", (self.run_directory / "job.yaml").read_text())
             self.assertNotEqual(json.loads((self.run_directory / "data.json").read_text())["digest"], data["digest"])
             self.assertEqual(self.train("a", *words).returncode, 1)

@@ -126,6 +126,29 @@ class Kill(unittest.TestCase):
         self.assertEqual(process.returncode, 75)
         self.assertEqual(newest(directory), sp.report(directory)["steps"])
 
+    def test_a_limit_of_the_file_size_is_a_full_disk(self):
+        """`ulimit -f` sends SIGXFSZ, which would kill the worker in the middle of a write."""
+        for workers in ([], ["--workers", "1"]):
+            directory = self.path / f"limited-{len(workers)}"
+            done = subprocess.run(["bash", "-c", 'ulimit -f 8; exec "$@"', "limited",
+                                   *sp.command("train", self.job, "--run-dir", directory, *workers)],
+                                  capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("File too large", done.stdout + done.stderr)
+
+    def test_sigusr1_never_kills(self):
+        for workers in ([], ["--workers", "2"]):
+            directory = self.path / f"usr1-{len(workers)}"
+            process = sp.start("train", self.job, "--run-dir", directory, "--ledger", *workers)
+            for _ in range(40):
+                time.sleep(0.02)
+                process.send_signal(signal.SIGUSR1)
+                for pid in sp.computing(directory) if workers else []:
+                    os.kill(pid, signal.SIGUSR1)
+            self.assertEqual(process.wait(300), 0, process.stderr.read())
+            process.stderr.close()
+            self.assert_same_story(directory)
+
     def test_signals_that_the_parent_ignored_stay_ignored(self):
         directory, process = self.start_long("nohup", ignored=(signal.SIGINT, signal.SIGHUP))
         for sig in (signal.SIGINT, signal.SIGHUP, signal.SIGINT):

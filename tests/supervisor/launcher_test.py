@@ -54,9 +54,8 @@ class Launcher(unittest.TestCase):
             self.assertEqual(len(started), 3)
             for worker in started:
                 self.assertEqual((worker["group"]["local_workers"], worker["group"]["link_listen"]), (3, "127.0.0.1"))
-            # Rank 0 keeps the job file in the run directory, and its worker reads that copy.
-            jobs = sorted(worker["job"] for worker in started)
-            self.assertEqual(jobs, sorted([str(run.directory / "job.yaml")] + 2 * [str(run.path / "job.yaml")]))
+                self.assertEqual(worker["job"], str(run.path / "job.yaml"))
+                self.assertEqual(worker["job_text"], (run.path / "job.yaml").read_text())
             (run.directory / "finish").touch()
             run.all_end(0)
             self.assertEqual(len(run.started()), 3, "nobody is started anew at the end")
