@@ -2,9 +2,10 @@
 // and the end of a run use it.
 //
 // Two processes may both believe that they run the job, but only one at a time may write; a lease, for example, decides
-// which. Every visible change of the callers is a rename: a file or a step directory appears or moves behind a hidden
-// name, or `last` or `best` changes. So a check before each rename is enough, however long the preceding work took.
-// Hidden files belong to this process alone and need no check.
+// which. Every visible change of the callers is a rename or a removal: a file or a step directory appears, moves behind
+// a hidden name or disappears, or `last` or `best` changes. So a check before each rename and before each removal of a
+// visible name is enough, however long the preceding work took. Hidden files belong to this process alone and need no
+// check: a process that may no longer write still removes its own.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/disk.h"
@@ -40,6 +42,14 @@ class FencedDisk final : public Disk {
     check_may_write();
     disk_.rename(from, to);
   }
+  void remove_file(const std::string& path) override {
+    if (!is_hidden(path)) check_may_write();
+    disk().remove_file(path);
+  }
+  void remove_all(const std::string& path) override {
+    if (!is_hidden(path)) check_may_write();
+    disk().remove_all(path);
+  }
 
   std::unique_ptr<File> create(const std::string& path) override { return disk().create(path); }
   std::unique_ptr<File> append(const std::string& path) override { return disk().append(path); }
@@ -52,12 +62,14 @@ class FencedDisk final : public Disk {
   uint64_t size(const std::string& path) override { return disk().size(path); }
   void make_directories(const std::string& path) override { disk().make_directories(path); }
   void symlink(const std::string& target, const std::string& path) override { disk().symlink(target, path); }
-  void remove_file(const std::string& path) override { disk().remove_file(path); }
-  void remove_all(const std::string& path) override { disk().remove_all(path); }
   void sync_directory(const std::string& path) override { disk().sync_directory(path); }
   void drop_cache(const std::string& path) override { disk().drop_cache(path); }
 
  private:
+  static bool is_hidden(std::string_view path) {
+    while (path.ends_with('/')) path.remove_suffix(1);
+    return path.substr(path.rfind('/') + 1).starts_with('.');  // without a slash, the whole path is the name
+  }
   void check_open() const {
     if (closed_) throw Error("CHECKPOINT_GIVEN_UP", "given up, because it took too long", "");
   }

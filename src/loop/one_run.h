@@ -35,6 +35,7 @@ class Run {
   void count_intervals();
   std::optional<int64_t> budget_steps() const;  // from budget.training
   std::optional<checkpoint::Loaded> state_to_begin_with();
+  void remove_earlier_report();
   void start_reporting(Step begins_at);
   void start_state(const std::optional<checkpoint::Loaded>& loaded);
   void restore_from(const checkpoint::Loaded& loaded);
@@ -62,6 +63,7 @@ class Run {
   // ---- run_save.cpp
   checkpoint::Writer& writer();
   std::string mirror_of_run();
+  void record_mirror();
   void save(bool best);
   void submit_pending();
   void wait_for_disk();
@@ -126,6 +128,7 @@ class Run {
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;
   std::string reported_trouble_;
+  std::string unrecorded_mirror_;  // the name that the file `mirror` is to store, until this member may write
   int exit_code_ = 0;
   RunResult result_;
 };

@@ -45,9 +45,7 @@ RunResult Run::train() {
   count_intervals();
   plan_steps();
   auto loaded = state_to_begin_with();
-  // Removes the report of an earlier attempt. Only the leader does this: if the run has just ended, a late worker would
-  // delete the new report.
-  if (is_leader()) disk_.remove_file(rundir::file_in(options_.run_directory, rundir::kOutcomeFile));
+  if (is_leader()) remove_earlier_report();
   start_reporting(loaded ? loaded->step : Step(0));
   log_start();
   try {

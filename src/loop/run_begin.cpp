@@ -49,6 +49,15 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   return std::move(newest.loaded);
 }
 
+// Removes the report of an earlier attempt. Only the leader does this, and only while it holds the lease: if the others
+// have continued without this member and ended the run, it would delete the new report. Does not wait for a lease if
+// there is no report.
+void Run::remove_earlier_report() {
+  const std::string report = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
+  if (!disk_.exists(report)) return;
+  change_files([&](Disk& disk) { disk.remove_file(report); });
+}
+
 // Called when the step at which the run begins is known, because the reporter truncates the files to that step, and
 // before the state is restored, because restoring reports messages.
 void Run::start_reporting(Step begins_at) {

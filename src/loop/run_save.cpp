@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/fenced_disk.h"
 #include "base/hex.h"
 #include "loop/one_run.h"
 #include "rundir/rundir.h"
@@ -27,14 +28,26 @@ std::string Run::mirror_of_run() {
     const auto path = std::filesystem::absolute(options_.run_directory).lexically_normal();
     directory = (path.has_filename() ? path : path.parent_path()).filename().string() + "-" + random_hex(4);
     if (!plan_.job.name.empty()) directory = plan_.job.name + "/" + directory;
-    try {
-      write_durably(disk_, file, directory + "\n");
-    } catch (const DiskError& trouble) {
-      reporter_->say(report::Level::warning, "mirror",
-                     std::string(trouble.what()) + "; a resumed run would use another directory below the mirror");
-    }
+    unrecorded_mirror_ = directory;
+    record_mirror();
   }
   return mirror + "/" + directory;
+}
+
+// Writes the file `mirror`. A member writes it only while it holds the lease, because the others may have continued
+// without it and chosen another name. Training does not wait for the lease; the member tries again at the next step.
+void Run::record_mirror() {
+  if (unrecorded_mirror_.empty()) return;
+  FencedDisk fenced(disk_, [this] { return !members_ || members_->may_write(); });
+  try {
+    write_durably(fenced, options_.run_directory + "/mirror", unrecorded_mirror_ + "\n");
+  } catch (const MayNotWrite&) {
+    return;
+  } catch (const DiskError& trouble) {
+    reporter_->say(report::Level::warning, "mirror",
+                   std::string(trouble.what()) + "; a resumed run would use another directory below the mirror");
+  }
+  unrecorded_mirror_.clear();
 }
 
 checkpoint::Writer& Run::writer() {
@@ -74,10 +87,11 @@ void Run::save(bool best) {
   }
 }
 
-// Submits the best state, which waits in memory while the disk is busy. It is not skipped as other checkpoints are,
-// because it would be lost.
+// Also records the mirror's name if that waits for the lease. Submits the best state, which waits in memory while the
+// disk is busy. It is not skipped as other checkpoints are, because it would be lost.
 void Run::submit_pending() {
   if (!writer_) return;
+  record_mirror();
   if (pending_best_ && writer_->ready()) {
     writer_->submit(std::move(*pending_best_));
     pending_best_.reset();

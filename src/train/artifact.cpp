@@ -1,5 +1,7 @@
 #include "train/artifact.h"
 
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -7,6 +9,32 @@
 #include "train/state.h"
 
 namespace sinew::train {
+namespace {
+
+// save_model_file knows no Disk: it gets a hidden name, and `disk` makes the visible change. If `disk` checks before
+// each such change that this process may write, a process that may not leaves the file of another one as it is.
+std::string place_model_file(const spec::ModelOptions& options, const std::vector<model::NamedTensor>& values,
+                             const std::string& directory, const std::string& name, Disk& disk) {
+  const std::string hidden = directory + "/." + std::to_string(::getpid()) + "." + name;
+  try {
+    std::string left_out = model::save_model_file(options, values, hidden);
+    if (left_out.empty()) {
+      disk.rename(hidden, directory + "/" + name);
+    } else {
+      disk.remove_file(directory + "/" + name);  // an earlier attempt may have written it, with other weights
+    }
+    disk.sync_directory(directory);
+    return left_out;
+  } catch (const Error&) {
+    try {
+      disk.remove_file(hidden);
+    } catch (const Error&) {  // the caller gets the first error
+    }
+    throw;
+  }
+}
+
+}  // namespace
 
 std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
                            const data::DataInfo& info, const std::string& run_directory, Disk& disk) {
@@ -18,7 +46,7 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
   if (const std::string own = model::model_file_name(job.model.name); !own.empty()) {
     std::vector<model::NamedTensor> values = state.ema.empty() ? state.parameters : state.ema;
     values.insert(values.end(), state.buffers.begin(), state.buffers.end());
-    left_out = model::save_model_file(job.model, values, directory + "/" + own);
+    left_out = place_model_file(job.model, values, directory, own, disk);
   }
   const nlohmann::json about = {{"format", 1},
                                 {"job", resolved_yaml},

@@ -45,10 +45,11 @@ TEST(Numerics, DoNotCountCores) {
   EXPECT_NE(environment_json({.cores = 1}), environment_json({.cores = 64}));
 }
 
-// The only member of its run; a user makes one request.
+// The only member of its run; a user makes one request. Without a lease, the others have continued without it.
 class Alone final : public Membership, private loop::Members {
  public:
-  explicit Alone(ControlEntry asked) : pending_entries_{std::move(asked)}, reducer_(make_local_reducer()) {}
+  explicit Alone(ControlEntry asked, bool leased = true)
+      : pending_entries_{std::move(asked)}, reducer_(make_local_reducer()), leased_(leased) {}
   loop::Members& members() override { return *this; }
   Reducer& reducer() override { return *reducer_; }
 
@@ -56,20 +57,41 @@ class Alone final : public Membership, private loop::Members {
   bool is_leader() const override { return true; }
   bool has_peers() const override { return false; }
   bool is_alone() const override { return true; }
-  bool may_write() const override { return true; }
+  bool may_write() const override { return leased_; }
   std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
   void begin(Step, Digest) override {}
   void boundary(const loop::State&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
   std::vector<ControlEntry> requests() override { return std::exchange(pending_entries_, {}); }
   void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
-  void check_membership() const override {}
+  void check_membership() const override {
+    if (!leased_) throw std::runtime_error("the others have continued without this member");
+  }
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }
 
   std::vector<ControlEntry> pending_entries_;
   std::unique_ptr<Reducer> reducer_;
+  bool leased_;
 };
+
+// The other members have ended the run while this one, which led it, was cut off.
+TEST_F(RunBegin, AMemberThatLostTheLeadKeepsTheReportOfTheRun) {
+  run_in("run");
+  const std::string report = read_text(system_disk(), run_directory_ + "/report.json");
+  const auto join_with = [&](bool leased) {
+    join_ = [leased](const Identity&) {
+      return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"}, leased);
+    };
+  };
+  join_with(false);
+  EXPECT_THROW(run_in("run", true), std::runtime_error);
+  ASSERT_TRUE(system_disk().exists(run_directory_ + "/report.json"));
+  EXPECT_EQ(read_text(system_disk(), run_directory_ + "/report.json"), report);
+  join_with(true);
+  EXPECT_EQ(run_in("run", true).exit_code, 0);
+  EXPECT_NE(read_text(system_disk(), run_directory_ + "/report.json"), report);
+}
 
 TEST_F(RunBegin, RefusesABatchSizeAboveTheNumberOfSamples) {
   job_.trainer.drop_last = true;

@@ -1,0 +1,34 @@
+// A process that may not write changes no visible name, and still removes its own hidden files.
+#include "base/fenced_disk.h"
+
+#include <gtest/gtest.h>
+
+#include "base/faulty_disk.h"
+
+namespace sinew {
+namespace {
+
+TEST(FencedDisk, ChecksEveryVisibleChange) {
+  FaultyDisk disk;
+  bool may_write = false;
+  FencedDisk fenced(disk, [&] { return may_write; });
+  disk.make_directories("run/.saving-1");
+  disk.make_directories("run/step-1");
+  for (const char* name : {"run/report.json", "run/.report.tmp"}) disk.create(name)->close();
+  EXPECT_THROW(fenced.rename("run/.report.tmp", "run/report.json"), MayNotWrite);
+  EXPECT_THROW(fenced.remove_file("run/report.json"), MayNotWrite);
+  EXPECT_THROW(fenced.remove_all("run/step-1"), MayNotWrite);
+  EXPECT_THROW(fenced.remove_all("run/step-1/"), MayNotWrite);
+  EXPECT_THROW(fenced.remove_file("report.json"), MayNotWrite);
+  EXPECT_TRUE(disk.exists("run/report.json") && disk.exists("run/step-1"));
+  fenced.remove_file("run/.report.tmp");
+  fenced.remove_all("run/.saving-1");
+  EXPECT_FALSE(disk.exists("run/.report.tmp") || disk.exists("run/.saving-1"));
+  may_write = true;
+  fenced.remove_file("run/report.json");
+  fenced.remove_all("run/step-1");
+  EXPECT_FALSE(disk.exists("run/report.json") || disk.exists("run/step-1"));
+}
+
+}  // namespace
+}  // namespace sinew
