@@ -87,6 +87,7 @@ std::string outcome_json(const Outcome& outcome) {
   for (const auto& [name, value] : outcome.last) last[name] = json_number(value);
   if (!outcome.error.empty()) json["error"] = outcome.error;
   if (!outcome.hint.empty()) json["hint"] = outcome.hint;
+  if (!outcome.earlier_status.empty()) json["earlier_status"] = outcome.earlier_status;
   return dump_json(json, 2) + "\n";
 }
 
@@ -113,6 +114,7 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
   fields.text("digest", outcome.digest);
   fields.text("error", outcome.error);
   fields.text("hint", outcome.hint);
+  fields.text("earlier_status", outcome.earlier_status);
   if (const Json* best = fields.object("best"); best != nullptr) {
     ObjectFields of_best(*best, wrong);
     BestMetric& out = outcome.best.emplace();

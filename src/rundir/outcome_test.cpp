@@ -25,6 +25,7 @@ Outcome example() {
   outcome.last = {{"train/loss", HUGE_VAL}, {"val/accuracy", 0.7}};
   outcome.error = "bad \"thing\"";
   outcome.hint = "try";
+  outcome.earlier_status = "done";
   return outcome;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/disk.h"
 
 namespace sinew::rundir {
 
@@ -127,10 +128,20 @@ struct Outcome {
   std::optional<ObjectiveResult> objective;
   std::map<std::string, double> last;
   std::string error, hint;  // of a failed run
+  // Status of the last attempt that trained, if this attempt failed before it could: the model is of that one, and so
+  // are the steps, the digest and the metrics above.
+  std::string earlier_status;
 };
 std::string outcome_json(const Outcome& outcome);  // ends with a newline
 // Returns nullopt if the text is not an outcome; `why` then receives the reason.
 std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
+
+// The text of the report in the run directory; empty if there is none or it cannot be read.
+std::string report_text(Disk& disk, const std::string& run_directory);
+// Reports that an attempt failed, if it has not written its own report. `at_begin`: report_text when the attempt began;
+// a report of an earlier attempt is replaced. Errors of the disk are ignored, because the user must see the failure
+// itself.
+void report_failed_attempt(Disk& disk, const std::string& run_directory, const std::string& at_begin, Outcome failure);
 
 // ---- files that grow -----------------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 #include "supervise/supervisor.h"
 
+#include <utility>
+
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -17,10 +19,8 @@ namespace {
 constexpr double kTurnSeconds = 0.05;  // the longest sleep of the loop
 
 // If the workers failed before one of them led the run, nobody but the supervisor can write the report.
-void report_failure(const SupervisorOptions& options, const std::string& why, double began, Clock& clock) {
-  Disk& disk = system_disk();
-  const std::string path = rundir::file_in(options.launch.run_directory, rundir::kOutcomeFile);
-  if (disk.exists(path)) return;
+void report_failure(const SupervisorOptions& options, const std::string& at_begin, const std::string& why, double began,
+                    Clock& clock) {
   rundir::Outcome outcome;
   outcome.status = "failed";
   outcome.exit_code = kTrainingError;
@@ -29,10 +29,7 @@ void report_failure(const SupervisorOptions& options, const std::string& why, do
   outcome.seconds = clock.wall_seconds() - began;
   outcome.error = why;
   outcome.hint = "coordinator.log in the run directory has what happened before";
-  try {
-    write_durably(disk, path, rundir::outcome_json(outcome));
-  } catch (const DiskError&) {  // the exit code and the sentence on the screen say the same
-  }
+  rundir::report_failed_attempt(system_disk(), options.launch.run_directory, at_begin, std::move(outcome));
 }
 
 }  // namespace
@@ -46,6 +43,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
 
   const double began = clock.wall_seconds();
+  const std::string report_at_begin = rundir::report_text(system_disk(), directory);
   std::string last;  // sentence
   const auto processes = machine_processes(
       {options.launch, options.job_name, options.minimum, options.workers_per_machine, options.listen, options.tls});
@@ -63,7 +61,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   shell.log = [&](const std::string& sentence) { log.write(sentence); };
   SupervisorShell supervisor(shell, *processes, *coordinator, clock);
   const int code = run_shell(supervisor, signals, kTurnSeconds);
-  if (code == kTrainingError) report_failure(options, last, began, clock);
+  if (code == kTrainingError) report_failure(options, report_at_begin, last, began, clock);
   return code;
 }
 

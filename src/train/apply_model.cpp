@@ -68,12 +68,13 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
 
 // Returns whether the newest attempt wrote model/. Every attempt first removes the report of the one before and writes
 // its own last, so if there is no report, an earlier attempt wrote model/. A failed attempt writes a report but no
-// model.
+// model; if it failed before it trained, model/ is as new as the attempt before left it.
 bool model_is_newest(const std::string& directory, Disk& disk) {
   const std::string file = rundir::file_in(directory, rundir::kOutcomeFile);
   if (!disk.exists(file)) return false;
   const auto outcome = rundir::parse_outcome(read_text(disk, file));
-  return outcome && outcome->status != "failed";
+  if (!outcome) return false;
+  return (outcome->earlier_status.empty() ? outcome->status : outcome->earlier_status) != "failed";
 }
 
 Trained from_run(const std::string& directory, Disk& disk) {

@@ -59,10 +59,9 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began) 
   return wanted;
 }
 
-// A run that fails before its loop has begun leaves a report, too, unless an earlier attempt has left one.
-void report_failure(const RunOptions& options, const Error& error, double wall_seconds, Disk& disk) {
-  const std::string path = rundir::file_in(options.run_directory, rundir::kOutcomeFile);
-  if (disk.exists(path)) return;
+// A run that fails before its loop can report it leaves a report, too. `at_begin`: the report of an earlier attempt.
+void report_failure(const RunOptions& options, const std::string& at_begin, const Error& error, double wall_seconds,
+                    Disk& disk) {
   rundir::Outcome outcome;
   outcome.status = "failed";
   outcome.exit_code = kTrainingError;
@@ -70,10 +69,7 @@ void report_failure(const RunOptions& options, const Error& error, double wall_s
   outcome.started_wall_seconds = wall_seconds;
   outcome.error = error.what();
   outcome.hint = error.hint;
-  try {
-    write_durably(disk, path, rundir::outcome_json(outcome));
-  } catch (const DiskError&) {  // the error itself is what the user must see
-  }
+  rundir::report_failed_attempt(disk, options.run_directory, at_begin, std::move(outcome));
 }
 
 RunResult run_locked(const RunOptions& options, const loop::BeginTime& began, Disk& disk, Clock& clock) {
@@ -96,14 +92,17 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const loop::BeginTime began = loop::begin_time(clock);
   if (options.join) return run_locked(options, began, disk, clock);  // the supervisor of the workers holds the lock
   const rundir::RunLock lock = take_lock(options.run_directory);
-  if (!options.resume &&
-      rundir::is_run(options.run_directory))  // another process has run here since the user's command
+  // Another process may have run here since the user's command checked the directory.
+  if (!options.resume && rundir::is_run(options.run_directory))
     throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",
                      "resume it: sinew resume " + options.run_directory + "; or name another --run-dir");
+  const std::string at_begin = rundir::report_text(disk, options.run_directory);
   try {
     return run_locked(options, began, disk, clock);
   } catch (const Error& error) {
-    report_failure(options, error, began.wall_seconds, disk);
+    // A mistake on the command line says nothing about a run that has a report.
+    if (at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr)
+      report_failure(options, at_begin, error, began.wall_seconds, disk);
     throw;
   }
 }

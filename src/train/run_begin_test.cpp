@@ -38,6 +38,43 @@ TEST_F(RunBegin, AFailureBeforeTheFirstStepIsReported) {
   EXPECT_NE(outcome.error.find("missing.csv"), std::string::npos) << outcome.error;
 }
 
+// `sinew runs` shows the report: it must not say that the run is done if the last attempt to go on with it failed.
+TEST_F(RunBegin, AResumeThatFailsBeforeTheFirstStepReplacesTheReport) {
+  job_.budget.training = "2st";
+  const RunResult first = run_in("run");
+  const auto report = [&] { return *rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json")); };
+  ASSERT_EQ(report().status, "budget");
+  const std::string model = find_trained(run_directory_, system_disk()).weights;
+  const std::string there = job_.data.train.path;
+  job_.data.train.path = folder_ + "/missing.csv";
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THROW(run_in("run", true), Error);
+    EXPECT_EQ(report().status, "failed");
+    EXPECT_EQ(report().earlier_status, "budget");
+    EXPECT_EQ(report().exit_code, kTrainingError);
+    EXPECT_EQ(report().steps, first.step.value);
+    EXPECT_NE(report().error.find("missing.csv"), std::string::npos) << report().error;
+    EXPECT_EQ(find_trained(run_directory_, system_disk()).weights, model) << "the same model as before";
+  }
+  job_.data.train.path = there;
+  job_.budget.training = "";
+  run_in("run", true);
+  EXPECT_EQ(report().status, "done");
+  EXPECT_EQ(report().earlier_status, "");
+}
+
+// The report of the loop has the steps; nothing replaces it.
+TEST_F(RunBegin, AFailureOfTheLoopKeepsTheReportOfTheLoop) {
+  const RunResult first = run_in("run");
+  std::ofstream(folder_ + "/table.csv", std::ios::app) << "3,4,1\n";
+  EXPECT_THROW(run_in("run", true), Error);
+  const rundir::Outcome outcome = *rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json"));
+  EXPECT_EQ(outcome.status, "failed");
+  EXPECT_EQ(outcome.earlier_status, "");
+  EXPECT_NE(outcome.error.find("training data has changed"), std::string::npos) << outcome.error;
+  EXPECT_EQ(outcome.steps, first.step.value);
+}
+
 TEST(Numerics, DoNotCountCores) {
   const auto numerics = nlohmann::json::parse(numerics_json());
   EXPECT_FALSE(numerics.contains("cores"));
