@@ -29,6 +29,11 @@ std::optional<ControlEntry::Kind> control_kind(std::string_view name) {
   return std::nullopt;
 }
 
+std::string reason_of_request(const ControlEntry& request) {
+  if (request.reason.find_first_not_of(' ') != std::string::npos) return request.reason;
+  return request.kind == ControlEntry::Kind::stop ? "stopped by a user's request" : "a user's request";
+}
+
 std::string entries_json(const std::vector<ControlEntry>& entries) {
   nlohmann::json list = nlohmann::json::array();
   for (const ControlEntry& entry : entries) {

@@ -25,6 +25,9 @@ struct ControlEntry {
 std::string to_string(ControlEntry::Kind kind);
 std::optional<ControlEntry::Kind> control_kind(std::string_view name);
 
+// The reason of a user's request, or a sentence that says that there was a request if the user gave no reason.
+std::string reason_of_request(const ControlEntry& request);
+
 // Entries as JSON text, for the control messages of steps and for checkpoints.
 std::string entries_json(const std::vector<ControlEntry>& entries);
 std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws Error if `text` is no list of entries

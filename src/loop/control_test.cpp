@@ -27,6 +27,12 @@ TEST(ControlLog, KeepsTheNumberOfARequestWithItsEntryAndOutOfTheDigest) {
   EXPECT_EQ(log_of(text).digest_text(Step(9)), log.digest_text(Step(9)));
 }
 
+TEST(ControlLog, ARequestWithoutAReasonGetsOne) {
+  EXPECT_EQ(reason_of_request({Step(0), Kind::stop, 75, "enough"}), "enough");
+  EXPECT_EQ(reason_of_request({Step(0), Kind::stop, 75, ""}), "stopped by a user's request");
+  EXPECT_EQ(reason_of_request({Step(0), Kind::learning_rate, 0.5, ""}), "a user's request");
+}
+
 // The coordinator of the next attempt numbers requests from one again.
 TEST(ControlLog, ForgetsRequestNumbersAtAResume) {
   ControlLog log = log_of(entries_json({{Step(3), Kind::learning_rate, 0.5, "a person", false, 7}}));

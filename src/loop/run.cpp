@@ -167,7 +167,7 @@ void Run::poll() {
   poll_clock();
   if (!members_) return;
   for (const ControlEntry& entry : members_->requests()) {
-    if (accepts(entry)) request(entry.kind, entry.value, entry.reason, entry.request);
+    if (accepts(entry)) request(entry.kind, entry.value, reason_of_request(entry), entry.request);
   }
 }
 

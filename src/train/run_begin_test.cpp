@@ -149,5 +149,18 @@ TEST_F(RunBegin, RefusesABatchSizeAboveTheNumberOfSamples) {
   EXPECT_GT(run_in("smaller").step, calm.step);
 }
 
+TEST_F(RunBegin, AStopWithoutAReasonEndsWithASentenceThatSaysWhoAskedForIt) {
+  job_.trainer.max_duration = {1e6, spec::Duration::Unit::epochs};
+  join_ = [](const Identity&) {
+    return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::stop, kResumable, "", false, 1});
+  };
+  EXPECT_EQ(run_in("run").exit_code, kResumable);
+  std::string end;
+  for (const auto& line : lines_of("log.jsonl")) {
+    if (line.at("event") == "end") end = line.at("text");
+  }
+  EXPECT_TRUE(end.starts_with("stopped by a user's request; ")) << end;
+}
+
 }  // namespace
 }  // namespace sinew::train
