@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -8,11 +9,16 @@
 namespace sinew::train {
 namespace {
 
-// Returns the most likely class of one row of outputs, and its probability.
+// Returns the most likely class of one row of outputs, and its probability. A row with a NaN has no class, and neither
+// has one whose largest output is infinite, because its softmax is undefined: like the metrics, which count such a row
+// as wrong.
 std::pair<int32_t, float> most_likely(const float* row, int64_t width, bool single_logit, bool sigmoid) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  if (std::any_of(row, row + width, [](float value) { return std::isnan(value); })) return {kNoClass, kNaN};
   const auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
   if (single_logit) return {row[0] > 0 ? 1 : 0, static_cast<float>(logistic(std::abs(row[0])))};
   const int64_t best = std::max_element(row, row + width) - row;
+  if (!std::isfinite(row[best])) return {kNoClass, kNaN};
   if (sigmoid) return {static_cast<int32_t>(best), static_cast<float>(logistic(row[best]))};
   double sum = 0;
   for (int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<double>(row[i]) - static_cast<double>(row[best]));

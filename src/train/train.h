@@ -189,11 +189,13 @@ struct Evaluation {
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk);
 
+constexpr int32_t kNoClass = -1;  // the model's outputs for the sample are not finite, so it has no most likely class
+
 // One prediction for each sample of `samples`, in order. Next-token models predict the token after each window.
 struct Predictions {
   std::unique_ptr<data::Dataset> samples;  // its split `test` holds the samples and their names
   std::vector<bool> decoded;               // false: the sample could not be decoded (data.on_corrupt: skip)
-  std::vector<int32_t> classes;            // most likely class; empty for regression
+  std::vector<int32_t> classes;            // most likely class, or kNoClass; empty for regression
   std::vector<float> probabilities;        // probability of that class: softmax, or the sigmoid under loss bce
   std::vector<double> numbers;             // regression: [samples * width], in the target's own units
   int64_t width = 1;

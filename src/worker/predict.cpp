@@ -37,6 +37,7 @@ struct Rows {
   bool csv;
 
   bool numbers() const { return predictions.classes.empty(); }
+  bool has_class(size_t i) const { return predictions.classes[i] != train::kNoClass; }
   std::string name(int32_t c) const {
     const auto& names = predictions.samples->info().class_names;
     return static_cast<size_t>(c) < names.size() ? names[static_cast<size_t>(c)] : std::to_string(c);
@@ -57,14 +58,15 @@ struct Rows {
     if (csv) {
       std::string line = csv_field(sample);
       for (size_t j = 0; numbers() && j < width; ++j) line += "," + shortest(values[j]);
-      if (!numbers())
+      if (!numbers() && !has_class(i)) line += ",,";
+      if (!numbers() && has_class(i))
         line += "," + csv_field(name(predictions.classes[i])) + "," + shortest(predictions.probabilities[i]);
       return line + "\n";
     }
     json object = {{"sample", sample}};
     if (!numbers()) {
-      object["prediction"] = name(predictions.classes[i]);
-      object["class"] = predictions.classes[i];
+      object["prediction"] = has_class(i) ? json(name(predictions.classes[i])) : json();
+      object["class"] = has_class(i) ? json(predictions.classes[i]) : json();
       const float probability = predictions.probabilities[i];  // JSON has no NaN and no infinity; they become null
       object["probability"] = std::isfinite(probability) ? json::parse(shortest(probability)) : json();
     } else if (width == 1) {
@@ -73,6 +75,20 @@ struct Rows {
       object["prediction"] = std::vector<double>(values, values + width);
     }
     return dump_json(object) + "\n";
+  }
+
+  // The number of samples for which the model computed NaN or an infinity.
+  int64_t not_finite() const {
+    const auto width = static_cast<size_t>(predictions.width);
+    int64_t count = 0;
+    for (size_t i = 0; i < predictions.decoded.size(); ++i) {
+      if (!predictions.decoded[i]) continue;
+      const double* values = predictions.numbers.data() + (numbers() ? i * width : 0);
+      const bool finite =
+          numbers() ? std::all_of(values, values + width, [](double v) { return std::isfinite(v); }) : has_class(i);
+      count += finite ? 0 : 1;
+    }
+    return count;
   }
 
   void write(const Write& out) const {
@@ -114,6 +130,13 @@ int run_predict(const task::Predict& task) {
   if (const auto without = static_cast<int64_t>(predictions.decoded.size()) - made; without > 0) {
     std::fprintf(stderr, "%lld samples cannot be decoded and have no prediction, one of them: %s\n",
                  static_cast<long long>(without), predictions.first_skipped.c_str());
+  }
+  if (const int64_t wrong = rows.not_finite(); wrong > 0) {
+    std::fprintf(stderr,
+                 "warning: the model computed NaN or an infinity for %lld of %lld samples, which have no %s: check "
+                 "their values, which may be too large, and the model\n",
+                 static_cast<long long>(wrong), static_cast<long long>(made),
+                 rows.numbers() ? "finite value" : "class");
   }
   const auto left_out = predictions.samples->info().reasons.find("data.on_corrupt");
   if (left_out != predictions.samples->info().reasons.end()) std::fprintf(stderr, "%s\n", left_out->second.c_str());

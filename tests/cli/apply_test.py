@@ -224,7 +224,24 @@ class Apply(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         objects = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(len(objects), 120)
-        self.assertEqual([o["probability"] for o in objects], [None] * 120)
+        for field in ("prediction", "class", "probability"):
+            self.assertEqual([o[field] for o in objects], [None] * 120)
+        self.assertIn("NaN or an infinity for 120 of 120 samples", done.stderr)
+
+    def test_a_sample_whose_outputs_overflow_has_no_class(self):
+        lines = (self.folder / "new.csv").read_text().splitlines()
+        colour = lines[1].rpartition(",")[0].partition(",")[2].rpartition(",")[0]
+        huge = self.folder / "huge.csv"
+        huge.write_text("\n".join([*lines[:3], f"1e308,{colour},1e308,oak"]) + "\n")
+        done = self.sinew("predict", self.run_dir, huge)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        self.assertEqual([bool(row["prediction"]) for row in rows], [True, True, False])
+        self.assertEqual((rows[2]["sample"], rows[2]["probability"]), ("huge.csv:4", ""))
+        self.assertIn("warning: the model computed NaN or an infinity for 1 of 3 samples", done.stderr)
+        done = self.sinew("predict", self.run_dir, huge, "--format", "jsonl")
+        last = json.loads(done.stdout.splitlines()[-1])
+        self.assertEqual((last["prediction"], last["class"], last["probability"]), (None, None, None))
 
     def test_a_signal_ends_a_command_that_has_nothing_to_save(self):
         flowers(self.folder / "many.csv", 20000, 6)
