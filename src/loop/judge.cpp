@@ -41,7 +41,30 @@ void check_patience(EvaluationState& state, const spec::EarlyStoppingOptions& op
   state.stop = why.str();
 }
 
+std::string why_missing(const std::string& metric) {
+  if (metric.ends_with("/auc"))
+    return "it needs samples of both classes, and the evaluated data probably has only one of them";
+  if (metric.ends_with("/r2"))
+    return "it needs targets that differ, and those of the evaluated data are probably all the same";
+  return "the evaluated samples gave no value for it";
+}
+
 }  // namespace
+
+std::map<std::string, std::string> missing_metrics(const report::Metrics& metrics, const spec::Job& job) {
+  std::map<std::string, std::string> undecided;
+  const auto need = [&](const std::string& metric, const std::string& what) {
+    if (metric.empty() || metrics.contains(metric)) return;
+    std::string& text = undecided[metric];
+    text += (text.empty() ? "" : ", ") + what;
+  };
+  if (job.checkpoint.keep_best > 0) need(job.checkpoint.monitor, "which checkpoint is the best (checkpoint.monitor)");
+  need(job.early_stopping.monitor, "whether to stop early (early_stopping.monitor)");
+  if (job.objective) need(job.objective->metric, "whether the objective is met (objective)");
+  for (auto& [metric, text] : undecided)
+    text = "an evaluation has no " + metric + ", so it cannot decide " + text + "; " + why_missing(metric);
+  return undecided;
+}
 
 bool meets(const spec::Objective& objective, double value) {
   return objective.at_least ? value >= objective.value : value <= objective.value;

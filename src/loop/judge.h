@@ -1,6 +1,9 @@
 // Inside loop/: decides what an evaluation means. Pure functions that return their reason.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "loop/state.h"
 #include "spec/spec.h"
 
@@ -15,6 +18,10 @@ struct Judgement {
 // best value of its own, decides patience. If both are the same metric there is one decision for both, and a change
 // below early_stopping.min_delta counts as no improvement for either.
 Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job);
+
+// The metrics that the job's decisions need and this evaluation lacks, each with a sentence for the user that says what
+// cannot be decided without it and why it is probably missing.
+std::map<std::string, std::string> missing_metrics(const report::Metrics& metrics, const spec::Job& job);
 
 bool meets(const spec::Objective& objective, double value);
 

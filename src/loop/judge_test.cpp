@@ -69,6 +69,22 @@ TEST(Judge, IgnoresABestValueOfTheOtherMetric) {
   EXPECT_EQ(verdict.state.patience_best, 0.04);
 }
 
+TEST(Judge, NamesTheMetricsThatAnEvaluationLacks) {
+  spec::Job job = two_monitors();
+  EXPECT_TRUE(missing_metrics({{"val/accuracy", 0.5}, {"val/loss", 1.0}}, job).empty());
+  job.checkpoint.monitor = job.early_stopping.monitor = "val/auc";
+  job.objective = spec::Objective{"val/f1", true, 0.9};
+  const auto missing = missing_metrics({{"val/accuracy", 0.5}, {"val/loss", 1.0}}, job);
+  ASSERT_EQ(missing.size(), 2u);
+  for (const char* part : {"no val/auc", "checkpoint.monitor", "early_stopping.monitor", "both classes"})
+    EXPECT_NE(missing.at("val/auc").find(part), std::string::npos) << missing.at("val/auc");
+  EXPECT_NE(missing.at("val/f1").find("objective"), std::string::npos) << missing.at("val/f1");
+  job.early_stopping.monitor = "";
+  job.objective.reset();
+  job.checkpoint.keep_best = 0;
+  EXPECT_TRUE(missing_metrics({}, job).empty());
+}
+
 TEST(Judge, RemembersALimitedNumberOfBestSteps) {
   spec::Job job = two_monitors();
   job.checkpoint.keep_best = 3;

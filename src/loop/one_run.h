@@ -2,6 +2,8 @@
 // run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
 #pragma once
 
+#include <set>
+
 #include "base/exit_code.h"
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
@@ -49,6 +51,7 @@ class Run {
     bool evaluation = false, checkpoint = false;
   };
   DueActions apply_entries();
+  void warn_of_missing(const report::Metrics& metrics);  // once for each metric
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   void poll();
@@ -128,7 +131,8 @@ class Run {
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;
   std::string reported_trouble_;
-  std::string unrecorded_mirror_;  // the name that the file `mirror` is to store, until this member may write
+  std::set<std::string> reported_missing_;  // metrics
+  std::string unrecorded_mirror_;           // the name that the file `mirror` is to store, until this member may write
   int exit_code_ = 0;
   RunResult result_;
 };

@@ -274,6 +274,12 @@ void Run::log_skipped(const SkippedSamples& skipped, const std::string& where) {
                  std::to_string(skipped.count) + " corrupt samples skipped " + where + names);
 }
 
+void Run::warn_of_missing(const report::Metrics& metrics) {
+  for (const auto& [metric, text] : missing_metrics(metrics, plan_.job)) {
+    if (reported_missing_.insert(metric).second) reporter_->say(report::Level::warning, "metric_missing", text);
+  }
+}
+
 bool Run::evaluate() {
   report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression);
   if (plan_.data.val_size > 0) {
@@ -281,6 +287,7 @@ bool Run::evaluate() {
     for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
     log_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
   }
+  warn_of_missing(metrics);
   const Judgement verdict = judge(state().evaluation, state().step, metrics, plan_.job);
   state().evaluation = verdict.state;
   report_work(Work::Kind::recording);  // the engine's lanes are idle now

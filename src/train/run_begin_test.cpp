@@ -149,6 +149,18 @@ TEST_F(RunBegin, RefusesABatchSizeAboveTheNumberOfSamples) {
   EXPECT_GT(run_in("smaller").step, calm.step);
 }
 
+// The validation data has one class only, so val/auc has no value.
+TEST_F(RunBegin, AMonitoredMetricWithoutAValueIsNamedOnce) {
+  std::ofstream(folder_ + "/one.csv") << "a,b,y\n1,2,1\n3,4,1\n";
+  job_.data.val.path = folder_ + "/one.csv";
+  job_.early_stopping.monitor = "val/auc";
+  job_.trainer.eval_interval = {1, spec::Duration::Unit::steps};
+  run_in("run");
+  int warnings = 0;
+  for (const auto& line : lines_of("log.jsonl")) warnings += line.at("event") == "metric_missing" ? 1 : 0;
+  EXPECT_EQ(warnings, 1);
+}
+
 TEST_F(RunBegin, AStopWithoutAReasonEndsWithASentenceThatSaysWhoAskedForIt) {
   job_.trainer.max_duration = {1e6, spec::Duration::Unit::epochs};
   join_ = [](const Identity&) {
