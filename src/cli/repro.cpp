@@ -125,6 +125,16 @@ int run_repro(const Arguments& arguments) {
                     "; its job alone does not give the same bits",
                 "compare with a run that got the same requests: sinew repro " + run.directory + " --against RUN");
   }
+  if (!recorded.timed_changes.empty()) {
+    throw Error(
+        "RUN_STEERED",
+        "the clock or a user chose steps of " + run.directory + ": " + printable(recorded.timed_changes[0]) +
+            (recorded.timed_changes.size() > 1 ? " and " + std::to_string(recorded.timed_changes.size() - 1) + " more"
+                                               : "") +
+            "; another training would choose other steps, so its job alone does not give the same bits",
+        "give trainer.eval_interval and trainer.max_duration in steps or epochs (100st, 1ep) for runs that can "
+        "be repeated to the last bit");
+  }
   const std::string again = train_fresh(run, given);
   return say(registry::compare(recorded, registry::read_identity(again)), run.directory, again, given);
 }

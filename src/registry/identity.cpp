@@ -44,12 +44,13 @@ std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path
   }
 }
 
-// Returns the entries of the control log that change the numbers of a step, from the newest readable checkpoint.
-std::vector<std::string> read_steering(const std::string& run_directory) {
+// Fills in the entries of the control log of the newest readable checkpoint: those that change the numbers of a step,
+// and those that decide at which steps the run was evaluated and ended. Stops with an exit code end an attempt only.
+void read_steering(const std::string& run_directory, RunIdentity& identity) {
   constexpr uint64_t kMaxStateBytes = 64 << 20;
   const std::string checkpoints = file_in(run_directory, rundir::kCheckpoints);
   std::set<std::string, std::greater<>> newest_first;
-  if (!system_disk().exists(checkpoints)) return {};
+  if (!system_disk().exists(checkpoints)) return;
   for (const Disk::Entry& entry : system_disk().list(checkpoints)) {
     if (entry.name.starts_with("step-")) newest_first.insert(entry.name);
   }
@@ -58,17 +59,20 @@ std::vector<std::string> read_steering(const std::string& run_directory) {
     if (!system_disk().exists(path) || system_disk().size(path) > kMaxStateBytes) continue;
     const json state = json::parse(read_text(system_disk(), path), nullptr, false);
     if (!state.is_object() || !state.contains("control") || !state["control"].is_array()) continue;
-    std::vector<std::string> manual_changes;
     for (const json& entry : state["control"]) {
       const std::string kind = entry.is_object() ? entry.value("kind", json()).dump() : "";
+      const std::string step = entry.is_object() ? entry.value("step", json()).dump() : "";
+      if (kind == "\"evaluate\"" && entry.value("done", json()) == json(true))
+        identity.timed_changes.push_back("an evaluation at step " + step);
+      if (kind == "\"stop\"" && entry.value("value", json()) == json(0))
+        identity.timed_changes.push_back("the end at step " + step);
       if (kind != "\"learning_rate\"" && kind != "\"batch_size\"") continue;
-      manual_changes.push_back(
+      identity.manual_changes.push_back(
           (kind == "\"batch_size\"" ? "the batch size was set to " : "the learning rate was multiplied by ") +
-          entry.value("value", json()).dump() + " from step " + entry.value("step", json()).dump() + " on");
+          entry.value("value", json()).dump() + " from step " + step + " on");
     }
-    return manual_changes;
+    return;
   }
-  return {};
 }
 
 // Returns whether the option only sets where and how to train. Such options do not change a bit of the result.
@@ -108,6 +112,14 @@ void compare_data(const DataManifest& was, const DataManifest& is, std::vector<s
   facts.push_back("the data differs: " + text);
 }
 
+std::string text_of_timed(const std::vector<std::string>& changes) {
+  constexpr size_t kMaxNamed = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(changes.size(), kMaxNamed); ++i) text += (i == 0 ? "" : ", ") + changes[i];
+  if (changes.size() > kMaxNamed) text += " and " + std::to_string(changes.size() - kMaxNamed) + " more";
+  return text.empty() ? "nothing" : text;
+}
+
 // Returns the first step for which the two ledgers have different digests, or 0 if there is none.
 int64_t first_difference(const RunIdentity& recorded, const RunIdentity& again) {
   std::map<int64_t, std::string> was(recorded.ledger.begin(), recorded.ledger.end());
@@ -133,7 +145,7 @@ RunIdentity read_identity(const std::string& run_directory) {
   if (const auto outcome = rundir::parse_outcome(text_or_empty(file_in(run_directory, rundir::kOutcomeFile))))
     identity.digest = outcome->digest;
   identity.ledger = read_ledger(file_in(run_directory, rundir::kLedgerFile));
-  identity.manual_changes = read_steering(run_directory);
+  read_steering(run_directory, identity);
   return identity;
 }
 
@@ -146,6 +158,12 @@ Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
   }
   compare_data(recorded.data, again.data, facts);
   compare_texts(recorded.options, again.options, "the job", is_of_the_machine, facts);
+  if (recorded.timed_changes != again.timed_changes) {
+    facts.push_back(
+        "the clock or a user chose other steps (trainer.eval_interval or trainer.max_duration in seconds): "
+        "in the recorded run " +
+        text_of_timed(recorded.timed_changes) + "; in the new run " + text_of_timed(again.timed_changes));
+  }
   compare_texts(
       recorded.environment, again.environment, "the environment", [](const std::string& key) { return key == "cores"; },
       facts);

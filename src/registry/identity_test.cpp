@@ -77,6 +77,31 @@ TEST(Identity, AManualChangeIsTheFirstCause) {
   EXPECT_EQ(compare(manual_changes, again).facts.size(), 1u);
 }
 
+// With trainer.eval_interval in seconds the evaluations, and so the best step, depend on the speed of the machine.
+TEST(Identity, StepsThatTheClockChoseAreALikelierCauseThanTheHardware) {
+  Folder folder;
+  write_file(folder / "run/resolved.yaml", "name: a\n");
+  write_file(folder / "run/checkpoints/step-00000200/state.json",
+             R"({"control": [{"step": 20, "kind": "evaluate", "value": 0, "reason": "", "done": true},
+                             {"step": 40, "kind": "evaluate", "value": 0.0, "reason": "", "done": true},
+                             {"step": 50, "kind": "stop", "value": 75, "reason": ""},
+                             {"step": 60, "kind": "evaluate", "value": 0, "reason": "", "done": false},
+                             {"step": 200, "kind": "stop", "value": 0.0, "reason": ""}]})");
+  RunIdentity recorded = example();
+  recorded.timed_changes = read_identity(folder / "run").timed_changes;
+  EXPECT_EQ(recorded.timed_changes,
+            (std::vector<std::string>{"an evaluation at step 20", "an evaluation at step 40", "the end at step 200"}));
+  RunIdentity again = example();
+  again.digest = "d2";
+  again.timed_changes = {"an evaluation at step 21"};
+  again.environment["libtorch"] = "2.14.0";
+  const std::string why = compare(recorded, again).why;
+  EXPECT_NE(why.find("likely cause: the clock or a user chose other steps"), std::string::npos) << why;
+  EXPECT_NE(why.find("an evaluation at step 21"), std::string::npos) << why;
+  again.timed_changes = recorded.timed_changes;
+  EXPECT_EQ(compare(recorded, again).facts.size(), 1u);
+}
+
 TEST(Identity, ARunWithoutADigestIsNotTheSame) {
   RunIdentity none = example();
   none.digest.clear();

@@ -348,6 +348,10 @@ struct RunIdentity {
   // Changes that a user made during training, as recorded in the newest checkpoint, for example "the learning rate was
   // multiplied by 0.5 from step 120 on". No option contains them, so training the job again does not repeat them.
   std::vector<std::string> manual_changes = {};
+  // What the clock or a user put at some step, from the same checkpoint, for example "an evaluation at step 20". With
+  // trainer.eval_interval or trainer.max_duration in seconds these steps depend on the speed of the machine, and the
+  // best step, which the digest covers, depends on them. So training the job again does not repeat them either.
+  std::vector<std::string> timed_changes = {};
 };
 RunIdentity read_identity(const std::string& run_directory);
 struct Comparison {
