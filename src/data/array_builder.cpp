@@ -127,6 +127,7 @@ class ArrayDatasetBuilder {
 
   void add_target_moments() {
     const ArraySamples& train = samples_of(Split::train);
+    train.labels.rounding.check(train.arrays->targets.name);
     const int64_t width = element_count(info().target_shape);
     std::vector<float> targets;
     targets.reserve(static_cast<size_t>(train.size() * width));

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/proc.h"
 #include "data/inference.h"
+#include "data/target_rounding.h"
 
 namespace sinew::data {
 namespace {
@@ -174,6 +175,7 @@ void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
 }
 
 void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
+  TargetRounding rounding;  // of the training targets
   for (ImageSplit& split : splits) {
     for (const ImageFile& file : split.files) {
       const std::optional<double> number = file.label_number();
@@ -182,8 +184,10 @@ void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
                     "data.task: regression needs numbers; correct the label, or set data.task: classification");
       }
       split.values.push_back(static_cast<float>(*number));
+      if (&split == splits.data()) rounding.add(*number);
     }
   }
+  rounding.check("data.train");
   set_target_moments(splits[0].values, info);
 }
 

@@ -95,6 +95,7 @@ Labels read_labels(const FileArray& targets, const LabelSchema& schema) {
           throw Error("DATA_BAD_TARGET", place(targets, i) + ": the target is not a finite number",
                       "correct it, or leave the sample out");
         }
+        labels.rounding.add(value);
         labels.numbers.push_back(static_cast<float>(value));
         continue;
       }

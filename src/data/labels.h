@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/arrays.h"
+#include "data/target_rounding.h"
 
 namespace sinew::data {
 
@@ -21,6 +22,7 @@ LabelSchema infer_labels(const FileArray& train, const std::string& task);
 struct Labels {
   std::vector<int64_t> classes;
   std::vector<float> numbers;
+  TargetRounding rounding;  // of `numbers`
 };
 // Throws Error naming the first target that does not follow the schema ("labels.gz[17]: ...").
 Labels read_labels(const FileArray& targets, const LabelSchema& schema);

@@ -88,6 +88,7 @@ class TableDatasetBuilder {
     const Table train = read_train();
     schema_ = infer_target(train, columns_.target, options_.task);
     const Targets targets = read_targets(train, schema_, skip_);
+    targets.rounding.check(train.name + ": '" + columns_.target + "'");
     record_skipped(train, targets);
     const bool split_val = !options_.val.given(), split_test = !options_.test.given();
     const SplitIndices split =

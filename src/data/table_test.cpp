@@ -48,6 +48,14 @@ TEST(Table, ColumnsBecomeNumbersAndOnes) {
   EXPECT_EQ(dataset->describe(Split::train, 2), "t.csv:4");
 }
 
+TEST(Table, RefusesTargetsThatAreAlikeIn32Bits) {
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 40; ++i) rows += std::to_string(i) + "," + std::to_string(1700000000 + 30 * i) + "\n";
+  Opened t(rows, "y");
+  t.options.task = "regression";
+  EXPECT_ERROR(t.error(), "DATA_TARGET_ROUNDED", "'y'");
+}
+
 TEST(Table, NormalisesWithStatisticsOfTrainAndMissingBecomesZero) {
   Opened t("x,c,y\n1,7,0.5\n2,7,1.5\n,7,2.5\n9,7,3.5\n", "y");
   const auto dataset = t.open();

@@ -134,6 +134,7 @@ Targets read_targets(const Table& table, const TargetSchema& schema, bool skip) 
     }
     targets.rows.push_back(row);
     if (schema.task == Task::regression) {
+      targets.rounding.add(column->numbers[i]);
       targets.numbers.push_back(static_cast<float>(column->numbers[i]));
     } else {
       targets.classes.push_back(target);

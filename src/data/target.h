@@ -7,6 +7,7 @@
 
 #include "data/data.h"
 #include "data/table.h"
+#include "data/target_rounding.h"
 
 namespace sinew::data {
 
@@ -28,6 +29,7 @@ struct Targets {
   std::vector<int64_t> rows;
   std::vector<int64_t> classes;  // classification: one for each of `rows`
   std::vector<float> numbers;    // regression: one for each of `rows`
+  TargetRounding rounding;       // of `numbers`
   int64_t skipped = 0;
   std::string first_skipped;
 };

@@ -1,0 +1,45 @@
+#include "data/target_rounding.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+
+namespace sinew::data {
+namespace {
+
+constexpr double kMaxRounding = 1.0 / 2000;  // of the standard deviation: neighbours in float32 are 1/1000 of it apart
+constexpr double kConstant = 1e-12;          // a standard deviation this small beside the mean is itself rounding
+
+std::string digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+}  // namespace
+
+void TargetRounding::add(double value) {
+  ++count_;
+  const double before = value - mean_;
+  mean_ += before / static_cast<double>(count_);
+  squares_ += before * (value - mean_);
+  const double rounding = std::abs(value - static_cast<double>(static_cast<float>(value)));
+  if (rounding > rounding_) {
+    rounding_ = rounding;
+    worst_ = value;
+  }
+}
+
+void TargetRounding::check(const std::string& place) const {
+  if (count_ == 0) return;
+  const double deviation = std::sqrt(squares_ / static_cast<double>(count_));
+  if (!(deviation > kConstant * std::abs(mean_)) || !(rounding_ > kMaxRounding * deviation)) return;
+  throw Error("DATA_TARGET_ROUNDED",
+              place + ": the targets differ by too little for their size: they are around " + digits(mean_) +
+                  " with a standard deviation of " + digits(deviation) + ", but " + digits(worst_) + " is rounded by " +
+                  digits(rounding_) + " when it is stored in 32 bits",
+              "subtract an offset from every target, for example their smallest value, and add it to the predictions");
+}
+
+}  // namespace sinew::data

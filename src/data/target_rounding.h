@@ -1,0 +1,26 @@
+// Inside data/: whether regression targets keep their differences when they are rounded to float32. Private to the
+// room.
+//
+// Targets are float32 before they are standardised. Numbers near 1.7e9 are then 128 apart, so targets that differ by
+// less, such as times in seconds, become equal, and a model would learn a constant without any sign of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sinew::data {
+
+class TargetRounding {
+ public:
+  void add(double value);
+  // Throws Error, naming `place`, if the largest rounding error is not small beside the standard deviation of the
+  // targets. Targets that float32 holds exactly and constant ones always pass.
+  void check(const std::string& place) const;
+
+ private:
+  int64_t count_ = 0;
+  double mean_ = 0, squares_ = 0;    // of the values before rounding; sum of the squared distances from the mean
+  double rounding_ = 0, worst_ = 0;  // the largest rounding error, and its value
+};
+
+}  // namespace sinew::data
