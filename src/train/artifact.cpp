@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/json_text.h"
 #include "rundir/rundir.h"
 #include "train/state.h"
