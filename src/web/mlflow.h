@@ -29,6 +29,29 @@ Json run_json(const store::Record& run, const std::string& location);
 const char* status_word(store::RunState state);            // kStopped is "KILLED"
 store::RunState state_of_status(const std::string& word);  // a word or a number, as JSON enums may be either
 std::string new_id();                                      // 32 hex digits
+
+// ---- the data sets and models of a run (mlflow_inputs.cpp)
+// -----------------------------------------------------------
+
+// Return the entry with its known fields only. Throw Refused if one has a wrong type or a required one is missing.
+Json dataset_input_of(const Args& given);
+Json model_input_of(const Args& given);
+Json model_output_of(const Args& given);
+// A list in a run's body.
+struct InputList {
+  const char* name;
+  Json (*parse)(const Args& given);
+};
+inline constexpr InputList kDatasetInputs{"dataset_inputs", dataset_input_of},
+    kModelInputs{"model_inputs", model_input_of}, kModelOutputs{"model_outputs", model_output_of};
+// Returns whether a run keeps only one of these entries. Data sets are the same if their names and digests are.
+bool is_same_input(const Json& a, const Json& b);
+// Returns the well-formed entries of the list.
+Json readable_inputs(const Json& body, const InputList& list);
+
+// ---- pages, views and labels (mlflow_json.cpp)
+// -----------------------------------------------------------------------
+
 // One page of `all` records, and the token of the next page, which is empty for the last page.
 struct Page {
   size_t first = 0, last = 0;

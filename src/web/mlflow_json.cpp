@@ -99,12 +99,9 @@ Json run_json(const store::Record& run, const std::string& location) {
   Json json{{"info", run_info_json(run, location)},
             {"data", {{"metrics", metrics}, {"params", labels_json(run.params)}, {"tags", labels_json(run.tags)}}}};
   const Json body = body_of(run);
-  const auto list = [&](const char* name) {
-    const auto found = body.find(name);
-    return found != body.end() && found->is_array() ? *found : Json::array();
-  };
-  json["inputs"] = {{"dataset_inputs", list("dataset_inputs")}, {"model_inputs", list("model_inputs")}};
-  json["outputs"] = {{"model_outputs", list("model_outputs")}};
+  json["inputs"] = {{"dataset_inputs", readable_inputs(body, kDatasetInputs)},
+                    {"model_inputs", readable_inputs(body, kModelInputs)}};
+  json["outputs"] = {{"model_outputs", readable_inputs(body, kModelOutputs)}};
   return json;
 }
 

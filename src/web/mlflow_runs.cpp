@@ -1,4 +1,4 @@
-#include <set>
+#include <algorithm>
 
 #include "web/mlflow.h"
 
@@ -44,18 +44,35 @@ store::Batch with_tags(const std::string& run, std::map<std::string, std::option
   return batch;
 }
 
-// Appends the entries of the parameter `from` to the list `to` in the run's body, without duplicates.
-void append_to(Context& context, const std::string& run, const Args& args, const char* from, const char* to) {
-  const Json given = args.has(from) ? args.json().at(from) : Json::array();
-  args.objects(from);  // refuses anything but a list of objects
-  if (given.empty()) return;
+// Entries that a request adds to a list in the run's body.
+struct NewInputs {
+  InputList list;
+  Json entries;
+};
+
+NewInputs parse_inputs(const Args& args, const char* from, const InputList& list) {
+  NewInputs given{list, Json::array()};
+  for (const Args& entry : args.objects(from)) given.entries.push_back(list.parse(entry));
+  return given;
+}
+
+// Appends the entries in one change. An entry that the run already has keeps its first form, tags included, as in
+// MLflow.
+void append_inputs(Context& context, const std::string& run, const std::vector<NewInputs>& given) {
+  const bool none = std::all_of(given.begin(), given.end(), [](const NewInputs& some) { return some.entries.empty(); });
+  if (none) {
+    context.require(Kind::kRun, run);
+    return;
+  }
   change_body(context, {Kind::kRun, run}, [&](Json& body) {
-    Json& list = body[to];
-    if (!list.is_array()) list = Json::array();
-    std::set<std::string> there;
-    for (const Json& entry : list) there.insert(dump_json(entry));
-    for (const Json& entry : given) {
-      if (there.insert(dump_json(entry)).second) list.push_back(entry);
+    for (const NewInputs& some : given) {
+      Json list = readable_inputs(body, some.list);
+      for (const Json& entry : some.entries) {
+        const bool there =
+            std::any_of(list.begin(), list.end(), [&](const Json& other) { return is_same_input(entry, other); });
+        if (!there) list.push_back(entry);
+      }
+      body[some.list.name] = std::move(list);
     }
   });
 }
@@ -194,18 +211,14 @@ Response runs_log_model(Context& context, const Call& call) {
 
 Response runs_log_inputs(Context& context, const Call& call) {
   const Args args(call);
-  const std::string run = run_of(args);
-  context.require(Kind::kRun, run);
-  append_to(context, run, args, "datasets", "dataset_inputs");
-  append_to(context, run, args, "models", "model_inputs");
+  append_inputs(context, run_of(args),
+                {parse_inputs(args, "datasets", kDatasetInputs), parse_inputs(args, "models", kModelInputs)});
   return json_response(Json::object());
 }
 
 Response runs_log_outputs(Context& context, const Call& call) {
   const Args args(call);
-  const std::string run = run_of(args);
-  context.require(Kind::kRun, run);
-  append_to(context, run, args, "models", "model_outputs");
+  append_inputs(context, run_of(args), {parse_inputs(args, "models", kModelOutputs)});
   return json_response(Json::object());
 }
 
