@@ -32,6 +32,22 @@ void keep_receipt(Transaction& transaction, const std::string& key, const Receip
                            {std::string_view(key), transaction.at_ms, std::string_view(answers)});
 }
 
+std::optional<Refusal> inactive(Database& database, const Subject& subject) {
+  std::optional<int64_t> hidden;
+  std::string parent;
+  database.each("SELECT hidden, parent FROM record WHERE kind = ?1 AND id = ?2 AND number = ?3",
+                {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number},
+                [&](const Row& row) {
+                  hidden = row.integer(0);
+                  parent = row.text(1);
+                });
+  if (!hidden) return not_found(subject).error();
+  if (*hidden != 0)
+    return Refusal{Reason::kHidden, in_words(subject) + " is deleted; it must be in the 'active' state"};
+  if (subject.kind == Kind::kRun) return inactive(database, {Kind::kExperiment, parent});
+  return std::nullopt;
+}
+
 std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& batch) {
   for (const HeldLease& held : batch.held) {
     if (auto lost = lost_lease(transaction, held)) return lost;
@@ -42,6 +58,9 @@ std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& b
     return Refusal{Reason::kConflict, in_words(subject) + " has changed: its newest event is " +
                                           std::to_string(newest) + ", the caller had read up to event " +
                                           std::to_string(seq)};
+  }
+  for (const Subject& subject : batch.active) {
+    if (auto refusal = inactive(transaction.database, subject)) return refusal;
   }
   return std::nullopt;
 }

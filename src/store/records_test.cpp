@@ -189,6 +189,31 @@ TEST_P(Records, AreUpdated) {
   EXPECT_EQ(store->list({.kind = Kind::kStudy, .name = "one"}).size(), 0U);
 }
 
+TEST_P(Records, ABatchMayRequireThatARecordIsNotHidden) {
+  auto store = open();
+  make_run(*store, "r", "e");
+  const Subject run{Kind::kRun, "r"}, experiment{Kind::kExperiment, "e"};
+  int64_t count = 0;
+  const auto write = [&](const Subject& active) {
+    Batch batch{{SetTags{run, {{"count", std::to_string(++count)}}}}};
+    batch.active = {active};
+    return store->write(batch);
+  };
+  EXPECT_TRUE(write(run));
+  done(*store, Update{run, {}, {}, true});
+  EXPECT_TRUE(is_refused(write(run), Reason::kHidden));
+  EXPECT_TRUE(write(experiment));
+  done(*store, Update{run, {}, {}, false});
+  done(*store, Update{experiment, {}, {}, true});
+  EXPECT_TRUE(is_refused(write(run), Reason::kHidden)) << "its experiment is hidden";
+  EXPECT_TRUE(is_refused(write(experiment), Reason::kHidden));
+  EXPECT_TRUE(is_refused(write({Kind::kRun, "none"}), Reason::kNotFound));
+  EXPECT_EQ(store->find(run)->tags.at("count"), "3");
+  Batch empty;
+  empty.active = {run};
+  EXPECT_TRUE(is_refused(store->write(empty), Reason::kHidden));
+}
+
 TEST_P(Records, AnAttemptEndsOnce) {
   auto store = open();
   make_run(*store);

@@ -168,6 +168,8 @@ struct Batch {
     int64_t seq = 0;
   };
   std::vector<Unchanged> unchanged = {};
+  // The batch is refused when one of these records is missing or hidden, or is a run of a hidden experiment.
+  std::vector<Subject> active = {};
 };
 
 // ---- answers -------------------------------------------------------------------------------------------------------
@@ -184,7 +186,7 @@ struct Receipt {
 };
 // The store refused the batch and wrote nothing of it. The caller must expect this result; it is not an Error.
 struct Refusal {
-  enum class Reason { kInvalid, kNotFound, kExists, kConflict, kStale, kHeld } reason = Reason::kInvalid;
+  enum class Reason { kInvalid, kNotFound, kExists, kConflict, kStale, kHeld, kHidden } reason = Reason::kInvalid;
   std::string why;  // a message for users
 };
 using Outcome = std::expected<Receipt, Refusal>;

@@ -18,6 +18,7 @@ void refuse(const store::Refusal& refusal) {
     case Reason::kStale:
     case Reason::kHeld:
       throw Refused(kLeaseLost, refusal.why, "another server has taken over this store; send the request there");
+    case Reason::kHidden: refuse_invalid(refusal.why, "restore it first");
     case Reason::kConflict: throw Refused(kConflict, refusal.why, "read the current state and decide again");
     case Reason::kInvalid: break;
   }

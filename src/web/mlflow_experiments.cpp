@@ -30,10 +30,30 @@ Fact experiment_fact(const store::Record& experiment, const Column& column) {
   return static_cast<double>(experiment.begun_ms);
 }
 
+// Deletes or restores the experiment together with its runs, as MLflow does. The experiment changes in the first batch,
+// so that no run can be created in a deleted experiment; a run that was created just before is in a later batch.
 void set_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = Args(call).text("experiment_id");
-  context.require(Kind::kExperiment, id);
-  context.write(store::Update{{Kind::kExperiment, id}, {}, {}, hidden});
+  const store::Subject experiment = context.require(Kind::kExperiment, id).subject;
+  store::Batch batch{{store::Update{experiment, {}, {}, hidden}}};
+  for (;;) {
+    context.store.each({.kind = Kind::kRun, .parent = id, .hidden = true, .metrics = false},
+                       [&](const store::Record& run) {
+                         if (run.hidden == hidden) return;
+                         batch.changes.push_back(store::Update{run.subject, {}, {}, hidden});
+                       });
+    if (batch.changes.empty()) return;
+    context.write(std::move(batch));
+    batch = {};
+    if (!hidden) return;
+  }
+}
+
+// Writes to the experiment, which must not be deleted.
+void write_to_experiment(Context& context, const std::string& id, store::Change change) {
+  store::Batch batch{{std::move(change)}};
+  batch.active = {{Kind::kExperiment, id}};
+  context.write(std::move(batch));
 }
 
 }  // namespace
@@ -102,23 +122,22 @@ Response experiments_update(Context& context, const Call& call) {
   const Args args(call);
   const store::Record record = context.require(Kind::kExperiment, args.text("experiment_id"));
   const std::string name = args.text("new_name");
-  if (record.hidden) refuse_invalid("the experiment is deleted", "restore it first");
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
-  context.write(store::Update{record.subject, name});
+  write_to_experiment(context, record.subject.id, store::Update{record.subject, name});
   return json_response(Json::object());
 }
 
 Response experiments_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = args.text("experiment_id");
-  context.write(tag_set({Kind::kExperiment, id}, args));
+  write_to_experiment(context, id, tag_set({Kind::kExperiment, id}, args));
   return json_response(Json::object());
 }
 
 Response experiments_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = args.text("experiment_id");
-  context.write(tag_removed({Kind::kExperiment, id}, args));
+  write_to_experiment(context, id, tag_removed({Kind::kExperiment, id}, args));
   return json_response(Json::object());
 }
 

@@ -219,7 +219,9 @@ Response logged_models_create(Context& context, const Call& call) {
   create.params = labels_of(args, "params");
   create.tags = tags_of(args);
   create.tags[kLoggedModelTag] = experiment.subject.id;
-  context.write(store::Batch{{std::move(create), store::Update{{Kind::kModel, id}, {}, {}, true}}});
+  store::Batch batch{{std::move(create), store::Update{{Kind::kModel, id}, {}, {}, true}}};
+  batch.active = {experiment.subject};
+  context.write(std::move(batch));
   return json_response({{"model", model_json(context, require_logged_model(context, id))}});
 }
 

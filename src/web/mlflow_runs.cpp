@@ -26,10 +26,19 @@ std::vector<store::Change> changes_to(const store::Record& run, RunState to, int
   return changes;
 }
 
+// A run of a deleted experiment can be deleted but not restored.
 void set_run_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = run_of(Args(call));
-  context.require(Kind::kRun, id);
-  context.write(store::Update{{Kind::kRun, id}, {}, {}, hidden});
+  const store::Record run = context.require(Kind::kRun, id);
+  store::Batch batch{{store::Update{run.subject, {}, {}, hidden}}};
+  if (!hidden) batch.active = {{Kind::kExperiment, run.parent}};
+  context.write(std::move(batch));
+}
+
+// Writes to a run, which must be active. The store checks this in the transaction of the write.
+void write_to_run(Context& context, const std::string& run, store::Batch batch) {
+  batch.active = {{Kind::kRun, run}};
+  context.write(std::move(batch));
 }
 
 constexpr const char* kModelHistoryTag = "mlflow.log-model.history";  // a JSON list
@@ -59,13 +68,11 @@ NewInputs parse_inputs(const Args& args, const char* from, const InputList& list
 // Appends the entries in one change. An entry that the run already has keeps its first form, tags included, as in
 // MLflow.
 void append_inputs(Context& context, const std::string& run, const std::vector<NewInputs>& given) {
-  const bool none = std::all_of(given.begin(), given.end(), [](const NewInputs& some) { return some.entries.empty(); });
-  if (none) {
-    context.require(Kind::kRun, run);
-    return;
-  }
-  change_body(context, {Kind::kRun, run}, [&](Json& body) {
+  change_record(context, {Kind::kRun, run}, [&](const store::Record& record) {
+    const Json before = body_of(record);
+    Json body = before;
     for (const NewInputs& some : given) {
+      if (some.entries.empty()) continue;
       Json list = readable_inputs(body, some.list);
       for (const Json& entry : some.entries) {
         const bool there =
@@ -74,6 +81,10 @@ void append_inputs(Context& context, const std::string& run, const std::vector<N
       }
       body[some.list.name] = std::move(list);
     }
+    store::Batch batch;
+    if (body != before) batch.changes.push_back(store::Update{record.subject, {}, dump_json(body)});
+    batch.active = {record.subject};
+    return batch;
   });
 }
 
@@ -83,9 +94,6 @@ Response runs_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string parent = args.text("experiment_id", "0");
   const store::Record experiment = context.require(Kind::kExperiment, parent);
-  if (experiment.hidden) {
-    refuse_invalid("the experiment " + parent + " is deleted; it must be in the 'active' state", "restore it first");
-  }
   const std::string id = new_id(), name = args.text("run_name", ""), user = args.text("user_id", "");
   const std::string body = dump_json({{"user_id", user}});
   store::Create create{{Kind::kRun, id}, parent, name, body};
@@ -96,7 +104,9 @@ Response runs_create(Context& context, const Call& call) {
   create.tags[kRunNameTag] = create.name;
   create.begun_ms = args.integer("start_time", 0);
   const store::Subject subject = create.subject;
-  context.write(std::move(create));
+  store::Batch batch{{std::move(create)}};
+  batch.active = {experiment.subject};
+  context.write(std::move(batch));
   return json_response({{"run", run_json(context.require(Kind::kRun, subject.id), artifact_location(experiment))}});
 }
 
@@ -119,7 +129,7 @@ Response runs_update(Context& context, const Call& call) {
     auto changes = changes_to(run, state_of_status(args.text("status")), args.integer("end_time", 0));
     std::move(changes.begin(), changes.end(), std::back_inserter(batch.changes));
   }
-  if (!batch.changes.empty()) context.write(std::move(batch));
+  if (!batch.changes.empty()) write_to_run(context, id, std::move(batch));
   const store::Record now = context.require(Kind::kRun, id);
   return json_response({{"run_info", run_info_json(now, artifact_location_of_run(context, now))}});
 }
@@ -137,7 +147,7 @@ Response runs_restore(Context& context, const Call& call) {
 Response runs_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("key"), value = args.text("value", "");
-  context.write(with_tags(id, {{key, value}}));
+  write_to_run(context, id, with_tags(id, {{key, value}}));
   return json_response(Json::object());
 }
 
@@ -147,14 +157,14 @@ Response runs_delete_tag(Context& context, const Call& call) {
   if (!context.require(Kind::kRun, id).tags.contains(key)) {
     refuse_missing("No tag with name: " + key + " in run with id " + id);
   }
-  context.write(with_tags(id, {{key, std::nullopt}}));
+  write_to_run(context, id, with_tags(id, {{key, std::nullopt}}));
   return json_response(Json::object());
 }
 
 Response runs_log_parameter(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("key"), value = args.text("value", "");
-  context.write(store::SetParams{{Kind::kRun, id}, {{key, value}}});
+  write_to_run(context, id, {{store::SetParams{{Kind::kRun, id}, {{key, value}}}}});
   return json_response(Json::object());
 }
 
@@ -163,7 +173,7 @@ Response runs_log_metric(Context& context, const Call& call) {
   const ModelMetrics of_models = parse_model_metrics(context, {args});
   const std::string id = run_of(args), key = args.text("key");
   const store::Point point = point_of(args);
-  context.write(store::AddPoints{id, key, {point}});
+  write_to_run(context, id, {{store::AddPoints{id, key, {point}}}});
   write_model_metrics(context, of_models);
   return json_response(Json::object());
 }
@@ -181,11 +191,7 @@ Response runs_log_batch(Context& context, const Call& call) {
   for (const Args& metric : metrics) series[metric.text("key")].push_back(point_of(metric));
   for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   const ModelMetrics of_models = parse_model_metrics(context, metrics);
-  if (batch.changes.empty()) {
-    context.require(Kind::kRun, run);
-  } else {
-    context.write(std::move(batch));
-  }
+  write_to_run(context, run, std::move(batch));  // an empty batch as well: the store checks the run
   write_model_metrics(context, of_models);
   return json_response(Json::object());
 }
@@ -204,7 +210,9 @@ Response runs_log_model(Context& context, const Call& call) {
     if (!history.is_array()) history = Json::array();
     history.push_back(model);
     const std::string text = dump_json(history);
-    return store::Batch{{store::SetTags{record.subject, {{kModelHistoryTag, text}}}}};
+    store::Batch batch{{store::SetTags{record.subject, {{kModelHistoryTag, text}}}}};
+    batch.active = {record.subject};
+    return batch;
   });
   return json_response(Json::object());
 }
