@@ -39,6 +39,7 @@ inline constexpr RefusalKind kWrongMethod{405, "API_WRONG_METHOD", "ENDPOINT_NOT
 inline constexpr RefusalKind kRateLimited{429, "API_RATE_LIMITED", "REQUEST_LIMIT_EXCEEDED"};
 inline constexpr RefusalKind kNotOffered{501, "API_NOT_OFFERED", "NOT_IMPLEMENTED"};
 inline constexpr RefusalKind kOverloaded{503, "API_OVERLOADED", "TEMPORARILY_UNAVAILABLE"};
+inline constexpr RefusalKind kBusyRecord{503, "API_BUSY_RECORD", "TEMPORARILY_UNAVAILABLE"};
 inline constexpr RefusalKind kInternalError{500, "API_INTERNAL_ERROR", "INTERNAL_ERROR"};
 
 // Refuses a request. The response is {"error", "code", "hint"}; under /mlflow also {"error_code", "message"}.

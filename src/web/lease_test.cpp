@@ -86,5 +86,22 @@ TEST_F(Leased, AWriteBesideAnotherOneIsTriedAgain) {
   EXPECT_EQ(tries, 3);
 }
 
+// The client repeats a request that gets this status, and gives up after a conflict.
+TEST_F(Leased, AWriteThatNeverSucceedsBesideOthersIsToBeSentAgain) {
+  int tries = 0;
+  try {
+    change_record(*context, {Kind::kModel, "m"}, [&](const store::Record& record) {
+      EXPECT_TRUE(store.write(store::SetTags{record.subject, {{"other", std::to_string(++tries)}}}));
+      return store::Batch{{store::SetTags{record.subject, {{"mine", "x"}}}}};
+    });
+    ADD_FAILURE() << "the record changed before each write";
+  } catch (const Refused& refused) {
+    EXPECT_EQ(refused.kind.status, 503);
+    EXPECT_STREQ(refused.kind.mlflow_code, "TEMPORARILY_UNAVAILABLE");
+  }
+  EXPECT_GT(tries, 3);
+  EXPECT_FALSE(store.find({Kind::kModel, "m"})->tags.contains("mine"));
+}
+
 }  // namespace
 }  // namespace sinew::web

@@ -5,6 +5,7 @@
 // the record's body.
 #pragma once
 
+#include <functional>
 #include <set>
 
 #include "web/args.h"
@@ -70,6 +71,10 @@ void check_tag(const std::string& key);
 store::Labels tags_of(const Args& args);                           // all of "tags", checked
 store::SetTags tag_set(store::Subject subject, const Args& args);  // sets the tag "key" to "value", checked
 store::SetTags tag_removed(store::Subject subject, const Args& args);
+// Repeats the attempt, which reads and then writes, while another writer changes the record between the two. Each pause
+// before a repetition is random. When the attempts are used up, refuses with status 503: nothing is wrong with the
+// request, and MLflow's client repeats a request with this status by itself, but gives up after a 409.
+void write_beside_others(Context& context, const store::Subject& subject, const std::function<void()>& attempt);
 // Reads the record and writes the batch that `batch_of` makes from it. Repeats both steps if another writer has changed
 // the record meanwhile.
 void change_record(Context& context, const store::Subject& subject,

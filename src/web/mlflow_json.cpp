@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <string>
 
 #include "base/hex.h"
 #include "base/json_text.h"
@@ -168,21 +169,37 @@ store::SetTags tag_removed(store::Subject subject, const Args& args) {
   return {std::move(subject), {{key, std::nullopt}}};
 }
 
+void write_beside_others(Context& context, const store::Subject& subject, const std::function<void()>& attempt) {
+  constexpr int kTries = 20;
+  for (int i = 1;; ++i) {
+    try {
+      attempt();
+      return;
+    } catch (const Refused& refused) {
+      if (refused.kind.code != kConflict.code) throw;  // another attempt cannot cure any other refusal
+      if (i == kTries) {
+        throw Refused(kBusyRecord,
+                      std::string("too many clients change the ") + store::to_string(subject.kind) + " '" + subject.id +
+                          "' at once: " + refused.what(),
+                      "send the request again");
+      }
+    }
+    // Writers that meet once would meet again if all of them waited equally long, so each draws its pause. The range
+    // doubles with the attempts, up to 64 ms, because more attempts mean more writers.
+    const double part = std::stoi(random_hex(2), nullptr, 16) / 65536.0;
+    context.options.clock->sleep_seconds(part * 0.001 * (1 << std::min(i, 6)));
+  }
+}
+
 void change_record(Context& context, const store::Subject& subject,
                    const std::function<store::Batch(const store::Record& record)>& batch_of) {
-  constexpr int kTries = 20;
-  for (int i = 0;; ++i) {
+  write_beside_others(context, subject, [&] {
     // Read the number of the newest event before the record, so that the store notices a write between the two reads.
     const int64_t newest = context.store.newest_event(subject);
     store::Batch batch = batch_of(context.require(subject.kind, subject.id, subject.number));
     batch.unchanged = {{subject, newest}};
-    try {
-      context.write(std::move(batch));
-      return;
-    } catch (const Refused& refused) {
-      if (refused.kind.code != kConflict.code || i == kTries) throw;  // another attempt cannot cure any other refusal
-    }
-  }
+    context.write(std::move(batch));
+  });
 }
 
 void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change) {

@@ -113,25 +113,21 @@ store::Labels tags_of_new(const Args& args) {
 
 // Creates the version and attaches its files in one batch. The attachments need the version's number, so the batch is
 // repeated if another writer has created a version first.
-store::Subject create_version(Context& context, store::Create create, const FrozenFiles& frozen) {
-  constexpr int kTries = 20;
+store::Subject create_version(Context& context, const store::Create& create, const FrozenFiles& frozen) {
   const std::string model = create.subject.id;
-  for (int i = 0;; ++i) {
+  store::Subject version{Kind::kVersion, model, 0};
+  write_beside_others(context, {Kind::kModel, model}, [&] {
     const int64_t seen = context.store.newest_event({Kind::kVersion, model});
     const auto newest = context.store.list({.kind = Kind::kVersion, .name = model, .hidden = true, .limit = 1});
-    const store::Subject version{Kind::kVersion, model, newest.empty() ? 1 : newest[0].subject.number + 1};
+    version.number = newest.empty() ? 1 : newest[0].subject.number + 1;
     store::Batch batch{{create}};
     for (const store::Attachment& file : frozen.files) {
       batch.changes.push_back(store::Attach{version, file.path, file.digest, file.bytes});
     }
     batch.unchanged = {{{Kind::kVersion, model}, seen}};
-    try {
-      context.write(std::move(batch));
-      return version;
-    } catch (const Refused& refused) {
-      if (refused.kind.code != kConflict.code || i == kTries) throw;  // another attempt cannot cure any other refusal
-    }
-  }
+    context.write(std::move(batch));
+  });
+  return version;
 }
 
 }  // namespace
@@ -153,7 +149,7 @@ Response versions_create(Context& context, const Call& call) {
   const std::string body_text = dump_json(body);
   store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", body_text};
   create.tags = tags_of_new(args);
-  const store::Subject version = create_version(context, std::move(create), frozen);
+  const store::Subject version = create_version(context, create, frozen);
   return json_response(answer_with(context, version.id, version.number));
 }
 
