@@ -77,6 +77,29 @@ std::optional<fs::path> run_directory_file(Context& context, const store::Subjec
   return file && fs::is_regular_file(*file, error) ? file : std::nullopt;
 }
 
+// Refuses a path that needs a folder where a file is, or a file where a folder is: a listing would hide one of the two,
+// and no client could download both.
+void check_no_file_is_a_folder(Context& context, const store::Subject& subject, const std::string& path) {
+  const auto taken = [&](const std::string& name, const char* what, const char* hint) {
+    throw Refused(
+        kResourceConflict,
+        std::string(store::to_string(subject.kind)) + " '" + subject.id + "' already has a " + what + " '" + name + "'",
+        hint);
+  };
+  for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string above = path.substr(0, slash);
+    if (context.store.attachment(subject, above) || run_directory_file(context, subject, above)) {
+      taken(above, "file", "upload into a folder of another name, or remove the file first");
+    }
+  }
+  const auto directory = directory_of(context, subject);
+  const auto own = directory ? resolve(*directory, path) : std::nullopt;
+  std::error_code error;
+  if ((own && fs::is_directory(*own, error)) || !context.store.attachments(subject, path).empty()) {
+    taken(path, "folder", "upload the file under another name, or remove the folder first");
+  }
+}
+
 // HTML and scripts are served as plain text, so that a browser shows them and never executes them.
 std::string type_of(const std::string& path) {
   const std::string extension = fs::path(path).extension().string();
@@ -177,6 +200,7 @@ store::Attachment attach_upload(Context& context, const http::Request& request, 
     throw Refused(kResourceConflict, "the run's directory already has a file '" + path + "'",
                   "upload the file under another name");
   }
+  check_no_file_is_a_folder(context, subject, path);
   const registry::BlobInfo stored = upload->finish();
   context.write(store::Attach{subject, path, stored.digest, stored.bytes});
   return {path, stored.digest, stored.bytes};

@@ -112,6 +112,30 @@ TEST(Versions, AFileOfTheRunsDirectoryPrecedesAnUpload) {
   EXPECT_EQ(kept, (Json{{"weights", "own"}, {"deep/file", "own"}, {"more", "other"}}));
 }
 
+TEST(Versions, AFileAndAFolderNeverHaveOneName) {
+  TestServer test;
+  run_with_files(test, {"own", "folder/file"}, "own");
+  const auto put = [&](const std::string& path) {
+    const Reply reply = test.call("PUT", "/api/v1/runs/d/files/" + path, "other", "s");
+    if (reply.status != 201) {
+      EXPECT_EQ(reply.json["code"], "API_CONFLICT") << path;
+    }
+    return reply.status;
+  };
+  EXPECT_EQ(put("a"), 201);
+  EXPECT_EQ(put("a"), 201) << "the file is replaced";
+  EXPECT_EQ(put("a/b.txt"), 409);
+  EXPECT_EQ(put("a/b/c.txt"), 409);
+  EXPECT_EQ(put("b/c/d"), 201);
+  EXPECT_EQ(put("b/c/e"), 201);
+  EXPECT_EQ(put("b"), 409);
+  EXPECT_EQ(put("b/c"), 409);
+  EXPECT_EQ(put("ab"), 201);
+  EXPECT_EQ(put("own/b"), 409) << "a file of the run's directory";
+  EXPECT_EQ(put("folder"), 409) << "a folder of the run's directory";
+  EXPECT_EQ(test.call("PUT", kArtifacts + "job/d/artifacts/a/b", "other", "s").status, 409);
+}
+
 TEST(Versions, ClientsCannotSetSinewsOwnTags) {
   TestServer test;
   const std::string id = new_run(test);
