@@ -21,11 +21,17 @@ struct Holder {
   int64_t pid = 0;
 };
 
-// Returns when the kernel started the process, in ticks since boot, or "" if /proc shows no such process. The start
-// time tells the process from a later one with the same process id.
-std::string began_of(pid_t pid) {
-  const ProcessRow row = process_row(pid);
+// Returns when the kernel started the process, in ticks since boot, or "" if the row is of no process. The start time
+// tells the process from a later one with the same process id.
+std::string began_of(const ProcessRow& row) {
   return row.pid == 0 ? "" : std::to_string(row.started);
+}
+
+// Returns whether the process has ended although /proc still shows it. It stays there until its parent waits for it,
+// and the first process of a container may never do that. A process whose first thread alone has ended shows the same
+// state, but has other threads.
+bool is_unreaped(const ProcessRow& row) {
+  return (row.state == 'Z' || row.state == 'X') && row.threads <= 1;
 }
 
 // Returns a text that identifies this process's PID namespace, or "" if it is unknown. Two containers of one machine
@@ -58,7 +64,10 @@ std::optional<Holder> parse(const std::string& text) {
 }  // namespace
 
 std::string lease_holder(const std::string& url) {
-  Json json{{"host", host_name()}, {"numbers", pid_namespace()}, {"pid", ::getpid()}, {"began", began_of(::getpid())}};
+  Json json{{"host", host_name()},
+            {"numbers", pid_namespace()},
+            {"pid", ::getpid()},
+            {"began", began_of(process_row(::getpid()))}};
   if (!url.empty()) json["url"] = url;
   return dump_json(json);
 }
@@ -69,8 +78,8 @@ bool has_surely_ended(const std::string& text) {
     return false;
   if (holder->host != host_name() || holder->numbers != pid_namespace()) return false;
   const auto pid = static_cast<pid_t>(holder->pid);
-  const std::string began = began_of(pid);
-  if (!began.empty()) return began != holder->began;
+  const ProcessRow row = process_row(pid);
+  if (row.pid != 0) return is_unreaped(row) || began_of(row) != holder->began;
   // /proc shows no such process, but it may hide processes of other users.
   return ::kill(pid, 0) != 0 && errno == ESRCH;
 }

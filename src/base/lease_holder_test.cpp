@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/proc.h"
 #include "base/process.h"
 
 namespace sinew {
@@ -31,6 +32,18 @@ TEST(LeaseHolder, ADeadProcessOrOneWithAReusedIdHasEnded) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(has_surely_ended(mine_with({{"pid", child}})));
   EXPECT_TRUE(has_surely_ended(mine_with({{"began", "1"}})));
+}
+
+// A container whose first process does not wait for its children keeps them as zombies.
+TEST(LeaseHolder, ADeadProcessThatNobodyHasWaitedForHasEnded) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  const ProcessRow row = process_row(child);
+  EXPECT_EQ(row.state, 'Z');
+  EXPECT_TRUE(has_surely_ended(mine_with({{"pid", child}, {"began", std::to_string(row.started)}})));
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST(LeaseHolder, AProcessOfAnotherMachineOrContainerMayLive) {
