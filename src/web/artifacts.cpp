@@ -250,6 +250,32 @@ ArtifactRef parse_artifact_ref(const std::string& text) {
   return ref;
 }
 
+void check_artifact_location(const std::string& location) {
+  constexpr std::string_view kScheme = "mlflow-artifacts:";
+  if (!location.starts_with(kScheme) || location.starts_with("mlflow-artifacts://")) return;
+  const auto wrong = [&](const std::string& why) {
+    refuse_invalid(
+        "the artifact_location '" + location + "' " + why,
+        "leave artifact_location out, or send mlflow-artifacts:/NAME without '?', '#' and a slash at its end, "
+        "and without a folder 'versions', 'models' or 'artifacts'");
+  };
+  if (location.find_first_of("?#") != std::string::npos) wrong("contains '?' or '#'");
+  if (location.size() <= kScheme.size() + 1 || location[kScheme.size()] != '/') wrong("names no folder");
+  // The server must find the owner of a file in the paths that the client will build of the location.
+  const std::string id(34, 'x'), folder = location.substr(kScheme.size() + 1);
+  for (const auto& [kind, below] : {std::pair(Kind::kRun, "/"), std::pair(Kind::kModel, "/models/")}) {
+    std::optional<ArtifactRef> ref;
+    try {
+      ref = parse_artifact_ref(folder + below + id + "/artifacts/file");
+    } catch (const Refused& refused) {
+      wrong(std::string("gives paths that this server cannot read: ") + refused.what());
+    }
+    if (ref->subject != store::Subject{kind, id, 0} || ref->path != "file") {
+      wrong("gives paths that this server takes for those of another record");
+    }
+  }
+}
+
 void check_may_change(const ArtifactRef& ref, const Call& call) {
   if (ref.subject.kind != Kind::kVersion || call.role == Role::kAdmin) return;
   throw Refused(kForbidden, "changing the files of a version requires the role admin", "register a new version");
@@ -287,7 +313,7 @@ http::Response mlflow_run_artifacts(Context& context, const Call& call) {
   const Args args(call);
   const store::Record run = context.require(Kind::kRun, run_of(args));
   const std::string path = args.text("path", "");
-  Json answer{{"root_uri", "mlflow-artifacts:/" + run.parent + "/" + run.subject.id + "/artifacts"},
+  Json answer{{"root_uri", artifact_location_of_run(context, run) + "/" + run.subject.id + "/artifacts"},
               {"files", Json::array()}};
   for (const FileEntry& entry : list_files(context, run.subject, path))
     answer["files"].push_back(file_json(entry, path));

@@ -44,6 +44,9 @@ struct ArtifactRef {
   std::string path;
 };
 ArtifactRef parse_artifact_ref(const std::string& text);
+// Refuses a location of an experiment on this server for which the client would build other paths than these. Locations
+// elsewhere (s3://, file:/) are the client's own affair.
+void check_artifact_location(const std::string& location);
 // Refuses callers who may not change these files. Only an admin may change the files of a version, because the version
 // passed its gates with them.
 void check_may_change(const ArtifactRef& ref, const Call& call);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "web/artifacts.h"
 #include "web/mlflow.h"
 
 namespace sinew::web {
@@ -63,7 +64,11 @@ Response experiments_create(Context& context, const Call& call) {
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
   Json body = Json::object();
-  if (args.has("artifact_location")) body["artifact_location"] = args.text("artifact_location");
+  if (args.has("artifact_location")) {
+    const std::string location = args.text("artifact_location");
+    check_artifact_location(location);
+    body["artifact_location"] = location;
+  }
   const std::string id = new_experiment_id();
   const std::string body_text = body.empty() ? "" : dump_json(body);
   store::Create create{{Kind::kExperiment, id}, "", name, body_text};

@@ -1,0 +1,49 @@
+// The artifact_location of an experiment: the server reads the paths that a client builds of it, or refuses it.
+#include <gtest/gtest.h>
+
+#include "web/testing.h"
+
+namespace sinew::web {
+namespace {
+
+using Json = nlohmann::json;
+
+Reply make(TestServer& test, const std::string& name, const std::string& location) {
+  const Json body{{"name", name}, {"artifact_location", location}};
+  return test.call("POST", kMlflow + "/experiments/create", body.dump());
+}
+
+TEST(ArtifactLocation, IsRefusedIfItsPathsWouldBeMisread) {
+  TestServer test;
+  for (const char* location :
+       {"mlflow-artifacts:/team/models", "mlflow-artifacts:/versions/a", "mlflow-artifacts:/versions",
+        "mlflow-artifacts:/team/artifacts", "mlflow-artifacts:/team/artifacts/x", "mlflow-artifacts:/team/",
+        "mlflow-artifacts:/", "mlflow-artifacts:", "mlflow-artifacts:/a/../b", "mlflow-artifacts:/a?b",
+        "mlflow-artifacts:/a#b", "mlflow-artifacts:a"}) {
+    const Reply reply = make(test, location, location);
+    EXPECT_EQ(reply.status, 400) << location;
+    EXPECT_EQ(reply.json.value("error_code", ""), "INVALID_PARAMETER_VALUE") << location;
+    EXPECT_NE(reply.json.value("error", "").find("artifact_location"), std::string::npos) << reply.response.body;
+  }
+}
+
+TEST(ArtifactLocation, IsKeptIfFilesCanBeUploadedBelowIt) {
+  TestServer test;
+  for (const char* location : {"mlflow-artifacts:/team", "mlflow-artifacts:/team/a b/c", "mlflow-artifacts:/models"}) {
+    const Reply made = make(test, location, location);
+    ASSERT_EQ(made.status, 200) << made.response.body;
+    const Json run =
+        test.call("POST", kMlflow + "/runs/create", Json{{"experiment_id", made.json["experiment_id"]}}.dump()).json;
+    const std::string uri = run["run"]["info"]["artifact_uri"];
+    EXPECT_TRUE(uri.starts_with(location)) << uri;
+    std::string path = uri.substr(std::string("mlflow-artifacts:/").size());
+    for (size_t at; (at = path.find(' ')) != std::string::npos;) path.replace(at, 1, "%20");
+    EXPECT_EQ(test.call("PUT", kArtifacts + path + "/f", "text").status, 200) << path;
+    EXPECT_EQ(test.call("GET", kArtifacts + path + "/f").response.body, "text") << path;
+  }
+  EXPECT_EQ(make(test, "elsewhere", "s3://bucket/models").status, 200);
+  EXPECT_EQ(make(test, "another server", "mlflow-artifacts://host/models").status, 200);
+}
+
+}  // namespace
+}  // namespace sinew::web
