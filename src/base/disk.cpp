@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::string hint_for(int code) {
   switch (code) {
-    case ENOSPC: return "free some space, or choose another disk with --run-dir";
+    case ENOSPC: return "free some space on the disk of this path, or use a path on another disk";
     case EDQUOT: return "the disk quota is used up: free some space or ask for more";
     case EACCES:
     case EPERM: return "check the owner and the permissions of the path";

@@ -145,6 +145,18 @@ TEST(SystemDisk, ErrorsNameTheFailedCall) {
   EXPECT_EQ(code_of([&] { disk.create("/dev/full")->write(bytes_of("x")); }), ENOSPC);
 }
 
+// The server, too, shows the hint of a full disk, and has other options than a training.
+TEST(SystemDisk, AHintNamesNoOptionOfACommand) {
+  Disk& disk = system_disk();
+  try {
+    disk.create("/dev/full")->write(bytes_of("x"));
+    ADD_FAILURE() << "the device is full";
+  } catch (const Error& error) {
+    EXPECT_NE(error.hint.find("free some space"), std::string::npos) << error.hint;
+    EXPECT_EQ(error.hint.find("--"), std::string::npos) << error.hint;
+  }
+}
+
 TEST(SystemDisk, NeverWaitsForAPipeAndNeverReadsADevice) {
   const Folder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
