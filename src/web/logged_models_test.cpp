@@ -94,5 +94,25 @@ TEST_F(LoggedModels, KeepTheNewestValueOfEachDataSet) {
   EXPECT_EQ(values, Json::array({0.5, 0.6, 0.7}));
 }
 
+TEST_F(LoggedModels, AndRunsTakeOneValueForEachParameter) {
+  const std::string model = make("a"), of_model = "/logged-models/" + model + "/params";
+  const Json one{{"key", "d"}, {"value", "1"}}, other{{"key", "d"}, {"value", "2"}},
+      third{{"key", "e"}, {"value", "2"}};
+  const auto send = [&](const std::string& route, const Json& params) {
+    const Json body{{"run_id", run_}, {"experiment_id", "0"}, {"params", params}};
+    return server_.call("POST", kMlflow + route, body.dump());
+  };
+  for (const std::string& route : {std::string("/runs/log-batch"), std::string("/logged-models"), of_model}) {
+    for (const Json& params : {Json::array({one, other}), Json::array({one, third, one})}) {
+      const Reply reply = send(route, params);
+      EXPECT_EQ(reply.status, 400) << route << " " << params;
+      EXPECT_EQ(reply.json.value("error_code", ""), "INVALID_PARAMETER_VALUE") << route;
+    }
+  }
+  EXPECT_TRUE(server_.store.find({store::Kind::kRun, run_})->params.empty());
+  EXPECT_EQ(send("/runs/log-batch", Json::array({one, third})).status, 200);
+  EXPECT_EQ(send(of_model, Json::array({one, third})).status, 200);
+}
+
 }  // namespace
 }  // namespace sinew::web

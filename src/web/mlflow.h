@@ -65,6 +65,9 @@ bool is_in(View view, bool hidden);
 // Returns all records of that kind, hidden ones included, for a filter to select from.
 std::vector<store::Record> all_records(Context& context, store::Kind kind);
 store::Labels labels_of(const Args& args, const char* name);
+// Returns all of "params". Refuses a key that is there twice, even with one value: a parameter cannot be changed, so
+// none of two values may win.
+store::Labels params_of(const Args& args);
 // Refuses to set or remove one of Sinew's own tags, which record a run's directory, the decision about a promotion, and
 // the kind of a record.
 void check_tag(const std::string& key);

@@ -147,6 +147,18 @@ store::Labels labels_of(const Args& args, const char* name) {
   return labels;
 }
 
+store::Labels params_of(const Args& args) {
+  store::Labels params;
+  for (const Args& param : args.objects("params")) {
+    const std::string key = param.text("key");
+    if (!params.emplace(key, param.text("value", "")).second) {
+      refuse_invalid("Duplicate parameter keys have been submitted: '" + key + "'",
+                     "send one value for each parameter");
+    }
+  }
+  return params;
+}
+
 void check_tag(const std::string& key) {
   if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is reserved for Sinew", "choose another name");
 }

@@ -216,7 +216,7 @@ Response logged_models_create(Context& context, const Call& call) {
   body["updated_ms"] = context.now_ms();
   const std::string body_text = dump_json(body);
   store::Create create{{Kind::kModel, id}, "", "", body_text};
-  create.params = labels_of(args, "params");
+  create.params = params_of(args);
   create.tags = tags_of(args);
   create.tags[kLoggedModelTag] = experiment.subject.id;
   store::Batch batch{{std::move(create), store::Update{{Kind::kModel, id}, {}, {}, true}}};
@@ -296,7 +296,7 @@ Response logged_models_delete_tag(Context& context, const Call& call) {
 Response logged_models_log_params(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_logged_model(context, args.text("model_id"));
-  auto params = labels_of(args, "params");
+  auto params = params_of(args);
   if (!params.empty()) context.write(store::SetParams{model.subject, std::move(params)});
   return json_response(Json::object());
 }

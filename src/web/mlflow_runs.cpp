@@ -183,7 +183,7 @@ Response runs_log_batch(Context& context, const Call& call) {
   const std::string run = run_of(args);
   const store::Labels tags = tags_of(args);
   store::Batch batch = with_tags(run, {tags.begin(), tags.end()});
-  if (auto params = labels_of(args, "params"); !params.empty()) {
+  if (auto params = params_of(args); !params.empty()) {
     batch.changes.push_back(store::SetParams{{Kind::kRun, run}, std::move(params)});
   }
   std::map<std::string, std::vector<store::Point>> series;
