@@ -114,5 +114,26 @@ TEST_F(LoggedModels, AndRunsTakeOneValueForEachParameter) {
   EXPECT_EQ(send(of_model, Json::array({one, third})).status, 200);
 }
 
+TEST_F(LoggedModels, GiveTheirRunToAVersion) {
+  const Json body{{"experiment_id", "0"}, {"name", "a"}, {"source_run_id", run_}};
+  const std::string model =
+      server_.call("POST", kMlflow + "/logged-models", body.dump()).json["model"]["info"]["model_id"];
+  ASSERT_EQ(server_.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
+  const auto run_of_version = [&](Json fields) {
+    fields["name"] = "m";
+    const Reply reply = server_.call("POST", kMlflow + "/model-versions/create", fields.dump());
+    EXPECT_EQ(reply.status, 200) << reply.response.body;
+    return reply.json["model_version"]["run_id"];
+  };
+  EXPECT_EQ(run_of_version({{"source", "models:/" + model}}), run_);
+  EXPECT_EQ(run_of_version({{"source", "models:/" + model + "/weights"}}), run_);
+  EXPECT_EQ(run_of_version({{"source", "s3://there"}, {"model_id", model}}), run_);
+  EXPECT_EQ(run_of_version({{"source", "s3://there"}, {"model_id", "m-none"}}), "");
+  EXPECT_EQ(run_of_version({{"source", "s3://there"}}), "");
+  EXPECT_EQ(run_of_version({{"source", "models:/" + model}, {"run_id", "of-another-server"}}), "of-another-server");
+  const std::string search = kMlflow + "/model-versions/search?filter=run_id%3D%27of-another-server%27";
+  EXPECT_EQ(server_.call("GET", search).json["model_versions"].size(), 1u);
+}
+
 }  // namespace
 }  // namespace sinew::web

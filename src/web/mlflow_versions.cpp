@@ -111,6 +111,32 @@ store::Labels tags_of_new(const Args& args) {
   return tags;
 }
 
+// Returns the logged model with that id, if there is one.
+std::optional<store::Record> find_logged(Context& context, const std::string& id) {
+  if (id.empty() || id.size() > 500) return std::nullopt;
+  auto model = context.store.find({Kind::kModel, id, 0});
+  return model && model->tags.contains(kLoggedModelTag) ? model : std::nullopt;
+}
+
+// Returns the id of the run that produced the version. If the client names no run, it is the run of the logged model
+// that is the source of the version, or that the client names.
+std::string run_of_new(Context& context, const Args& args) {
+  const std::string given = args.text("run_id", "");
+  if (!given.empty()) return given;  // perhaps a run of another server
+  constexpr std::string_view kScheme = "models:/";
+  const std::string source = args.text("source");
+  const std::string of_source = source.starts_with(kScheme)
+                                    ? source.substr(kScheme.size(), source.find('/', kScheme.size()) - kScheme.size())
+                                    : "";
+  for (const std::string& id : {of_source, args.text("model_id", "")}) {
+    const auto model = find_logged(context, id);
+    if (!model) continue;
+    const std::string run = text_of(body_of(*model), "source_run_id");
+    if (!run.empty()) return run;
+  }
+  return "";
+}
+
 // Creates the version and attaches its files in one batch. The attachments need the version's number, so the batch is
 // repeated if another writer has created a version first.
 store::Subject create_version(Context& context, const store::Create& create, const FrozenFiles& frozen) {
@@ -135,8 +161,6 @@ store::Subject create_version(Context& context, const store::Create& create, con
 Response versions_create(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("name"));
-  const std::string run = args.text("run_id", "");
-  const bool known = !run.empty() && context.store.find({Kind::kRun, run, 0}).has_value();
   const std::string source = args.text("source");
   const FrozenFiles frozen = freeze_files(context, download_location(context, source));
   Json body = Json::object();
@@ -147,7 +171,8 @@ Response versions_create(Context& context, const Call& call) {
     if (args.has(key)) body[key] = args.text(key);
   }
   const std::string body_text = dump_json(body);
-  store::Create create{{Kind::kVersion, model.subject.id}, known ? run : "", "", body_text};
+  const std::string run = run_of_new(context, args);
+  store::Create create{{Kind::kVersion, model.subject.id}, run, "", body_text};
   create.tags = tags_of_new(args);
   const store::Subject version = create_version(context, create, frozen);
   return json_response(answer_with(context, version.id, version.number));
