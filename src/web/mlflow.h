@@ -71,6 +71,9 @@ store::Labels params_of(const Args& args);
 // Refuses to set or remove one of Sinew's own tags, which record a run's directory, the decision about a promotion, and
 // the kind of a record.
 void check_tag(const std::string& key);
+// Refuses a tag by which MLflow's client makes a prompt of a registered model or of a version: this server offers no
+// prompts, and a prompt would appear among the models.
+void refuse_prompt(const store::Labels& tags);
 store::Labels tags_of(const Args& args);                           // all of "tags", checked
 store::SetTags tag_set(store::Subject subject, const Args& args);  // sets the tag "key" to "value", checked
 store::SetTags tag_removed(store::Subject subject, const Args& args);

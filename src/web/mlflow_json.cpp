@@ -163,6 +163,13 @@ void check_tag(const std::string& key) {
   if (key.starts_with("sinew.")) refuse_invalid("the tag '" + key + "' is reserved for Sinew", "choose another name");
 }
 
+void refuse_prompt(const store::Labels& tags) {
+  const auto tag = tags.find("mlflow.prompt.is_prompt");
+  if (tag == tags.end() || (tag->second != "true" && tag->second != "True")) return;
+  throw Refused(kNotOffered, "this server does not offer prompts",
+                "keep prompts as files of a run, or on another server");
+}
+
 store::Labels tags_of(const Args& args) {
   store::Labels tags = labels_of(args, "tags");
   for (const auto& [key, value] : tags) check_tag(key);

@@ -79,6 +79,7 @@ Response registered_models_create(Context& context, const Call& call) {
   const std::string description = args.text("description", "");
   const std::string body = dump_json({{"description", description}});
   const store::Labels given = tags_of(args);
+  refuse_prompt(given);
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
     store::SetTags tags{before->subject, {given.begin(), given.end()}};
@@ -170,6 +171,7 @@ Response registered_models_latest(Context& context, const Call& call) {
 Response registered_models_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("name"));
+  refuse_prompt({{args.text("key"), args.text("value", "")}});
   context.write(tag_set(model.subject, args));
   return json_response(Json::object());
 }

@@ -107,6 +107,7 @@ namespace {
 // The client copies a version with all its tags. Sinew's own tags describe the original version, so they are left out.
 store::Labels tags_of_new(const Args& args) {
   store::Labels tags = labels_of(args, "tags");
+  refuse_prompt(tags);
   std::erase_if(tags, [](const auto& tag) { return tag.first.starts_with("sinew."); });
   return tags;
 }
@@ -256,6 +257,7 @@ Response versions_transition(Context& context, const Call& call) {
 Response versions_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = require_version(context, args.text("name"), args.integer("version"));
+  refuse_prompt({{args.text("key"), args.text("value", "")}});
   context.write(tag_set(version.subject, args));
   return json_response(Json::object());
 }

@@ -147,6 +147,12 @@ const std::vector<Route> kRoutes = {
     // ---- MLflow: routes that are not offered -----------------------------------------------------------------------
     {"POST", MLFLOW "/traces/{rest*}", kRead, not_offered, "traces are not offered"},
     {"GET", MLFLOW "/traces/{rest*}", kRead, not_offered, "traces are not offered"},
+    {"POST", MLFLOW "/webhooks", kRead, not_offered, "webhooks are not offered"},
+    {"GET", MLFLOW "/webhooks", kRead, not_offered, "webhooks are not offered"},
+    {"POST", MLFLOW "/webhooks/{rest*}", kRead, not_offered, "webhooks are not offered"},
+    {"GET", MLFLOW "/webhooks/{rest*}", kRead, not_offered, "webhooks are not offered"},
+    {"PATCH", MLFLOW "/webhooks/{rest*}", kRead, not_offered, "webhooks are not offered"},
+    {"DELETE", MLFLOW "/webhooks/{rest*}", kRead, not_offered, "webhooks are not offered"},
     {"POST", "/api/3.0/mlflow/{rest*}", kRead, not_offered, "not offered"},
     {"GET", "/api/3.0/mlflow/{rest*}", kRead, not_offered, "not offered"},
 };

@@ -136,6 +136,33 @@ TEST(Versions, AFileAndAFolderNeverHaveOneName) {
   EXPECT_EQ(test.call("PUT", kArtifacts + "job/d/artifacts/a/b", "other", "s").status, 409);
 }
 
+TEST(Versions, PromptsAndWebhooksAreNotOffered) {
+  TestServer test;
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+  const Json prompt{{"key", "mlflow.prompt.is_prompt"}, {"value", "true"}};
+  const Json tagged{{"name", "p"}, {"tags", Json::array({prompt})}};
+  Json of_model{{"name", "m"}, {"version", "1"}, {"source", "s"}, {"tags", Json::array({prompt})}};
+  of_model.update(prompt);
+  const std::vector<std::tuple<const char*, const char*, Json>> requests{
+      {"POST", "/registered-models/create", tagged},
+      {"POST", "/registered-models/set-tag", of_model},
+      {"POST", "/model-versions/create", of_model},
+      {"POST", "/model-versions/set-tag", of_model},
+      {"POST", "/webhooks", Json{{"name", "w"}, {"url", "https://there"}}},
+      {"GET", "/webhooks", Json::object()},
+      {"GET", "/webhooks/1", Json::object()},
+      {"PATCH", "/webhooks/1", Json::object()},
+      {"DELETE", "/webhooks/1", Json::object()},
+      {"POST", "/webhooks/1/test", Json::object()}};
+  for (const auto& [method, path, body] : requests) {
+    const Reply reply = test.call(method, kMlflow + path, body.dump());
+    EXPECT_EQ(reply.status, 501) << method << " " << path << " " << reply.response.body;
+    EXPECT_EQ(reply.json["code"], "API_NOT_OFFERED") << path;
+  }
+  EXPECT_EQ(test.call("GET", kMlflow + "/registered-models/get?name=p").status, 404);
+}
+
 TEST(Versions, ClientsCannotSetSinewsOwnTags) {
   TestServer test;
   const std::string id = new_run(test);
