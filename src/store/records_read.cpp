@@ -6,6 +6,14 @@
 namespace sinew::store {
 namespace {
 
+// The columns that `take` reads, as a literal because the statements are literals. The time of the newest event is left
+// out for runs and studies: nobody needs it, and lists of runs are long.
+#define RECORD_COLUMNS                                                                                    \
+  "seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, " \
+  "summary.data, CASE WHEN kind IN (1, 3, 4) THEN coalesce((SELECT event.at_ms FROM event WHERE "         \
+  "event.kind = record.kind AND event.id = record.id AND event.number = record.number "                   \
+  "ORDER BY event.seq DESC LIMIT 1), 0) ELSE 0 END"
+
 struct Page {
   std::vector<Record> records;
   std::vector<std::vector<SeriesSummary>> series;  // for each record
@@ -27,6 +35,7 @@ void take(Page& page, const Row& row) {
   record.tags = unpack_labels(row.text(13));
   page.series.emplace_back();
   if (const auto packed = row.text(14); !packed.empty()) page.series.back() = unpack_summary(packed);
+  record.changed_ms = row.integer(15);
 }
 
 void count_tail(Page& page, const std::vector<TailPoint>& tail) {
@@ -65,12 +74,11 @@ std::vector<std::optional<Record>> read_subjects(Database& database, std::span<c
   std::vector<bool> there;
   for (const Subject& subject : subjects) {
     const size_t before = page.records.size();
-    database.each(
-        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
-        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq "
-        "WHERE kind = ?1 AND id = ?2 AND number = ?3",
-        {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number},
-        [&](const Row& row) { take(page, row); });
+    database.each("SELECT " RECORD_COLUMNS
+                  " FROM record LEFT JOIN summary ON summary.run = record.seq "
+                  "WHERE kind = ?1 AND id = ?2 AND number = ?3",
+                  {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number},
+                  [&](const Row& row) { take(page, row); });
     there.push_back(page.records.size() > before);
   }
   finish(database, page, {});
@@ -92,8 +100,8 @@ std::vector<Record> read_records(Database& database, const Query& query) {
   if (query.name) {
     // Few records share a name, so parent and limit are applied here and not in SQL.
     database.each(
-        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
-        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
+        "SELECT " RECORD_COLUMNS
+        " FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
         "WHERE kind = ?1 AND name = ?2 AND seq < ?3 AND hidden <= ?4 AND state BETWEEN ?6 AND ?7 ORDER BY seq DESC",
         {kind, std::string_view(*query.name), before, hidden, metrics, first, last}, [&](const Row& row) {
           const bool wanted = !query.parent || row.text(4) == *query.parent;
@@ -101,20 +109,22 @@ std::vector<Record> read_records(Database& database, const Query& query) {
         });
   } else if (query.parent) {
     database.each(
-        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
-        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?6 AS BIGINT) = 1 "
+        "SELECT " RECORD_COLUMNS
+        " FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?6 AS BIGINT) = 1 "
         "WHERE kind = ?1 AND parent = ?2 AND seq < ?3 AND hidden <= ?4 AND state BETWEEN ?7 AND ?8 ORDER BY seq DESC "
         "LIMIT ?5",
         {kind, std::string_view(*query.parent), before, hidden, query.limit, metrics, first, last}, keep);
   } else {
     database.each(
-        "SELECT seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, "
-        "summary.data FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
+        "SELECT " RECORD_COLUMNS
+        " FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
         "WHERE kind = ?1 AND seq < ?2 AND hidden <= ?3 AND state BETWEEN ?6 AND ?7 ORDER BY seq DESC LIMIT ?4",
         {kind, before, hidden, query.limit, metrics, first, last}, keep);
   }
   finish(database, page, query.keys);
   return std::move(page.records);
 }
+
+#undef RECORD_COLUMNS
 
 }  // namespace sinew::store

@@ -189,6 +189,31 @@ TEST_P(Records, AreUpdated) {
   EXPECT_EQ(store->list({.kind = Kind::kStudy, .name = "one"}).size(), 0U);
 }
 
+TEST_P(Records, KnowWhenTheyWereChanged) {
+  auto store = open();
+  done(*store, Create{{Kind::kModel, "m"}});
+  for (int i = 0; i < 2; ++i) done(*store, Create{{Kind::kVersion, "m"}});
+  make_run(*store, "r", "e");
+  const Subject first{Kind::kVersion, "m", 1}, second{Kind::kVersion, "m", 2};
+  const int64_t made = store->find(first)->changed_ms;
+  EXPECT_EQ(made, store->find(first)->begun_ms);
+  clock.seconds = clock.seconds + 10;
+  done(*store, SetTags{first, {{"k", "v"}}});
+  EXPECT_EQ(store->find(first)->changed_ms, made + 10'000);
+  EXPECT_EQ(store->find(second)->changed_ms, made);
+  EXPECT_EQ(store->find({Kind::kModel, "m"})->changed_ms, made);
+  for (const Query& query : {Query{.kind = Kind::kVersion}, Query{.kind = Kind::kVersion, .name = "m"},
+                             Query{.kind = Kind::kVersion, .parent = ""}}) {
+    const auto versions = store->all(query);
+    ASSERT_EQ(versions.size(), 2U);
+    EXPECT_EQ(versions[0].changed_ms, made);
+    EXPECT_EQ(versions[1].changed_ms, made + 10'000);
+  }
+  done(*store, Update{{Kind::kExperiment, "e"}, "renamed"});
+  EXPECT_EQ(store->find({Kind::kExperiment, "e"})->changed_ms, made + 10'000);
+  EXPECT_EQ(store->find({Kind::kRun, "r"})->changed_ms, 0);
+}
+
 TEST_P(Records, ABatchMayRequireThatARecordIsNotHidden) {
   auto store = open();
   make_run(*store, "r", "e");

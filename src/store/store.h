@@ -213,6 +213,7 @@ struct Record {
   Labels params, tags;
   std::map<std::string, Metric> metrics;
   std::vector<Alias> aliases;  // of a model
+  int64_t changed_ms = 0;      // time of the newest event, for an experiment, model or version; otherwise 0
 };
 struct Query {
   Kind kind = Kind::kRun;

@@ -24,6 +24,8 @@ std::string run_of(const Args& args);                    // run_id, or run_uuid 
 Json labels_json(const store::Labels& labels);
 std::string artifact_location(const store::Record& experiment);
 std::string artifact_location_of_run(Context& context, const store::Record& run);
+// Returns when an experiment, model or version was changed last.
+int64_t updated_ms(const store::Record& record);
 Json experiment_json(const store::Record& experiment);
 Json run_info_json(const store::Record& run, const std::string& location);
 Json run_json(const store::Record& run, const std::string& location);

@@ -28,7 +28,7 @@ Fact experiment_fact(const store::Record& experiment, const Column& column) {
   }
   if (column.key == "name") return experiment.name.empty() ? experiment.subject.id : experiment.name;
   if (column.key == "experiment_id") return experiment.subject.id;
-  return static_cast<double>(experiment.begun_ms);
+  return static_cast<double>(column.key == "last_update_time" ? updated_ms(experiment) : experiment.begun_ms);
 }
 
 // Deletes or restores the experiment together with its runs, as MLflow does. The experiment changes in the first batch,

@@ -44,12 +44,16 @@ std::string artifact_location_of_run(Context& context, const store::Record& run)
   return experiment ? artifact_location(*experiment) : "mlflow-artifacts:/" + run.parent;
 }
 
+int64_t updated_ms(const store::Record& record) {
+  return std::max(record.begun_ms, record.changed_ms);
+}
+
 Json experiment_json(const store::Record& experiment) {
   return {{"experiment_id", experiment.subject.id},
           {"name", experiment.name.empty() ? experiment.subject.id : experiment.name},
           {"artifact_location", artifact_location(experiment)},
           {"lifecycle_stage", experiment.hidden ? "deleted" : "active"},
-          {"last_update_time", experiment.begun_ms},
+          {"last_update_time", updated_ms(experiment)},
           {"creation_time", experiment.begun_ms},
           {"tags", labels_json(experiment.tags)}};
 }

@@ -16,9 +16,17 @@ store::Labels visible_tags(store::Labels tags) {
   return tags;
 }
 
-Fact registered_model_fact(const store::Record& model, const Column& column) {
+// A new version is a change of its model, as in MLflow.
+int64_t model_updated_ms(const store::Record& model, const std::vector<store::Record>& versions) {
+  int64_t newest = updated_ms(model);
+  for (const store::Record& version : versions) newest = std::max(newest, version.begun_ms);
+  return newest;
+}
+
+Fact registered_model_fact(const store::Record& model, const Column& column,
+                           const std::vector<store::Record>& versions) {
   if (column.field == Column::Field::kAttribute) {
-    return column.key == "name" ? Fact(model.subject.id) : Fact(static_cast<double>(model.begun_ms));
+    return column.key == "name" ? Fact(model.subject.id) : Fact(static_cast<double>(model_updated_ms(model, versions)));
   }
   const auto tag = model.tags.find(column.key);
   if (tag != model.tags.end()) return tag->second;
@@ -53,7 +61,7 @@ std::vector<store::Record> versions_of(Context& context, const std::string& name
 Json registered_model_json(const store::Record& model, const std::vector<store::Record>& versions) {
   Json json{{"name", model.subject.id},
             {"creation_timestamp", model.begun_ms},
-            {"last_updated_timestamp", model.begun_ms},
+            {"last_updated_timestamp", model_updated_ms(model, versions)},
             {"user_id", ""},
             {"description", body_of(model).value("description", "")},
             {"tags", labels_json(visible_tags(model.tags))},
@@ -136,17 +144,17 @@ Response registered_models_search(Context& context, const Call& call) {
   for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kRegisteredModelGrammar));
   orders.push_back({{Column::Field::kAttribute, "name"}, true});
   std::vector<store::Record> found = all_records(context, Kind::kModel);
+  auto versions = all_versions(context);
   std::erase_if(found, [&](const store::Record& model) {
     return model.hidden || !matches(clauses, [&](const Column& column) {
-             return std::vector<Fact>{registered_model_fact(model, column)};
+             return std::vector<Fact>{registered_model_fact(model, column, versions[model.subject.id])};
            });
   });
   const auto sorted = sorted_order(found.size(), orders, [&](size_t index, const Column& column) {
-    return registered_model_fact(found[index], column);
+    return registered_model_fact(found[index], column, versions[found[index].subject.id]);
   });
   const Page page = page_of(args, found.size(), 100, 1000);
   Json answer{{"registered_models", Json::array()}};
-  auto versions = all_versions(context);
   for (size_t i = page.first; i < page.last; ++i) {
     answer["registered_models"].push_back(
         registered_model_json(found[sorted[i]], versions[found[sorted[i]].subject.id]));

@@ -27,7 +27,7 @@ Fact version_fact(const store::Record& version, const Column& column) {
   if (column.key == "run_id") return version.parent;
   if (column.key == "source_path") return body_of(version).value("source", "");
   if (column.key == "version_number") return static_cast<double>(version.subject.number);
-  return static_cast<double>(version.begun_ms);
+  return static_cast<double>(column.key == "last_updated_timestamp" ? updated_ms(version) : version.begun_ms);
 }
 
 Json answer_with(Context& context, const std::string& name, int64_t number) {
@@ -64,7 +64,7 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
   return {{"name", version.subject.id},
           {"version", std::to_string(version.subject.number)},
           {"creation_timestamp", version.begun_ms},
-          {"last_updated_timestamp", version.begun_ms},
+          {"last_updated_timestamp", updated_ms(version)},
           {"current_stage", stage_of(version)},
           {"description", text_of(body, "description")},
           {"source", source.empty() ? version_location(version.subject) : source},

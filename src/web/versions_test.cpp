@@ -136,6 +136,24 @@ TEST(Versions, AFileAndAFolderNeverHaveOneName) {
   EXPECT_EQ(test.call("PUT", kArtifacts + "job/d/artifacts/a/b", "other", "s").status, 409);
 }
 
+TEST(Versions, AndExperimentsSayWhenTheyWereChanged) {
+  TestServer test;
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+  ::usleep(5000);
+  const Json tag{{"name", "m"}, {"version", "1"}, {"experiment_id", "0"}, {"key", "k"}, {"value", "v"}};
+  for (const char* route : {"/model-versions/set-tag", "/experiments/set-experiment-tag"}) {
+    EXPECT_EQ(test.call("POST", kMlflow + route, tag.dump()).status, 200) << route;
+  }
+  const Json version = test.call("GET", kMlflow + "/model-versions/get?name=m&version=1").json["model_version"];
+  EXPECT_GT(version["last_updated_timestamp"], version["creation_timestamp"]);
+  const Json experiment = test.call("GET", kMlflow + "/experiments/get?experiment_id=0").json["experiment"];
+  EXPECT_GT(experiment["last_update_time"], experiment["creation_time"]);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+  const Json model = test.call("GET", kMlflow + "/registered-models/get?name=m").json["registered_model"];
+  EXPECT_GT(model["last_updated_timestamp"], model["creation_timestamp"]);
+}
+
 TEST(Versions, PromptsAndWebhooksAreNotOffered) {
   TestServer test;
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
