@@ -72,12 +72,14 @@ TEST_F(TimedRun, AGrowingBatchSizeIsTheSameAfterAResume) {
   // 5 epochs of 64 samples: 5 steps of 4 samples, 5 of 8, then 260 samples in steps of 16 or fewer.
   EXPECT_EQ(calm.step.value, 5 + 5 + 17);
   std::filesystem::remove_all(folder_ + "/checkpoints");
+  std::filesystem::remove(folder_ + "/resolved.yaml");  // so that the directory holds no run
   EXPECT_EQ(run_for(half).exit_code, kResumable);
   const RunResult resumed = run_for(rest, true);
   EXPECT_EQ(resumed.step, calm.step);
   EXPECT_EQ(resumed.digest, calm.digest);
   job_.trainer.batch_size_ramp.clear();
   std::filesystem::remove_all(folder_ + "/checkpoints");
+  std::filesystem::remove(folder_ + "/resolved.yaml");  // so that the directory holds no run
   TickingClock other;
   EXPECT_NE(run_for(other).digest, calm.digest);
 }

@@ -206,7 +206,8 @@ class MlflowClient(unittest.TestCase):
         got = client.get_model_version("net", "1")
         self.assertEqual((got.tags, got.description), ({"n": "1", "k": "v"}, "changed"))
         client.delete_model_version_tag("net", "1", "k")
-        self.assertEqual([v.version for v in client.search_model_versions("name = 'net'")], ["3", "2", "1"])
+        self.assertEqual([v.version for v in client.search_model_versions("name = 'net'")], ["1", "3", "2"],
+                         "the version that was changed last comes first")
         self.assertEqual([v.version for v in client.search_model_versions("name='net' and tags.n = '2'")], ["2"])
         self.assertEqual([v.version for v in client.search_model_versions(f"run_id = '{run.info.run_id}'", order_by=["version_number ASC"])],
                          ["1", "2", "3"])
