@@ -7,6 +7,7 @@
 #include "base/number_text.h"
 #include "base/signals.h"
 #include "cli/options.h"
+#include "cli/programs.h"
 #include "cluster/cluster.h"
 #include "supervise/supervise.h"
 
@@ -42,8 +43,7 @@ int run_coordinator(const Arguments& arguments) {
   if (!options.parse(arguments)) return kDone;
   if (!options.given("--workers")) options.refuse("coordinator needs --workers N");
   split_listen(run);
-  // A launcher or a user may send SIGUSR1 to all processes of a run. Only the supervisor makes a checkpoint of it.
-  std::signal(SIGUSR1, SIG_IGN);
+  ignore_checkpoint_requests();
   Signals stop({SIGINT, SIGTERM, SIGHUP});  // before any thread starts, so that no thread receives a signal
   Clock& clock = system_clock();
   if (!system_disk().exists(run.run_directory))

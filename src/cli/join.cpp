@@ -88,8 +88,7 @@ int run_join(const Arguments& arguments) {
     const auto info = cluster::coordinator_info_now(launch.run_directory);
     return supervise::worker_start(launch, info ? info->url : "", false, sharers);
   };
-  // A launcher or a user may send SIGUSR1 to all processes of a run. Only the supervisor makes a checkpoint of it.
-  std::signal(SIGUSR1, SIG_IGN);
+  ignore_checkpoint_requests();
   Signals signals({SIGINT, SIGTERM, SIGHUP});
   return supervise::restart_loop(launch.run_directory, make, signals, system_clock(), [](const std::string& sentence) {
     std::fprintf(stderr, "sinew join: %s\n", sentence.c_str());

@@ -30,12 +30,16 @@ supervise::Programs programs() {
   return {this_program, given ? other : beside.string()};
 }
 
+void ignore_checkpoint_requests() {
+  std::signal(SIGUSR1, SIG_IGN);
+}
+
 int become_worker(const task::Task& task, const std::string& label) {
   const task::TaskFile file(task);
   std::string worker = programs().worker, path = file.path_after_exec(), shown = label;
   char* const argv[] = {worker.data(), path.data(), shown.data(), nullptr};
   setenv("MKL_CBWR", "AUTO", 0);  // MKL then picks the same kernels for equal shapes; it reads this when it is loaded
-  std::signal(SIGUSR1, SIG_IGN);  // a request for a checkpoint must not kill the worker before it has its handler
+  ignore_checkpoint_requests();   // until the worker has its handler
   execv(worker.c_str(), argv);
   throw Error("WORKER_NOT_STARTED", "cannot start " + worker + ": " + std::strerror(errno), "build it: ./dev build");
 }

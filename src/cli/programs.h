@@ -16,6 +16,10 @@ std::string this_program();
 // names another worker program (for tests).
 supervise::Programs programs();
 
+// From now on SIGUSR1 does not kill this process. A launcher or a user may send it to all processes of a run, but only
+// a supervisor and a worker that trains alone make a checkpoint of it.
+void ignore_checkpoint_requests();
+
 // Replaces this process by sinew-worker with that task. It does not return; it throws Error if it fails. `label`
 // appears in the list of processes.
 int become_worker(const task::Task& task, const std::string& label);

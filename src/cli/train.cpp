@@ -197,8 +197,7 @@ int run_train(const Arguments& arguments) {
     launch.overrides.clear();
   }
   if (first) return start(*job, launch, given);
-  // A launcher or a user may send SIGUSR1 to all processes of a run. Only the supervisor makes a checkpoint of it.
-  std::signal(SIGUSR1, SIG_IGN);
+  ignore_checkpoint_requests();
   Signals signals({SIGINT, SIGTERM, SIGHUP});
   return supervise::join_launched(launch, supervise::sharers_here(given.launch), given.wait_seconds, signals,
                                   system_clock(), print_event);
