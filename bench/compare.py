@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import cold
 import contestants
 import costs
 import elastic
@@ -27,6 +28,7 @@ SECTIONS = {
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging"],
     "Store and server": ["store", "server"],
     "Search": ["search", "warm", "stopping", "fronts", "suggestions"],
+    "A first visit": ["cold"],
     "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction"],
 }
 ROWS = {
@@ -36,6 +38,7 @@ ROWS = {
     "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging,
     "store": floor.store, "server": floor.server,
+    "cold": cold.cold,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
     "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
     "strangers": elastic.strangers, "reduction": elastic.reduction,

@@ -1,0 +1,66 @@
+"""Measures a first visit: a fresh clone, without a compiler cache, until the first training step, then until the tests are over."""
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+import contestants
+from figures import figure
+
+JOB = "examples/fashion-mnist.yaml"
+BUILD_LIMIT = 3600  # seconds; a cold build on a slow machine stays far below
+TEST_LIMIT = 5400
+
+
+def dev(clone, *words):
+    """Starts a command of ./dev in the clone as the leader of a process group, so that one signal ends all of it."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("SINEW_TORCH_DIR", "SINEW_BIN", "SINEW_PYTHON")}
+    environment |= {"CCACHE_DISABLE": "1"}
+    log = open(clone / f"{words[0]}.log", "wb")
+    return subprocess.Popen(["./dev", *words], cwd=clone, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def end_of(log):
+    return log.read_text(errors="replace")[-2000:]
+
+
+def seconds_to_first_step(clone):
+    began, run = time.monotonic(), clone / "run"
+    process = dev(clone, "train", JOB, "--run-dir", str(run))
+    try:
+        while not ((run / "ledger.jsonl").exists() and (run / "ledger.jsonl").stat().st_size > 0):
+            if process.poll() is not None or time.monotonic() - began > BUILD_LIMIT:
+                raise RuntimeError(f"./dev train made no step:\n{end_of(clone / 'train.log')}")
+            time.sleep(0.05)
+        return time.monotonic() - began
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def seconds_of_tests(clone):
+    began = time.monotonic()
+    process = dev(clone, "test")
+    try:
+        if process.wait(timeout=TEST_LIMIT) != 0:
+            raise RuntimeError(f"./dev test failed:\n{end_of(clone / 'test.log')}")
+        return time.monotonic() - began
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def cold(folder, quick):
+    """Debian's packages are there already; libtorch and Python's packages are installed into the clone. quick: no tests."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        clone = pathlib.Path(scratch) / "sinew"
+        subprocess.run(["git", "clone", "--quiet", str(contestants.ROOT), str(clone)], check=True, timeout=120)
+        figures = [figure("`./dev train` in a fresh clone: minutes to the first step", seconds_to_first_step(clone) / 60, 7, low=True,
+                          detail="Debian's packages installed before; no compiler cache; libtorch's wheel is installed")]
+        if not quick:
+            figures.append(figure("`./dev test` after it: minutes of builds and tests", seconds_of_tests(clone) / 60, 12, low=True,
+                                  detail="the core and integration tiers"))
+        return figures
