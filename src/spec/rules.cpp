@@ -53,6 +53,7 @@ struct Rules {
   void model();
   void pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example,
              bool may_be_empty);
+  void device();
   void optimizer();
   void workers();
   void tune();
@@ -186,6 +187,12 @@ void Rules::model() {
   if (name != "library" && job.data.format == "library" && !has("data.library"))
     say(value_of("data.format"), "SPEC_INCOMPLETE", "the format library names no file",
         "give its file: 'data: {library: libdata.so}'");
+}
+
+void Rules::device() {
+  if (!good({"trainer.device"}) || job.trainer.device != "cuda") return;
+  say(value_of("trainer.device"), "SPEC_UNSUPPORTED_DEVICE",
+      "trainer.device is cuda, but this version trains on the CPU only", "use trainer.device: cpu");
 }
 
 void Rules::optimizer() {
@@ -351,6 +358,7 @@ std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   }
   rules.data();
   rules.model();
+  rules.device();
   rules.optimizer();
   rules.workers();
   return std::move(rules.findings);

@@ -105,7 +105,6 @@ spec::Job without_training(spec::Job job) {
   job.early_stopping = {};
   job.checkpoint = {};
   job.objective.reset();
-  if (job.trainer.device == "cuda" && !this_machine().cuda) job.trainer.device = "auto";
   return job;
 }
 

@@ -12,25 +12,21 @@
 namespace sinew::train {
 namespace {
 
-torch::Device device_of(const std::string& name) {
-  return name == "cuda" ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
-}
-
 // Enables bfloat16 autocast for the calling thread, without autocast's cache of converted weights. All threads share
 // that cache, so lanes would compete for it. Instead, all lanes use the shadows of the weights.
 class AutocastScope {
  public:
-  AutocastScope(bool on, torch::DeviceType device) : on_(on), device_(device) {
+  explicit AutocastScope(bool on) : on_(on) {
     if (!on_) return;
-    was_enabled_ = at::autocast::is_autocast_enabled(device_);
+    was_enabled_ = at::autocast::is_autocast_enabled(torch::kCPU);
     had_cache_ = at::autocast::is_autocast_cache_enabled();
-    at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, torch::kBFloat16);
+    at::autocast::set_autocast_enabled(torch::kCPU, true);
+    at::autocast::set_autocast_dtype(torch::kCPU, torch::kBFloat16);
     at::autocast::set_autocast_cache_enabled(false);
   }
   ~AutocastScope() {
     if (!on_) return;
-    at::autocast::set_autocast_enabled(device_, was_enabled_);
+    at::autocast::set_autocast_enabled(torch::kCPU, was_enabled_);
     at::autocast::set_autocast_cache_enabled(had_cache_);
   }
   AutocastScope(const AutocastScope&) = delete;
@@ -38,7 +34,6 @@ class AutocastScope {
 
  private:
   bool on_, was_enabled_ = false, had_cache_ = false;
-  torch::DeviceType device_;
 };
 
 torch::Tensor wrap(const Array& array) {
@@ -53,7 +48,6 @@ torch::Tensor wrap(const Array& array) {
 Engine::Engine(const EngineOptions& options)
     : options_(options),
       info_(options.dataset->info()),
-      device_(device_of(options.job.trainer.device)),
       low_precision_(options.job.trainer.precision == "bf16"),
       memory_format_(options.job.trainer.memory_format == "channels_last" ? torch::MemoryFormat::ChannelsLast
                                                                           : torch::MemoryFormat::Contiguous),
@@ -68,12 +62,8 @@ Engine::Engine(const EngineOptions& options)
                             ? options_.make_model()
                             : model::make_model(job.model, info_, outputs_for(job.loss.name, info_), job.trainer.seed));
     if (lane == 0) state_ = initial_state(job, *replicas_[0], memory_format_);
-    for (auto& buffer : replicas_.back()->buffers()) buffer.tensor.set_data(buffer.tensor.to(device_));
     replica_parameters_.push_back(replicas_.back()->parameters());
     replica_buffers_.push_back(replicas_.back()->buffers());
-  }
-  for (auto* list : {&state_.parameters, &state_.buffers, &state_.ema}) {
-    for (auto& item : *list) item.tensor = item.tensor.to(device_);
   }
   for (size_t p = 0; p < state_.parameters.size(); ++p) {
     const torch::Tensor& parameter = state_.parameters[p].tensor;
@@ -133,18 +123,16 @@ void Engine::refresh_shadow(const Block& block) {
 }
 
 torch::Tensor Engine::to_input(const data::Batch& batch) const {
-  torch::Tensor input = wrap(batch.input);
-  if (device_.is_cuda()) input = input.to(device_);
+  const torch::Tensor input = wrap(batch.input);
   return input.dim() == 4 ? input.contiguous(memory_format_) : input;
 }
 
 torch::Tensor Engine::to_target(const data::Batch& batch) const {
-  const torch::Tensor target = wrap(batch.target);
-  return device_.is_cuda() ? target.to(device_) : target;
+  return wrap(batch.target);
 }
 
 torch::Tensor Engine::forward(int lane, const torch::Tensor& input, const torch::Tensor& target) {
-  const AutocastScope autocast(low_precision_, device_.type());
+  const AutocastScope autocast(low_precision_);
   return replicas_[static_cast<size_t>(lane)]->forward(input, target);
 }
 

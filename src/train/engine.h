@@ -94,7 +94,6 @@ class Engine {
 
   EngineOptions options_;
   data::DataInfo info_;
-  torch::Device device_;
   bool low_precision_;
   torch::MemoryFormat memory_format_;
   loop::BatchSizes batch_sizes_;

@@ -47,12 +47,8 @@ void Engine::for_each_group(const std::function<void(size_t group)>& work) {
 double Engine::divide(size_t b, double weight) {
   const Block& block = blocks_.blocks[b];
   torch::Tensor& gradient = gradients_[block.parameter];
-  if (device_.is_cpu()) {
-    return divide_and_square(gradient.mutable_data_ptr<float>() + block.begin, block.end - block.begin,
-                             static_cast<float>(weight));
-  }
-  const torch::Tensor part = flat(gradient).slice(0, block.begin, block.end).div_(weight);
-  return part.to(torch::kFloat64).square().sum().item<double>();
+  return divide_and_square(gradient.mutable_data_ptr<float>() + block.begin, block.end - block.begin,
+                           static_cast<float>(weight));
 }
 
 double Engine::divide_and_norm(double weight, const std::vector<bool>& present) {

@@ -53,7 +53,7 @@ Optimizer::Optimizer(const spec::OptimizerOptions& options, TrainingState& state
   std::vector<torch::Tensor> parameters;
   for (const auto& parameter : state.parameters) {
     parameters.push_back(parameter.tensor);
-    steps_.push_back(torch::zeros({}, torch::TensorOptions().device(parameter.tensor.device())));
+    steps_.push_back(torch::zeros({}));
   }
   parameter_views_ = views_of(parameters, blocks);
   gradient_views_ = views_of(gradients, blocks);

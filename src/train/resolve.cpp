@@ -31,7 +31,6 @@ bool is_convolutional(const spec::Job& job) {
 // on.
 bool channels_last_is_faster(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {
   if (!is_convolutional(job)) return false;
-  if (job.trainer.device == "cuda") return true;
   if (!job.model.name.starts_with("resnet")) return false;
   if (job.model.name == "resnet50" || job.trainer.precision == "bf16") return true;
   if (data.input_shape.size() != 3) return false;
@@ -48,15 +47,11 @@ void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machi
     reasons["trainer.shards"] = "from trainer.batch_size alone: 8, or fewer if a shard would have less than 16 samples";
   }
   if (trainer.device == "auto") {
-    trainer.device = machine.cuda ? "cuda" : "cpu";
-    reasons["trainer.device"] = machine.cuda ? "a CUDA device is present" : "no CUDA device is present";
-  } else if (trainer.device == "cuda" && !machine.cuda) {
-    throw Error("TRAIN_DEVICE_MISSING", "trainer.device is cuda, but libtorch finds no CUDA device",
-                "use trainer.device: auto, or a CUDA build of libtorch");
+    trainer.device = "cpu";
+    reasons["trainer.device"] = "the only device that this version trains on";
   }
-  const bool cuda = trainer.device == "cuda";
   if (trainer.precision == "auto") {
-    const bool low = cuda || (machine.fast_bfloat16 && is_convolutional(resolved.job));
+    const bool low = machine.fast_bfloat16 && is_convolutional(resolved.job);
     trainer.precision = low ? "bf16" : "fp32";
     reasons["trainer.precision"] =
         low ? "this device has bfloat16 multiplication in hardware" : "bfloat16 is not faster here";
@@ -120,7 +115,6 @@ void require_metric(const std::string& metric, const char* key, const spec::Job&
 Machine this_machine() {
   Machine machine;
   machine.cores = usable_cores();
-  machine.cuda = torch::cuda::is_available();
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
     if (line.starts_with("flags")) {
@@ -154,9 +148,9 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
     resolved.reasons["model.stem"] = small ? "images of at most 64x64" : "images larger than 64x64";
   }
   resolved.written = resolved.job;
-  const bool cuda = resolved.job.trainer.device == "cuda";
-  if (!resolved.job.trainer.lanes)
-    resolved.job.trainer.lanes = cuda ? 1 : std::min(machine.cores, *resolved.job.trainer.shards);
+  if (!resolved.job.trainer.lanes) {
+    resolved.job.trainer.lanes = std::min(machine.cores, *resolved.job.trainer.shards);
+  }
   if (!resolved.job.data.prefetch_threads) resolved.job.data.prefetch_threads = std::max<int64_t>(1, machine.cores);
   resolved.reasons["trainer.lanes"] = "one for each core of the machine; never changes the result";
   resolved.reasons["data.prefetch.threads"] = "one for each core of the machine; never changes the result";
@@ -189,7 +183,6 @@ std::string numerics_json() {
 std::string environment_json(const Machine& machine) {
   nlohmann::json environment = numerics();
   environment["cores"] = machine.cores;
-  environment["cuda"] = machine.cuda;
   return environment.dump(1) + "\n";
 }
 

@@ -7,8 +7,7 @@ namespace sinew::train {
 
 // The properties of a machine that may decide an auto.
 struct Machine {
-  int64_t cores = 1;  // cores that this process may use (affinity and cgroup)
-  bool cuda = false;
+  int64_t cores = 1;           // cores that this process may use (affinity and cgroup)
   bool fast_bfloat16 = false;  // the CPU has bfloat16 multiplication in hardware
 };
 Machine this_machine();
@@ -22,8 +21,8 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
 
 // Returns the content of environment.json. Two runs can be bit-equal only if its versions and its CPU are equal.
 std::string environment_json(const Machine& machine);
-// The part of it that decides bits, as one line of JSON: two members compute the same bits only if theirs are equal. The
-// number of cores does not belong to it, because it never changes a result.
+// The part of it that decides bits, as one line of JSON: two members compute the same bits only if theirs are equal.
+// The number of cores does not belong to it, because it never changes a result.
 std::string numerics_json();
 
 }  // namespace sinew::train
