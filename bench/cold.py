@@ -22,6 +22,13 @@ def dev(clone, *words):
     return subprocess.Popen(["./dev", *words], cwd=clone, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
 
 
+def kill(process):
+    """Ends the process group, if the command has not ended by itself."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def end_of(log):
     return log.read_text(errors="replace")[-2000:]
 
@@ -36,8 +43,7 @@ def seconds_to_first_step(clone):
             time.sleep(0.05)
         return time.monotonic() - began
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill(process)
 
 
 def seconds_of_tests(clone):
@@ -48,9 +54,7 @@ def seconds_of_tests(clone):
             raise RuntimeError(f"./dev test failed:\n{end_of(clone / 'test.log')}")
         return time.monotonic() - began
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        kill(process)
 
 
 def cold(folder, quick):
