@@ -26,7 +26,9 @@ struct TreeNode {
   bool operator==(const TreeNode&) const = default;
 };
 
-constexpr int kTreeLevels = 20;  // the root's level is below this: at most half a million leaves
+constexpr int kTreeLevels = 20;
+// The largest number of leaves for which every function of this file accepts every set of nodes, the root included.
+constexpr int64_t kMaxTreeLeaves = int64_t{1} << (kTreeLevels - 2);
 
 // The largest nodes that together cover exactly the leaves for which `mine` is true, from left to right.
 std::vector<TreeNode> maximal_nodes(const std::vector<bool>& mine);

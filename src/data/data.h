@@ -156,6 +156,10 @@ int64_t steps_per_epoch(int64_t train_size, int64_t batch_size, bool drop_last);
 // a ragged batch never has a shard of one sample beside full ones. The remaining shards are empty.
 std::vector<std::pair<int64_t, int64_t>> split_into_shards(int64_t count, int64_t batch_size, int64_t shards);
 
+// Returns the number of samples of each part of an evaluation; the last part may have fewer. A part is as large as a
+// shard of a batch. It is larger if a split of this size would otherwise have more parts than `most_parts`.
+int64_t evaluation_part(int64_t size, int64_t batch_size, int64_t shards, int64_t most_parts);
+
 // The default S: 8, or fewer where a shard would have under 16 samples. It depends on the job file alone.
 int64_t default_shards(int64_t batch_size);
 

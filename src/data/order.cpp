@@ -94,6 +94,12 @@ std::vector<std::pair<int64_t, int64_t>> split_into_shards(int64_t count, int64_
   return ranges;
 }
 
+int64_t evaluation_part(int64_t size, int64_t batch_size, int64_t shards, int64_t most_parts) {
+  SINEW_CHECK(size >= 0 && batch_size > 0 && shards > 0 && most_parts > 0, size, batch_size, shards, most_parts);
+  const auto divided = [](int64_t whole, int64_t by) { return whole / by + (whole % by == 0 ? 0 : 1); };
+  return std::max(divided(batch_size, shards), divided(size, most_parts));
+}
+
 int64_t default_shards(int64_t batch_size) {
   return std::clamp<int64_t>(batch_size / 16, 1, 8);
 }

@@ -186,6 +186,22 @@ TEST(Steps, ABatchSizeThatChangesMidEpochLosesNothing) {
   EXPECT_EQ(step_range({2, 7}, 10, 3, true).epoch, 2);
 }
 
+TEST(Shards, AnEvaluationHasShardsOfABatchAndNeverMorePartsThanAllowed) {
+  EXPECT_EQ(evaluation_part(10'000, 128, 8, 1 << 18), 16);
+  EXPECT_EQ(evaluation_part(10'000, 100, 8, 1 << 18), 13);
+  EXPECT_EQ(evaluation_part(10'000, 4, 8, 1 << 18), 1);
+  EXPECT_EQ(evaluation_part(0, 4, 8, 1 << 18), 1);
+  Draws draws(3);
+  for (int i = 0; i < 2000; ++i) {
+    const auto size = static_cast<int64_t>(draws.below(uint64_t{1} << (1 + draws.below(40))));
+    const auto batch = static_cast<int64_t>(1 + draws.below(1000)), shards = static_cast<int64_t>(1 + draws.below(64));
+    const int64_t part = evaluation_part(size, batch, shards, 1 << 18), parts = (size + part - 1) / part;
+    ASSERT_LE(parts, 1 << 18) << size << ' ' << batch << ' ' << shards;
+    ASSERT_TRUE(part == (batch + shards - 1) / shards || (size + part - 2) / std::max<int64_t>(part - 1, 1) > 1 << 18)
+        << "the part " << part << " of " << size << " is larger than it has to be";
+  }
+}
+
 TEST(Shards, CoverTheStepInOrderWithSizesThatDifferByAtMostOne) {
   for (int64_t batch = 1; batch <= 70; ++batch) {
     for (int64_t shards = 1; shards <= 20; ++shards) {

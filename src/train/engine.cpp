@@ -143,8 +143,8 @@ void Engine::reset_buffers(int lane) {
 }
 
 // Returns how the shard changed the buffers. A floating-point buffer gives samples * delta in float64; the step divides
-// the sum of these by the step's samples. An integer buffer gives its delta, which must be equal in all shards. An
-// unchanged buffer is absent, so the step leaves it unchanged to the bit.
+// the sum of these by the step's samples. An integer buffer gives its delta, which must be equal in all shards; so does
+// a boolean buffer, as an integer. An unchanged buffer is absent, so the step leaves it unchanged to the bit.
 std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
   const torch::NoGradGuard no_grad;
   const auto& buffers = replica_buffers_[static_cast<size_t>(lane)];
@@ -152,9 +152,13 @@ std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
   for (size_t b = 0; b < buffers.size(); ++b) {
     const torch::Tensor &now = buffers[b].tensor, &before = state_.buffers[b].tensor;
     if (torch::equal(now, before)) continue;
-    deltas[b] = now.is_floating_point()
-                    ? (now.to(torch::kFloat64) - before.to(torch::kFloat64)) * static_cast<double>(samples)
-                    : now - before;
+    if (now.is_floating_point()) {
+      deltas[b] = (now.to(torch::kFloat64) - before.to(torch::kFloat64)) * static_cast<double>(samples);
+    } else if (now.scalar_type() == torch::kBool) {
+      deltas[b] = now.to(torch::kInt8) - before.to(torch::kInt8);
+    } else {
+      deltas[b] = now - before;
+    }
   }
   return deltas;
 }

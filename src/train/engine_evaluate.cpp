@@ -1,6 +1,7 @@
 // Runs a split of the data through the model, either for metrics, which the step's tree reduces, or for the outputs.
 #include <utility>
 
+#include "base/tree.h"
 #include "train/engine.h"
 
 namespace sinew::train {
@@ -19,7 +20,7 @@ std::vector<data::ShardRequest> Engine::pieces_of(data::Split split) const {
   const int64_t size = options_.dataset->size(split);
   const auto& trainer = options_.job.trainer;
   const int64_t batch_size = trainer.eval_batch_size > 0 ? trainer.eval_batch_size : trainer.batch_size;
-  const int64_t piece = std::max<int64_t>(1, (batch_size + shards() - 1) / shards());
+  const int64_t piece = data::evaluation_part(size, batch_size, shards(), kMaxTreeLeaves);
   std::vector<data::ShardRequest> pieces;
   for (int64_t first = 0; first < size; first += piece)
     pieces.push_back({split, 0, first, std::min(piece, size - first), true});

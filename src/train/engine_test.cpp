@@ -243,6 +243,48 @@ TEST(StepContract, BuffersTakeTheWeightedMeanOfTheShardsDeltas) {
   }
 }
 
+// A model with a boolean and an integer buffer, which a forward pass in training changes in the same way for all
+// samples.
+class Marking final : public model::Model {
+ public:
+  explicit Marking(std::unique_ptr<model::Model> inner) : inner_(std::move(inner)) {}
+  torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target) override {
+    if (training_) {
+      const torch::NoGradGuard no_grad;
+      marks_.logical_not_();
+      calls_.add_(3);
+    }
+    return inner_->forward(input, target);
+  }
+  void set_training(bool on) override { inner_->set_training(training_ = on); }
+  std::vector<model::NamedTensor> parameters() override { return inner_->parameters(); }
+  std::vector<model::NamedTensor> buffers() override { return {{"marks", marks_}, {"calls", calls_}}; }
+  void share(size_t index, const torch::Tensor& memory) override { inner_->share(index, memory); }
+  bool wants_shadow(size_t index) override { return inner_->wants_shadow(index); }
+
+ private:
+  std::unique_ptr<model::Model> inner_;
+  bool training_ = false;
+  torch::Tensor marks_ = torch::tensor({true, false, false}), calls_ = torch::zeros({1}, torch::kUInt8);
+};
+
+TEST(StepContract, BooleanAndIntegerBuffersChangeOncePerStep) {
+  spec::Job job = test_job("mlp", 2, 3);
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  for (const int64_t shards : {1, 3}) {
+    job.trainer.shards = shards;
+    TestEngine test(job, data,
+                    [&] { return std::make_unique<Marking>(model::make_model(job.model, data.info(), 4, 7)); });
+    for (const bool first : {false, true, false}) {
+      test.engine.step(0.01, false);
+      const auto& buffers = test.engine.state().buffers;
+      EXPECT_TRUE(torch::equal(buffers[0].tensor, torch::tensor({first, !first, !first}))) << shards;
+      EXPECT_EQ(buffers[0].tensor.scalar_type(), torch::kBool);
+    }
+    EXPECT_EQ(test.engine.state().buffers[1].tensor.item<int64_t>(), 9);
+  }
+}
+
 TEST(StepContract, ControlEntriesGiveTheSameBitsOnAnyLanes) {
   for (Case& test : contract_jobs()) {
     const auto story = [&](int64_t lanes, bool prefetched, bool controlled) {

@@ -96,6 +96,8 @@ void Engine::commit_buffers(const Contribution& sums) {
     torch::Tensor& buffer = state_.buffers[b].tensor;
     if (buffer.is_floating_point()) {
       buffer.copy_(buffer.to(torch::kFloat64) + delta / static_cast<double>(sums.samples));
+    } else if (buffer.scalar_type() == torch::kBool) {
+      buffer.copy_(buffer.to(torch::kInt8) + delta);
     } else {
       buffer.add_(delta);
     }

@@ -23,8 +23,8 @@ void add(Contribution& left, Contribution&& right) {
     } else if (mine.is_floating_point()) {
       mine.add_(other);
     } else if (!torch::equal(mine, other)) {
-      throw Error("TRAIN_BUFFER_CONFLICT", "an integer buffer changed differently in two shards of one step",
-                  "integer buffers must change in the same way for all samples");
+      throw Error("TRAIN_BUFFER_CONFLICT", "an integer or boolean buffer changed differently in two shards of one step",
+                  "such buffers must change in the same way for all samples");
     }
   }
 }
