@@ -161,6 +161,8 @@ class CachedFiles {
     }
     return entries;
   }
+  // The number of bytes in all files.
+  uint64_t bytes() const { return bytes_below(*root_); }
   void make_directories(const std::string& path) {
     NodePtr node = root_;
     for (const std::string& name : split(path)) {
@@ -206,6 +208,11 @@ class CachedFiles {
   }
 
  private:
+  static uint64_t bytes_below(const CachedNode& node) {
+    uint64_t bytes = node.data.size();
+    for (const auto& [name, child] : node.entries) bytes += bytes_below(*child);
+    return bytes;
+  }
   [[noreturn]] static void fail(const std::string& path, int code) {
     throw DiskError(path + ": code " + std::to_string(code), "", code);
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,6 +31,12 @@ class FaultyDisk final : public Disk {
   void stop_world_at(int64_t call, When when) { stop_at_ = count_ + call, stop_when_ = when; }
   void fail_at(int64_t call, int code) { fail_at_ = count_ + call, fail_code_ = code; }
   void flip_media_bit_at_file_sync(int64_t sync) { lie_in_ = sync; }
+  // The disk holds at most this many bytes. A write beyond that writes nothing and fails with ENOSPC.
+  void set_capacity(uint64_t bytes) { capacity_ = bytes; }
+  uint64_t used() const {
+    const std::lock_guard lock(mutex_);
+    return files_.bytes();
+  }
   // Hooks that run before the disk takes its lock, for instance to simulate a slow disk. before_rename gets the new
   // path.
   std::function<void()> before_write;
@@ -120,7 +127,13 @@ class FaultyDisk final : public Disk {
       const auto put = [&](size_t size) {
         node_->write({node_->data.size(), {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}, false});
       };
-      disk_.call([&] { put(bytes.size()); }, [&] { put(bytes.size() / 2); });
+      disk_.call(
+          [&] {
+            if (disk_.files_.bytes() + bytes.size() > disk_.capacity_)
+              throw DiskError("the disk is full", "a hint", ENOSPC);
+            put(bytes.size());
+          },
+          [&] { put(bytes.size() / 2); });
     }
     void sync() override {
       disk_.call(
@@ -177,6 +190,7 @@ class FaultyDisk final : public Disk {
   int64_t count_ = 0, stop_at_ = -1, fail_at_ = -1, lie_in_ = -1;
   When stop_when_ = When::before;
   int fail_code_ = 0;
+  uint64_t capacity_ = std::numeric_limits<uint64_t>::max();
   bool stopped_ = false;
 };
 

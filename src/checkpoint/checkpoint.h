@@ -191,7 +191,8 @@ struct WriterStatus {
 
 // Writes checkpoints on one background thread of low priority. For each snapshot the thread saves it, reads it back
 // past the page cache, moves the links `last` and `best`, copies it to the mirror, and only then deletes checkpoints
-// that are no longer kept. The thread verifies steps that it did not write itself once, before they count as intact.
+// that are no longer kept. If the disk or a quota is full, it deletes them before it saves, except the newest one. The
+// thread verifies steps that it did not write itself once, before they count as intact.
 //
 // `submit` never blocks on the disk. While one snapshot waits or is being written, submit refuses another, so the
 // Writer needs at most one extra copy of the state. While the thread moves links, mirrors or deletes, it holds no

@@ -53,7 +53,7 @@ bool Retention::holds(Step step) {
   return disk_.exists(join(root_, step_name(step)));
 }
 
-void Retention::apply(const BestSteps& best_steps, int64_t keep, Step verified) {
+std::vector<Step> Retention::intact_steps() {
   std::vector<Step> present;
   for (const std::string& directory : list(disk_, root_)) {
     const Step step = *parse_step_name(base_name(directory));
@@ -61,12 +61,35 @@ void Retention::apply(const BestSteps& best_steps, int64_t keep, Step verified) 
       (verify(disk_, directory) ? intact_ : damaged_).insert(step);
     if (intact_.contains(step)) present.push_back(step);
   }
+  return present;
+}
+
+void Retention::remove(Step step) {
+  delete_step(disk_, root_, step);
+  intact_.erase(step);
+}
+
+void Retention::apply(const BestSteps& best_steps, int64_t keep, Step verified) {
+  const std::vector<Step> present = intact_steps();
   const std::vector<Step> best =
       best_steps.chosen([&](Step step) { return step <= verified && contains(present, step); });
-  for (const Step step : to_delete(present, best, keep, verified)) {
-    delete_step(disk_, root_, step);
-    intact_.erase(step);
+  for (const Step step : to_delete(present, best, keep, verified)) remove(step);
+}
+
+bool Retention::make_room(const BestSteps& best_steps, int64_t keep, Step next) {
+  if (!disk_.exists(root_)) return false;
+  std::vector<Step> present = intact_steps();
+  if (present.empty()) return false;
+  const Step newest = present.back();
+  const std::vector<Step> best = best_steps.chosen([&](Step step) { return contains(present, step); });
+  present.push_back(next);
+  bool deleted = false;
+  for (const Step step : to_delete(present, best, keep, next)) {
+    if (step == newest) continue;
+    remove(step);
+    deleted = true;
   }
+  return deleted;
 }
 
 }  // namespace sinew::checkpoint

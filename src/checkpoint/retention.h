@@ -42,8 +42,14 @@ class Retention {
   // Deletes the steps that are no longer kept. Call it after `verified` was read back. It verifies unknown steps once.
   // A damaged step does not count as kept, and is not deleted.
   void apply(const BestSteps& best_steps, int64_t keep, Step verified);
+  // For a full disk: deletes now what apply would delete once `next` is saved, except the newest intact step. Returns
+  // false if there is no such step.
+  bool make_room(const BestSteps& best_steps, int64_t keep, Step next);
 
  private:
+  std::vector<Step> intact_steps();  // those on disk, oldest first
+  void remove(Step step);
+
   Disk& disk_;
   std::string root_;
   std::set<Step> intact_, damaged_;

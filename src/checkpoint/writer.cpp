@@ -103,9 +103,21 @@ struct Writer::State {
     if (!kept.empty()) point_link(disk, options.root, "best", kept.front());
   }
 
+  // Saves the snapshot. If the disk or a quota is full, deletes first what would be deleted afterwards, and tries
+  // again: otherwise a quota for exactly options.keep checkpoints would refuse every further one.
+  std::string save_in_room(const OwnedSnapshot& owned, double wall_seconds) {
+    for (;;) {
+      try {
+        return save(disk, options.root, borrowed(owned), wall_seconds);
+      } catch (const Error& error) {
+        if (error.code != ErrorCode("DISK_FULL") || !retention.make_room(best, options.keep, owned.step)) throw;
+      }
+    }
+  }
+
   // Saves the snapshot, frees its memory and reads the checkpoint back.
   std::string save_and_verify(OwnedSnapshot owned, double wall_seconds) {
-    const std::string directory = save(disk, options.root, borrowed(owned), wall_seconds);
+    const std::string directory = save_in_room(owned, wall_seconds);
     owned = OwnedSnapshot();  // frees the copy of the state before reading back
     if (const auto summary = verify(disk, directory, true); !summary) {
       throw Error("CHECKPOINT_NOT_READ_BACK",

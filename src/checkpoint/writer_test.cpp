@@ -223,6 +223,28 @@ TEST(Writer, ReportsTroubleAndTriesAgain) {
   }
 }
 
+TEST(Writer, ADiskWithRoomForTheKeptCheckpointsOnlyGetsTheNextOne) {
+  FaultyDisk disk;
+  Writer writer(disk, {kRoot, "", 2, 1});
+  save_and_wait(writer, 10);
+  writer.set_best({Step(10)});
+  save_and_wait(writer, 20);
+  save_and_wait(writer, 30);
+  EXPECT_EQ(present(disk, kRoot), "10 20 30 ");
+  disk.set_capacity(disk.used());
+  save_and_wait(writer, 40);
+  EXPECT_EQ(writer.status().trouble, "");
+  EXPECT_EQ(present(disk, kRoot), "10 30 40 ");  // 20 went first; the best and the newest stayed
+  disk.set_capacity(0);
+  save_and_wait(writer, 50);
+  EXPECT_NE(writer.status().trouble.find("the disk is full"), std::string::npos) << writer.status().trouble;
+  EXPECT_EQ(present(disk, kRoot), "10 40 ");  // the best and the newest are never deleted
+  disk.set_capacity(uint64_t{1} << 40);
+  save_and_wait(writer, 60);
+  EXPECT_EQ(writer.status().trouble, "");
+  EXPECT_EQ(load(disk, kRoot + "/last")->step, Step(60));
+}
+
 TEST(Writer, DeletesNothingIfReadingBackFails) {
   for (int64_t sync = 1; sync <= 4; ++sync) {  // the syncs of two parts, the state and the manifest
     FaultyDisk disk;
