@@ -1,6 +1,7 @@
 """Measures a first visit: a fresh clone, without a compiler cache, until the first training step, then until the tests are over."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -34,12 +35,12 @@ def end_of(log):
 
 
 def seconds_to_first_step(clone):
-    began, run = time.monotonic(), clone / "run"
-    process = dev(clone, "train", JOB, "--run-dir", str(run))
+    began, log = time.monotonic(), clone / "train.log"
+    process = dev(clone, "train", JOB)
     try:
-        while not ((run / "ledger.jsonl").exists() and (run / "ledger.jsonl").stat().st_size > 0):
+        while not re.search(r"^step +\d+/", log.read_text(errors="replace"), re.MULTILINE):
             if process.poll() is not None or time.monotonic() - began > BUILD_LIMIT:
-                raise RuntimeError(f"./dev train made no step:\n{end_of(clone / 'train.log')}")
+                raise RuntimeError(f"./dev train made no step:\n{end_of(log)}")
             time.sleep(0.05)
         return time.monotonic() - began
     finally:
