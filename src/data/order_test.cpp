@@ -191,7 +191,7 @@ TEST(Shards, AnEvaluationHasShardsOfABatchAndNeverMorePartsThanAllowed) {
   EXPECT_EQ(evaluation_part(10'000, 100, 8, 1 << 18), 13);
   EXPECT_EQ(evaluation_part(10'000, 4, 8, 1 << 18), 1);
   EXPECT_EQ(evaluation_part(0, 4, 8, 1 << 18), 1);
-  Draws draws(3);
+  RandomStream draws(random_key({3}));
   for (int i = 0; i < 2000; ++i) {
     const auto size = static_cast<int64_t>(draws.below(uint64_t{1} << (1 + draws.below(40))));
     const auto batch = static_cast<int64_t>(1 + draws.below(1000)), shards = static_cast<int64_t>(1 + draws.below(64));
