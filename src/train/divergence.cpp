@@ -144,11 +144,11 @@ std::string Engine::cause_of_divergence(const data::StepRange& range) {
   return text.str();
 }
 
-void Engine::diverged(const data::StepRange& range, double loss) {
+void Engine::diverged(const data::StepRange& range, double loss, const std::string& why) {
   std::ostringstream text;
   text << "training diverged at step " << state_.step << ": the loss is " << loss;
   try {
-    text << cause_of_divergence(range);
+    text << (why.empty() ? cause_of_divergence(range) : "; " + why);
   } catch (const std::exception&) {
     // The cause may be impossible to find: a library's loss may refuse single samples, or a file may have disappeared.
     // Then the error names no cause.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/json_text.h"
 #include "train/state.h"
 
 namespace sinew::train {
@@ -42,6 +43,10 @@ torch::Tensor wrap(const Array& array) {
   return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
                           torch::TensorOptions().dtype(type));
 }
+
+// The optimizers keep squares of gradients in float32. A gradient above about 1.8e19 makes such a square infinite, and
+// its weight would never change again, without any other sign.
+constexpr double kLargestNorm = 1e18;
 
 }  // namespace
 
@@ -349,6 +354,12 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
     const double clip = options_.job.trainer.grad_clip_norm;
     if (want_norm || clip > 0) result.grad_norm = norm;
     const double scale = clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1.0;
+    if (norm * scale > kLargestNorm) {
+      std::string why = "the gradient is too large for the optimizer: its norm is ";
+      append_json_number(why, norm);
+      diverged(range, result.loss, why);
+    }
+    check_buffers(range, result.loss, reduced.sums);
     apply(lr, scale, reduced.present);
     commit_buffers(reduced.sums);
   }

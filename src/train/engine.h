@@ -88,7 +88,10 @@ class Engine {
   void bind_replicas(bool averaged);
   void refresh_shadow(const Block& block);
   RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step
-  [[noreturn]] void diverged(const data::StepRange& range, double loss);
+  // Throws Diverged if a buffer, finite so far, would not be finite after the step.
+  void check_buffers(const data::StepRange& range, double loss, const Contribution& sums);
+  // Throws Diverged. `why`: the reason, if it is known; otherwise the step's samples are computed again to find it.
+  [[noreturn]] void diverged(const data::StepRange& range, double loss, const std::string& why = "");
   std::string cause_of_divergence(const data::StepRange& range);
   void record_skipped(const std::vector<data::Skipped>& samples);  // any lane
 

@@ -49,6 +49,50 @@ TEST(EngineTrouble, DoesNotCommitANonFiniteGradient) {
   }
 }
 
+TEST(EngineTrouble, DoesNotCommitAGradientWhoseSquareIsInfinite) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  const auto bend = [](const torch::Tensor& x) { return x * 1e20; };
+  spec::Job job = test_job("mlp");
+  BentEngine test(job, data, bend);
+  const std::string text = refused_step(test.engine);
+  EXPECT_NE(text.find("its norm is"), std::string::npos) << text;
+  job.trainer.grad_clip_norm = 1;
+  BentEngine clipped(job, data, bend);
+  EXPECT_GT(*clipped.engine.step(0.01, false).grad_norm, 1e18);  // clipping makes it usable
+}
+
+// A model with two buffers: a mask that is infinite from the beginning, and one that becomes infinite in training.
+class Overflowing final : public model::Model {
+ public:
+  explicit Overflowing(std::unique_ptr<model::Model> inner) : inner_(std::move(inner)) {}
+  torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target) override {
+    const torch::NoGradGuard no_grad;
+    growing_.mul_(1e30);
+    mask_.slice(0, 0, 1).add_(1);
+    const torch::AutoGradMode grad(true);
+    return inner_->forward(input, target);
+  }
+  void set_training(bool on) override { inner_->set_training(on); }
+  std::vector<model::NamedTensor> parameters() override { return inner_->parameters(); }
+  std::vector<model::NamedTensor> buffers() override { return {{"mask", mask_}, {"growing", growing_}}; }
+  void share(size_t index, const torch::Tensor& memory) override { inner_->share(index, memory); }
+  bool wants_shadow(size_t index) override { return inner_->wants_shadow(index); }
+
+ private:
+  std::unique_ptr<model::Model> inner_;
+  torch::Tensor mask_ = torch::tensor({0.0F, -INFINITY}), growing_ = torch::ones({1});
+};
+
+TEST(EngineTrouble, DoesNotCommitABufferThatIsNoLongerFinite) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  const spec::Job job = test_job("mlp");
+  TestEngine test(job, data,
+                  [&] { return std::make_unique<Overflowing>(model::make_model(job.model, data.info(), 4, 7)); });
+  test.engine.step(0.01, false);  // 1e30, and the mask is still infinite
+  const std::string text = refused_step(test.engine);
+  EXPECT_NE(text.find("the buffer growing"), std::string::npos) << text;
+}
+
 TEST(EngineTrouble, TheExplanationUsesTheSameRandomNumbers) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   std::vector<torch::Tensor> masks;

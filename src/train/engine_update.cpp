@@ -89,6 +89,18 @@ void Engine::apply_group(size_t group, double lr, double scale) {
   }
 }
 
+void Engine::check_buffers(const data::StepRange& range, double loss, const Contribution& sums) {
+  for (size_t b = 0; b < sums.buffers.size(); ++b) {
+    const torch::Tensor& delta = sums.buffers[b];
+    if (!delta.defined() || !delta.is_floating_point() || at::isfinite(delta).all().item<bool>()) continue;
+    // Elements that were infinite before, such as those of a mask, have a difference of NaN.
+    const torch::Tensor& buffer = state_.buffers[b].tensor;
+    if (at::isfinite(buffer).logical_and(at::isfinite(delta).logical_not()).any().item<bool>()) {
+      diverged(range, loss, "the buffer " + state_.buffers[b].name + " is no longer finite");
+    }
+  }
+}
+
 void Engine::commit_buffers(const Contribution& sums) {
   for (size_t b = 0; b < sums.buffers.size(); ++b) {
     const torch::Tensor& delta = sums.buffers[b];
