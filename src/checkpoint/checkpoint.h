@@ -187,6 +187,7 @@ struct WriterStatus {
   std::optional<Step> mirrored;  // newest step that was copied to the mirror and read back
   int64_t skipped = 0;           // number of snapshots that submit refused
   std::string trouble;           // the problem with the last snapshot (save, links, mirror or deletion); may be empty
+  bool refused = false;          // that problem is only that may_write returned false; a later save may succeed
 };
 
 // Writes checkpoints on one background thread of low priority. For each snapshot the thread saves it, reads it back

@@ -50,6 +50,11 @@ Snapshot borrowed(const OwnedSnapshot& owned) {
 }  // namespace
 
 struct Writer::State {
+  struct Trouble {
+    std::string text;
+    bool refused = false;  // only because may_write returned false
+  };
+
   State(Disk& disk_, WriterOptions options_, Clock& clock_)
       : options(std::move(options_)),
         disk(disk_, options.may_write),
@@ -75,26 +80,31 @@ struct Writer::State {
 
   bool idle() const { return !busy && !waiting && !best_changed; }
 
-  void set_trouble(std::string text) {
+  void set_trouble(Trouble trouble) {
     const std::lock_guard lock(mutex);
-    status.trouble = std::move(text);
+    status.trouble = std::move(trouble.text);
+    status.refused = trouble.refused;
   }
 
   // Runs one unit of work if this process may write. Stores the problem in `trouble`, unless an earlier unit of work
   // has already stored one.
   template <typename Work>
-  bool attempt(const char* what, std::string& trouble, Work work) {
+  bool attempt(const char* what, Trouble& trouble, Work work) {
     std::string text;
+    bool refused = false;
     try {
       disk.check_may_write();
       work();
       return true;
+    } catch (const MayNotWrite& error) {
+      text = text_of(error);
+      refused = true;
     } catch (const Error& error) {
       text = text_of(error);
     } catch (const std::exception& error) {
       text = error.what();
     }
-    if (trouble.empty()) trouble = *what == '\0' ? text : std::string(what) + ": " + text;
+    if (trouble.text.empty()) trouble = {*what == '\0' ? text : std::string(what) + ": " + text, refused};
     return false;
   }
 
@@ -130,7 +140,8 @@ struct Writer::State {
   void write(OwnedSnapshot owned) {
     const Step step = owned.step;
     const double wall_seconds = clock.wall_seconds();
-    std::string trouble, directory;
+    Trouble trouble;
+    std::string directory;
     bool newest = false;
     const bool saved = attempt("", trouble, [&] { directory = save_and_verify(std::move(owned), wall_seconds); });
     {
@@ -148,7 +159,7 @@ struct Writer::State {
   }
 
   // After a step was saved: moves the links, mirrors and deletes. Each of these is tried even if an earlier one failed.
-  void finish_saved(const std::string& directory, Step step, bool newest, std::string& trouble) {
+  void finish_saved(const std::string& directory, Step step, bool newest, Trouble& trouble) {
     retention.mark_verified(step);
     if (newest)
       attempt("saved, but the link 'last' was not moved", trouble,
@@ -177,7 +188,7 @@ struct Writer::State {
     lock.unlock();
     if (owned) {
       write(std::move(*owned));
-    } else if (std::string trouble; !attempt("the link 'best' was not moved", trouble, [&] { point_best(); })) {
+    } else if (Trouble trouble; !attempt("the link 'best' was not moved", trouble, [&] { point_best(); })) {
       set_trouble(std::move(trouble));
     }
     lock.lock();

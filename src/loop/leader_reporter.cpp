@@ -120,6 +120,10 @@ void LeaderReporter::finish(bool success) {
   if (reports()) reporter_->finish(success);
 }
 
+std::string LeaderReporter::trouble() const {
+  return reporter_ ? reporter_->trouble() : "";
+}
+
 void LeaderReporter::flush() {
   if (!reports()) return;
   reporter_->flush();

@@ -38,6 +38,7 @@ class LeaderReporter {
   // appear before these records are in the files, because a run that resumes from it does not write them again. Any
   // thread.
   bool has_unwritten() const { return has_unwritten_; }
+  std::string trouble() const;  // why the disk does not take them; empty if this process only may not write
   // The records that may not be in the files yet, as text for the snapshot that a joiner takes; the joiner adopts them.
   std::string records() const;
   void adopt(const std::string& records);  // throws Error if records() did not make the text

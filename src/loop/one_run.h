@@ -12,11 +12,6 @@
 
 namespace sinew::loop {
 
-// A member that may not write because it holds no lease tries again for about two minutes. That is longer than a member
-// continues without a coordinator.
-inline constexpr int kWriteTries = 1200;
-inline constexpr double kWriteRetrySeconds = 0.1;
-
 // Sums of the training metrics over some steps. They are saved with the state, so that a resumed run writes the same
 // lines as an undisturbed one.
 struct Window {
@@ -71,6 +66,8 @@ class Run {
   void submit_pending();
   void wait_for_disk();
   void finish_saving();
+  void save_last();
+  std::string save_trouble();  // why the last save failed
 
   // ---- run_show.cpp
   void log_window(bool evaluated);
@@ -81,6 +78,7 @@ class Run {
   bool leads_at_end();  // false: another member ended the run and set exit_code_
   void finish();
   void restore_best();
+  void with_lease(const std::function<void()>& work);
   void change_files(const std::function<void(Disk&)>& work);
   rundir::Outcome outcome_so_far();  // the fields of report.json that are a function of the state
   void test(rundir::Outcome& outcome);

@@ -11,6 +11,8 @@ namespace sinew::loop {
 namespace {
 
 constexpr double kFailedSaveSeconds = 60;
+constexpr double kLeaseSeconds = 120;  // the wait for a lease; longer than a member continues without a coordinator
+constexpr double kLeaseLookSeconds = 0.1;
 
 }  // namespace
 
@@ -50,21 +52,33 @@ void Run::finish() {
   if (members_) members_->finished(exit_code_);
 }
 
-// Does work that changes files of the run. A member changes them only while it holds the lease, because the others may
-// have continued without it. If the lease expires during the work, the member waits for the next one and does all of
-// the work again.
-void Run::change_files(const std::function<void(Disk&)>& work) {
-  if (!members_) return work(disk_);
-  FencedDisk fenced(disk_, [this] { return members_->may_write(); });
-  for (int tries = 1;; ++tries) {
-    try {
-      return work(fenced);
-    } catch (const MayNotWrite&) {
-      if (tries == kWriteTries) throw;
-    }
+// Does work that a member does only while it holds the lease, because the others may have continued without it. `work`
+// throws MayNotWrite if the lease expired during it; the member then waits for the next lease and does all of the work
+// again. Every other error is final. Throws Error if the member gets no lease in time.
+void Run::with_lease(const std::function<void()>& work) {
+  if (!members_) return work();
+  const double ends = clock_.monotonic_seconds() + kLeaseSeconds;
+  for (;;) {
     members_->check_membership();
-    clock_.sleep_seconds(kWriteRetrySeconds);
+    if (members_->may_write()) {
+      try {
+        return work();
+      } catch (const MayNotWrite&) {
+      }
+    }
+    if (clock_.monotonic_seconds() >= ends)
+      throw Error("TRAIN_SAVE_FAILED",
+                  "the end of the run is not saved: for " + std::to_string(static_cast<int>(kLeaseSeconds)) +
+                      " s no coordinator has confirmed that this worker may write",
+                  "check that the coordinator of the run lives, and run sinew resume");
+    clock_.sleep_seconds(kLeaseLookSeconds);
   }
+}
+
+// Does work that changes files of the run.
+void Run::change_files(const std::function<void(Disk&)>& work) {
+  FencedDisk fenced(disk_, [this] { return !members_ || members_->may_write(); });
+  with_lease([&] { work(fenced); });
 }
 
 // If early_stopping.restore_best is set and the state is not that of the best step, loads the best checkpoint. If the

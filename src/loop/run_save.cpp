@@ -97,12 +97,19 @@ void Run::submit_pending() {
     writer_->submit(std::move(*pending_best_));
     pending_best_.reset();
   }
-  const std::string trouble = writer_->status().trouble;
+  const std::string trouble = save_trouble();
   if (trouble != reported_trouble_ && !trouble.empty()) {
     reporter_->say(report::Level::warning, "checkpoint_failed",
                    "checkpoint not saved: " + trouble + "; training continues");
   }
   reported_trouble_ = trouble;
+}
+
+// The writer also refuses while lines of the run wait in memory. If the disk does not take them, that is the reason.
+std::string Run::save_trouble() {
+  const checkpoint::WriterStatus status = writer().status();
+  const std::string lines = status.refused && reporter_->has_unwritten() ? reporter_->trouble() : "";
+  return lines.empty() ? status.trouble : lines;
 }
 
 // Waits until no write is in progress. If the mirror takes too long, the writer abandons it, because the run needs only
@@ -126,27 +133,25 @@ void Run::finish_saving() {
   wait_for_disk();
   submit_pending();
   wait_for_disk();
-  // With several members, a write fails while there is no coordinator, because then no member may write. Such a write
-  // is repeated.
-  for (int tries = 0; writer().status().durable != state().step && tries < (members_ ? kWriteTries : 1); ++tries) {
-    if (tries > 0) clock_.sleep_seconds(kWriteRetrySeconds);
-    if (members_)
-      members_->check_membership();  // throws if this worker is fenced; after rejoining it saves this step again
-    last_saved_.reset();
-    save(false);
-    wait_for_disk();
-  }
+  if (writer().status().durable != state().step) with_lease([this] { save_last(); });
   submit_pending();
   if (members_) members_->check_membership();
+}
+
+// Saves the last state. Throws MayNotWrite if this member held no lease, and Error if the state cannot be saved.
+void Run::save_last() {
+  last_saved_.reset();
+  save(false);
+  wait_for_disk();
   const checkpoint::WriterStatus status = writer().status();
-  if (status.durable != state().step) {
-    throw Error(
-        "TRAIN_SAVE_FAILED",
-        "the last checkpoint (step " + std::to_string(state().step.value) + ") could not be saved: " + status.trouble,
-        "free space on the disk and run sinew resume; " +
-            (status.durable ? "the newest durable checkpoint is of step " + std::to_string(status.durable->value)
-                            : std::string("there is no durable checkpoint yet")));
-  }
+  if (status.durable == state().step) return;
+  const std::string trouble = save_trouble();
+  if (status.refused && trouble == status.trouble) throw MayNotWrite("CHECKPOINT_MAY_NOT_WRITE", trouble, "");
+  throw Error("TRAIN_SAVE_FAILED",
+              "the last checkpoint (step " + std::to_string(state().step.value) + ") could not be saved: " + trouble,
+              "free space on the disk and run sinew resume; " +
+                  (status.durable ? "the newest durable checkpoint is of step " + std::to_string(status.durable->value)
+                                  : std::string("there is no durable checkpoint yet")));
 }
 
 }  // namespace sinew::loop

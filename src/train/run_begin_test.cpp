@@ -82,43 +82,14 @@ TEST(Numerics, DoNotCountCores) {
   EXPECT_NE(environment_json({.cores = 1}), environment_json({.cores = 64}));
 }
 
-// The only member of its run; a user makes one request. Without a lease, the others have continued without it.
-class Alone final : public Membership, private loop::Members {
- public:
-  explicit Alone(ControlEntry asked, bool leased = true)
-      : pending_entries_{std::move(asked)}, reducer_(make_local_reducer()), leased_(leased) {}
-  loop::Members& members() override { return *this; }
-  Reducer& reducer() override { return *reducer_; }
-
- private:
-  bool is_leader() const override { return true; }
-  bool has_peers() const override { return false; }
-  bool is_alone() const override { return true; }
-  bool may_write() const override { return leased_; }
-  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
-  void begin(Step, Digest) override {}
-  void boundary(const loop::State&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
-  std::vector<ControlEntry> requests() override { return std::exchange(pending_entries_, {}); }
-  void report(std::optional<Step>, const std::string&) override {}
-  void leave() override {}
-  void check_membership() const override {
-    if (!leased_) throw std::runtime_error("the others have continued without this member");
-  }
-  void finished(int) override {}
-  std::optional<int> wait_for_end() override { return 0; }
-
-  std::vector<ControlEntry> pending_entries_;
-  std::unique_ptr<Reducer> reducer_;
-  bool leased_;
-};
-
 // The other members have ended the run while this one, which led it, was cut off.
 TEST_F(RunBegin, AMemberThatLostTheLeadKeepsTheReportOfTheRun) {
   run_in("run");
   const std::string report = read_text(system_disk(), run_directory_ + "/report.json");
   const auto join_with = [&](bool leased) {
     join_ = [leased](const Identity&) {
-      return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"}, leased);
+      return std::make_unique<Alone>(std::vector{ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"}},
+                                     leased);
     };
   };
   join_with(false);
@@ -136,7 +107,8 @@ TEST_F(RunBegin, RefusesABatchSizeAboveTheNumberOfSamples) {
   const RunResult calm = run_in("calm");
   const auto ask = [&](double size) {
     join_ = [size](const Identity&) {
-      return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::batch_size, size, "a person"});
+      return std::make_unique<Alone>(
+          std::vector{ControlEntry{Step(0), ControlEntry::Kind::batch_size, size, "a person"}});
     };
   };
   ask(65);  // there are only 64 samples
@@ -165,7 +137,8 @@ TEST_F(RunBegin, AMonitoredMetricWithoutAValueIsNamedOnce) {
 TEST_F(RunBegin, AStopWithoutAReasonEndsWithASentenceThatSaysWhoAskedForIt) {
   job_.trainer.max_duration = {1e6, spec::Duration::Unit::epochs};
   join_ = [](const Identity&) {
-    return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::stop, kResumable, "", false, 1});
+    return std::make_unique<Alone>(
+        std::vector{ControlEntry{Step(0), ControlEntry::Kind::stop, kResumable, "", false, 1}});
   };
   EXPECT_EQ(run_in("run").exit_code, kResumable);
   std::string end;

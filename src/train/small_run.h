@@ -1,4 +1,4 @@
-// For tests: small complete runs on a table, with a simulated clock.
+// For tests: small complete runs on a table, with a simulated clock, alone or as the only member of a group.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,6 +30,37 @@ class TickingClock final : public Clock {
  private:
   double signal_at_;
   mutable std::atomic<int64_t> looks_{0};
+};
+
+// The only member of its run; a user makes one request. Without a lease, the others have continued without it.
+class Alone : public Membership, protected loop::Members {
+ public:
+  explicit Alone(std::vector<ControlEntry> asked = {}, bool leased = true)
+      : pending_entries_(std::move(asked)), reducer_(make_local_reducer()), leased_(leased) {}
+  loop::Members& members() override { return *this; }
+  Reducer& reducer() override { return *reducer_; }
+
+ protected:
+  bool is_leader() const override { return true; }
+  bool has_peers() const override { return false; }
+  bool is_alone() const override { return true; }
+  bool may_write() const override { return leased_; }
+  std::optional<checkpoint::Loaded> take_state() override { return std::nullopt; }
+  void begin(Step, Digest) override {}
+  void boundary(const loop::State&, const std::function<checkpoint::OwnedSnapshot()>&) override {}
+  std::vector<ControlEntry> requests() override { return std::exchange(pending_entries_, {}); }
+  void report(std::optional<Step>, const std::string&) override {}
+  void leave() override {}
+  void check_membership() const override {
+    if (!leased_) throw std::runtime_error("the others have continued without this member");
+  }
+  void finished(int) override {}
+  std::optional<int> wait_for_end() override { return 0; }
+
+ private:
+  std::vector<ControlEntry> pending_entries_;
+  std::unique_ptr<Reducer> reducer_;
+  bool leased_;
 };
 
 class SmallRun : public testing::Test {
@@ -69,7 +100,7 @@ class SmallRun : public testing::Test {
         if (work.kind == Work::Kind::updating) std::this_thread::sleep_for(std::chrono::milliseconds(50));
       };
     }
-    return run(options, system_disk(), clock);
+    return run(options, *disk_, clock);
   }
   // Runs the job in the directory `name` below the test's directory.
   RunResult run_in(const std::string& name, bool resume = false) {
@@ -86,6 +117,7 @@ class SmallRun : public testing::Test {
   }
 
   std::string folder_, run_directory_;
+  Disk* disk_ = &system_disk();
   bool ledger_ = false, slowly_ = false;
   std::function<std::unique_ptr<Membership>(const Identity&)> join_ = nullptr;
   spec::Job job_;

@@ -1,0 +1,109 @@
+// Tests of the end of a run as a member of a group: it waits for a lease, within limits, and for nothing else.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "rundir/rundir.h"
+#include "train/small_run.h"
+
+namespace sinew::train {
+namespace {
+
+// Counts the lease's questions at the end of the run, so that a test sees how often the end was tried.
+class Asked final : public Alone {
+ public:
+  explicit Asked(std::function<bool()> leased) : leased_(std::move(leased)) {}
+  static inline int asked = 0;
+
+ private:
+  bool may_write() const override { return leased_(); }
+  void check_membership() const override { ++asked; }
+  std::function<bool()> leased_;
+};
+
+// The system's disk, on which no file of a checkpoint can be created.
+class NoRoomForCheckpoints final : public Disk {
+ public:
+  std::unique_ptr<File> create(const std::string& path) override {
+    if (path.find("/checkpoints/") != std::string::npos)
+      throw DiskError("cannot write " + path + ": File too large", "", EFBIG);
+    return disk_.create(path);
+  }
+  std::unique_ptr<File> append(const std::string& path) override { return disk_.append(path); }
+  std::vector<std::byte> read(const std::string& path) override { return disk_.read(path); }
+  size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
+    return disk_.read_at(path, offset, out);
+  }
+  std::vector<Entry> list(const std::string& directory) override { return disk_.list(directory); }
+  bool exists(const std::string& path) override { return disk_.exists(path); }
+  uint64_t size(const std::string& path) override { return disk_.size(path); }
+  void make_directories(const std::string& path) override { disk_.make_directories(path); }
+  void symlink(const std::string& target, const std::string& path) override { disk_.symlink(target, path); }
+  void sync_directory(const std::string& path) override { disk_.sync_directory(path); }
+  void drop_cache(const std::string& path) override { disk_.drop_cache(path); }
+  void rename(const std::string& from, const std::string& to) override { disk_.rename(from, to); }
+  void remove_file(const std::string& path) override { disk_.remove_file(path); }
+  void remove_all(const std::string& path) override { disk_.remove_all(path); }
+
+ private:
+  Disk& disk_ = system_disk();
+};
+
+class RunEnd : public SmallRun {
+ protected:
+  RunEnd() { job_.trainer.max_duration = {1, spec::Duration::Unit::epochs}; }
+
+  void join_with(std::function<bool()> leased) {
+    Asked::asked = 0;
+    join_ = [leased = std::move(leased)](const Identity&) { return std::make_unique<Asked>(leased); };
+  }
+  // Runs the job as a member and returns the code and sentence of its failure, or an empty text.
+  std::string failure_in(const std::string& name) {
+    try {
+      run_in(name);
+    } catch (const Error& error) {
+      return to_string(error);
+    }
+    return "";
+  }
+};
+
+// The disk refuses the lines of the run for good, as with `ulimit -f`. Waiting for a lease would cure nothing.
+TEST_F(RunEnd, LinesThatTheDiskRefusesEndTheRunAtOnce) {
+  ledger_ = true;
+  std::filesystem::create_directories(folder_ + "/run/ledger.jsonl");  // a directory, so no line can be written
+  join_with([] { return true; });
+  const std::string failure = failure_in("run");
+  EXPECT_NE(failure.find("TRAIN_SAVE_FAILED"), std::string::npos) << failure;
+  EXPECT_NE(failure.find("ledger.jsonl"), std::string::npos) << failure;
+  EXPECT_LT(Asked::asked, 5);
+}
+
+TEST_F(RunEnd, ACheckpointThatTheDiskRefusesEndsTheRunAtOnce) {
+  NoRoomForCheckpoints disk;
+  disk_ = &disk;
+  join_with([] { return true; });
+  const std::string failure = failure_in("run");
+  EXPECT_NE(failure.find("TRAIN_SAVE_FAILED"), std::string::npos) << failure;
+  EXPECT_NE(failure.find("File too large"), std::string::npos) << failure;
+  EXPECT_LT(Asked::asked, 5);
+}
+
+TEST_F(RunEnd, WaitsForALeaseAndSavesEverything) {
+  int looks = 0;
+  join_with([&looks] { return ++looks > 200; });
+  EXPECT_EQ(run_in("run").exit_code, 0);
+  EXPECT_GT(Asked::asked, 10);
+  EXPECT_TRUE(rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json")));
+}
+
+TEST_F(RunEnd, SaysThatNoLeaseCame) {
+  join_with([] { return false; });
+  const std::string failure = failure_in("run");
+  EXPECT_NE(failure.find("TRAIN_SAVE_FAILED"), std::string::npos) << failure;
+  EXPECT_NE(failure.find("coordinator"), std::string::npos) << failure;
+  EXPECT_FALSE(std::filesystem::exists(run_directory_ + "/report.json"));
+}
+
+}  // namespace
+}  // namespace sinew::train
