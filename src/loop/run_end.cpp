@@ -143,10 +143,7 @@ void Run::fail(const Error& error) {
   if (!is_leader() || (members_ && !members_->may_write())) return;
   if (pending_best_ && writer_ && writer_->wait(kFailedSaveSeconds)) submit_pending();
   rundir::Outcome outcome = outcome_so_far();
-  outcome.status = "failed";
-  outcome.exit_code = kTrainingError;
-  outcome.error = error.what();
-  outcome.hint = error.hint;
+  rundir::set_failed(outcome, error.what(), error.hint);
   reporter_->flush();
   write_report(outcome);
   reporter_->finish(false);

@@ -138,10 +138,18 @@ std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = n
 
 // The text of the report in the run directory; empty if there is none or it cannot be read.
 std::string report_text(Disk& disk, const std::string& run_directory);
-// Reports that an attempt failed, if it has not written its own report. `at_begin`: report_text when the attempt began;
-// a report of an earlier attempt is replaced. Errors of the disk are ignored, because the user must see the failure
-// itself.
-void report_failed_attempt(Disk& disk, const std::string& run_directory, const std::string& at_begin, Outcome failure);
+// An attempt that may fail before the loop of its run can report it.
+struct Attempt {
+  std::string run_directory, job;
+  double began_wall_seconds = 0;
+  std::string report_at_begin;  // report_text when it began
+};
+// Makes `outcome` that of a run that failed: `error` says why, and `hint` what to try.
+void set_failed(Outcome& outcome, const std::string& error, const std::string& hint);
+// Reports that the attempt failed, if it has not written its own report; a report of an earlier attempt is replaced.
+// Errors of the disk are ignored, because the user must see the failure itself.
+void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string& error, const std::string& hint,
+                           double now_wall_seconds);
 
 // ---- files that grow -----------------------------------------------------------------------------------------------
 

@@ -18,20 +18,6 @@ namespace {
 
 constexpr double kTurnSeconds = 0.05;  // the longest sleep of the loop
 
-// If the workers failed before one of them led the run, nobody but the supervisor can write the report.
-void report_failure(const SupervisorOptions& options, const std::string& at_begin, const std::string& why, double began,
-                    Clock& clock) {
-  rundir::Outcome outcome;
-  outcome.status = "failed";
-  outcome.exit_code = kTrainingError;
-  outcome.job = options.job_name;
-  outcome.started_wall_seconds = began;
-  outcome.seconds = clock.wall_seconds() - began;
-  outcome.error = why;
-  outcome.hint = "coordinator.log in the run directory has what happened before";
-  rundir::report_failed_attempt(system_disk(), options.launch.run_directory, at_begin, std::move(outcome));
-}
-
 }  // namespace
 
 int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& clock) {
@@ -42,8 +28,8 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   // The view of an earlier attempt must not be used: all members of that attempt have ended.
   system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
 
-  const double began = clock.wall_seconds();
-  const std::string report_at_begin = rundir::report_text(system_disk(), directory);
+  const rundir::Attempt attempt{directory, options.job_name, clock.wall_seconds(),
+                                rundir::report_text(system_disk(), directory)};
   std::string last;  // sentence
   const auto processes = machine_processes(
       {options.launch, options.job_name, options.minimum, options.workers_per_machine, options.listen, options.tls});
@@ -61,7 +47,12 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   shell.log = [&](const std::string& sentence) { log.write(sentence); };
   SupervisorShell supervisor(shell, *processes, *coordinator, clock);
   const int code = run_shell(supervisor, signals, kTurnSeconds);
-  if (code == kTrainingError) report_failure(options, report_at_begin, last, began, clock);
+  // If the workers failed before one of them led the run, nobody but the supervisor can write the report.
+  if (code == kTrainingError) {
+    rundir::report_failed_attempt(system_disk(), attempt, last,
+                                  "coordinator.log in the run directory has what happened before",
+                                  clock.wall_seconds());
+  }
   return code;
 }
 

@@ -59,19 +59,6 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began) 
   return wanted;
 }
 
-// A run that fails before its loop can report it leaves a report, too. `at_begin`: the report of an earlier attempt.
-void report_failure(const RunOptions& options, const std::string& at_begin, const Error& error, double wall_seconds,
-                    Disk& disk) {
-  rundir::Outcome outcome;
-  outcome.status = "failed";
-  outcome.exit_code = kTrainingError;
-  outcome.job = options.job.name;
-  outcome.started_wall_seconds = wall_seconds;
-  outcome.error = error.what();
-  outcome.hint = error.hint;
-  rundir::report_failed_attempt(disk, options.run_directory, at_begin, std::move(outcome));
-}
-
 RunResult run_locked(const RunOptions& options, const loop::BeginTime& began, Disk& disk, Clock& clock) {
   const auto data = open_data(options.job);
   const Resolved resolved = resolve_in_run(options, data->info(), disk);
@@ -96,13 +83,15 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   if (!options.resume && rundir::is_run(options.run_directory))
     throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",
                      "resume it: sinew resume " + options.run_directory + "; or name another --run-dir");
-  const std::string at_begin = rundir::report_text(disk, options.run_directory);
+  const rundir::Attempt attempt{options.run_directory, options.job.name, began.wall_seconds,
+                                rundir::report_text(disk, options.run_directory)};
   try {
     return run_locked(options, began, disk, clock);
   } catch (const Error& error) {
-    // A mistake on the command line says nothing about a run that has a report.
-    if (at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr)
-      report_failure(options, at_begin, error, began.wall_seconds, disk);
+    // A run that fails before its loop can report it leaves a report, too. But a mistake on the command line says
+    // nothing about a run that has a report.
+    if (attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr)
+      rundir::report_failed_attempt(disk, attempt, error.what(), error.hint, clock.wall_seconds());
     throw;
   }
 }
