@@ -43,7 +43,8 @@ bool tree_sum(const std::vector<const float*>& leaves, int64_t n, float* out);
 // Adds the sums of nodes that cover all leaves in order. A null sum means that all leaves below the node are absent.
 bool tree_sum(const std::vector<TreeNode>& nodes, const std::vector<const float*>& sums, int64_t n, float* out);
 
-// Like tree_sum, for values of any type. merge(left, right) returns the parent's value; nullopt is an absent value.
+// Like tree_sum, for values of any type and any number of leaves. merge(left, right) returns the parent's value;
+// nullopt is an absent value.
 template <typename Value, typename Merge>
 std::optional<Value> tree_merge(const std::vector<TreeNode>& nodes, std::vector<std::optional<Value>> values,
                                 const Merge& merge) {
@@ -51,7 +52,8 @@ std::optional<Value> tree_merge(const std::vector<TreeNode>& nodes, std::vector<
     if (left && right) return std::optional<Value>(merge(std::move(*left), std::move(*right)));
     return left ? std::move(left) : std::move(right);
   };
-  std::optional<Value> waiting[kTreeLevels];  // for each level: a left child that waits for its right sibling
+  constexpr int kLevels = 62;
+  std::optional<Value> waiting[kLevels];  // for each level: a left child that waits for its right sibling
   int64_t covered = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
     auto [level, index] = nodes[i];
@@ -62,7 +64,7 @@ std::optional<Value> tree_merge(const std::vector<TreeNode>& nodes, std::vector<
     waiting[level] = std::move(value);
   }
   std::optional<Value> root;  // nodes whose right siblings do not exist are joined from the lowest level up
-  for (int level = 0; level < kTreeLevels; ++level) {
+  for (int level = 0; level < kLevels; ++level) {
     if (((covered >> level) & 1) != 0) root = join(waiting[level], std::move(root));
   }
   return root;

@@ -80,7 +80,11 @@ class Reducer {
   virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };
 
-std::unique_ptr<Reducer> make_local_reducer();
+// The reducer of a single process. If the gradients of all shards of a step take more than `held_bytes`, it adds
+// siblings while lanes still compute, so that few of them are held. The result has the same bits either way. A step
+// whose gradients are small is faster when they are added all at once.
+inline constexpr int64_t kHeldGradientBytes = 64 << 20;
+std::unique_ptr<Reducer> make_local_reducer(int64_t held_bytes = kHeldGradientBytes);
 
 // ---- control log and state -----------------------------------------------------------------------------------------
 

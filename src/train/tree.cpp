@@ -1,7 +1,10 @@
 // The reducer of a single process: the fixed tree (base/tree.h) over the contributions of its lanes.
+#include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/error.h"
+#include "base/folding_tree.h"
 #include "train/blocks.h"
 #include "train/train.h"
 
@@ -31,14 +34,60 @@ void add(Contribution& left, Contribution&& right) {
 
 namespace {
 
+using Gradients = std::vector<torch::Tensor>;  // by parameter, undefined if absent; empty if the shard had no samples
+
+// Whether nothing else refers to the tensor's memory, so that a sum may be written into it.
+bool is_ours(const torch::Tensor& tensor) {
+  return tensor.use_count() == 1 && tensor.storage().use_count() == 1 && tensor.storage().resizable();
+}
+
+const float* values_of(const Gradients& gradients, size_t parameter) {
+  if (gradients.empty() || !gradients[parameter].defined()) return nullptr;
+  return gradients[parameter].const_data_ptr<float>();
+}
+
+// Adds the gradients of up to four siblings, into the memory of one of them.
+Gradients sum_of_siblings(std::vector<Gradients> siblings) {
+  size_t parameters = 0;
+  for (const Gradients& gradients : siblings) parameters = std::max(parameters, gradients.size());
+  Gradients sums(parameters);
+  std::vector<const float*> pointers;
+  for (size_t p = 0; p < parameters; ++p) {
+    std::vector<torch::Tensor*> present;
+    for (Gradients& gradients : siblings) {
+      if (!gradients.empty() && gradients[p].defined()) present.push_back(&gradients[p]);
+    }
+    if (present.empty()) continue;
+    const auto ours = std::ranges::find_if(present, [](const torch::Tensor* tensor) { return is_ours(*tensor); });
+    if (present.size() == 1) {
+      sums[p] = std::move(*present[0]);
+      continue;
+    }
+    const torch::Tensor out = ours != present.end() ? **ours : torch::empty_like(*present[0]);
+    float* values = out.mutable_data_ptr<float>();
+    pointers.clear();
+    for (const Gradients& gradients : siblings) pointers.push_back(values_of(gradients, p));
+    tree_sum(pointers, out.numel(), values);
+    for (torch::Tensor* tensor : present) tensor->reset();  // frees the memory before the next parameter needs some
+    sums[p] = out;
+  }
+  return sums;
+}
+
 class LocalReducer final : public Reducer {
  public:
+  explicit LocalReducer(int64_t held_bytes) : held_bytes_(held_bytes) {}
+
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) override {
     control_message_ = std::move(control_message);
     leaves_.clear();
     leaves_.resize(static_cast<size_t>(shards));
+    tree_.begin(shards);
     if (gradients.size() != gradients_.size()) blocks_ = make_blocks(gradients);
     gradients_ = gradients;
+    size_t bytes = 0;  // of one shard's gradients
+    for (const torch::Tensor& gradient : gradients) bytes += gradient.nbytes();
+    folds_ = static_cast<int64_t>(bytes) * shards > held_bytes_;
     next_ = 0;
     next_group_ = 0;
   }
@@ -49,17 +98,30 @@ class LocalReducer final : public Reducer {
     return ShardIndex(shard);
   }
 
+  // Gradients are folded while lanes compute. Once no lane begins another shard, the rest is left to reduce(), which
+  // all lanes share.
   void deliver(ShardIndex shard, std::optional<Contribution> leaf) override {
+    if (!gradients_.empty()) {
+      const bool folds = folds_ && next_ < static_cast<int64_t>(leaves_.size());
+      Gradients own = leaf ? std::exchange(leaf->gradients, {}) : Gradients();
+      tree_.deliver(shard.value, std::move(own), folds ? fold_ : nullptr);
+    }
     leaves_.at(static_cast<size_t>(shard.value)) = std::move(leaf);
   }
 
   void reduce() override {
-    std::vector<const float*> pointers(leaves_.size());
+    std::vector<TreeNode> nodes;
+    for (const auto& [first, entry] : tree_.remaining()) nodes.push_back(entry.node);
+    std::vector<const float*> pointers(nodes.size());
     for (size_t group = next_group_++; group < blocks_.groups.size(); group = next_group_++) {
       for (size_t b = blocks_.groups[group].first; b < blocks_.groups[group].last; ++b) {
         const Block& block = blocks_.blocks[b];
-        for (size_t s = 0; s < leaves_.size(); ++s) pointers[s] = gradient_of(s, block);
-        tree_sum(pointers, block.end - block.begin,
+        size_t at = 0;
+        for (const auto& [first, entry] : tree_.remaining()) {
+          const float* values = values_of(entry.value, block.parameter);
+          pointers[at++] = values == nullptr ? nullptr : values + block.begin;
+        }
+        tree_sum(nodes, pointers, block.end - block.begin,
                  gradients_[block.parameter].mutable_data_ptr<float>() + block.begin);
       }
     }
@@ -68,42 +130,28 @@ class LocalReducer final : public Reducer {
   Reduced reduced() override {
     Reduced reduced;
     reduced.present.assign(gradients_.size(), false);
-    for (const auto& leaf : leaves_) {
-      if (!leaf) continue;
-      for (size_t p = 0; p < leaf->gradients.size(); ++p)
-        reduced.present[p] = reduced.present[p] || leaf->gradients[p].defined();
+    for (const auto& [first, entry] : tree_.remaining()) {
+      for (size_t p = 0; p < entry.value.size(); ++p)
+        reduced.present[p] = reduced.present[p] || entry.value[p].defined();
     }
-    if (auto sums = sum_of(0, width())) reduced.sums = std::move(*sums);
+    tree_.begin(0);  // frees the gradients
+    std::vector<TreeNode> places;
+    for (size_t s = 0; s < leaves_.size(); ++s) places.push_back({0, static_cast<int64_t>(s)});
+    const auto merge = [](Contribution left, Contribution right) {
+      add(left, std::move(right));
+      return left;
+    };
+    if (auto sums = tree_merge(places, std::move(leaves_), merge)) reduced.sums = std::move(*sums);
     reduced.control_message = std::move(control_message_);
     return reduced;
   }
 
  private:
-  const float* gradient_of(size_t shard, const Block& block) const {
-    if (!leaves_[shard] || !leaves_[shard]->gradients[block.parameter].defined()) return nullptr;
-    return leaves_[shard]->gradients[block.parameter].const_data_ptr<float>() + block.begin;
-  }
-
-  size_t width() const {
-    size_t width = 1;
-    while (width < leaves_.size()) width *= 2;
-    return width;
-  }
-
-  // Returns the sums, except the gradients, of leaves [first, first + width), added by the same tree.
-  std::optional<Contribution> sum_of(size_t first, size_t width) {
-    if (first >= leaves_.size()) return std::nullopt;
-    if (width == 1) {
-      if (leaves_[first]) leaves_[first]->gradients.clear();
-      return std::move(leaves_[first]);
-    }
-    auto left = sum_of(first, width / 2), right = sum_of(first + width / 2, width / 2);
-    if (!left) return right;
-    if (right) add(*left, std::move(*right));
-    return left;
-  }
-
-  std::vector<std::optional<Contribution>> leaves_;
+  const int64_t held_bytes_;
+  const FoldingTree<Gradients>::Fold fold_ = sum_of_siblings;
+  bool folds_ = false;
+  std::vector<std::optional<Contribution>> leaves_;  // without their gradients, which are in tree_
+  FoldingTree<Gradients> tree_;
   std::vector<torch::Tensor> gradients_;
   Blocks blocks_;
   std::string control_message_;
@@ -113,8 +161,8 @@ class LocalReducer final : public Reducer {
 
 }  // namespace
 
-std::unique_ptr<Reducer> make_local_reducer() {
-  return std::make_unique<LocalReducer>();
+std::unique_ptr<Reducer> make_local_reducer(int64_t held_bytes) {
+  return std::make_unique<LocalReducer>(held_bytes);
 }
 
 }  // namespace sinew::train
