@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/joined.h"
 #include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/options.h"
@@ -70,10 +71,8 @@ void print_part(const std::string& part, const checkpoint::TensorFile& file) {
   for (const auto& [name, array] : file.tensors) bytes += array.bytes.size();
   std::printf("\n%s: %zu tensors, %s\n", part.c_str(), file.tensors.size(), size_text(bytes).c_str());
   for (const auto& [name, array] : file.tensors) {
-    std::string shape;
-    for (const int64_t size : array.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
     std::printf("  %-48s %-5s [%s]\n", printable(name).c_str(), std::string(name_of(array.dtype)).c_str(),
-                shape.c_str());
+                joined_numbers(array.shape, ", ").c_str());
   }
 }
 

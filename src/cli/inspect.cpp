@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/disk.h"
+#include "base/joined.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/options.h"
@@ -21,9 +22,7 @@ void show_safetensors(const std::string& path) {
   for (const auto& [name, array] : file->tensors) numbers += array.count();
   std::printf("%s: %zu tensors, %s numbers\n", path.c_str(), file->tensors.size(), grouped(numbers).c_str());
   for (const auto& [name, array] : file->tensors) {
-    std::string shape;
-    for (const int64_t size : array.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-    line(std::string(name_of(array.dtype)).c_str(), name, "[" + shape + "]");
+    line(std::string(name_of(array.dtype)).c_str(), name, "[" + joined_numbers(array.shape, ", ") + "]");
   }
 }
 

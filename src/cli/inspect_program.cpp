@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/joined.h"
 #include "base/printable.h"
 #include "cli/inspect.h"
 #include "program/program.h"
@@ -99,8 +100,7 @@ void show_operators(const program::Program& program) {
 
 void show_flops(const program::Program& program) {
   const program::Flops flops = program::flops_of(program);
-  std::string ones;
-  for (const std::string& symbol : flops.symbols) ones += (ones.empty() ? "" : ", ") + symbol;
+  const std::string ones = joined(flops.symbols, ", ");
   line("flops", scaled(flops.total),
        "forward" + (ones.empty() ? "" : ", with " + ones + " = 1") + "; training takes about three times that");
   for (const auto& [name, amount] : flops.by_operator) line("flops", name, scaled(amount));

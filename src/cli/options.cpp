@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "base/joined.h"
 #include "base/number_text.h"
 #include "spec/spec.h"
 
@@ -18,12 +19,6 @@ std::vector<std::string> split_names(const std::string& names) {
     found.push_back(word);
   }
   return found;
-}
-
-std::string joined(const std::vector<std::string>& parts, const char* between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
-  return text;
 }
 
 std::string shortest(double value) {

@@ -1,6 +1,7 @@
 // Makes the help of a command and its section of docs/reference/commands.md.
 #include <sstream>
 
+#include "base/joined.h"
 #include "cli/options.h"
 
 namespace sinew::cli {
@@ -8,12 +9,6 @@ namespace {
 
 constexpr size_t kColumns = 118;      // width of the help
 constexpr size_t kWidestOption = 28;  // the description of a longer name begins on the next line
-
-std::string joined(const std::vector<std::string>& parts, const char* between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
-  return text;
-}
 
 // Breaks a paragraph into lines that begin in column `indent`.
 std::string wrapped(const std::string& text, size_t indent) {

@@ -1,6 +1,7 @@
 // `sinew validate` prints every problem of a job file at once, or one line that says what would be trained.
 #include <cstdio>
 
+#include "base/joined.h"
 #include "cli/options.h"
 #include "study/study.h"
 
@@ -9,10 +10,8 @@ namespace {
 
 std::string verdict(const spec::Job& job) {
   if (job.command.given()) {
-    std::string words;
-    for (const std::string& word : job.command.words)
-      words += (words.empty() ? "" : " ") + spec::fill_in(word, job.command.params);
-    return words;
+    return joined(job.command.words, " ",
+                  [&](const std::string& word) { return spec::fill_in(word, job.command.params); });
   }
   const spec::DataSource& train = job.data.train;
   const std::string where = train.path.empty() ? train.images : train.path;

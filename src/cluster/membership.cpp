@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/joined.h"
 #include "cluster/view_json.h"
 
 namespace sinew::cluster {
@@ -251,9 +252,8 @@ void let_shares_follow(Draft& draft) {
 
 // ---- the result ----------------------------------------------------------------------------------------------------
 
-std::string joined(const std::vector<std::string>& sentences) {
-  std::string text;
-  for (const std::string& sentence : sentences) text += (text.empty() ? "" : "; ") + sentence;
+std::string why_of(const Draft& draft) {
+  std::string text = joined(draft.sentences, "; ");
   constexpr size_t kEnough = 2000;
   if (text.size() > kEnough) text = text.substr(0, kEnough) + " ...";
   return text;
@@ -267,7 +267,7 @@ Generation next_generation(const ClusterState& state) {
 }
 
 Decision with_view(Draft& draft, bool fresh) {
-  const std::string why = joined(draft.sentences);
+  const std::string why = why_of(draft);
   View view{next_generation(draft.state), std::move(draft.members), fresh, why};
   return {.view = std::move(view), .fenced = std::move(draft.fenced), .why = why};
 }
@@ -297,7 +297,7 @@ Decision begin_afresh(Draft& draft) {
       why += "; at least " + std::to_string(options.minimum) + " are needed to begin";
     }
     draft.sentences.push_back(why);
-    return {.view = std::nullopt, .fenced = std::move(draft.fenced), .why = joined(draft.sentences)};
+    return {.view = std::nullopt, .fenced = std::move(draft.fenced), .why = why_of(draft)};
   }
   draft.sentences.push_back((here == 1 ? "member " : "members ") + list_of(ids) + (here == 1 ? " begins" : " begin") +
                             (here < wanted ? ": the others did not come in " + seconds_text(waited) : ""));

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/joined.h"
 #include "data/inference.h"
 #include "data/labels.h"
 
@@ -99,9 +100,7 @@ Shape shape_of_samples(const FileArray& inputs) {
 }
 
 std::string text_of_shape(const Shape& shape) {
-  std::string text;
-  for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
+  return joined_numbers(shape, " x ");
 }
 
 }  // namespace

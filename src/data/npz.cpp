@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/joined.h"
 #include "data/arrays.h"
 
 namespace sinew::data {
@@ -174,8 +175,7 @@ ArraySplit read_npz(const spec::DataSource& source, Split split) {
   const auto read = [&](const std::vector<std::string>& names, const std::string& what) {
     const ZipMember* member = find(names);
     if (member == nullptr) {
-      std::string known;
-      for (const ZipMember& other : members) known += (known.empty() ? "" : ", ") + other.name;
+      const std::string known = joined(members, ", ", &ZipMember::name);
       throw Error("DATA_MISSING_FILES",
                   source.path + ": has no array for the " + what + "; it holds " + (known.empty() ? "nothing" : known),
                   "name the array " + names.back() + " or " + names.front());

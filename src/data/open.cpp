@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/joined.h"
 #include "data/data.h"
 #include "data/files.h"
 #include "data/formats.h"
@@ -119,10 +120,8 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
     throw Error("DATA_UNKNOWN_FORMAT", "this command cannot open data.format: library",
                 "use sinew train, check, eval or predict");
   }
-  std::string known;
-  for (const Format& format : kFormats) known += (known.empty() ? "" : ", ") + std::string(format.name);
   throw Error("DATA_UNKNOWN_FORMAT", "data.format: '" + resolved.format + "' is not a format",
-              "use one of: auto, " + known);
+              "use one of: auto, " + joined(kFormats, ", ", &Format::name));
 }
 
 }  // namespace sinew::data

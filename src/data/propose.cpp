@@ -9,6 +9,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/joined.h"
 #include "data/files.h"
 
 namespace sinew::data {
@@ -34,9 +35,7 @@ constexpr Detector kDetectors[] = {
 };
 
 std::string shape_text(const Shape& shape) {
-  std::string text;
-  for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
+  return joined_numbers(shape, " x ");
 }
 
 std::string describe(const DataInfo& info) {
@@ -166,9 +165,8 @@ Proposal propose_job(const std::string& path) {
     choose(proposal.job, kind_of(data, info), info, proposal.remarks);
     return proposal;
   }
-  std::string known;
-  for (const Detector& detector : kDetectors) known += std::string(known.empty() ? "" : "; ") + detector.what;
-  throw Error("DATA_UNKNOWN_FORMAT", "Sinew does not recognise the data at " + path, "give one of: " + known);
+  throw Error("DATA_UNKNOWN_FORMAT", "Sinew does not recognise the data at " + path,
+              "give one of: " + joined(kDetectors, "; ", &Detector::what));
 }
 
 }  // namespace sinew::data

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/joined.h"
 #include "data/files.h"
 #include "data/propose.h"
 
@@ -44,9 +45,7 @@ std::string number(double value) {
 
 template <typename T, typename Write>
 std::string list(const std::vector<T>& values, Write write) {
-  std::string text;
-  for (const T& value : values) text += (text.empty() ? "" : ", ") + write(value);
-  return "[" + text + "]";
+  return "[" + joined(values, ", ", write) + "]";
 }
 
 std::string integers(const std::vector<int64_t>& values) {

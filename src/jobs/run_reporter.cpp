@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/disk.h"
+#include "base/joined.h"
 #include "rundir/rundir.h"
 
 namespace sinew::jobs {
@@ -15,13 +16,12 @@ constexpr size_t kMostShown = 4;      // most metrics in the live line
 constexpr size_t kMostHeld = 10'000;  // most held lines of one step
 
 // Returns the command as a user would type it, on one line of limited length.
-std::string joined(const std::vector<std::string>& words) {
+std::string as_typed(const std::vector<std::string>& words) {
   constexpr size_t kMost = 200;
-  std::string text;
-  for (const std::string& word : words) {
+  std::string text = joined(words, " ", [](const std::string& word) {
     const bool plain = !word.empty() && word.find_first_of(" \t\n'\"$`\\*?;|&<>()") == std::string::npos;
-    text += (text.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
-  }
+    return plain ? word : "'" + word + "'";
+  });
   std::replace(text.begin(), text.end(), '\n', ' ');
   if (text.size() <= kMost) return text;
   text.resize(kMost);
@@ -72,7 +72,7 @@ void RunReporter::attempt_begins(int64_t attempt, const std::vector<std::string>
   settled_ = false;
   broken_ = 0;
   say(report::Level::info, "attempt-begin",
-      (attempt == 1 ? run_.job.name + ": " : "attempt " + std::to_string(attempt) + ": ") + joined(command) +
+      (attempt == 1 ? run_.job.name + ": " : "attempt " + std::to_string(attempt) + ": ") + as_typed(command) +
           (resume_from.empty() ? "" : "\nresumes from " + resume_from));
   if (attempt == 1) say(report::Level::info, "run-directory", "run directory: " + run_.directory);
 }

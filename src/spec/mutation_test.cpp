@@ -20,7 +20,7 @@ Lines good_file(const std::string& name) {
   return lines;
 }
 
-std::string joined(const Lines& lines) {
+std::string text_of(const Lines& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   return text;
@@ -165,13 +165,13 @@ TEST(Mutations, AreRefusedAtTheirLine) {
       if (expected == 0) continue;
       ++made;
       ++cases;
-      const Reading reading = read_job(joined(lines), "job");
+      const Reading reading = read_job(text_of(lines), "job");
       const bool at_line = std::any_of(reading.problems.begin(), reading.problems.end(),
                                        [&](const Problem& problem) { return problem.line == expected; });
       refused += reading.problems.empty() ? 0 : 1;
       right_line += at_line ? 1 : 0;
       if (!at_line) {
-        std::printf("%s, line %d of\n%s->\n", mutation.name, expected, joined(lines).c_str());
+        std::printf("%s, line %d of\n%s->\n", mutation.name, expected, text_of(lines).c_str());
         for (const Problem& problem : reading.problems) std::printf("%s\n", to_string(problem).c_str());
       }
     }
@@ -199,12 +199,12 @@ TEST(Mutations, RandomChangesDoNotCrashTheReader) {
         if (!line.empty()) line[random.below(line.size())] = static_cast<char>(32 + random.below(95));
       }
     }
-    const Reading reading = read_job(joined(lines), "job");
+    const Reading reading = read_job(text_of(lines), "job");
     if (!reading.problems.empty()) continue;
     ++accepted;
     const Reading again = read_job(to_yaml(reading.job), "job");
-    ASSERT_TRUE(again.problems.empty()) << joined(lines);
-    ASSERT_EQ(again.job, reading.job) << joined(lines);
+    ASSERT_TRUE(again.problems.empty()) << text_of(lines);
+    ASSERT_EQ(again.job, reading.job) << text_of(lines);
   }
   EXPECT_GT(accepted, 100);
   EXPECT_LT(accepted, 2500);

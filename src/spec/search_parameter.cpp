@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/joined.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
@@ -75,11 +76,7 @@ bool VariedOption::read_flag(const Node& map, const char* key, bool& value) cons
 }
 
 std::string flow_text(const Node& node) {
-  if (node.kind == Node::Kind::list) {
-    std::string text;
-    for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + flow_text(item);
-    return "[" + text + "]";
-  }
+  if (node.kind == Node::Kind::list) return "[" + joined(node.items, ", ", flow_text) + "]";
   return is_string_node(node) ? quoted_text(node.text) : node.text;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/comparison.h"
+#include "base/joined.h"
 #include "spec/amounts.h"
 #include "spec/search.h"
 #include "spec/values.h"
@@ -26,9 +27,10 @@ std::string parameter_text(const SearchParameter& parameter) {
     if (parameter.log) text += ", log: true";
     if (parameter.step > 0) text += ", step: " + number_text(parameter.step);
   }
-  std::string condition;
-  for (const auto& [key, values] : parameter.only_if)
-    condition += (condition.empty() ? "" : ", ") + key + ": " + values_text(values);
+  const std::string condition = joined(parameter.only_if, ", ", [](const auto& one) {
+    const auto& [key, values] = one;
+    return key + ": " + values_text(values);
+  });
   return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
 }
 
@@ -77,10 +79,8 @@ void meet_conditions(const std::vector<SearchParameter>& search, const SearchPar
 }  // namespace
 
 std::string search_text(const std::vector<SearchParameter>& search) {
-  std::string text;
-  for (const SearchParameter& parameter : search)
-    text += (text.empty() ? "" : ", ") + parameter.key + ": " + parameter_text(parameter);
-  return "{" + text + "}";
+  const auto text = [](const SearchParameter& parameter) { return parameter.key + ": " + parameter_text(parameter); };
+  return "{" + joined(search, ", ", text) + "}";
 }
 
 std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides) {

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "base/joined.h"
 #include "spec/amounts.h"
 #include "spec/search.h"
 #include "spec/values.h"
@@ -58,16 +59,12 @@ class Writer {
     return value.name + ": " + (text ? quoted_text(written) : value.value);
   }
   std::string write(const std::vector<NamedValue>& values) const {
-    std::string text;
-    for (const NamedValue& value : values) text += (text.empty() ? "" : ", ") + write(value);
-    return "{" + text + "}";
+    return "{" + joined(values, ", ", [this](const NamedValue& value) { return write(value); }) + "}";
   }
   std::string write(const std::vector<SearchParameter>& search) const { return search_text(search); }
   template <typename T>
   std::string write(const std::vector<T>& values) const {
-    std::string text;
-    for (const T& value : values) text += (text.empty() ? "" : ", ") + write(value);
-    return "[" + text + "]";
+    return "[" + joined(values, ", ", [this](const T& value) { return write(value); }) + "]";
   }
 
  private:

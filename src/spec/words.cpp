@@ -1,4 +1,5 @@
 // Types of scalars, and how messages name nodes and texts.
+#include "base/joined.h"
 #include "spec/amounts.h"
 #include "spec/tree.h"
 
@@ -50,9 +51,7 @@ std::string described(const Node& node) {
 }
 
 std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
+  return joined(words, ", ");
 }
 
 std::string either(const std::vector<std::string>& words) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/joined.h"
+
 namespace sinew::supervise {
 namespace {
 
@@ -13,12 +15,6 @@ bool same_shard(const Work& a, const Work& b) {
 bool had(const Death& death, const Work& work) {
   return std::any_of(death.in_flight.begin(), death.in_flight.end(),
                      [&](const Work& other) { return same_shard(other, work); });
-}
-
-std::string joined(const std::vector<std::string>& parts, const std::string& between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
-  return text;
 }
 
 std::string sentence(const std::vector<Work>& guilty, const std::vector<Death>& deaths) {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/joined.h"
 #include "base/proc.h"
 #include "model/model.h"
 #include "train/loss.h"
@@ -102,8 +103,7 @@ void require_metric(const std::string& metric, const char* key, const spec::Job&
   known.push_back("train/loss");
   if (data.task != data::Task::regression && job.loss.name != "program") known.push_back("train/accuracy");
   if (std::find(known.begin(), known.end(), metric) != known.end()) return;
-  std::string list;
-  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  const std::string list = joined(known, ", ");
   throw Error("TRAIN_METRIC_UNKNOWN",
               std::string(key) + " names the metric '" + metric + "', which this job does not compute" +
                   (data.val_size == 0 && metric.starts_with("val/") ? " (there is no validation data)" : ""),

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/joined.h"
 #include "cluster/cluster.h"
 #include "registry/registry.h"
 #include "web/api_routes.h"
@@ -238,9 +239,8 @@ http::Response api_control(Context& context, const Call& call) {
   const std::string action = args.text("action");
   const cluster::RequestKind* kind = cluster::request_kind(action);
   if (kind == nullptr) {
-    std::string known;
-    for (const auto& each : cluster::request_kinds()) known += (known.empty() ? "" : ", ") + std::string(each.name);
-    refuse_invalid("there is no action '" + action + "'", "use one of " + known);
+    refuse_invalid("there is no action '" + action + "'",
+                   "use one of " + joined(cluster::request_kinds(), ", ", &cluster::RequestKind::name));
   }
   ControlRequest control{action, 0, ""};
   control.reason = args.text("reason", "");

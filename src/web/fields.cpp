@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/joined.h"
 #include "web/args.h"
 
 namespace sinew::web {
@@ -32,8 +33,7 @@ void check(const Json& given, const std::vector<Field>& fields, const char* wher
   };
   for (const auto& [name, value] : given.items()) {
     if (known(name)) continue;
-    std::string names;
-    for (const Field& field : fields) names += (names.empty() ? "" : ", ") + field.name;
+    const std::string names = joined(fields, ", ", &Field::name);
     refuse_invalid("the " + std::string(where) + " has an unknown parameter '" + name + "'",
                    names.empty() ? "send none" : "known parameters: " + names);
   }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/joined.h"
 #include "web/api_routes.h"
 
 namespace sinew::web {
@@ -76,8 +77,8 @@ void PrometheusText::family(const std::string& name, const std::string& type, co
 
 void PrometheusText::sample(const Labels& labels, double value) {
   text_ += name_;
-  std::string list;
-  for (const auto& [name, text] : labels) list += (list.empty() ? "" : ",") + name + "=\"" + escaped(text, true) + "\"";
+  const std::string list =
+      joined(labels, ",", [](const auto& label) { return label.first + "=\"" + escaped(label.second, true) + "\""; });
   if (!list.empty()) text_ += "{" + list + "}";
   text_ += " " + number_text(value) + "\n";
 }
