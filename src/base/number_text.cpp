@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <string_view>
 
 #include "base/error.h"
@@ -18,6 +19,25 @@ constexpr Unit kUnits[] = {{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"min", 6
 constexpr double kLongestSeconds = 400 * 86400.0;
 
 }  // namespace
+
+template <std::floating_point Number>
+std::string number_text(Number value) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+template std::string number_text(float value);
+template std::string number_text(double value);
+
+std::string rounded_text(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
+void append_integer(std::string& out, int64_t value) {
+  char text[24];
+  out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
 
 int64_t whole_number(const std::string& what, const std::string& text, int64_t least, int64_t most) {
   int64_t value = 0;

@@ -1,12 +1,27 @@
-// Reads numbers and durations as a user writes them on the command line and in environment variables.
-//
-// Each function throws a UsageError if the text is not valid. The error names `what`: an option or a variable.
+// Numbers as text. JSON has its own: base/json_text.h.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 
 namespace sinew {
+
+// ---- writing -------------------------------------------------------------------------------------------------------
+
+// The shortest text that reads back as the same number; "inf" and "nan" for one that is not finite.
+template <std::floating_point Number>
+std::string number_text(Number value);
+
+// A number for people, with at most `digits` digits: 0.1235, 1.5e-07.
+std::string rounded_text(double value, int digits = 6);
+
+void append_integer(std::string& out, int64_t value);
+
+// ---- reading -------------------------------------------------------------------------------------------------------
+
+// Numbers and durations as a user writes them on the command line and in environment variables. Each function throws a
+// UsageError if the text is not valid. The error names `what`: an option or a variable.
 
 // A whole number from `least` to `most`.
 int64_t whole_number(const std::string& what, const std::string& text, int64_t least, int64_t most);

@@ -2,10 +2,34 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 
 namespace sinew {
 namespace {
+
+TEST(NumberText, WritesTheShortestTextOfANumber) {
+  EXPECT_EQ(number_text(0.1), "0.1");
+  EXPECT_EQ(number_text(0.1F), "0.1") << "a float has fewer digits";
+  EXPECT_EQ(number_text(1.0 / 3), "0.3333333333333333");
+  EXPECT_EQ(number_text(1e300), "1e+300");
+  EXPECT_EQ(number_text(-0.0), "-0");
+  EXPECT_EQ(number_text(std::nan("")), "nan");
+}
+
+TEST(NumberText, RoundsForPeople) {
+  EXPECT_EQ(rounded_text(1.0 / 3), "0.333333");
+  EXPECT_EQ(rounded_text(1.0 / 3, 3), "0.333");
+  EXPECT_EQ(rounded_text(2), "2");
+  EXPECT_EQ(rounded_text(1.5e-7), "1.5e-07");
+}
+
+TEST(NumberText, AppendsIntegers) {
+  std::string text = "n=";
+  append_integer(text, INT64_MIN);
+  EXPECT_EQ(text, "n=-9223372036854775808");
+}
 
 TEST(NumberText, WholeNumbersStayInTheirRange) {
   EXPECT_EQ(whole_number("--workers", "1", 1, 8), 1);

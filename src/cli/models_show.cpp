@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/number_text.h"
 #include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/models.h"
@@ -65,9 +66,7 @@ std::string metric_text(const VersionFacts& facts) {
   const std::string name = registry::pick_metric(facts, registry::PromotionRules().metric);
   const auto it = facts.metrics.find(name);
   if (it == facts.metrics.end()) return "";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.4g", it->second);
-  return printable(name) + " " + text;
+  return printable(name) + " " + rounded_text(it->second, 4);
 }
 
 void print_line(const std::string& text) {

@@ -21,14 +21,8 @@ std::vector<std::string> split_names(const std::string& names) {
   return found;
 }
 
-std::string shortest(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
-
 std::string duration_text(double seconds) {
-  return seconds > 0 ? shortest(seconds) + "s" : "";
+  return seconds > 0 ? rounded_text(seconds) + "s" : "";
 }
 
 }  // namespace
@@ -96,7 +90,7 @@ Options& Options::integer(const char* names, const char* placeholder, std::optio
 }
 
 Options& Options::number(const char* names, const char* placeholder, double& value, const char* help) {
-  return add(names, placeholder, help, value > 0 ? shortest(value) : "",
+  return add(names, placeholder, help, value > 0 ? rounded_text(value) : "",
              [&value](const std::string& name, const std::string& word) { value = number_above_0(name, word); });
 }
 

@@ -1,8 +1,7 @@
 #include "cluster/json.h"
 
-#include <cstdio>
-
 #include "base/json_text.h"
+#include "base/number_text.h"
 
 namespace sinew::cluster {
 
@@ -66,12 +65,6 @@ std::string quoted(const char* key) {
   return "\"" + std::string(key) + "\"";
 }
 
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
-
 }  // namespace
 
 int64_t Fields::whole(const char* key, int64_t least, std::optional<int64_t> otherwise, int64_t most) {
@@ -89,8 +82,8 @@ double Fields::number(const char* key, double least, double most, std::optional<
   if (otherwise && !has(key)) return *otherwise;
   const auto value = number_of(object_, key, least, most);
   if (!value) {
-    blame(quoted(key) + (has(key) ? " must be" : " is missing:") + " a number from " + number_text(least) + " to " +
-          number_text(most));
+    blame(quoted(key) + (has(key) ? " must be" : " is missing:") + " a number from " + rounded_text(least) + " to " +
+          rounded_text(most));
   }
   return value.value_or(least);
 }

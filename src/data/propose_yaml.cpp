@@ -1,10 +1,10 @@
 // The job file that `sinew init` writes. It holds only the lines that matter for this data.
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdio>
 
 #include "base/joined.h"
+#include "base/number_text.h"
 #include "data/files.h"
 #include "data/propose.h"
 
@@ -35,12 +35,6 @@ std::string quoted(const std::string& text) {
     }
   }
   return out + "\"";
-}
-
-std::string number(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return std::string(text, end.ptr);
 }
 
 template <typename T, typename Write>
@@ -76,7 +70,8 @@ std::string image_yaml(const spec::DataOptions& data) {
 std::string augment_yaml(const spec::AugmentOptions& augment) {
   std::string text;
   if (augment.crop_padding > 0) text += "    crop_padding: " + std::to_string(augment.crop_padding) + "\n";
-  if (augment.flip > 0) text += "    flip: " + number(augment.flip) + "  # 0 where left and right differ in meaning\n";
+  if (augment.flip > 0)
+    text += "    flip: " + number_text(augment.flip) + "  # 0 where left and right differ in meaning\n";
   return text.empty() ? "" : "  augment:\n" + text;
 }
 
@@ -84,8 +79,8 @@ std::string data_yaml(const spec::DataOptions& data) {
   std::string text = "data:\n  format: " + data.format + "\n" + source_yaml("train", data.train) +
                      source_yaml("val", data.val) + source_yaml("test", data.test);
   if (data.split_val > 0 || data.split_test > 0) text += "  split:  # fractions of train\n";
-  if (data.split_val > 0) text += "    val: " + number(data.split_val) + "\n";
-  if (data.split_test > 0) text += "    test: " + number(data.split_test) + "\n";
+  if (data.split_val > 0) text += "    val: " + number_text(data.split_val) + "\n";
+  if (data.split_test > 0) text += "    test: " + number_text(data.split_test) + "\n";
   text += columns_yaml(data.columns) + image_yaml(data);
   if (data.format == "text") {
     text += "  text:\n    tokens: " + data.text.tokens + "\n    window: " + std::to_string(data.text.window) + "\n";
@@ -103,15 +98,15 @@ std::string model_yaml(const spec::ModelOptions& model) {
 }
 
 std::string duration(const spec::Duration& value) {
-  return number(value.amount) + (value.unit == spec::Duration::Unit::epochs ? "ep" : "st");
+  return number_text(value.amount) + (value.unit == spec::Duration::Unit::epochs ? "ep" : "st");
 }
 
 std::string training_yaml(const spec::Job& job) {
   std::string text = "trainer:\n  max_duration: " + duration(job.trainer.max_duration) +
                      "  # epochs; also 5000st, 30m\n  batch_size: " + std::to_string(job.trainer.batch_size) + "\n";
-  if (job.trainer.grad_clip_norm > 0) text += "  grad_clip_norm: " + number(job.trainer.grad_clip_norm) + "\n";
-  text += "optimizer:\n  name: " + job.optimizer.name + "\n  lr: " + number(job.optimizer.lr) + "\n";
-  if (job.optimizer.weight_decay > 0) text += "  weight_decay: " + number(job.optimizer.weight_decay) + "\n";
+  if (job.trainer.grad_clip_norm > 0) text += "  grad_clip_norm: " + number_text(job.trainer.grad_clip_norm) + "\n";
+  text += "optimizer:\n  name: " + job.optimizer.name + "\n  lr: " + number_text(job.optimizer.lr) + "\n";
+  if (job.optimizer.weight_decay > 0) text += "  weight_decay: " + number_text(job.optimizer.weight_decay) + "\n";
   if (job.scheduler.name == "constant") return text;
   text += "scheduler:\n  name: " + job.scheduler.name + "\n";
   if (job.scheduler.warmup.amount > 0) text += "  warmup: " + duration(job.scheduler.warmup) + "\n";

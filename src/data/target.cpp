@@ -1,13 +1,12 @@
 #include "data/target.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/number_text.h"
 #include "data/files.h"
 
 namespace sinew::data {
@@ -15,12 +14,6 @@ namespace {
 
 constexpr size_t kFewValues = 20;     // auto: up to this many different whole numbers are classes
 constexpr size_t kMaxClasses = 1000;  // more are more likely a mistake than classes
-
-std::string shortest(double value) {
-  std::array<char, 32> text;
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-  return {text.data(), end};
-}
 
 // The different values, sorted. Stops once there are more than `limit`.
 std::set<double> different(const Column& column, size_t limit) {
@@ -46,9 +39,9 @@ void decide_task(const Column& column, const std::string& task, TargetSchema& sc
   const bool whole = std::all_of(values.begin(), values.end(), [](double value) { return value == std::floor(value); });
   const bool few = values.size() <= kFewValues && values.size() * 2 <= column.numbers.size();
   schema.task = whole && few ? Task::classification : Task::regression;
-  schema.reason = whole && few
-                      ? "classification: " + name + " has only the whole numbers " + shortest(*values.begin()) +
-                            " to " + shortest(*values.rbegin()) + " (" + std::to_string(values.size()) + " different)"
+  schema.reason = whole && few ? "classification: " + name + " has only the whole numbers " +
+                                     number_text(*values.begin()) + " to " + number_text(*values.rbegin()) + " (" +
+                                     std::to_string(values.size()) + " different)"
                   : whole ? "regression: the values of " + name + " are whole numbers, but too many for classes"
                           : "regression: the values of " + name + " are numbers with fractions";
 }
@@ -86,7 +79,7 @@ TargetSchema infer_target(const Table& train, const std::string& name, const std
     const auto values = different(*column, kMaxClasses);
     if (values.size() > kMaxClasses) too_many(train, name, "more than " + std::to_string(kMaxClasses));
     schema.class_values.assign(values.begin(), values.end());
-    for (const double value : values) schema.class_names.push_back(shortest(value));
+    for (const double value : values) schema.class_names.push_back(number_text(value));
   }
   if (schema.class_names.size() == 1) {
     throw Error("DATA_BAD_COLUMN",
@@ -119,7 +112,7 @@ Targets read_targets(const Table& table, const TargetSchema& schema, bool skip) 
     if (missing || target < 0) {
       const std::string value = missing              ? ""
                                 : schema.categorical ? column->categories[static_cast<size_t>(column->codes[i])]
-                                                     : shortest(column->numbers[i]);
+                                                     : number_text(column->numbers[i]);
       const std::string what =
           table.place(row) + ": " +
           (missing ? "the target '" + schema.column + "' is missing"

@@ -1,21 +1,15 @@
 #include "data/target_rounding.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "base/error.h"
+#include "base/number_text.h"
 
 namespace sinew::data {
 namespace {
 
 constexpr double kMaxRounding = 1.0 / 2000;  // of the standard deviation: neighbours in float32 are 1/1000 of it apart
 constexpr double kConstant = 1e-12;          // a standard deviation this small beside the mean is itself rounding
-
-std::string digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 }  // namespace
 
@@ -36,9 +30,9 @@ void TargetRounding::check(const std::string& place) const {
   const double deviation = std::sqrt(squares_ / static_cast<double>(count_));
   if (!(deviation > kConstant * std::abs(mean_)) || !(rounding_ > kMaxRounding * deviation)) return;
   throw Error("DATA_TARGET_ROUNDED",
-              place + ": the targets differ by too little for their size: they are around " + digits(mean_) +
-                  " with a standard deviation of " + digits(deviation) + ", but " + digits(worst_) + " is rounded by " +
-                  digits(rounding_) + " when it is stored in 32 bits",
+              place + ": the targets differ by too little for their size: they are around " + rounded_text(mean_) +
+                  " with a standard deviation of " + rounded_text(deviation) + ", but " + rounded_text(worst_) +
+                  " is rounded by " + rounded_text(rounding_) + " when it is stored in 32 bits",
               "subtract an offset from every target, for example their smallest value, and add it to the predictions");
 }
 

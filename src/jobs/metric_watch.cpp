@@ -3,18 +3,11 @@
 #include <cmath>
 #include <limits>
 
+#include "base/number_text.h"
 #include "rundir/rundir.h"
 
 namespace sinew::jobs {
-namespace {
-
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 MetricWatch::MetricWatch(const spec::Job& job)
     : early_(job.early_stopping),
@@ -45,8 +38,8 @@ std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report
     met_ = objective_->at_least ? objective_value_ >= objective_->value : objective_value_ <= objective_->value;
     if (met_ && !verdict_) {
       verdict_ = {StopReason::objective,
-                  "objective met: " + objective_->metric + " is " + number_text(objective_value_) +
-                      (objective_->at_least ? ", at least " : ", at most ") + number_text(objective_->value)};
+                  "objective met: " + objective_->metric + " is " + rounded_text(objective_value_) +
+                      (objective_->at_least ? ", at least " : ", at most ") + rounded_text(objective_->value)};
     }
   }
   const auto found = monitor_.empty() ? values.end() : values.find(monitor_);
@@ -57,7 +50,7 @@ std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report
   } else if (++without_improvement_ >= early_.patience && !early_.monitor.empty() && !verdict_) {
     verdict_ = {StopReason::early_stop,
                 monitor_ + " has not improved in " + std::to_string(without_improvement_) + " reports" +
-                    (best_ ? "; best " + number_text(best_->value) + " at step " + std::to_string(best_->step) : "")};
+                    (best_ ? "; best " + rounded_text(best_->value) + " at step " + std::to_string(best_->step) : "")};
   }
   return verdict_;
 }

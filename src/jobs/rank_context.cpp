@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/number_text.h"
 
 namespace sinew::jobs {
 namespace {
@@ -29,12 +30,6 @@ std::string as_json(const std::vector<NamedValue>& values) {
     json[value.name] = parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::ordered_json(value.value);
   }
   return dump_json(json);
-}
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", seconds);
-  return text;
 }
 
 }  // namespace
@@ -72,7 +67,7 @@ std::map<std::string, std::string> environment_of(const spec::Job& job, const Ra
   all["SINEW_CHECKPOINT_DIR"] = context.run_directory + "/checkpoints";
   if (!context.resume_from.empty()) all["SINEW_RESUME_FROM"] = context.resume_from;
   all["SINEW_METRICS_FILE"] = context.metrics_file;
-  all["SINEW_GRACE_SECONDS"] = seconds_text(command.grace_seconds);
+  all["SINEW_GRACE_SECONDS"] = rounded_text(command.grace_seconds);
   all["SINEW_PARAMS"] = as_json(command.params);
   for (const NamedValue& param : command.params) all["SINEW_PARAM_" + upper(param.name)] = param.value;
   if (!context.server.empty()) {

@@ -1,18 +1,12 @@
 // Decides whether a version may become champion, and says why. Pure functions.
 #include <cmath>
-#include <cstdio>
 
+#include "base/number_text.h"
 #include "registry/registry.h"
 #include "report/report.h"
 
 namespace sinew::registry {
 namespace {
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 std::string name_of(const VersionFacts& facts) {
   return "version " + std::to_string(facts.version);
@@ -54,12 +48,12 @@ Decision compare_metric(Decision decision, const VersionFacts& candidate, const 
                         const std::string& metric, double margin) {
   const bool lower = report::lower_is_better(metric);
   const double mine = candidate.metrics.at(metric), other = champion.metrics.at(metric);
-  const std::string of_mine = metric + " of " + name_of(candidate) + " is " + number(mine);
-  const std::string of_other = "the champion's (" + name_of(champion) + ") is " + number(other);
+  const std::string of_mine = metric + " of " + name_of(candidate) + " is " + rounded_text(mine);
+  const std::string of_other = "the champion's (" + name_of(champion) + ") is " + rounded_text(other);
   decision.facts.push_back(of_mine + ", " + of_other + (lower ? "; lower is better" : "; higher is better"));
   if (!std::isfinite(mine)) return refuse(std::move(decision), of_mine);
   const bool enough = std::isnan(other) || (lower ? mine <= other - margin : mine >= other + margin);
-  const std::string asked = margin == 0 ? "" : "; the required margin is " + number(margin);
+  const std::string asked = margin == 0 ? "" : "; the required margin is " + rounded_text(margin);
   if (!enough) return refuse(std::move(decision), of_mine + ", " + of_other + asked);
   return allow(std::move(decision), of_mine + ", " + of_other + asked);
 }
@@ -97,8 +91,8 @@ Decision may_promote(const VersionFacts& candidate, const std::optional<VersionF
   if (!champion) {
     const double mine = candidate.metrics.at(metric);
     if (!std::isfinite(mine))
-      return refuse(std::move(decision), metric + " of " + name_of(candidate) + " is " + number(mine));
-    return allow(std::move(decision), "there is no champion yet; " + metric + " is " + number(mine));
+      return refuse(std::move(decision), metric + " of " + name_of(candidate) + " is " + rounded_text(mine));
+    return allow(std::move(decision), "there is no champion yet; " + metric + " is " + rounded_text(mine));
   }
   if (!champion->metrics.contains(metric))
     return refuse(std::move(decision), "the champion, " + name_of(*champion) + ", has no metric " + metric);

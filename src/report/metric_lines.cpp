@@ -7,16 +7,12 @@
 
 #include "base/check.h"
 #include "base/json_text.h"
+#include "base/number_text.h"
 
 namespace sinew::report {
 namespace {
 
 constexpr int64_t kLargest = int64_t{1} << 53;  // a double represents all integers up to this exactly
-
-void append_integer(std::string& out, int64_t value) {
-  char digits[24];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
 
 bool put(MetricRecord& record, std::string_view name, double value) {
   if (name != "step" && name != "samples") {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/number_text.h"
 #include "spec/spec.h"
 
 namespace sinew::spec {
@@ -29,7 +30,6 @@ size_t digits(std::string_view text, size_t from);  // how many ASCII digits fol
 // "whole.fraction" times 10^shift as an integer; nullopt if the product has a fraction or does not fit.
 std::optional<uint64_t> scaled(std::string_view whole, std::string_view fraction, int64_t shift);
 
-std::string number_text(double value);  // the shortest text that reads back as the same double
 std::string bytes_text(int64_t bytes);
 std::string time_text(double seconds);
 

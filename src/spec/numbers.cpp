@@ -1,6 +1,5 @@
 // Numbers as users write them: the forms that JSON, YAML 1.1 and YAML 1.2 read alike.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -91,11 +90,6 @@ std::optional<Whole> parse_whole(std::string_view text) {
   const auto magnitude = scaled(decimal->whole, decimal->fraction, exponent);
   if (!magnitude) return std::nullopt;
   return Whole{decimal->negative && *magnitude != 0, *magnitude};
-}
-
-std::string number_text(double value) {
-  std::array<char, 64> buffer;
-  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
 }
 
 }  // namespace sinew::spec

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/number_text.h"
+
 namespace sinew::study {
 namespace {
 
@@ -62,8 +64,8 @@ std::vector<std::string> StudyBudget::summary(const std::string& directory, bool
                 used * cost_limit_);
   std::vector<std::string> lines = {text};
   if (used < 1 || !more) return lines;
-  std::snprintf(text, sizeof text, "%g", 2 * cost_limit_);
-  lines.push_back("tune.cost is spent; to continue with more: sinew tune resume " + directory + " --cost " + text);
+  lines.push_back("tune.cost is spent; to continue with more: sinew tune resume " + directory + " --cost " +
+                  rounded_text(2 * cost_limit_));
   return lines;
 }
 

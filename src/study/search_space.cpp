@@ -1,22 +1,16 @@
 #include "study/search_space.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/number_text.h"
 #include "study/study.h"
 
 namespace sinew::study {
 namespace {
 
 using nlohmann::json;
-
-std::string number_text(double value) {
-  std::array<char, 64> buffer;
-  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
-}
 
 tune::Parameter::Kind kind_of(const spec::SearchParameter& parameter) {
   using From = spec::SearchParameter::Kind;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
+#include "base/number_text.h"
 #include "study/directory.h"
 #include "study/search_space.h"
 
@@ -73,9 +73,7 @@ std::vector<const tune::Trial*> best_first(const tune::Study& study) {
 }
 
 std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.5g", value);
-  return text;
+  return rounded_text(value, 5);
 }
 
 std::string aim_text(const StudyAim& aim) {

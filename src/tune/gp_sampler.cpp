@@ -10,9 +10,9 @@
 // (rising_choices.h).
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 
+#include "base/number_text.h"
 #include "tune/allowed.h"
 #include "tune/gp_acquisition.h"
 #include "tune/gp_surrogate.h"
@@ -36,12 +36,6 @@ SearchOptions effort(Index points) {
   options.candidates = points <= 60 ? 400 : points <= 150 ? 250 : 200;
   options.climbs = points <= 60 ? 4 : points <= 150 ? 3 : 2;
   return options;
-}
-
-std::string written(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", number);
-  return text;
 }
 
 // Returns the options of a search around the first few points of `order`.
@@ -203,7 +197,7 @@ class GpSampler : public Sampler {
     RandomStream random = study.random("gp");
     const auto best = maximise_acquisition(study, score, random, options);
     if (!best) return of_design(study, "every candidate was tried: a space-filling point instead");
-    return {best->point, "gp", why + " (log acquisition " + written(best->score) + ")", model.sampler_state};
+    return {best->point, "gp", why + " (log acquisition " + rounded_text(best->score, 3) + ")", model.sampler_state};
   }
 
   SobolDesign design_{"gp"};

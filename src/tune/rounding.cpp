@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/number_text.h"
+
 namespace sinew::tune {
 namespace {
 
@@ -35,8 +37,7 @@ double rounded(double value, int digits) {
 
 std::string step_text(double step) {
   if (std::nearbyint(step) == step && std::abs(step) < 0x1p53) return std::to_string(static_cast<int64_t>(step));
-  char text[64];
-  return {text, std::to_chars(text, text + sizeof text, step).ptr};
+  return number_text(step);
 }
 
 Point rounded(const Study& study, const Point& point) {

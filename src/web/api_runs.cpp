@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <charconv>
 
 #include "base/joined.h"
+#include "base/number_text.h"
 #include "cluster/cluster.h"
 #include "registry/registry.h"
 #include "web/api_routes.h"
@@ -41,12 +41,6 @@ std::vector<store::Record> listed_runs(Context& context, const Args& args, int64
     if (last) break;
   }
   return found;
-}
-
-void append_integer(std::string& text, int64_t number) {
-  char digits[32];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
-  text.append(digits, end);
 }
 
 // Writes the points as text without building a JSON tree, because a response often has a hundred thousand of them.

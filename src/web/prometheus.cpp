@@ -1,9 +1,9 @@
 #include "web/prometheus.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "base/joined.h"
+#include "base/number_text.h"
 #include "web/api_routes.h"
 
 namespace sinew::web {
@@ -27,12 +27,10 @@ std::string escaped(const std::string& text, bool quotes) {
   return out;
 }
 
-std::string number_text(double value) {
+std::string sample_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  char text[64];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
-  return {text, end};
+  return number_text(value);
 }
 
 // Limits of the page, which keep it readable and fast to scrape. Sinew's own API has everything.
@@ -80,7 +78,7 @@ void PrometheusText::sample(const Labels& labels, double value) {
   const std::string list =
       joined(labels, ",", [](const auto& label) { return label.first + "=\"" + escaped(label.second, true) + "\""; });
   if (!list.empty()) text_ += "{" + list + "}";
-  text_ += " " + number_text(value) + "\n";
+  text_ += " " + sample_text(value) + "\n";
 }
 
 http::Response prometheus(Context& context, const Call&) {

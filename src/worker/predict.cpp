@@ -1,6 +1,5 @@
 // `sinew predict`: predictions as CSV (RFC 4180) or JSON lines, one row for each sample, in the order of the data.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -9,6 +8,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/number_text.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -17,13 +17,6 @@ namespace {
 
 using nlohmann::json;
 using Write = std::function<void(const std::string&)>;
-
-template <typename Number>
-std::string shortest(Number value) {
-  char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  return {text, end};
-}
 
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -57,10 +50,10 @@ struct Rows {
     const double* values = predictions.numbers.data() + (numbers() ? i * width : 0);
     if (csv) {
       std::string line = csv_field(sample);
-      for (size_t j = 0; numbers() && j < width; ++j) line += "," + shortest(values[j]);
+      for (size_t j = 0; numbers() && j < width; ++j) line += "," + number_text(values[j]);
       if (!numbers() && !has_class(i)) line += ",,";
       if (!numbers() && has_class(i))
-        line += "," + csv_field(name(predictions.classes[i])) + "," + shortest(predictions.probabilities[i]);
+        line += "," + csv_field(name(predictions.classes[i])) + "," + number_text(predictions.probabilities[i]);
       return line + "\n";
     }
     json object = {{"sample", sample}};
@@ -68,7 +61,7 @@ struct Rows {
       object["prediction"] = has_class(i) ? json(name(predictions.classes[i])) : json();
       object["class"] = has_class(i) ? json(predictions.classes[i]) : json();
       const float probability = predictions.probabilities[i];  // JSON has no NaN and no infinity; they become null
-      object["probability"] = std::isfinite(probability) ? json::parse(shortest(probability)) : json();
+      object["probability"] = std::isfinite(probability) ? json::parse(number_text(probability)) : json();
     } else if (width == 1) {
       object["prediction"] = values[0];
     } else {
