@@ -1,13 +1,10 @@
 #include "jobs/metric_watch.h"
 
-#include <cmath>
 #include <limits>
 
-#include "base/number_text.h"
 #include "rundir/rundir.h"
 
 namespace sinew::jobs {
-namespace {}  // namespace
 
 MetricWatch::MetricWatch(const spec::Job& job)
     : early_(job.early_stopping),
@@ -24,10 +21,9 @@ MetricWatch::MetricWatch(const spec::Job& job)
   }
 }
 
-bool MetricWatch::better(double value) const {
-  if (std::isnan(value)) return false;
-  if (!best_) return true;
-  return lower_ ? value < best_->value - early_.min_delta : value > best_->value + early_.min_delta;
+std::optional<rundir::BestMetric> MetricWatch::best() const {
+  if (!so_far_.best) return std::nullopt;
+  return rundir::BestMetric{monitor_, *so_far_.best, so_far_.step.value};
 }
 
 std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report::Metrics& values) {
@@ -35,23 +31,15 @@ std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report
   if (const auto found = objective_ && !met_ ? values.find(objective_->metric) : values.end();
       found != values.end()) {  // a met objective stays met, although later metrics come while the run ends
     objective_value_ = found->second;
-    met_ = objective_->at_least ? objective_value_ >= objective_->value : objective_value_ <= objective_->value;
-    if (met_ && !verdict_) {
-      verdict_ = {StopReason::objective,
-                  "objective met: " + objective_->metric + " is " + rounded_text(objective_value_) +
-                      (objective_->at_least ? ", at least " : ", at most ") + rounded_text(objective_->value)};
-    }
+    met_ = report::meets(*objective_, objective_value_);
+    if (met_ && !verdict_) verdict_ = {StopReason::objective, report::objective_met(*objective_, objective_value_)};
   }
   const auto found = monitor_.empty() ? values.end() : values.find(monitor_);
   if (found == values.end()) return verdict_;
-  if (better(found->second)) {
-    best_ = {monitor_, found->second, step};
-    without_improvement_ = 0;
-  } else if (++without_improvement_ >= early_.patience && !early_.monitor.empty() && !verdict_) {
-    verdict_ = {StopReason::early_stop,
-                monitor_ + " has not improved in " + std::to_string(without_improvement_) + " reports" +
-                    (best_ ? "; best " + rounded_text(best_->value) + " at step " + std::to_string(best_->step) : "")};
-  }
+  const bool improved = report::take(so_far_, Step(step), found->second, lower_, early_.min_delta);
+  const bool lost_patience = !improved && !early_.monitor.empty() && so_far_.without_improvement >= early_.patience;
+  if (lost_patience && !verdict_)
+    verdict_ = {StopReason::early_stop, report::not_improved(monitor_, so_far_, "reports")};
   return verdict_;
 }
 

@@ -27,19 +27,16 @@ class MetricWatch {
   // again.
   std::optional<Verdict> take(int64_t step, const report::Metrics& values);
 
-  const std::optional<rundir::BestMetric>& best() const { return best_; }  // of the monitored metric
+  std::optional<rundir::BestMetric> best() const;  // of the monitored metric
   std::optional<rundir::ObjectiveResult> objective() const;
   const report::Metrics& last() const { return last_; }
 
  private:
-  bool better(double value) const;
-
   spec::EarlyStoppingOptions early_;
   std::optional<spec::Objective> objective_;
   std::string monitor_;  // the metric of early stopping, else of the objective; may be empty
   bool lower_ = false;   // true: lower values of the monitored metric are better
-  std::optional<rundir::BestMetric> best_;
-  int64_t without_improvement_ = 0;
+  report::BestSoFar so_far_;
   double objective_value_;
   bool met_ = false;
   report::Metrics last_;

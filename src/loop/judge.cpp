@@ -1,8 +1,6 @@
 #include "loop/judge.h"
 
 #include <algorithm>
-#include <cmath>
-#include <sstream>
 
 #include "report/report.h"
 
@@ -12,11 +10,6 @@ namespace {
 // How many earlier best steps to remember besides those that are kept. If the newest best could not be saved, an older
 // one replaces it.
 constexpr size_t kSpareBest = 16;
-
-bool is_better(double value, const std::optional<double>& best, bool lower, double min_delta) {
-  if (std::isnan(value)) return false;
-  return !best || (lower ? value < *best - min_delta : value > *best + min_delta);
-}
 
 std::optional<double> value_of(const report::Metrics& metrics, const std::string& name) {
   const auto found = metrics.find(name);
@@ -31,14 +24,6 @@ void remember(EvaluationState& state, Step step, int64_t keep) {
     const auto too_many = static_cast<std::ptrdiff_t>(state.best_steps.size() - most);
     state.best_steps.erase(state.best_steps.begin(), state.best_steps.begin() + too_many);
   }
-}
-
-void check_patience(EvaluationState& state, const spec::EarlyStoppingOptions& options) {
-  if (options.monitor.empty() || state.without_improvement < options.patience) return;
-  std::ostringstream why;
-  why << options.monitor << " did not improve in " << state.without_improvement << " evaluations; its best was "
-      << state.patience_best.value_or(std::nan("")) << " at step " << state.patience_step;
-  state.stop = why.str();
 }
 
 std::string why_missing(const std::string& metric) {
@@ -66,10 +51,6 @@ std::map<std::string, std::string> missing_metrics(const report::Metrics& metric
   return undecided;
 }
 
-bool meets(const spec::Objective& objective, double value) {
-  return objective.at_least ? value >= objective.value : value <= objective.value;
-}
-
 Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job) {
   Judgement verdict{before, false};
   EvaluationState& state = verdict.state;
@@ -83,34 +64,25 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
   if (apart && before.monitor.empty()) state.best.reset();
   if (const auto value = value_of(metrics, job.checkpoint.monitor)) {
     const double min_delta = early.monitor.empty() || apart ? 0.0 : early.min_delta;
-    verdict.improved = is_better(*value, state.best, lower, min_delta);
+    verdict.improved = report::improves(*value, state.best, lower, min_delta);
     if (verdict.improved) {
       state.monitor = job.checkpoint.monitor;
       state.best = value;
       remember(state, step, job.checkpoint.keep_best);
     }
     if (!apart) {
-      state.patience_best = state.best;
-      state.patience_step = state.best_step;
-      state.without_improvement = verdict.improved ? 0 : state.without_improvement + 1;
+      const int64_t without = verdict.improved ? 0 : state.patience.without_improvement + 1;
+      state.patience = {state.best, state.best_step, without};
     }
   }
-  if (const auto value = value_of(metrics, early.monitor); apart && value) {
-    const bool better = is_better(*value, state.patience_best, early_lower, early.min_delta);
-    if (better) {
-      state.patience_best = value;
-      state.patience_step = step;
-    }
-    state.without_improvement = better ? 0 : state.without_improvement + 1;
-  }
-  if (metrics.contains(early.monitor)) check_patience(state, early);
+  if (const auto value = value_of(metrics, early.monitor); apart && value)
+    report::take(state.patience, step, *value, early_lower, early.min_delta);
+  if (metrics.contains(early.monitor) && state.patience.without_improvement >= early.patience)
+    state.stop = report::not_improved(early.monitor, state.patience, "evaluations");
   if (!job.objective) return verdict;
-  if (const auto value = value_of(metrics, job.objective->metric); value && meets(*job.objective, *value)) {
-    std::ostringstream why;
-    why << "objective met: " << job.objective->metric << " is " << *value
-        << (job.objective->at_least ? ", at least " : ", at most ") << job.objective->value;
+  if (const auto value = value_of(metrics, job.objective->metric); value && report::meets(*job.objective, *value)) {
     state.objective_met = true;
-    state.stop = why.str();
+    state.stop = report::objective_met(*job.objective, *value);
   }
   return verdict;
 }

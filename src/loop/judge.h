@@ -23,6 +23,4 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
 // cannot be decided without it and why it is probably missing.
 std::map<std::string, std::string> missing_metrics(const report::Metrics& metrics, const spec::Job& job);
 
-bool meets(const spec::Objective& objective, double value);
-
 }  // namespace sinew::loop

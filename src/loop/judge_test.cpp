@@ -33,12 +33,12 @@ TEST(Judge, EachMonitorHasItsOwnBestValue) {
     state = verdict.state;
     EXPECT_EQ(verdict.improved, row.improved) << step;
     EXPECT_EQ(state.best_step, Step(row.best)) << step;
-    EXPECT_EQ(state.patience_step, Step(row.patience)) << step;
-    EXPECT_EQ(state.without_improvement, row.without) << step;
+    EXPECT_EQ(state.patience.step, Step(row.patience)) << step;
+    EXPECT_EQ(state.patience.without_improvement, row.without) << step;
     EXPECT_EQ(state.stop.empty(), step < 50) << state.stop;
   }
   EXPECT_EQ(state.best, 0.8);
-  EXPECT_EQ(state.patience_best, 0.9);
+  EXPECT_EQ(state.patience.best, 0.9);
   EXPECT_EQ(state.best_steps, (std::vector<Step>{Step(10), Step(20), Step(40), Step(50)}));
   EXPECT_NE(state.stop.find("val/loss"), std::string::npos) << state.stop;
   EXPECT_NE(state.stop.find("at step 30"), std::string::npos) << state.stop;
@@ -53,20 +53,20 @@ TEST(Judge, OneMetricIsJudgedOnce) {
   state = judge(state, Step(10), {{"val/loss", 2.0}}, job).state;
   const Judgement less = judge(state, Step(20), {{"val/loss", 1.8}}, job);  // below min_delta
   EXPECT_FALSE(less.improved);
-  EXPECT_EQ(less.state.without_improvement, 1);
-  EXPECT_EQ(less.state.best, less.state.patience_best);
-  EXPECT_EQ(less.state.best_step, less.state.patience_step);
+  EXPECT_EQ(less.state.patience.without_improvement, 1);
+  EXPECT_EQ(less.state.best, less.state.patience.best);
+  EXPECT_EQ(less.state.best_step, less.state.patience.step);
 }
 
 // A checkpoint of an older version has one best value, that of early_stopping.monitor.
 TEST(Judge, IgnoresABestValueOfTheOtherMetric) {
   EvaluationState old;
-  old.best = old.patience_best = 0.05;  // this value is a loss
-  old.best_step = old.patience_step = Step(10);
+  old.best = old.patience.best = 0.05;  // this value is a loss
+  old.best_step = old.patience.step = Step(10);
   const Judgement verdict = judge(old, Step(20), {{"val/accuracy", 0.01}, {"val/loss", 0.04}}, two_monitors());
   EXPECT_TRUE(verdict.improved);
   EXPECT_EQ(verdict.state.best, 0.01);
-  EXPECT_EQ(verdict.state.patience_best, 0.04);
+  EXPECT_EQ(verdict.state.patience.best, 0.04);
 }
 
 TEST(Judge, NamesTheMetricsThatAnEvaluationLacks) {

@@ -23,13 +23,13 @@ json evaluation_json(const EvaluationState& evaluation) {
   json document = {{"best_step", evaluation.best_step.value},
                    {"best_steps", json::array()},
                    {"monitor", evaluation.monitor},
-                   {"patience_step", evaluation.patience_step.value},
-                   {"without_improvement", evaluation.without_improvement},
+                   {"patience_step", evaluation.patience.step.value},
+                   {"without_improvement", evaluation.patience.without_improvement},
                    {"objective_met", evaluation.objective_met},
                    {"stop", evaluation.stop}};
   for (const Step step : evaluation.best_steps) document["best_steps"].push_back(step.value);
   if (evaluation.best) document["best"] = exact_text(*evaluation.best);
-  if (evaluation.patience_best) document["patience_best"] = exact_text(*evaluation.patience_best);
+  if (evaluation.patience.best) document["patience_best"] = exact_text(*evaluation.patience.best);
   document["last"] = exact_json(evaluation.last);
   return document;
 }
@@ -50,9 +50,9 @@ EvaluationState evaluation_of(const json& document) {
   }
   evaluation.monitor = document.value("monitor", "");
   const bool two = document.contains("patience_step");
-  evaluation.patience_best = number(two ? "patience_best" : "best");
-  evaluation.patience_step = two ? Step(document.at("patience_step")) : evaluation.best_step;
-  evaluation.without_improvement = document.at("without_improvement");
+  evaluation.patience.best = number(two ? "patience_best" : "best");
+  evaluation.patience.step = two ? Step(document.at("patience_step")) : evaluation.best_step;
+  evaluation.patience.without_improvement = document.at("without_improvement");
   evaluation.objective_met = document.at("objective_met");
   evaluation.stop = document.at("stop");
   evaluation.last = exact_metrics(document.at("last"));
@@ -89,12 +89,13 @@ std::string decisions_text(const State& state) {
   std::string text = "\n" + state.control.digest_text(state.step);
   const EvaluationState& evaluation = state.evaluation;
   text += "best " + (evaluation.best ? exact_text(*evaluation.best) : "none") + " at " +
-          std::to_string(evaluation.best_step.value) + " then " + std::to_string(evaluation.without_improvement);
+          std::to_string(evaluation.best_step.value) + " then " +
+          std::to_string(evaluation.patience.without_improvement);
   // Appended only if patience has a best value of its own, so that states with one monitor keep the digests of older
   // versions.
-  if (evaluation.patience_best != evaluation.best || evaluation.patience_step != evaluation.best_step) {
-    text += " patience " + (evaluation.patience_best ? exact_text(*evaluation.patience_best) : "none") + " at " +
-            std::to_string(evaluation.patience_step.value);
+  if (evaluation.patience.best != evaluation.best || evaluation.patience.step != evaluation.best_step) {
+    text += " patience " + (evaluation.patience.best ? exact_text(*evaluation.patience.best) : "none") + " at " +
+            std::to_string(evaluation.patience.step.value);
   }
   return text;
 }

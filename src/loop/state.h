@@ -23,10 +23,8 @@ struct EvaluationState {
   std::optional<double> best;  // best value of checkpoint.monitor
   Step best_step;
   std::vector<Step> best_steps;  // steps that were the best when they were reached, newest last; old ones are dropped
-  // best value of early_stopping.monitor; equal to `best` if both monitors are the same metric
-  std::optional<double> patience_best;
-  Step patience_step;
-  int64_t without_improvement = 0;
+  // of early_stopping.monitor; its best value is equal to `best` if both monitors are the same metric
+  report::BestSoFar patience;
   report::Metrics last;  // metrics of the newest evaluation
   bool objective_met = false;
   std::string stop;  // why training ends; empty while it continues

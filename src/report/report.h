@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/json_text.h"
+#include "spec/spec.h"
 
 namespace sinew::report {
 
@@ -31,6 +32,29 @@ using Fields = std::map<std::string, std::string>;  // additional fields of a lo
 // mae, perplexity, time and the like. Early stopping, checkpoints and `best` use this for `mode: auto`.
 bool lower_is_better(std::string_view metric);
 bool lower_is_better(std::string_view metric, std::string_view mode);  // mode: auto | min | max
+
+// ---- what a value of a metric decides ------------------------------------------------------------------------------
+
+// The rules of early stopping and objectives, for models (loop/) and for commands (jobs/). Pure functions.
+
+// Whether the value is better than the best by more than min_delta. The first number is; a value that is not a number
+// never is.
+bool improves(double value, const std::optional<double>& best, bool lower, double min_delta);
+
+// The best value of a metric so far, its step, and how many values have come since without an improvement.
+struct BestSoFar {
+  std::optional<double> best;
+  Step step;
+  int64_t without_improvement = 0;
+};
+bool take(BestSoFar& so_far, Step step, double value, bool lower, double min_delta);  // whether the value improves
+// "val/loss has not improved in 5 evaluations; its best was 0.25 at step 30". `what`: what brought the values.
+std::string not_improved(const std::string& metric, const BestSoFar& so_far, const std::string& what);
+
+bool meets(const spec::Objective& objective, double value);
+std::string objective_met(const spec::Objective& objective, double value);  // the sentence that says so
+
+// ---- writing -------------------------------------------------------------------------------------------------------
 
 struct Progress {
   Step step;

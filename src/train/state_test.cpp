@@ -110,25 +110,25 @@ TEST(State, ACheckpointKeepsTheEvaluationState) {
   state.evaluation.best = 0.75;
   state.evaluation.best_step = Step(8);
   state.evaluation.best_steps = {Step(3), Step(8)};
-  state.evaluation.patience_best = 0.125;
-  state.evaluation.patience_step = Step(7);
-  state.evaluation.without_improvement = 2;
+  state.evaluation.patience.best = 0.125;
+  state.evaluation.patience.step = Step(7);
+  state.evaluation.patience.without_improvement = 2;
   StateFacts facts;
   restore(other, facts, loaded_of(snapshot(state, {})));
   EXPECT_EQ(digest(other), digest(state));
   EXPECT_EQ(other.evaluation.monitor, state.evaluation.monitor);
   EXPECT_EQ(other.evaluation.best_steps, state.evaluation.best_steps);
-  EXPECT_EQ(other.evaluation.patience_best, state.evaluation.patience_best);
-  EXPECT_EQ(other.evaluation.patience_step, state.evaluation.patience_step);
-  other.evaluation.patience_best = 0.25;
+  EXPECT_EQ(other.evaluation.patience.best, state.evaluation.patience.best);
+  EXPECT_EQ(other.evaluation.patience.step, state.evaluation.patience.step);
+  other.evaluation.patience.best = 0.25;
   EXPECT_NE(digest(other), digest(state));
 }
 
 // Earlier versions saved one best value for both monitors.
 TEST(State, AnOlderEvaluationHasTheSameDigest) {
   TrainingState state = some_state(), other = some_state();
-  state.evaluation.best = state.evaluation.patience_best = 0.75;
-  state.evaluation.best_step = state.evaluation.patience_step = Step(8);
+  state.evaluation.best = state.evaluation.patience.best = 0.75;
+  state.evaluation.best_step = state.evaluation.patience.step = Step(8);
   checkpoint::OwnedSnapshot taken = snapshot(state, {});
   const Digest before = taken.digest;
   auto document = nlohmann::json::parse(taken.state_json);
@@ -141,7 +141,7 @@ TEST(State, AnOlderEvaluationHasTheSameDigest) {
   restore(other, facts, loaded_of(std::move(taken)));
   EXPECT_EQ(digest(other), before);
   EXPECT_EQ(other.evaluation.best_steps, std::vector<Step>{Step(8)});
-  EXPECT_EQ(other.evaluation.patience_best, 0.75);
+  EXPECT_EQ(other.evaluation.patience.best, 0.75);
 }
 
 }  // namespace
