@@ -97,22 +97,17 @@ int show(const std::string& given) {
 }  // namespace
 
 int run_checkpoint(const Arguments& arguments) {
-  std::string verb, directory;
   Options options("checkpoint", "Lists, verifies or shows checkpoints");
-  options
-      .about(
-          "  list     steps, sizes and digests, by the manifests; reads no data\n"
-          "  verify   reads every byte from the device and checks it; names the damaged file and place\n"
-          "  show     the contents of one checkpoint, checked; of several, the newest intact one")
-      .argument("COMMAND", verb, "list, verify or show")
-      .argument("DIR", directory, "a run directory, its checkpoints/ folder, or the directory of one step")
+  options.about("DIR is a run directory, its checkpoints/ folder, or the directory of one step.")
+      .verb("list", "DIR", "steps, sizes and digests, by the manifests; reads no data",
+            [](const auto& words) { return list_or_verify(words[0], false); })
+      .verb("verify", "DIR", "reads every byte from the device and checks it; names the damaged file and place",
+            [](const auto& words) { return list_or_verify(words[0], true); })
+      .verb("show", "DIR", "the contents of one checkpoint, checked; of several, the newest intact one",
+            [](const auto& words) { return show(words[0]); })
       .notes("Exit codes: 0 all intact; 1 there are none, or DIR cannot be read; 2 usage; 4 at least one is damaged.")
       .example("sinew checkpoint verify runs/cifar/20251121T040000Z-ab12");
-  if (!options.parse(arguments)) return kDone;
-  if (verb == "list") return list_or_verify(directory, false);
-  if (verb == "verify") return list_or_verify(directory, true);
-  if (verb == "show") return show(directory);
-  options.refuse("checkpoint takes list, verify or show, not '" + verb + "'");
+  return options.parse(arguments) ? options.run_verb() : kDone;
 }
 
 }  // namespace sinew::cli

@@ -18,8 +18,7 @@ using nlohmann::json;
 using registry::DataManifest;
 
 struct Given {
-  std::string verb, root = "runs", format = "table";
-  std::vector<std::string> words;
+  std::string root = "runs", format = "table";
 };
 
 bool is_file(const std::string& path) {
@@ -130,30 +129,25 @@ DataManifest manifest_of(const std::string& name, const Given& given) {
 int run_data(const Arguments& arguments) {
   Given given;
   Options options("data", "Whether data is still what it was, by the SHA-256 of its files");
-  options
-      .about(
-          "  status JOB        what the job reads now, compared with the record of the newest run of that job\n"
-          "  status RUN        what the run's job reads now, compared with the record of that run\n"
-          "  status DIR        what a folder or file of data holds now\n"
-          "  diff A B          two of: a run, a job file, a manifest (data.json), a folder of data\n"
-          "  record DIR FILE   writes the manifest of DIR to FILE, for a later diff\n\n"
-          "Files that did not change since the last time are not read again.")
-      .argument("COMMAND", given.verb, "status, diff or record")
-      .rest("WHAT", given.words, "as above")
+  options.about("Files that did not change since the last time are not read again.")
+      .verb("status", "WHAT",
+            "what a job reads now, compared with the record of its newest run; what a run's job reads now, compared "
+            "with the record of that run; what a folder or file of data holds now",
+            [&](const auto& words) { return status(given, words[0]); })
+      .verb("diff", "A B", "two of: a run, a job file, a manifest (data.json), a folder of data",
+            [&](const auto& words) {
+              return say_changes(manifest_of(words[0], given), manifest_of(words[1], given), given, words[0]);
+            })
+      .verb("record", "DIR FILE", "writes the manifest of DIR to FILE, for a later diff",
+            [&](const auto& words) {
+              write_output(system_disk(), words[1], to_json(data_manifest_of_path(words[0], given.root)));
+              return kDone;
+            })
       .text("--root", "DIR", given.root, "directory of the runs")
       .choice("--format", given.format, {"table", "json"}, "of the output")
       .notes("Exit codes: 0 nothing changed; 1 error; 2 usage; 4 something changed.")
       .example("sinew data status job.yaml");
-  if (!options.parse(arguments)) return kDone;
-  const std::vector<std::string>& words = given.words;
-  if (given.verb == "status" && words.size() == 1) return status(given, words[0]);
-  if (given.verb == "diff" && words.size() == 2)
-    return say_changes(manifest_of(words[0], given), manifest_of(words[1], given), given, words[0]);
-  if (given.verb == "record" && words.size() == 2) {
-    write_output(system_disk(), words[1], to_json(data_manifest_of_path(words[0], given.root)));
-    return kDone;
-  }
-  options.refuse("data takes status WHAT, diff A B, or record DIR FILE");
+  return options.parse(arguments) ? options.run_verb() : kDone;
 }
 
 }  // namespace sinew::cli

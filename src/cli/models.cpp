@@ -2,7 +2,6 @@
 // champion.
 #include "cli/models.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "cli/options.h"
@@ -21,53 +20,38 @@ double margin_of(const std::string& text) {
   return value;
 }
 
-struct Verb {
-  const char* name;
-  size_t least, most;  // number of arguments after the verb
-  int (*run)(store::Store&, const Given&);
-};
-constexpr Verb kVerbs[] = {{"list", 0, 0, models::list},
-                           {"show", 1, 1, models::show},
-                           {"register", 1, 1, models::register_one},
-                           {"promote", 1, 1, models::promote_one},
-                           {"rollback", 1, 1, models::roll_back},
-                           {"diff", 2, 2, models::diff},
-                           {"verify", 0, 1, models::verify},
-                           {"delete", 1, 1, models::delete_one},
-                           {"gc", 0, 0, models::collect}};
-
-[[noreturn]] void refuse_verb(const Options& options, const Given& given) {
-  std::vector<std::string> known;
-  for (const Verb& verb : kVerbs) known.emplace_back(verb.name);
-  if (std::ranges::find(known, given.verb) != known.end())
-    options.refuse("'" + given.verb + "' does not take these " + std::to_string(given.words.size()) + " words");
-  const std::string near = spec::did_you_mean(given.verb, known);
-  options.refuse("models has no command '" + given.verb + "'", near.empty() ? "" : "sinew models " + near);
-}
-
 }  // namespace
 
 int run_models(const Arguments& arguments) {
   Given given;
   std::string margin, allowed;
+  const auto on_store = [&](int (*run)(store::Store&, const Given&)) {
+    return [&, run](const std::vector<std::string>& words) {
+      given.words = words;
+      if (!margin.empty()) given.gates.margin = margin_of(margin);
+      given.gates.need_same_data = allowed != "other-data";
+      given.gates.need_checks = allowed != "unchecked";
+      if (run == models::collect) given.place.need_store();
+      const auto store = given.place.open_store();
+      return run(*store, given);
+    };
+  };
   Options options("models", "Versions of trained models: register, promote, roll back, where they came from");
-  options
-      .about(
-          "VERSION: MODEL/3, MODEL@champion, or MODEL: its champion, else its newest.\n\n"
-          "  list                   all models (the default)\n"
-          "  show VERSION           one model's versions, and what this one was made from\n"
-          "  register RUN           makes the run's model/ the next version, and the candidate; again: the same "
-          "version\n"
-          "  promote VERSION        makes it the champion, if it passes: checks, and at least as good on the same "
-          "data\n"
-          "  rollback MODEL         makes the former champion the champion again\n"
-          "  diff VERSION VERSION   what differs: options, metrics, data, environment, files\n"
-          "  verify [VERSION]       reads its files (of all versions) and checks them\n"
-          "  delete VERSION         deletes the version MODEL/3 unless an alias names it; the next gc removes its "
-          "files\n"
-          "  gc                     removes files that nothing refers to")
-      .optional_argument("COMMAND", given.verb, "one of the above")
-      .rest("WHAT", given.words, "versions, a run or a model")
+  options.about("VERSION is MODEL/3, MODEL@champion, or MODEL: its champion, else its newest.")
+      .verb("list", "", "all models", on_store(models::list))
+      .verb("show", "VERSION", "one model's versions, and what this one was made from", on_store(models::show))
+      .verb("register", "RUN", "makes the run's model/ the next version, and the candidate; again: the same version",
+            on_store(models::register_one))
+      .verb("promote", "VERSION", "makes it the champion, if it passes: checks, and at least as good on the same data",
+            on_store(models::promote_one))
+      .verb("rollback", "MODEL", "makes the former champion the champion again", on_store(models::roll_back))
+      .verb("diff", "VERSION VERSION", "what differs: options, metrics, data, environment, files",
+            on_store(models::diff))
+      .verb("verify", "[VERSION]", "reads its files (of all versions) and checks them", on_store(models::verify))
+      .verb("delete", "VERSION", "deletes the version MODEL/3 unless an alias names it; the next gc removes its files",
+            on_store(models::delete_one))
+      .verb("gc", "", "removes files that nothing refers to", on_store(models::collect))
+      .default_verb("list")
       .text("--model", "NAME", given.model, "register: the model's name; by default the job's")
       .text("--alias", "NAME", given.alias, "the alias to move; by default champion, with register candidate")
       .text("--metric", "NAME", given.gates.metric,
@@ -81,17 +65,7 @@ int run_models(const Arguments& arguments) {
   options.notes("Exit codes: 0 done; 1 error; 2 usage; 4 the version does not pass, or a file is damaged.")
       .example("sinew models register last")
       .example("sinew models promote mnist@candidate");
-  if (!options.parse(arguments)) return kDone;
-  if (!margin.empty()) given.gates.margin = margin_of(margin);
-  given.gates.need_same_data = allowed != "other-data";
-  given.gates.need_checks = allowed != "unchecked";
-  for (const Verb& verb : kVerbs) {
-    if (given.verb != verb.name || given.words.size() < verb.least || given.words.size() > verb.most) continue;
-    if (verb.run == models::collect) given.place.need_store();
-    const auto store = given.place.open_store();
-    return verb.run(*store, given);
-  }
-  refuse_verb(options, given);
+  return options.parse(arguments) ? options.run_verb() : kDone;
 }
 
 }  // namespace sinew::cli

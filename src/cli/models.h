@@ -14,7 +14,7 @@ namespace sinew::cli::models {
 struct Given {
   RegistryPlace place;
   registry::PromotionRules gates;
-  std::string verb = "list", model, alias, format = "table";
+  std::string model, alias, format = "table";
   bool force = false, dry_run = false;
   std::vector<std::string> words;  // the arguments after the verb
   bool json() const { return format == "json"; }

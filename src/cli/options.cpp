@@ -181,7 +181,7 @@ bool Options::parse(const Arguments& arguments) {
       option.take(name, option.placeholder.empty() ? "" : has_value ? word.substr(equals + 1) : arguments[++i]);
     }
   }
-  take_positionals(words);
+  verbs_.empty() ? take_positionals(words) : take_verb(words);
   return true;
 }
 

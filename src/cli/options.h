@@ -13,6 +13,7 @@
 // shows. parse() throws UsageError; for an unknown name, the error suggests the most similar one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -31,6 +32,13 @@ class Options {
   Options& argument(const char* name, std::string& value, const char* help);  // required
   Options& optional_argument(const char* name, std::string& value, const char* help);
   Options& rest(const char* name, std::vector<std::string>& values, const char* help);  // takes all that follow
+
+  // Verbs, instead of arguments: `sinew models promote VERSION` is the verb promote of the command models. `words` are
+  // the arguments that follow it, as the help shows them and parse() demands them: "RUN"; "[VERSION]", which may be
+  // left out; "RUN RUN ...", two or more. `default_verb`, after its verb(), is meant if the user gives no word at all.
+  using RunVerb = std::function<int(const std::vector<std::string>& words)>;
+  Options& verb(const char* name, const char* words, const char* help, RunVerb run);
+  Options& default_verb(const char* name);
 
   // Options. `names` may contain a short name, too: "-o, --output".
   Options& flag(const char* names, bool& value, const char* help);
@@ -51,6 +59,7 @@ class Options {
 
   // Returns false if it printed the help; the command then ends. Throws UsageError.
   bool parse(const Arguments& arguments);
+  int run_verb() const;  // after parse(): runs the verb that the user gave, and returns its exit code
   // Returns whether the user gave this option (by its long name) or this argument.
   bool given(const std::string& name) const;
   // Throws UsageError for a mistake in the arguments that only the command can detect.
@@ -73,16 +82,29 @@ class Options {
     std::function<void(const std::string&)> take;
   };
 
+  struct Verb {
+    std::string name, words, help;
+    size_t least = 0, most = 0;  // number of words
+    RunVerb run;
+    std::string usage() const;  // "compare RUN RUN ..."
+  };
+
   Options& add(const char* names, std::string placeholder, std::string help, std::string preset,
                std::function<void(const std::string&, const std::string&)> take);
   const Option& find(const std::string& name) const;
   void take_positionals(const std::vector<std::string>& words);
+  void take_verb(const std::vector<std::string>& words);
+  std::string help_of(const Verb& verb) const;
   std::string usage() const;
 
   std::string command_, summary_, about_, notes_;
   std::vector<std::string> examples_, given_;
   std::vector<Option> options_;
   std::vector<Positional> positionals_;
+  std::vector<Verb> verbs_;
+  std::string default_verb_;
+  std::ptrdiff_t chosen_ = -1;
+  std::vector<std::string> verb_words_;
 };
 
 // Returns a line of a help text: a name, and its description wrapped beside it.

@@ -58,6 +58,7 @@ std::string help_row(const std::string& name, const std::string& help) {
 
 std::string Options::usage() const {
   std::string text = "sinew " + command_;
+  if (!verbs_.empty()) text += default_verb_.empty() ? " COMMAND ..." : " [COMMAND ...]";
   for (const Positional& positional : positionals_) {
     const bool required = positional.kind == Positional::Kind::required;
     const std::string name = positional.name + (positional.kind == Positional::Kind::rest ? " ..." : "");
@@ -69,6 +70,8 @@ std::string Options::usage() const {
 std::string Options::help() const {
   std::string text = "usage: " + usage() + "\n\n" + paragraphs(summary_ + ".");
   if (!about_.empty()) text += "\n" + paragraphs(about_);
+  if (!verbs_.empty()) text += "\ncommands:\n";
+  for (const Verb& verb : verbs_) text += help_row(verb.usage(), help_of(verb));
   if (!positionals_.empty()) text += "\narguments:\n";
   for (const Positional& positional : positionals_) text += help_row(positional.name, positional.help);
   if (!options_.empty()) text += "\noptions:\n";
@@ -104,7 +107,8 @@ std::string markdown_text(const std::string& text) {
 std::string Options::markdown() const {
   std::string text = "\n## sinew " + command_ + "\n\n```\n" + usage() + "\n```\n\n" + summary_ + ".\n";
   if (!about_.empty()) text += "\n" + markdown_text(about_);
-  if (!positionals_.empty() || !options_.empty()) text += "\n| | | default |\n|---|---|---|\n";
+  if (!verbs_.empty() || !positionals_.empty() || !options_.empty()) text += "\n| | | default |\n|---|---|---|\n";
+  for (const Verb& verb : verbs_) text += "| `" + cell(verb.usage()) + "` | " + cell(help_of(verb)) + " | |\n";
   for (const Positional& positional : positionals_)
     text += "| `" + positional.name + "` | " + cell(positional.help) + " | |\n";
   for (const Option& option : options_) {

@@ -91,6 +91,66 @@ TEST(Options, ErrorsNameTheMistake) {
   EXPECT_THROW(nothing.parse({"more"}), UsageError);
 }
 
+struct VerbFixture {
+  std::string ran;
+  Options options{"models", "versions"};
+  VerbFixture() {
+    const auto run = [this](const char* name) {
+      return [this, name](const std::vector<std::string>& words) {
+        ran = name + std::to_string(words.size());
+        return 4;
+      };
+    };
+    options.verb("list", "", "all of them", run("list"))
+        .verb("show", "VERSION", "one", run("show"))
+        .verb("verify", "[VERSION]", "reads", run("verify"))
+        .verb("compare", "RUN RUN ...", "side by side", run("compare"));
+  }
+  std::string run(const Arguments& arguments) {
+    EXPECT_TRUE(options.parse(arguments));
+    EXPECT_EQ(options.run_verb(), 4);
+    return ran;
+  }
+  std::string refused(const Arguments& arguments, ErrorCode code) {
+    try {
+      options.parse(arguments);
+    } catch (const UsageError& error) {
+      EXPECT_EQ(error.code.text(), code.text());
+      return std::string(error.what()) + " / " + error.hint;
+    }
+    ADD_FAILURE() << "not refused";
+    return "";
+  }
+};
+
+TEST(OptionsVerbs, RunTheVerbWithItsWords) {
+  EXPECT_EQ(VerbFixture().run({"list"}), "list0");
+  EXPECT_EQ(VerbFixture().run({"show", "m/1"}), "show1");
+  EXPECT_EQ(VerbFixture().run({"verify"}), "verify0");
+  EXPECT_EQ(VerbFixture().run({"verify", "m"}), "verify1");
+  EXPECT_EQ(VerbFixture().run({"compare", "a", "b", "c"}), "compare3");
+  VerbFixture with_default;
+  with_default.options.default_verb("list");
+  EXPECT_EQ(with_default.run({}), "list0");
+}
+
+TEST(OptionsVerbs, ErrorsSayWhatTheVerbTakes) {
+  EXPECT_THAT(VerbFixture().refused({}, "ARGUMENT_MISSING"), HasSubstr("list, show, verify, compare"));
+  EXPECT_THAT(VerbFixture().refused({"lst"}, "OPTION_INVALID"), HasSubstr("sinew models list"));
+  EXPECT_THAT(VerbFixture().refused({"show"}, "ARGUMENT_MISSING"), HasSubstr("models show needs VERSION"));
+  EXPECT_THAT(VerbFixture().refused({"show", "a", "b"}, "ARGUMENT_UNEXPECTED"), HasSubstr("'b'"));
+  EXPECT_THAT(VerbFixture().refused({"compare", "a"}, "ARGUMENT_MISSING"), HasSubstr("compare RUN RUN ..."));
+}
+
+TEST(OptionsVerbs, HelpAndReferenceListThem) {
+  VerbFixture fixture;
+  fixture.options.default_verb("list");
+  for (const std::string& text : {fixture.options.help(), fixture.options.markdown()}) {
+    for (const char* word : {"sinew models [COMMAND ...]", "list", "all of them (the default)", "compare RUN RUN ..."})
+      EXPECT_THAT(text, HasSubstr(word));
+  }
+}
+
 TEST(Options, HelpAndReferenceNameEverything) {
   const Fixture fixture;
   for (const std::string& text : {fixture.options.help(), fixture.options.markdown()}) {

@@ -14,8 +14,7 @@ namespace sinew::cli {
 namespace {
 
 struct Given {
-  std::string verb = "list", root = "runs", format = "table";
-  std::vector<std::string> runs;
+  std::string root = "runs", format = "table";
   bool json() const { return format == "json"; }
 };
 
@@ -42,15 +41,15 @@ int list(const Given& given) {
   return kDone;
 }
 
-int show(const Given& given) {
-  const report::RunSummary run = report::pick_run(given.root, given.runs[0]);
+int show(const Given& given, const std::string& name) {
+  const report::RunSummary run = report::pick_run(given.root, name);
   print(given.json() ? report::run_json(run) : report::run_details(run));
   return kDone;
 }
 
-int compare(const Given& given) {
+int compare(const Given& given, const std::vector<std::string>& names) {
   std::vector<report::RunSummary> runs;
-  for (const std::string& name : given.runs) runs.push_back(report::pick_run(given.root, name));
+  for (const std::string& name : names) runs.push_back(report::pick_run(given.root, name));
   print(given.json() ? report::compare_json(runs) : report::compare_table(runs, terminal_of(STDOUT_FILENO).columns));
   return kDone;
 }
@@ -60,23 +59,16 @@ int compare(const Given& given) {
 int run_runs(const Arguments& arguments) {
   Given given;
   Options options("runs", "Runs and how they went");
-  options
-      .about(
-          "  list                 all runs, newest first (the default)\n"
-          "  show RUN             one run\n"
-          "  compare RUN RUN ...  options that differ, and metrics side by side")
-      .optional_argument("COMMAND", given.verb, "list, show or compare")
-      .rest("RUN", given.runs, "a run directory, the end of a run's id, or last")
+  options.about("RUN is a run directory, the end of a run's id, or last.")
+      .verb("list", "", "all runs, newest first", [&](const auto&) { return list(given); })
+      .verb("show", "RUN", "one run", [&](const auto& names) { return show(given, names[0]); })
+      .verb("compare", "RUN RUN ...", "options that differ, and metrics side by side",
+            [&](const auto& names) { return compare(given, names); })
+      .default_verb("list")
       .text("--root", "DIR", given.root, "directory of the runs")
       .choice("--format", given.format, {"table", "json"}, "of the output")
       .example("sinew runs show last");
-  if (!options.parse(arguments)) return kDone;
-  const size_t count = given.runs.size();
-  if (given.verb == "list" && count == 0) return list(given);
-  if (given.verb == "show" && count == 1) return show(given);
-  if (given.verb == "compare" && count >= 2) return compare(given);
-  options.refuse("runs does not understand these words",
-                 "sinew runs list, sinew runs show RUN, or sinew runs compare RUN RUN");
+  return options.parse(arguments) ? options.run_verb() : kDone;
 }
 
 }  // namespace sinew::cli
