@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/proc.h"
 #include "base/process.h"
@@ -50,14 +51,14 @@ std::optional<Holder> parse(const std::string& text) {
   Holder holder;
   for (const auto& [name, field] :
        {std::pair("host", &holder.host), std::pair("numbers", &holder.numbers), std::pair("began", &holder.began)}) {
-    const auto at = json.find(name);
-    if (at == json.end() || !at->is_string()) return std::nullopt;
-    *field = at->get<std::string>();
+    const auto text_given = text_of(json, name);
+    if (!text_given) return std::nullopt;
+    *field = *text_given;
   }
-  const auto pid = json.find("pid"), url = json.find("url");
+  const auto pid = json.find("pid");
   if (pid == json.end() || !pid->is_number_integer()) return std::nullopt;
   holder.pid = pid->get<int64_t>();
-  if (url != json.end() && url->is_string()) holder.url = url->get<std::string>();
+  holder.url = text_or_empty(json, "url");
   return holder;
 }
 

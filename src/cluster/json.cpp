@@ -21,44 +21,6 @@ std::string dump(const Json& value) {
   return dump_json(value);
 }
 
-const Json* member_of(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return nullptr;
-  return &*found;
-}
-
-std::optional<int64_t> whole_of(const Json& object, const char* key, int64_t least, int64_t most) {
-  const Json* value = member_of(object, key);
-  if (value == nullptr || !value->is_number_integer()) return std::nullopt;
-  if (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(kMostWhole)) return std::nullopt;
-  const auto number = value->get<int64_t>();
-  if (number < least || number > most) return std::nullopt;
-  return number;
-}
-
-std::optional<double> number_of(const Json& object, const char* key, double least, double most) {
-  const Json* value = member_of(object, key);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  const auto number = value->get<double>();
-  if (!(number >= least && number <= most)) return std::nullopt;  // JSON has no NaN, and infinity is out of range
-  return number;
-}
-
-std::optional<bool> truth_of(const Json& object, const char* key) {
-  const Json* value = member_of(object, key);
-  if (value == nullptr || !value->is_boolean()) return std::nullopt;
-  return value->get<bool>();
-}
-
-std::optional<std::string> text_of(const Json& object, const char* key, size_t most_bytes) {
-  const Json* value = member_of(object, key);
-  if (value == nullptr || !value->is_string()) return std::nullopt;
-  const auto& text = value->get_ref<const std::string&>();
-  if (text.size() > most_bytes) return std::nullopt;
-  return text;
-}
-
 namespace {
 
 std::string quoted(const char* key) {

@@ -1,29 +1,20 @@
-// Reading JSON from other processes without trusting it. A reader returns nullopt when the value is absent, has another
-// type, or is out of range. No function throws because of the content of a text.
+// Reading JSON from other processes without trusting it, with the readers of base/json_fields.h. No function throws
+// because of the content of a text.
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+
+#include "base/json_fields.h"
 
 namespace sinew::cluster {
 
 using Json = nlohmann::ordered_json;
 
-// The largest whole number that every JSON reader represents exactly.
-constexpr int64_t kMostWhole = int64_t{1} << 53;
-
 std::optional<Json> parse_json(const std::string& text);  // nullopt: not JSON, or nested too deep
 std::string dump(const Json& value);                      // bytes that are not UTF-8 become U+FFFD
-
-// null: `object` is not an object, or the value is absent or null
-const Json* member_of(const Json& object, const char* key);
-std::optional<int64_t> whole_of(const Json& object, const char* key, int64_t least = 0, int64_t most = kMostWhole);
-std::optional<double> number_of(const Json& object, const char* key, double least, double most);
-std::optional<bool> truth_of(const Json& object, const char* key);
-std::optional<std::string> text_of(const Json& object, const char* key, size_t most_bytes);
 
 // Reads the fields of an object and keeps the first problem as a sentence: `"pid" must be a whole number ...`. A field
 // with an `otherwise` may be absent.

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/proc.h"
 #include "base/process.h"
@@ -34,27 +35,17 @@ std::string dumped(const Json& json) {
   return dump_json(json) + "\n";
 }
 
-std::string text_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-double number_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return;
-  const auto number = static_cast<int64_t>(number_of(json, "attempt"));
+  const auto number = static_cast<int64_t>(number_of(json, "attempt").value_or(0));
   const auto record = std::ranges::find(records, number, &AttemptRecord::attempt);
-  if (text_of(json, "event") == "begin" && record == records.end()) {
+  if (text_or_empty(json, "event") == "begin" && record == records.end()) {
     AttemptRecord begun{number,
-                        number_of(json, "time"),
-                        text_of(json, "mark"),
-                        text_of(json, "host"),
-                        text_of(json, "boot"),
+                        number_of(json, "time").value_or(0),
+                        text_or_empty(json, "mark"),
+                        text_or_empty(json, "host"),
+                        text_or_empty(json, "boot"),
                         {},
                         std::nullopt,
                         "",
@@ -66,10 +57,10 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
       }
     }
     records.push_back(std::move(begun));
-  } else if (text_of(json, "event") == "end" && record != records.end() && !record->reason) {
-    record->reason = text_of(json, "ending");
-    record->why = text_of(json, "why");
-    record->seconds = number_of(json, "seconds");
+  } else if (text_or_empty(json, "event") == "end" && record != records.end() && !record->reason) {
+    record->reason = text_or_empty(json, "ending");
+    record->why = text_or_empty(json, "why");
+    record->seconds = number_of(json, "seconds").value_or(0);
     record->unkillable = json.contains("left");
   }
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
+#include "base/json_fields.h"
 #include "registry/registry.h"
 #include "registry/run_files.h"
 #include "registry/weights.h"
@@ -46,15 +47,11 @@ Frozen freeze(Artifacts::Pin& pin, const std::string& directory, const RunFiles&
   return frozen;
 }
 
-std::string text_of(const json& object, const char* name) {
-  return object.is_object() && object.contains(name) && object[name].is_string() ? object[name].get<std::string>() : "";
-}
-
 std::string environment_text(const json& environment) {
   std::string text;
   const std::pair<const char*, const char*> fields[] = {{"libtorch", "libtorch "}, {"cpu_capability", ""}, {"cpu", ""}};
   for (const auto& [name, label] : fields) {
-    if (const std::string value = text_of(environment, name); !value.empty())
+    if (const std::string value = text_or_empty(environment, name); !value.empty())
       text += (text.empty() ? "" : ", ") + std::string(label) + value;
   }
   return text;
@@ -67,14 +64,15 @@ std::map<std::string, std::string> data_digests(const std::string& directory, co
   if (files.data.is_object()) {
     const json splits = files.data.value("parts", json::object());
     for (const auto& [split, facts] : splits.items())
-      if (const std::string digest = text_of(facts, "digest"); !digest.empty()) digests[split] = digest;
+      if (const std::string digest = text_or_empty(facts, "digest"); !digest.empty()) digests[split] = digest;
     return digests;
   }
   constexpr uint64_t kMaxStateBytes = 64 << 20;
   for (auto name = files.checkpoints.rbegin(); name != files.checkpoints.rend(); ++name) {
     const std::string path = file_in(directory, rundir::kCheckpoints) + "/" + *name + "/state.json";
     if (!system_disk().exists(path) || system_disk().size(path) > kMaxStateBytes) continue;
-    const std::string digest = text_of(json::parse(read_text(system_disk(), path), nullptr, false), "data_digest");
+    const std::string digest =
+        text_or_empty(json::parse(read_text(system_disk(), path), nullptr, false), "data_digest");
     if (!digest.empty()) digests["train"] = "xxh3:" + digest;
     break;
   }
@@ -96,7 +94,7 @@ VersionFacts facts_of_run(const RunFiles& files, const std::string& directory, c
     facts.status = files.locked ? "running" : "interrupted";
   }
   facts.data = data_digests(directory, files);
-  if (const std::string version = text_of(files.environment, "sinew"); !version.empty())
+  if (const std::string version = text_or_empty(files.environment, "sinew"); !version.empty())
     facts.code = "sinew " + version;
   facts.environment = environment_text(files.environment);
   facts.checks = options.checks;
@@ -138,7 +136,7 @@ std::vector<store::Link> links_of(store::Store& store, const store::Subject& ver
     if (!id.empty()) links.push_back({version, role, {kind, id}});
   };
   add("run", Kind::kRun, files.id);
-  const std::string all = text_of(files.data, "digest");
+  const std::string all = text_or_empty(files.data, "digest");
   const auto train = facts.data.find("train");
   add("data", Kind::kData, !all.empty() ? all : train == facts.data.end() ? "" : train->second);
   add("job", Kind::kContent, frozen.digest_of(rundir::kResolvedFile));

@@ -74,10 +74,7 @@ struct AskTell::Request {
     throw Error("ASK_TELL_BAD_VALUE", std::string("'") + key + "' " + what, "docs/formats/ask-tell.md lists the keys");
   }
   static double number_of(const json& value, const char* key) {
-    if (value.is_number()) return value.get<double>();
-    if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
-    if (value == "Infinity") return std::numeric_limits<double>::infinity();
-    if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+    if (const auto number = number_in_json(value)) return *number;
     refuse(key, "must be a number");
   }
   double number(const char* key) const {

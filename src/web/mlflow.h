@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 
+#include "base/json_fields.h"
 #include "web/args.h"
 #include "web/context.h"
 #include "web/filter.h"
@@ -18,9 +19,8 @@ namespace sinew::web {
 
 constexpr const char* kRunNameTag = "mlflow.runName";
 
-Json body_of(const store::Record& record);               // an object, even if the record's body is not one
-std::string text_of(const Json& body, const char* key);  // empty if there is none
-std::string run_of(const Args& args);                    // run_id, or run_uuid as old clients send
+Json body_of(const store::Record& record);  // an object, even if the record's body is not one
+std::string run_of(const Args& args);       // run_id, or run_uuid as old clients send
 Json labels_json(const store::Labels& labels);
 std::string artifact_location(const store::Record& experiment);
 std::string artifact_location_of_run(Context& context, const store::Record& run);

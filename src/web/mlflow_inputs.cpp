@@ -62,7 +62,8 @@ Json model_output_of(const Args& given) {
 bool is_same_input(const Json& a, const Json& b) {
   const auto one = a.find("dataset"), other = b.find("dataset");
   if (one == a.end() || other == b.end()) return a == b;
-  return text_of(*one, "name") == text_of(*other, "name") && text_of(*one, "digest") == text_of(*other, "digest");
+  return text_or_empty(*one, "name") == text_or_empty(*other, "name") &&
+         text_or_empty(*one, "digest") == text_or_empty(*other, "digest");
 }
 
 Json readable_inputs(const Json& body, const InputList& list) {

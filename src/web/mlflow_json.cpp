@@ -15,11 +15,6 @@ Json body_of(const store::Record& record) {
   return body.is_object() ? body : Json::object();
 }
 
-std::string text_of(const Json& body, const char* key) {
-  const auto at = body.find(key);
-  return at != body.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
 std::string run_of(const Args& args) {
   return args.has("run_id")                  ? args.text("run_id")
          : args.text("run_uuid", "").empty() ? args.text("run_id")
@@ -82,9 +77,7 @@ RunState state_of_status(const std::string& word) {
 Json run_info_json(const store::Record& run, const std::string& location) {
   const std::string& id = run.subject.id;
   Json info{{"run_id", id}, {"run_uuid", id}, {"run_name", run.name}, {"experiment_id", run.parent}};
-  const Json body = body_of(run);
-  const auto user = body.find("user_id");
-  info["user_id"] = user != body.end() && user->is_string() ? *user : Json("");
+  info["user_id"] = text_or_empty(body_of(run), "user_id");
   info["status"] = status_word(run.state);
   info["start_time"] = run.begun_ms;
   if (store::is_over(run.state) && run.ended_ms != 0) info["end_time"] = run.ended_ms;

@@ -36,13 +36,13 @@ Json model_json(Context& context, const store::Record& model) {
   const int64_t updated_ms = body.value("updated_ms", model.begun_ms);
   Json info{{"model_id", model.subject.id},
             {"experiment_id", model.tags.at(kLoggedModelTag)},
-            {"name", text_of(body, "name")},
+            {"name", text_or_empty(body, "name")},
             {"creation_timestamp_ms", model.begun_ms},
             {"last_updated_timestamp_ms", updated_ms},
             {"artifact_uri", location},
-            {"status", text_of(body, "status")},
-            {"model_type", text_of(body, "model_type")},
-            {"source_run_id", text_of(body, "source_run_id")},
+            {"status", text_or_empty(body, "status")},
+            {"model_type", text_or_empty(body, "model_type")},
+            {"source_run_id", text_or_empty(body, "source_run_id")},
             {"tags", labels_json(tags)}};
   return {{"info", info},
           {"data", {{"params", labels_json(model.params)}, {"metrics", body.value("metrics", Json::array())}}}};
@@ -52,8 +52,8 @@ struct Dataset {
   std::string name, digest;  // empty matches any
 };
 bool is_on(const Json& metric, const Dataset& dataset) {
-  return (dataset.name.empty() || text_of(metric, "dataset_name") == dataset.name) &&
-         (dataset.digest.empty() || text_of(metric, "dataset_digest") == dataset.digest);
+  return (dataset.name.empty() || text_or_empty(metric, "dataset_name") == dataset.name) &&
+         (dataset.digest.empty() || text_or_empty(metric, "dataset_digest") == dataset.digest);
 }
 
 // Returns a key that orders the values of a metric by age. If there are several values, MLflow uses the newest.
@@ -75,7 +75,7 @@ std::vector<Json> metrics_on(const store::Record& model, const std::vector<Datas
 Fact newest_of(const store::Record& model, const Column& column) {
   std::optional<Json> newest;
   for (const Json& metric : metrics_on(model, {{column.dataset, column.digest}})) {
-    if (text_of(metric, "key") != column.key || (newest && age_of(metric) < age_of(*newest))) continue;
+    if (text_or_empty(metric, "key") != column.key || (newest && age_of(metric) < age_of(*newest))) continue;
     newest = metric;
   }
   return newest ? Fact(Args(*newest).number("value")) : Fact();
@@ -99,7 +99,7 @@ Fact logged_model_fact(const store::Record& model, const Column& column) {
   if (column.key == "experiment_id") return model.tags.at(kLoggedModelTag);
   if (column.key.starts_with("last_updated")) return static_cast<double>(body.value("updated_ms", model.begun_ms));
   if (column.key.starts_with("creation")) return static_cast<double>(model.begun_ms);
-  return text_of(body, column.key.c_str());
+  return text_or_empty(body, column.key.c_str());
 }
 
 // JSON enums may be words or numbers.
@@ -141,7 +141,7 @@ bool matches(const store::Record& model, const std::vector<Clause>& clauses, con
     if (column.field != Column::Field::kMetric) return {logged_model_fact(model, column)};
     std::vector<Fact> facts;
     for (const Json& metric : metrics) {
-      if (text_of(metric, "key") == column.key) facts.emplace_back(Args(metric).number("value"));
+      if (text_or_empty(metric, "key") == column.key) facts.emplace_back(Args(metric).number("value"));
     }
     return facts.empty() ? std::vector<Fact>{Fact()} : facts;
   });
@@ -184,7 +184,8 @@ ModelMetrics parse_model_metrics(Context& context, const std::vector<Args>& metr
 void write_model_metrics(Context& context, const ModelMetrics& metrics) {
   using Identity = std::tuple<std::string, std::string, std::string>;
   const auto identity_of = [](const Json& entry) {
-    return Identity(text_of(entry, "key"), text_of(entry, "dataset_name"), text_of(entry, "dataset_digest"));
+    return Identity(text_or_empty(entry, "key"), text_or_empty(entry, "dataset_name"),
+                    text_or_empty(entry, "dataset_digest"));
   };
   for (const auto& [model, entries] : metrics) {
     change_body(context, {Kind::kModel, model}, [&](Json& body) {

@@ -34,9 +34,7 @@ Fact attribute(const store::Record& run, const std::string& location, const std:
   if (key == "start_time") return static_cast<double>(run.begun_ms);
   if (key == "end_time") return run.ended_ms == 0 ? Fact() : Fact(static_cast<double>(run.ended_ms));
   if (key == "artifact_uri") return location + "/" + run.subject.id + "/artifacts";
-  const Json body = body_of(run);
-  const auto user = body.find("user_id");
-  return user != body.end() && user->is_string() ? Fact(user->get<std::string>()) : Fact(std::string());
+  return text_or_empty(body_of(run), "user_id");
 }
 
 // Returns the names or digests of a run's data sets. For the key "context", returns the tags that tell how the run used

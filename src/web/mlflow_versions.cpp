@@ -52,7 +52,7 @@ store::Record require_version(Context& context, const std::string& name, int64_t
 
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases) {
   const Json body = body_of(version);
-  const std::string source = text_of(body, "source");
+  const std::string source = text_or_empty(body, "source");
   Json tags = Json::array(), names = Json::array();
   for (const auto& [key, value] : version.tags) {
     if (key != kStageTag) tags.push_back({{"key", key}, {"value", value}});
@@ -66,11 +66,11 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
           {"creation_timestamp", version.begun_ms},
           {"last_updated_timestamp", updated_ms(version)},
           {"current_stage", stage_of(version)},
-          {"description", text_of(body, "description")},
+          {"description", text_or_empty(body, "description")},
           {"source", source.empty() ? version_location(version.subject) : source},
           {"run_id", is_run ? version.parent : ""},
-          {"run_link", text_of(body, "run_link")},
-          {"model_id", text_of(body, "model_id")},
+          {"run_link", text_or_empty(body, "run_link")},
+          {"model_id", text_or_empty(body, "model_id")},
           {"status", "READY"},
           {"tags", tags},
           {"aliases", names}};
@@ -78,7 +78,7 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
 
 std::string download_location(Context& context, const store::Record& version, int max_depth) {
   const Json body = body_of(version);
-  const std::string source = text_of(body, "source");
+  const std::string source = text_or_empty(body, "source");
   return source.empty() || body.value("frozen", false) ? version_location(version.subject)
                                                        : download_location(context, source, max_depth);
 }
@@ -132,7 +132,7 @@ std::string run_of_new(Context& context, const Args& args) {
   for (const std::string& id : {of_source, args.text("model_id", "")}) {
     const auto model = find_logged(context, id);
     if (!model) continue;
-    const std::string run = text_of(body_of(*model), "source_run_id");
+    const std::string run = text_or_empty(body_of(*model), "source_run_id");
     if (!run.empty()) return run;
   }
   return "";
