@@ -19,7 +19,7 @@ constexpr double kUpdatesSeconds = 10;   // longest wait for the answer to a pol
 constexpr double kFirstPause = 0.02;     // after a failure; doubles with each one up to kLongestPause
 constexpr double kLongestPause = 0.25;
 
-std::string reason_in(const std::expected<http::Response, http::Failure>& response) {
+std::string reason_in(const std::expected<http::Response, CallFailure>& response) {
   return response ? error_in(*response).what() : response.error().what;
 }
 
@@ -43,9 +43,11 @@ struct Client::Impl {
       : options(options_given),
         events(std::move(events_given)),
         clock(clock_given),
-        heartbeat_connection(options),
-        updates_connection(options),
+        heartbeat_connection([this] { return place(); }),
+        updates_connection([this] { return place(); }),
         membership(options, random_hex(16)) {}  // no other incarnation has this name
+
+  CoordinatorPlace place() const { return {options.url(), options.secret}; }
 
   // ---- joining -----------------------------------------------------------------------------------------------------
 

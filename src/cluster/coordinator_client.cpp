@@ -36,13 +36,14 @@ Effect effect_of(const Error& refusal) {
   return passes ? Effect::none : Effect::refused;
 }
 
-std::expected<std::string, FailedCall> try_call(const std::string& url, const std::string& secret,
-                                                const std::string& method, const std::string& path,
-                                                const std::string& body, double timeout_seconds) {
-  http::ClientOptions options;
-  options.shared_secret = secret;
-  http::Client client(url, options);
-  const auto response = client.send(request_with(secret, method, path, body), timeout_seconds);
+std::expected<std::string, FailedCall> try_call(CoordinatorConnection& connection, const std::string& method,
+                                                const std::string& path, const std::string& body,
+                                                double timeout_seconds) {
+  const auto response = connection.send(method, path, body, timeout_seconds);
+  if (!response && response.error().damaged) {
+    const Error& damaged = *response.error().damaged;
+    return std::unexpected(FailedCall{damaged, damaged.code == kAnswerDamaged ? Effect::unknown : Effect::refused});
+  }
   if (!response) {
     using Kind = http::Failure::Kind;
     const Kind kind = response.error().kind;
@@ -52,9 +53,6 @@ std::expected<std::string, FailedCall> try_call(const std::string& url, const st
         Error(kUnreachable, "the coordinator does not answer: " + response.error().what,
               "check that the run goes on; coordinator.json in its directory says where its coordinator listens"),
         effect});
-  }
-  if (const auto problem = problem_with(*response)) {
-    return std::unexpected(FailedCall{*problem, problem->code == kAnswerDamaged ? Effect::unknown : Effect::refused});
   }
   if (response->status >= 200 && response->status < 300) return response->body;
   const Error refusal = error_in(*response);
@@ -71,14 +69,16 @@ enum class Repeat {
 std::string call_run(const CoordinatorInfo& info, const std::string& run_directory, Repeat repeat,
                      const std::string& method, const std::string& path, const std::string& body) {
   constexpr double kTimeoutSeconds = 5;
-  auto answer = try_call(info.url, info.secret, method, path, body, kTimeoutSeconds);
+  CoordinatorInfo newest = info;
+  CoordinatorConnection connection([&] { return CoordinatorPlace{newest.url, newest.secret}; });
+  auto answer = try_call(connection, method, path, body, kTimeoutSeconds);
   const auto may_repeat = [&](Effect effect) {
     return effect == Effect::none || (effect == Effect::unknown && repeat == Repeat::unless_refused);
   };
   if (!answer && may_repeat(answer.error().effect)) {
     system_clock().sleep_seconds(1);
-    const CoordinatorInfo newest = read_coordinator_info(run_directory).value_or(info);
-    answer = try_call(newest.url, newest.secret, method, path, body, kTimeoutSeconds);
+    newest = read_coordinator_info(run_directory).value_or(info);
+    answer = try_call(connection, method, path, body, kTimeoutSeconds);
   }
   if (answer) return *answer;
   const auto& [error, effect] = answer.error();
@@ -126,7 +126,8 @@ bool CoordinatorClient::scale(int64_t wanted) const {
 
 std::string call(const std::string& url, const std::string& secret, const std::string& method, const std::string& path,
                  const std::string& body, double timeout_seconds) {
-  auto answer = try_call(url, secret, method, path, body, timeout_seconds);
+  CoordinatorConnection connection([&] { return CoordinatorPlace{url, secret}; });
+  auto answer = try_call(connection, method, path, body, timeout_seconds);
   if (!answer) throw answer.error().error;
   return *std::move(answer);
 }

@@ -7,8 +7,8 @@
 namespace sinew::cluster {
 namespace {
 
-std::unexpected<http::Failure> broken(std::string what) {
-  return std::unexpected(http::Failure{http::Failure::Kind::broken, std::move(what)});
+std::unexpected<CallFailure> broken(std::string what) {
+  return std::unexpected(CallFailure{http::Failure::Kind::broken, std::move(what)});
 }
 
 std::string to_sentence(const Error& error) {
@@ -72,41 +72,50 @@ Error error_in(const http::Response& response) {
   return Error(code_named(code), what, hint);
 }
 
-std::shared_ptr<http::Client> CoordinatorConnection::client() {
+std::shared_ptr<http::Client> CoordinatorConnection::client(std::string& secret) {
   {
     const std::lock_guard lock(mutex_);
+    secret = secret_;
     if (cancelled_) return nullptr;
     if (client_) return client_;
   }
-  const std::string url = options_.url();  // may read a file, so this thread does not hold the lock
+  CoordinatorPlace place = place_();  // may read a file, so this thread does not hold the lock
   http::ClientOptions http;
-  http.shared_secret = options_.secret;
-  auto fresh = std::make_shared<http::Client>(url, http);
+  http.shared_secret = secret = place.secret;
+  auto fresh = std::make_shared<http::Client>(place.url, http);
   const std::lock_guard lock(mutex_);
   if (cancelled_) return nullptr;
+  secret_ = std::move(place.secret);
   return client_ = fresh;
 }
 
-std::expected<http::Response, http::Failure> CoordinatorConnection::send(const std::string& method,
-                                                                         const std::string& target, std::string body,
-                                                                         double timeout_seconds) {
+std::expected<http::Response, CallFailure> CoordinatorConnection::send(const std::string& method,
+                                                                       const std::string& target, std::string body,
+                                                                       double timeout_seconds) {
   std::shared_ptr<http::Client> now;
+  std::string secret;
   try {
-    now = client();
-  } catch (const std::exception& error) {  // the url cannot be read now: for example no free descriptor
+    now = client(secret);
+  } catch (const std::exception& error) {  // the place cannot be read now: for example no free descriptor
     return broken(error.what());
   }
   if (!now) return broken("cancelled");
-  auto response = now->send(request_with(options_.secret, method, target, std::move(body)), timeout_seconds);
-  if (response) {
-    if (const auto problem = problem_with(*response)) response = broken(to_sentence(*problem));
+  const auto answer = now->send(request_with(secret, method, target, std::move(body)), timeout_seconds);
+  std::expected<http::Response, CallFailure> result = broken("");
+  if (!answer) {
+    result = std::unexpected(CallFailure{answer.error().kind, answer.error().what});
+  } else if (auto problem = problem_with(*answer)) {
+    result = broken(to_sentence(*problem));
+    result.error().damaged = std::move(problem);
+  } else {
+    result = *answer;
   }
-  // The coordinator is stopping, or another program listens at its address. The next call determines the url again.
-  if (!response || response->status >= 500 || response->status == 401 || response->status == 404) {
+  // The coordinator is stopping, or another program listens at its address. The next call determines the place again.
+  if (!result || result->status >= 500 || result->status == 401 || result->status == 404) {
     const std::lock_guard lock(mutex_);
     client_.reset();
   }
-  return response;
+  return result;
 }
 
 void CoordinatorConnection::cancel() {

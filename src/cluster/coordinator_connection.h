@@ -1,14 +1,15 @@
-// A member's connection to whichever process is the coordinator now, and how calls and answers are protected.
+// The connection to whichever process is the coordinator now, and how calls and answers are protected. Members, the
+// supervisor and the user's commands all speak to a coordinator through it.
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
-#include "cluster/client.h"
 #include "http/http.h"
 
 namespace sinew::cluster {
@@ -31,22 +32,37 @@ std::optional<Error> problem_with(const http::Response& response);
 // Returns the error that the body of an answer describes. If the body describes none, the error names the status.
 Error error_in(const http::Response& response);
 
+// Where a coordinator listens, and the secret of its run. With https:// the connection trusts only a server that has
+// the secret.
+struct CoordinatorPlace {
+  std::string url, secret;
+};
+
+// Why a call has no usable answer.
+struct CallFailure {
+  http::Failure::Kind kind = http::Failure::Kind::broken;
+  std::string what;
+  std::optional<Error> damaged = std::nullopt;  // an answer came, but not as a coordinator of this version sends it
+};
+
 // The connection to the coordinator. One thread calls send(); any thread may call cancel().
 class CoordinatorConnection {
  public:
-  explicit CoordinatorConnection(const ClientOptions& options) : options_(options) {}
-  // Determines the url again after every failure, because a successor may listen elsewhere. An answer that differs from
-  // what a coordinator sent is a failure.
-  std::expected<http::Response, http::Failure> send(const std::string& method, const std::string& target,
-                                                    std::string body, double timeout_seconds);
+  // `place` is called for every new connection; it may throw.
+  explicit CoordinatorConnection(std::function<CoordinatorPlace()> place) : place_(std::move(place)) {}
+  // Sends one call and returns the answer of any status, within `timeout_seconds`. Determines the place again after
+  // every failure, because a successor may listen elsewhere.
+  std::expected<http::Response, CallFailure> send(const std::string& method, const std::string& target,
+                                                  std::string body, double timeout_seconds);
   void cancel();  // ends the current call and all later ones at once
 
  private:
-  std::shared_ptr<http::Client> client();
+  std::shared_ptr<http::Client> client(std::string& secret);
 
-  const ClientOptions& options_;
+  const std::function<CoordinatorPlace()> place_;
   std::mutex mutex_;
   std::shared_ptr<http::Client> client_;
+  std::string secret_;  // of the place to which client_ is connected
   bool cancelled_ = false;
 };
 
