@@ -1,4 +1,5 @@
 // Patterns of names, and patterns with a factor.
+#include "base/wildcards.h"
 #include "spec/amounts.h"
 #include "spec/spec.h"
 
@@ -12,25 +13,8 @@ std::optional<Scale> parse_scale(std::string_view text) {
   return Scale{std::string(text.substr(0, at)), *factor};
 }
 
-// Matches greedily and backtracks to the last star only, so the time is at most quadratic.
 bool fits_pattern(std::string_view pattern, std::string_view name) {
-  size_t p = 0, n = 0, star = std::string_view::npos, from = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return fits_wildcards(name, pattern, {.any = '*'});
 }
 
 }  // namespace sinew::spec

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/wildcards.h"
 #include "web/context.h"
 
 namespace sinew::web {
@@ -197,35 +198,7 @@ Clause clause_of(Reader& reader, const Grammar& grammar) {
   return clause;
 }
 
-size_t character_bytes(char lead) {
-  const auto byte = static_cast<unsigned char>(lead);
-  return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-}
-
-// Matches SQL's LIKE: '%' matches any text, '_' one character. Backtracks only to the last '%', so the time is at most
-// proportional to the product of both lengths.
-bool is_like(std::string_view text, std::string_view pattern) {
-  size_t at = 0, in_pattern = 0, star = std::string_view::npos, resume = 0;
-  while (at < text.size()) {
-    if (in_pattern < pattern.size() && pattern[in_pattern] == '%') {
-      star = in_pattern++;
-      resume = at;
-    } else if (in_pattern < pattern.size() && pattern[in_pattern] == '_') {
-      at += std::min(character_bytes(text[at]), text.size() - at);
-      ++in_pattern;
-    } else if (in_pattern < pattern.size() && pattern[in_pattern] == text[at]) {
-      ++at;
-      ++in_pattern;
-    } else if (star != std::string_view::npos) {
-      in_pattern = star + 1;
-      at = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (in_pattern < pattern.size() && pattern[in_pattern] == '%') ++in_pattern;
-  return in_pattern == pattern.size();
-}
+constexpr Wildcards kLike{.any = '%', .one = '_'};
 
 template <typename T>
 bool compare(const T& left, const std::string& comparator, const T& right) {
@@ -247,8 +220,8 @@ bool matches(const Clause& clause, const Fact& fact) {
   const bool among = std::find(clause.texts.begin(), clause.texts.end(), text) != clause.texts.end();
   if (clause.comparator == "IN") return among;
   if (clause.comparator == "NOT IN") return !among;
-  if (clause.comparator == "LIKE") return is_like(text, clause.texts[0]);
-  if (clause.comparator == "ILIKE") return is_like(upper(text), upper(clause.texts[0]));
+  if (clause.comparator == "LIKE") return fits_wildcards(text, clause.texts[0], kLike);
+  if (clause.comparator == "ILIKE") return fits_wildcards(upper(text), upper(clause.texts[0]), kLike);
   return compare(text, clause.comparator, clause.texts[0]);
 }
 
