@@ -59,6 +59,7 @@ int run_models(const Arguments& arguments) {
       .text("--margin", "X", margin, "promote: better by at least X; below 0: it may be worse by so much")
       .choice("--allow", allowed, {"other-data", "unchecked"}, "promote: do not refuse for this reason")
       .flag("--force", given.force, "promote: move the alias although the version does not pass; the reason is kept")
+      .flag("--restore", given.restore, "register: also if the model was deleted")
       .flag("--dry-run", given.dry_run, "gc: only say what would go")
       .choice("--format", given.format, {"table", "json"}, "of the output");
   given.place.add_to(options);

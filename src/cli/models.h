@@ -15,7 +15,7 @@ struct Given {
   RegistryPlace place;
   registry::PromotionRules gates;
   std::string model, alias, format = "table";
-  bool force = false, dry_run = false;
+  bool force = false, dry_run = false, restore = false;
   std::vector<std::string> words;  // the arguments after the verb
   bool json() const { return format == "json"; }
 };

@@ -42,6 +42,7 @@ int register_one(store::Store& store, const Given& given) {
   registry::Artifacts artifacts(given.place.artifacts_place());
   registry::RegisterOptions options;
   options.model = given.model;
+  options.restore = given.restore;
   if (!given.alias.empty()) options.alias = given.alias;
   const VersionFacts facts = register_run(store, artifacts, run, given.place.root, options);
   if (given.json()) {

@@ -123,7 +123,7 @@ std::vector<store::Change> changes_of(const RunFiles& files, const store::Record
   std::vector<store::Change> changes;
   store::Update amend{record.subject, {}, {}, {}};
   if (const std::string body = body_of(files, record.body); body != record.body) amend.body = body;
-  if (record.hidden && gone) amend.hidden = false;
+  if (record.hidden && gone && record.hidden_by.empty()) amend.hidden = false;  // an admin may have deleted it since
   if (amend.body || amend.hidden) changes.push_back(std::move(amend));
   set_tags(files, record, changes);
   move(files, record, resumes, changes);

@@ -27,6 +27,15 @@ store::Record version_record(store::Store& store, const std::string& model, int6
               "'sinew models show " + model + "' lists its versions");
 }
 
+bool is_withdrawn(const store::Record& version, const std::string& alias) {
+  return version.tags.contains(withdrawn_tag(alias));
+}
+
+// Returns the change that withdraws the version from the alias for this reason.
+store::SetTags withdrawal(const store::Subject& version, const std::string& alias, const std::string& why) {
+  return {version, {{withdrawn_tag(alias), why}}};
+}
+
 using Seen = std::vector<store::Batch::Unchanged>;
 
 // Returns the newest events of the model and of its versions. Both are needed, because deleting a version makes no
@@ -38,14 +47,25 @@ Seen newest_of(store::Store& store, const std::string& model) {
   return seen;
 }
 
+// A move that was decided, and why the version that the alias leaves is withdrawn (empty: it is not).
+struct Move {
+  Promotion promotion;
+  std::string withdrawn = {};
+};
+
 // Returns false if the model or its versions have changed since `seen`.
-bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Promotion& to,
-                const Seen& seen, const std::vector<store::HeldLease>& held) {
+bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Move& move,
+                const Seen& seen, const Mover& mover) {
+  const Promotion& to = move.promotion;
   store::Batch batch;
-  batch.held = held;
+  batch.held = mover.held;
+  batch.actor = mover.actor;
   batch.changes.push_back(store::SetAlias{model, alias, to.to, to.from});
   batch.changes.push_back(
-      store::SetTags{{Kind::kVersion, model, to.to}, {{"sinew.decision." + alias, to.decision.why}}});
+      store::SetTags{{Kind::kVersion, model, to.to},
+                     {{"sinew.decision." + alias, to.decision.why}, {withdrawn_tag(alias), std::nullopt}}});
+  if (!move.withdrawn.empty())
+    batch.changes.push_back(withdrawal({Kind::kVersion, model, to.from}, alias, move.withdrawn));
   batch.unchanged = seen;
   const auto outcome = store.write(batch);
   if (outcome) return true;
@@ -56,16 +76,17 @@ bool move_alias(store::Store& store, const std::string& model, const std::string
 
 // Calls `decide` with the current alias, and moves the alias accordingly. Decides again if the model changes meanwhile.
 template <typename Decide>
-Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias,
-                          const std::vector<store::HeldLease>& held, Decide decide) {
-  Promotion promotion;
+Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias, const Mover& mover,
+                          Decide decide) {
+  Move move;
+  Promotion& promotion = move.promotion;
   for (int attempt = 0; attempt < kMaxPromoteAttempts; ++attempt) {
     const Seen seen = newest_of(store, model);
     const store::Alias stands = alias_of(model_record(store, model), alias);
-    promotion = decide(stands);
+    move = decide(stands);
     promotion.from = stands.version;
     if (!promotion.decision.allowed) return promotion;
-    promotion.done = promotion.to == promotion.from || move_alias(store, model, alias, promotion, seen, held);
+    promotion.done = promotion.to == promotion.from || move_alias(store, model, alias, move, seen, mover);
     if (promotion.done) return promotion;
   }
   promotion.decision.allowed = false;
@@ -76,26 +97,33 @@ Promotion move_as_decided(store::Store& store, const std::string& model, const s
 }  // namespace
 
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const PromotionRules& rules,
-                  const std::string& alias, bool force, const std::vector<store::HeldLease>& held) {
-  return move_as_decided(store, model, alias, held, [&](const store::Alias& stands) {
-    Promotion promotion;
+                  const std::string& alias, bool force, const Mover& mover) {
+  return move_as_decided(store, model, alias, mover, [&](const store::Alias& stands) {
+    Move move;
+    Promotion& promotion = move.promotion;
     promotion.to = version;
     std::optional<VersionFacts> champion;
     const auto stood = store.find({Kind::kVersion, model, stands.version});
     if (stood && !stood->hidden) champion = facts_of(store, *stood);  // a deleted version is no champion
-    promotion.decision = may_promote(facts_of(store, version_record(store, model, version)), champion, rules);
+    const store::Record candidate = version_record(store, model, version);
+    promotion.decision = may_promote(facts_of(store, candidate), champion, rules);
+    if (promotion.decision.allowed && is_withdrawn(candidate, alias)) {
+      promotion.decision.allowed = false;
+      promotion.decision.why = "version " + std::to_string(version) + " was withdrawn from the alias " + alias + ": " +
+                               candidate.tags.at(withdrawn_tag(alias));
+    }
     if (!promotion.decision.allowed && force) {
       promotion.decision.allowed = true;
       promotion.decision.why = "forced, although " + promotion.decision.why;
     }
-    return promotion;
+    return move;
   });
 }
 
-Promotion rollback(store::Store& store, const std::string& model, const std::string& alias,
-                   const std::vector<store::HeldLease>& held) {
-  return move_as_decided(store, model, alias, held, [&](const store::Alias& stands) {
-    Promotion promotion;
+Promotion rollback(store::Store& store, const std::string& model, const std::string& alias, const Mover& mover) {
+  return move_as_decided(store, model, alias, mover, [&](const store::Alias& stands) {
+    Move move;
+    Promotion& promotion = move.promotion;
     promotion.to = stands.previous;
     const auto before = store.find({Kind::kVersion, model, stands.previous});
     if (stands.version == 0 || stands.previous == 0) {
@@ -103,12 +131,44 @@ Promotion rollback(store::Store& store, const std::string& model, const std::str
                                                    : "alias " + alias + " of " + model + " has no earlier version";
     } else if (!before || before->hidden) {
       promotion.decision.why = "the earlier version, " + std::to_string(stands.previous) + ", is deleted";
+    } else if (is_withdrawn(*before, alias)) {
+      promotion.decision.why = "the earlier version, " + std::to_string(stands.previous) +
+                               ", was withdrawn: " + before->tags.at(withdrawn_tag(alias));
     } else {
       promotion.decision.allowed = true;
       promotion.decision.why = "rolled back from version " + std::to_string(stands.version);
+      move.withdrawn = "rolled back to version " + std::to_string(stands.previous);
     }
-    return promotion;
+    return move;
   });
+}
+
+std::string withdrawn_tag(const std::string& alias) {
+  return "sinew.withdrawn." + alias;
+}
+
+store::Outcome set_alias(store::Store& store, const std::string& model, const std::string& alias, int64_t version,
+                         std::optional<int64_t> expected, const Mover& mover) {
+  for (int attempt = 0; attempt < kMaxPromoteAttempts; ++attempt) {
+    const Seen seen = newest_of(store, model);
+    const int64_t from = alias_of(model_record(store, model), alias).version;
+    store::Batch batch;
+    batch.held = mover.held;
+    batch.actor = mover.actor;
+    batch.changes.push_back(store::SetAlias{model, alias, version, expected});
+    if (version > 0)
+      batch.changes.push_back(store::SetTags{{Kind::kVersion, model, version}, {{withdrawn_tag(alias), std::nullopt}}});
+    if (from > version) {
+      const std::string why =
+          version == 0 ? "the alias was removed" : "the alias was moved to version " + std::to_string(version);
+      batch.changes.push_back(withdrawal({Kind::kVersion, model, from}, alias, why));
+    }
+    batch.unchanged = seen;
+    auto outcome = store.write(batch);
+    const bool conflict = !outcome && outcome.error().reason == store::Refusal::Reason::kConflict;
+    if (!conflict || (expected && alias_of(model_record(store, model), alias).version != *expected)) return outcome;
+  }
+  throw Error("MODEL_BUSY", "other processes changed model '" + model + "' during each attempt", "try again");
 }
 
 }  // namespace sinew::registry

@@ -159,7 +159,12 @@ store::Batch version_batch(store::Store& store, const VersionFacts& facts, const
   store::Batch batch;
   const auto model = store.find({Kind::kModel, facts.model});
   if (!model) batch.changes.push_back(store::Create{{Kind::kModel, facts.model}});
-  if (model && model->hidden) batch.changes.push_back(store::Update{model->subject, {}, {}, false});  // undelete it
+  if (model && model->hidden) {
+    if (!options.restore)
+      throw Error("MODEL_DELETED", "the model '" + facts.model + "' was deleted",
+                  "register under another name with --model, or restore the model with --restore");
+    batch.changes.push_back(store::Update{model->subject, {}, {}, false});
+  }
   store::Create create;
   create.subject = {Kind::kVersion, facts.model};
   create.parent = files.id;

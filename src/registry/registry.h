@@ -277,11 +277,12 @@ struct RegisterOptions {
   std::string model;                               // empty: uses the job's name
   std::string alias = kCandidate;                  // alias to move to the new version; empty: moves no alias
   std::map<std::string, std::string> checks = {};  // results of further checks by the caller
+  bool restore = false;  // a model of this name was deleted: it becomes visible again, without its old versions
 };
 // Copies the run's model/ and its small files into the artifacts and makes the next version of the model, atomically.
 // If a version with the same run and the same bytes exists, returns that one. Records three checks: `done` (the run
 // ended as done), `whole` (model.safetensors is a valid file) and `finite` (no weight is infinite or NaN). Throws Error
-// if the run has no model/.
+// if the run has no model/, or if the model was deleted (MODEL_DELETED) and `options.restore` is not set.
 VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store::Record& run, const std::string& root,
                           const RegisterOptions& options);
 
@@ -308,15 +309,28 @@ struct Promotion {
   int64_t from = 0, to = 0;  // old and new version of the alias; 0 if it did not exist
   bool done = false;         // false: the conditions, or concurrent changes by others, refused it (see decision.why)
 };
+// Who moves an alias, and the leases under which.
+struct Mover {
+  std::vector<store::HeldLease> held = {};
+  store::Actor actor = {};
+};
 // Moves `alias` to the version if the conditions allow it, or if `force`. Stores decision.why as the version's tag
 // "sinew.decision.<alias>". The store refuses this write if anything about the model has changed since the decision;
-// promote then decides again. Throws Error if this process has lost one of the leases in `held`.
+// promote then decides again. A version that was withdrawn from this alias (below) passes only by `force`. Throws Error
+// if this process has lost one of the leases in `mover`.
 Promotion promote(store::Store& store, const std::string& model, int64_t version, const PromotionRules& rules,
-                  const std::string& alias = kChampion, bool force = false,
-                  const std::vector<store::HeldLease>& held = {});
-// Moves the alias back to its version before the last move.
+                  const std::string& alias = kChampion, bool force = false, const Mover& mover = {});
+// Moves the alias back to its version before the last move, and withdraws the version that it leaves: a promotion by
+// the conditions or a second rollback does not bring that version back.
 Promotion rollback(store::Store& store, const std::string& model, const std::string& alias = kChampion,
-                   const std::vector<store::HeldLease>& held = {});
+                   const Mover& mover = {});
+// Points the alias at the version, or removes it (0), without conditions. Withdraws the version that the alias leaves,
+// if the alias goes to a lower version or is removed. With `expected` the store refuses the change if the alias points
+// elsewhere. Throws Error (MODEL_BUSY) if others keep changing the model.
+store::Outcome set_alias(store::Store& store, const std::string& model, const std::string& alias, int64_t version,
+                         std::optional<int64_t> expected = {}, const Mover& mover = {});
+// The tag of a version that was withdrawn from the alias. Its value is a sentence with the reason.
+std::string withdrawn_tag(const std::string& alias);
 
 // Hides a version and detaches its files; the next garbage collection removes them. The record and its lineage stay.
 // Throws Error if an alias points to the version.

@@ -309,11 +309,15 @@ TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
   EXPECT_TRUE(promote(store, "m", 1, {.need_checks = false}).done);
 }
 
-TEST_F(Registry, ADeletedModelIsVisibleAgainWithItsNextVersion) {
+TEST_F(Registry, ADeletedModelIsVisibleAgainOnlyOnRequest) {
   add("job/a", 0.9);
   ASSERT_TRUE(store.write(store::Update{{Kind::kVersion, "m", 1}, {}, {}, true}));
   ASSERT_TRUE(store.write(store::Update{{Kind::kModel, "m"}, {}, {}, true}));
-  EXPECT_EQ(add("job/b", 0.8).version, 2);
+  const store::Record run = ended_run("job/b", 0.8);
+  EXPECT_EQ(code_of([&] { register_run(store, artifacts, run, root(), {.model = "m"}); }), "MODEL_DELETED");
+  EXPECT_TRUE(store.find({Kind::kModel, "m"})->hidden);
+  EXPECT_FALSE(store.find({Kind::kVersion, "m", 2}));
+  EXPECT_EQ(register_run(store, artifacts, run, root(), {.model = "m", .restore = true}).version, 2);
   EXPECT_FALSE(store.find({Kind::kModel, "m"})->hidden);
   EXPECT_TRUE(store.find({Kind::kVersion, "m", 1})->hidden);
 }
@@ -331,14 +335,50 @@ TEST_F(Registry, DeletingAVersionFreesItsBytes) {
   EXPECT_TRUE(store.attachments({Kind::kVersion, "m", 1}).empty());
 }
 
+// A version that was rolled back, or from which an alias was taken, comes back only by force.
+TEST_F(Registry, AWithdrawalIsNotUndoneByTheGatesOrByAnotherRollback) {
+  add("job/a", 0.9);
+  add("job/b", 0.95);
+  EXPECT_TRUE(promote(store, "m", 1, {}).done);
+  EXPECT_TRUE(promote(store, "m", 2, {}).done);
+  EXPECT_TRUE(rollback(store, "m").done);
+  const Promotion again = rollback(store, "m");
+  EXPECT_FALSE(again.done);
+  EXPECT_NE(again.decision.why.find("withdrawn"), std::string::npos) << again.decision.why;
+  const Promotion by_gates = promote(store, "m", 2, {});
+  EXPECT_FALSE(by_gates.done);
+  EXPECT_NE(by_gates.decision.why.find("rolled back to version 1"), std::string::npos) << by_gates.decision.why;
+  EXPECT_EQ(alias(kChampion), 1);
+  EXPECT_TRUE(promote(store, "m", 2, {}, kChampion, true).done);
+  EXPECT_EQ(alias(kChampion), 2);
+  EXPECT_TRUE(promote(store, "m", 2, {}).done) << "the forced promotion ended the withdrawal";
+
+  EXPECT_TRUE(set_alias(store, "m", kChampion, 1));
+  EXPECT_FALSE(promote(store, "m", 2, {}).done);
+  EXPECT_TRUE(set_alias(store, "m", kChampion, 2));
+  EXPECT_TRUE(set_alias(store, "m", kChampion, 0));
+  EXPECT_FALSE(promote(store, "m", 2, {}).done);
+  EXPECT_TRUE(promote(store, "m", 1, {}).done) << "version 1 was never withdrawn";
+}
+
+TEST_F(Registry, AnAliasThatGoesForwardWithdrawsNothing) {
+  add("job/a", 0.9);
+  add("job/b", 0.95);
+  EXPECT_TRUE(set_alias(store, "m", kChampion, 1));
+  EXPECT_TRUE(set_alias(store, "m", kChampion, 2, 1));
+  EXPECT_FALSE(set_alias(store, "m", kChampion, 1, 1)) << "it is not the expected version";
+  EXPECT_EQ(rollback(store, "m").to, 1);
+  EXPECT_EQ(alias(kChampion), 1);
+}
+
 TEST_F(Registry, NoAliasMovesWithoutTheLease) {
   add("job/a", 0.9);
   add("job/b", 0.95);
   const auto first = store.write(store::Acquire{"server", "one", 60});
-  const std::vector<store::HeldLease> mine = {{"server", first->answers.at(0).fence}};
+  const Mover mine{{{"server", first->answers.at(0).fence}}};
   EXPECT_TRUE(promote(store, "m", 1, {}, kChampion, false, mine).done);
   EXPECT_TRUE(promote(store, "m", 2, {}, kChampion, false, mine).done);
-  ASSERT_TRUE(store.write(store::Release{"server", mine[0].fence}));
+  ASSERT_TRUE(store.write(store::Release{"server", mine.held[0].fence}));
   ASSERT_TRUE(store.write(store::Acquire{"server", "another", 60}));
   EXPECT_EQ(code_of([&] { rollback(store, "m", kChampion, mine); }), "MODEL_CHANGE_REFUSED");
   EXPECT_EQ(code_of([&] { promote(store, "m", 1, {}, kChampion, true, mine); }), "MODEL_CHANGE_REFUSED");

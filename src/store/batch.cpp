@@ -102,6 +102,10 @@ class Savepoint {
 }  // namespace
 
 Outcome apply(Transaction& transaction, const Batch& batch) {
+  const auto malformed =
+      Validator().name("the actor", batch.actor.name).name("the address", batch.actor.address).refusal();
+  if (malformed) return std::unexpected(*malformed);
+  transaction.actor = batch.actor;
   if (!batch.key.empty()) {
     if (const auto refusal = Validator().id("the batch's key", batch.key).refusal()) return std::unexpected(*refusal);
     if (auto receipt = receipt_of(transaction.database, batch.key)) return std::move(*receipt);

@@ -20,9 +20,10 @@ std::string in_words(const Subject& subject) {
 
 int64_t add_event(Transaction& transaction, std::string_view what, const Subject& subject, std::string_view body) {
   transaction.database.run(
-      "INSERT INTO event(seq, at_ms, what, kind, id, number, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+      "INSERT INTO event(seq, at_ms, what, kind, id, number, body, actor, address) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
       {++transaction.seq, transaction.at_ms, what, static_cast<int64_t>(subject.kind), std::string_view(subject.id),
-       subject.number, body});
+       subject.number, body, std::string_view(transaction.actor.name), std::string_view(transaction.actor.address)});
   return transaction.seq;
 }
 
@@ -33,17 +34,20 @@ std::vector<Event> read_events(Database& database, const EventQuery& query) {
                       row.integer(1),
                       std::string(row.text(2)),
                       {static_cast<Kind>(row.integer(3)), std::string(row.text(4)), row.integer(5)},
-                      std::string(row.text(6))});
+                      std::string(row.text(6)),
+                      {std::string(row.text(7)), std::string(row.text(8))}});
   };
   if (query.subject) {
     database.each(
-        "SELECT seq, at_ms, what, kind, id, number, body FROM event WHERE kind = ?1 AND id = ?2 AND seq > ?3 "
-        "ORDER BY seq LIMIT ?4",
+        "SELECT seq, at_ms, what, kind, id, number, body, actor, address FROM event "
+        "WHERE kind = ?1 AND id = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4",
         {static_cast<int64_t>(query.subject->kind), std::string_view(query.subject->id), query.after, query.limit},
         take);
   } else {
-    database.each("SELECT seq, at_ms, what, kind, id, number, body FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-                  {query.after, query.limit}, take);
+    database.each(
+        "SELECT seq, at_ms, what, kind, id, number, body, actor, address FROM event WHERE seq > ?1 "
+        "ORDER BY seq LIMIT ?2",
+        {query.after, query.limit}, take);
   }
   return events;
 }

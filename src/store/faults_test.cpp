@@ -10,6 +10,7 @@
 #include <set>
 
 #include "store/children.h"
+#include "store/packed.h"
 #include "store/schema.h"
 #include "store/testing.h"
 
@@ -321,6 +322,26 @@ TEST_P(Migrations, AStoreOfVersionOneIsUpgraded) {
   database->begin_write();
   EXPECT_FALSE(database->has_table("trial"));
   database->roll_back();
+}
+
+TEST_P(Migrations, AStoreOfVersionTwoKeepsItsRecordsAndEvents) {
+  auto database = connect();
+  migrate(*database, migrations().first(2), 0, "here");
+  database->begin_write();
+  database->run("INSERT INTO event(seq, at_ms, what, kind, id, number, body) VALUES (1, 5, 'create', 1, 'e', 0, '{}')",
+                {});
+  database->run(
+      "INSERT INTO record(seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, "
+      "params, tags) VALUES (1, 1, 'e', 0, '', 'e', 0, 1, 5, 0, 1, '', ?1, ?1)",
+      {Bytes{pack_labels({})}});
+  database->commit(Database::Durability::kDurable);
+  auto store = open();
+  const auto record = store->find({Kind::kExperiment, "e"});
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->owner + record->hidden_by, "");
+  EXPECT_TRUE(record->hidden);
+  ASSERT_EQ(store->events({}).size(), 1U);
+  EXPECT_EQ(store->events({}).at(0).actor.name, "");
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::string translated(std::string_view sql) {
       {" STRICT", ""},     {", WITHOUT ROWID", ""},         {" INTEGER", " BIGINT"}, {" REAL", " DOUBLE PRECISION"},
       {" BLOB", " BYTEA"}, {" TEXT", " TEXT COLLATE \"C\""}};
   std::string text(sql);
-  if (text.starts_with("CREATE")) {
+  if (text.starts_with("CREATE") || text.starts_with("ALTER")) {
     for (const auto& [from, to] : kReplacements) {
       for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
         text.replace(at, from.size(), to);

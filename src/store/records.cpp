@@ -17,12 +17,13 @@ struct StoredRecord {
   RunState state = RunState::kRunning;
   int64_t attempt = 0, ended_ms = 0, hidden = 0;
   Labels params, tags;
+  std::string hidden_by;
 };
 
 std::optional<StoredRecord> find_record(Database& database, const Subject& subject) {
   std::optional<StoredRecord> found;
   database.each(
-      "SELECT seq, name, body, state, attempt, ended_ms, hidden, params, tags FROM record "
+      "SELECT seq, name, body, state, attempt, ended_ms, hidden, params, tags, hidden_by FROM record "
       "WHERE kind = ?1 AND id = ?2 AND number = ?3",
       {static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number}, [&](const Row& row) {
         found = StoredRecord{row.integer(0),
@@ -33,7 +34,8 @@ std::optional<StoredRecord> find_record(Database& database, const Subject& subje
                              row.integer(5),
                              row.integer(6),
                              unpack_labels(row.text(7)),
-                             unpack_labels(row.text(8))};
+                             unpack_labels(row.text(8)),
+                             std::string(row.text(9))};
       });
   return found;
 }
@@ -118,11 +120,11 @@ Applied apply(Transaction& transaction, const Create& change) {
   const std::string params = pack_labels(change.params), tags = pack_labels(change.tags);
   database.run(
       "INSERT INTO record(seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, "
-      "params, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, 0, 0, ?9, ?10, ?11)",
+      "params, tags, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, 0, 0, ?9, ?10, ?11, ?12)",
       {seq, static_cast<int64_t>(subject.kind), std::string_view(subject.id), subject.number,
        std::string_view(change.parent), std::string_view(name), is_run ? static_cast<int64_t>(change.state) : 0,
        change.begun_ms == 0 ? transaction.at_ms : change.begun_ms, std::string_view(change.body), Bytes{params},
-       Bytes{tags}});
+       Bytes{tags}, std::string_view(transaction.actor.name)});
   return Answer{subject.number};
 }
 
@@ -138,12 +140,18 @@ Applied apply(Transaction& transaction, const Update& change) {
   const std::string& name = change.name ? *change.name : found->name;
   const std::string& body = change.body ? *change.body : found->body;
   const int64_t hidden = change.hidden ? static_cast<int64_t>(*change.hidden) : found->hidden;
-  if (name == found->name && body == found->body && hidden == found->hidden) return Answer{0, 0, true};
+  std::string hidden_by = hidden == 0 ? "" : found->hidden_by;
+  // A program that hides a record (the index, of a directory that is gone) does not take over from the actor that hid
+  // it: otherwise the record would come back with the directory.
+  if (change.hidden.value_or(false) && !transaction.actor.name.empty()) hidden_by = transaction.actor.name;
+  if (name == found->name && body == found->body && hidden == found->hidden && hidden_by == found->hidden_by)
+    return Answer{0, 0, true};
   if (name != found->name && name_is_taken(transaction.database, change.subject, name)) {
     return name_taken(change.subject, name);
   }
-  transaction.database.run("UPDATE record SET name = ?1, body = ?2, hidden = ?3 WHERE seq = ?4",
-                           {std::string_view(name), std::string_view(body), hidden, found->seq});
+  transaction.database.run(
+      "UPDATE record SET name = ?1, body = ?2, hidden = ?3, hidden_by = ?4 WHERE seq = ?5",
+      {std::string_view(name), std::string_view(body), hidden, std::string_view(hidden_by), found->seq});
   add_event(transaction, "amend", change.subject, dump({{"name", name}, {"hidden", hidden != 0}}));
   return Answer{};
 }

@@ -12,7 +12,7 @@ namespace {
   "seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, " \
   "summary.data, CASE WHEN kind IN (1, 3, 4) THEN coalesce((SELECT event.at_ms FROM event WHERE "         \
   "event.kind = record.kind AND event.id = record.id AND event.number = record.number "                   \
-  "ORDER BY event.seq DESC LIMIT 1), 0) ELSE 0 END"
+  "ORDER BY event.seq DESC LIMIT 1), 0) ELSE 0 END, owner, hidden_by"
 
 struct Page {
   std::vector<Record> records;
@@ -36,6 +36,8 @@ void take(Page& page, const Row& row) {
   page.series.emplace_back();
   if (const auto packed = row.text(14); !packed.empty()) page.series.back() = unpack_summary(packed);
   record.changed_ms = row.integer(15);
+  record.owner = row.text(16);
+  record.hidden_by = row.text(17);
 }
 
 void count_tail(Page& page, const std::vector<TailPoint>& tail) {

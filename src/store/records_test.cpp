@@ -177,6 +177,52 @@ TEST_P(Records, ParametersAreSetOnceAndTagsAreReplaced) {
   EXPECT_TRUE(is_refused(store->write(SetTags{{Kind::kRun, "q"}, {{"a", "1"}}}), Reason::kNotFound));
 }
 
+// Returns a batch of one change that is written for the actor.
+Batch batch_by(const std::string& name, Change change) {
+  Batch batch{{std::move(change)}};
+  batch.actor = {name, "10.0.0.7"};
+  return batch;
+}
+
+TEST_P(Records, KnowWhoCreatedThemAndWhoHidThem) {
+  auto store = open();
+  const Subject run{Kind::kRun, "r"};
+  make_run(*store, "other");
+  EXPECT_EQ(store->find({Kind::kRun, "other"})->owner, "");
+  ASSERT_TRUE(store->write(batch_by("ann", Create{run, "e"})));
+  ASSERT_TRUE(store->write(batch_by("bob", SetTags{run, {{"a", "b"}}})));
+  ASSERT_TRUE(store->write(batch_by("bob", Update{run, {}, {}, true})));
+  EXPECT_EQ(store->find(run)->owner, "ann");
+  EXPECT_EQ(store->find(run)->hidden_by, "bob");
+  done(*store, Update{run, {}, {}, true});  // a program without an account
+  EXPECT_EQ(store->find(run)->hidden_by, "bob");
+  ASSERT_TRUE(store->write(batch_by("ann", Update{run, {}, {}, true})));
+  EXPECT_EQ(store->list({.kind = Kind::kRun, .hidden = true}).at(0).hidden_by, "ann");
+  done(*store, Update{run, {}, {}, false});
+  EXPECT_EQ(store->find(run)->hidden_by, "");
+  EXPECT_EQ(store->find(run)->owner, "ann");
+}
+
+TEST_P(Records, EveryEventNamesTheActorOfItsOwnBatch) {
+  auto store = open();
+  make_run(*store, "r");
+  const Subject run{Kind::kRun, "r"};
+  std::vector<Batch> batches;
+  for (const std::string name : {"", "ann", "bob"}) batches.push_back(batch_by(name, SetTags{run, {{"by", name}}}));
+  batches[0].actor = {};
+  batches[0].changes = {SetTags{run, {{"by", "nobody"}}}};
+  write_at_once(*store, batches);
+  int seen = 0;
+  for (const Event& event : store->events({0, 100, run})) {
+    if (event.what != "tags") continue;
+    ++seen;
+    const std::string by = event.actor.name.empty() ? "nobody" : event.actor.name;
+    EXPECT_NE(event.body.find("\"" + by + "\""), std::string::npos) << event.body << " by " << by;
+    EXPECT_EQ(event.actor.address, event.actor.name.empty() ? "" : "10.0.0.7");
+  }
+  EXPECT_EQ(seen, 3);
+}
+
 TEST_P(Records, AreUpdated) {
   auto store = open();
   done(*store, Create{{Kind::kStudy, "s"}, "", "one"});

@@ -54,6 +54,13 @@ const std::vector<Migration>& all_migrations() {
            "CREATE TABLE machine(id INTEGER PRIMARY KEY, boot TEXT NOT NULL) STRICT",
        }},
       {2, {"DROP TABLE trial"}},
+      {3,
+       {
+           "ALTER TABLE record ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+           "ALTER TABLE record ADD COLUMN hidden_by TEXT NOT NULL DEFAULT ''",
+           "ALTER TABLE event ADD COLUMN actor TEXT NOT NULL DEFAULT ''",
+           "ALTER TABLE event ADD COLUMN address TEXT NOT NULL DEFAULT ''",
+       }},
   };
   return steps;
 }

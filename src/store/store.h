@@ -56,7 +56,7 @@ struct Point {
 // ---- changes -------------------------------------------------------------------------------------------------------
 
 // Makes a new experiment, run, model, version or study. The caller leaves a version's number at 0; the store assigns
-// the next one. Names of experiments and studies are unique.
+// the next one. Names of experiments and studies are unique. The record belongs to the actor of the batch for good.
 struct Create {
   Subject subject;
   // `parent` is the experiment of a run, or the run that produced a version. If `name` is empty, the id is the name.
@@ -65,7 +65,8 @@ struct Create {
   RunState state = RunState::kRunning;  // for a run
   int64_t begun_ms = 0;                 // 0: now
 };
-// Changes the fields that are given. A hidden record is kept but left out of lists.
+// Changes the fields that are given. A hidden record is kept but left out of lists. The store records which actor hid
+// it last.
 struct Update {
   Subject subject;
   std::optional<std::string> name = {}, body = {};
@@ -157,6 +158,11 @@ struct HeldLease {
   std::string name;
   int64_t fence = 0;
 };
+// Who writes a batch on whose request: the name of an account (of a token), and the address it called from. Both are
+// empty for a program that writes on its own account, such as the index.
+struct Actor {
+  std::string name, address;
+};
 struct Batch {
   std::vector<Change> changes;
   // Idempotency key. The store applies a batch with a given key once; writing it again returns the first answers.
@@ -170,6 +176,7 @@ struct Batch {
   std::vector<Unchanged> unchanged = {};
   // The batch is refused when one of these records is missing or hidden, or is a run of a hidden experiment.
   std::vector<Subject> active = {};
+  Actor actor = {};  // every event of the batch names it
 };
 
 // ---- answers -------------------------------------------------------------------------------------------------------
@@ -214,6 +221,8 @@ struct Record {
   std::map<std::string, Metric> metrics;
   std::vector<Alias> aliases;  // of a model
   int64_t changed_ms = 0;      // time of the newest event, for an experiment, model or version; otherwise 0
+  std::string owner;           // name of the actor that created it; empty: a program on its own account
+  std::string hidden_by;       // name of the actor that hid it last; empty if it is visible, or a program hid it
 };
 struct Query {
   Kind kind = Kind::kRun;
@@ -245,6 +254,7 @@ struct Event {
   std::string what;  // docs/formats/store.md lists the values
   Subject subject;
   std::string body;
+  Actor actor = {};
 };
 struct EventQuery {
   int64_t after = 0, limit = 1000;

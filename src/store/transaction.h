@@ -46,6 +46,7 @@ struct Transaction {
   double now = 0;                      // seconds on the clock of leases
   int64_t at_ms = 0;                   // wall time, for events
   int64_t seq = 0;                     // number of the newest event
+  Actor actor = {};                    // of the batch that is being applied
   std::vector<TailPoint> points = {};  // points added but not yet written to the database
   // Summaries of the runs that got new series in this transaction, not yet written to the database; and the run of each
   // new series, in order of creation.

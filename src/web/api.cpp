@@ -6,6 +6,7 @@
 #include "web/artifacts.h"
 #include "web/error_status.h"
 #include "web/fields.h"
+#include "web/permissions.h"
 #include "web/pool.h"
 #include "web/router.h"
 
@@ -67,13 +68,14 @@ void harden(http::Response& response) {
 
 struct Api::State {
   explicit State(Options options)
-      : context(std::move(options)), router(routes()), pool(context.options.threads, kMaxWaiting) {
+      : shared(std::move(options)), router(routes()), pool(shared.options.threads, kMaxWaiting) {
     create_default_experiment();
   }
 
   // MLflow's client logs into the experiment "0" unless its user names another one.
   void create_default_experiment() {
     const store::Subject subject{store::Kind::kExperiment, "0"};
+    Context context(shared);
     if (context.store.find(subject)) return;
     try {
       context.write(store::Create{subject, "", "Default"});
@@ -88,23 +90,23 @@ struct Api::State {
     try {
       return work();
     } catch (const Refused& refused) {
-      ++context.counters.refused;
+      ++shared.counters.refused;
       return answer_of(refused, request);
     } catch (const Error& error) {
       const RefusalKind kind = kind_of(error);
-      ++(kind.status >= 500 ? context.counters.failed : context.counters.refused);
+      ++(kind.status >= 500 ? shared.counters.failed : shared.counters.refused);
       return answer_of({kind, error.what(), error.hint}, request);
     } catch (const nlohmann::json::exception& error) {
-      ++context.counters.refused;
+      ++shared.counters.refused;
       return answer_of({kInvalidValue, std::string("the body is malformed: ") + error.what()}, request);
     } catch (const std::exception& error) {
-      ++context.counters.failed;
+      ++shared.counters.failed;
       return answer_of({kInternalError, error.what()}, request);
     }
   }
 
   void handle(const http::Request& request, const http::Answer& answer) {
-    ++context.counters.requests;
+    ++shared.counters.requests;
     const auto finish = [answer](http::Response response) {
       harden(response);
       answer(std::move(response));
@@ -112,9 +114,9 @@ struct Api::State {
     Caller caller;
     RouteMatch match;
     const http::Response refusal = respond(request, [&] {
-      caller = context.auth.caller(request);
+      caller = shared.auth.caller(request);
       const double wait =
-          request.sink ? 0 : context.auth.wait_seconds(request, caller);  // admit() has counted uploads already
+          request.sink ? 0 : shared.auth.wait_seconds(request, caller);  // admit() has counted uploads already
       if (wait > 0) return rate_limited(request, wait);
       match = router.find(request.method, request.path);
       check_role(match.route, caller);
@@ -122,11 +124,13 @@ struct Api::State {
       return http::Response{};
     });
     if (match.route == nullptr || refusal.status != 200) return finish(refusal);
-    const auto shared = std::make_shared<const http::Request>(request);
-    const bool accepted = pool.post([this, shared, finish, caller, match] {
-      finish(respond(*shared, [&] {
-        Call call{*shared, match.path, caller.role, caller.name};
+    const auto kept = std::make_shared<const http::Request>(request);
+    const bool accepted = pool.post([this, kept, finish, caller, match] {
+      finish(respond(*kept, [&] {
+        Context context(shared, caller);
+        Call call{*kept, match.path};
         check_fields(*match.route, call);
+        check_permission(context, *match.route, call);
         return match.route->handle(context, call);
       }));
     });
@@ -137,7 +141,7 @@ struct Api::State {
   }
 
   http::Response rate_limited(const http::Request& request, double wait) {
-    ++context.counters.limited;
+    ++shared.counters.limited;
     const auto seconds = static_cast<int64_t>(std::ceil(wait));
     http::Response response = answer_of(
         {kRateLimited, "the caller exceeds the limit of requests per second", "wait " + std::to_string(seconds) + " s"},
@@ -158,26 +162,27 @@ struct Api::State {
     const bool is_file = match.route != nullptr && std::string_view(match.route->body) == kFile;
     if (!is_file && is_small(header)) return decision;
     http::Response refusal = respond(header, [&] {
-      const Caller caller = context.auth.caller(header);
+      const Caller caller = shared.auth.caller(header);
       const bool has_token = caller.role != Role::kNone;
-      const double wait = is_file || !has_token ? context.auth.wait_seconds(header, caller) : 0;
+      const double wait = is_file || !has_token ? shared.auth.wait_seconds(header, caller) : 0;
       if (wait > 0) return rate_limited(header, wait);
       check_role(match.route, caller);
       if (!has_token) decision.max_body_bytes = kMaxUnauthenticatedBody;
       if (!is_file) return http::Response{};
-      decision.max_body_bytes = context.options.max_upload_bytes;
-      decision.sink = upload_sink(context, {header, match.path, caller.role, caller.name});
+      decision.max_body_bytes = shared.options.max_upload_bytes;
+      Context context(shared, caller);
+      decision.sink = upload_sink(context, {header, match.path});
       return http::Response{};
     });
     if (refusal.status != 200) {
-      ++context.counters.requests;
+      ++shared.counters.requests;
       harden(refusal);
       decision.refusal = std::move(refusal);
     }
     return decision;
   }
 
-  Context context;
+  Shared shared;
   const Router router;
   Pool pool;  // the last member, because its threads use the others
 };

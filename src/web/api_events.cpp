@@ -45,7 +45,7 @@ std::string stream_text(const std::vector<store::Event>& events) {
 
 // A client that waits for events. A client whose token is revoked while it waits gets no further events.
 struct Subscription {
-  Context& context;
+  Context context;
   http::Request request;
   store::EventQuery query;
 
@@ -87,6 +87,8 @@ Json event_json(const store::Event& event) {
             {"what", event.what},
             {"kind", store::to_string(event.subject.kind)},
             {"id", event.subject.id}};
+  if (!event.actor.name.empty()) json["actor"] = event.actor.name;
+  if (!event.actor.address.empty()) json["address"] = event.actor.address;
   if (event.subject.number != 0) json["number"] = event.subject.number;
   const Json body = Json::parse(event.body, nullptr, false);
   json["body"] = body.is_discarded() ? Json(event.body) : body;

@@ -46,16 +46,18 @@ Json promotion_json(const registry::Promotion& promotion) {
           {"facts", promotion.decision.facts}};
 }
 
-// Returns the lease that the registry must name in its writes, as all writes of this server do.
-std::vector<store::HeldLease> leases_of(const Context& context) {
-  if (!context.options.lease) return {};
-  return {*context.options.lease};
+// Returns the lease and the caller that the registry must name in its writes, as all writes of this server do.
+registry::Mover mover_of(const Context& context) {
+  registry::Mover mover;
+  if (context.options.lease) mover.held.push_back(*context.options.lease);
+  mover.actor = {context.caller.name, context.caller.address};
+  return mover;
 }
 
 // Only an admin may weaken the gates: skip them, accept a version that is worse than the champion, or choose the metric
 // that is compared (for example the loss on the training data).
-void check_gates(const registry::PromotionRules& gates, bool force, const Call& call) {
-  if (call.role == Role::kAdmin) return;
+void check_gates(const Context& context, const registry::PromotionRules& gates, bool force) {
+  if (context.caller.role == Role::kAdmin) return;
   const auto refuse = [](const std::string& what, const char* hint) {
     throw Refused(kForbidden, what + " requires the role admin", hint);
   };
@@ -70,6 +72,12 @@ http::Response answer_of(const registry::Promotion& promotion) {
 }
 
 }  // namespace
+
+void move_alias(Context& context, const std::string& model, const std::string& alias, int64_t version,
+                std::optional<int64_t> expected) {
+  const auto outcome = registry::set_alias(context.store, model, alias, version, expected, mover_of(context));
+  if (!outcome) refuse(outcome.error());
+}
 
 http::Response api_models(Context& context, const Call& call) {
   const Args args(call);
@@ -116,15 +124,15 @@ http::Response api_promote(Context& context, const Call& call) {
   gates.metric = args.text("metric", gates.metric);
   if (args.has("margin")) gates.margin = args.number("margin");
   const bool force = args.flag("force", false);
-  check_gates(gates, force, call);
+  check_gates(context, gates, force);
   return answer_of(registry::promote(context.store, version.subject.id, version.subject.number, gates,
-                                     args.text("alias", registry::kChampion), force, leases_of(context)));
+                                     args.text("alias", registry::kChampion), force, mover_of(context)));
 }
 
 http::Response api_rollback(Context& context, const Call& call) {
   const store::Record model = require_model(context, call.path.at("model"));
   return answer_of(registry::rollback(context.store, model.subject.id, Args(call).text("alias", registry::kChampion),
-                                      leases_of(context)));
+                                      mover_of(context)));
 }
 
 // Moves an alias without checking the gates. The store refuses it if the caller names the version that it expects the
@@ -135,10 +143,9 @@ http::Response api_set_alias(Context& context, const Call& call) {
   const int64_t version = args.integer("version", 0, 0, INT64_MAX);
   if (version > 0) require_version(context, model.subject.id, version);
   const std::string alias = args.text("alias");
-  store::SetAlias change{model.subject.id, alias, version, {}};
-  if (args.has("expected")) change.expected = args.integer("expected");
-  context.write(change);
-  return json_response({{"model", model.subject.id}, {"alias", change.alias}, {"version", version}});
+  const std::optional<int64_t> expected = args.has("expected") ? std::optional(args.integer("expected")) : std::nullopt;
+  move_alias(context, model.subject.id, alias, version, expected);
+  return json_response({{"model", model.subject.id}, {"alias", alias}, {"version", version}});
 }
 
 http::Response api_version_file(Context& context, const Call& call) {

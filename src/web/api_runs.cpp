@@ -187,6 +187,7 @@ http::Response api_add_points(Context& context, const Call& call) {
     count += static_cast<int64_t>(points.size());
     batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   }
+  batch.active = {{Kind::kRun, run}};
   if (batch.changes.empty()) {
     context.require(Kind::kRun, run);  // the store checks the run only if there is something to write
   } else {
@@ -251,7 +252,7 @@ http::Response api_control(Context& context, const Call& call) {
     throw Refused(kUnreachableRun, "this server cannot reach the run '" + run.subject.id + "'",
                   "it can reach only runs inside its --root directory");
   }
-  control.reason += (control.reason.empty() ? "requested by " : ", requested by ") + call.name;
+  control.reason += (control.reason.empty() ? "requested by " : ", requested by ") + context.caller.name;
   try {
     context.options.control(directory, control);
   } catch (const Error& error) {

@@ -202,7 +202,9 @@ store::Attachment attach_upload(Context& context, const http::Request& request, 
   }
   check_no_file_is_a_folder(context, subject, path);
   const registry::BlobInfo stored = upload->finish();
-  context.write(store::Attach{subject, path, stored.digest, stored.bytes});
+  store::Batch batch{{store::Attach{subject, path, stored.digest, stored.bytes}}};
+  if (subject.kind != Kind::kModel) batch.active = {subject};  // the record of a logged model is always hidden
+  context.write(std::move(batch));
   return {path, stored.digest, stored.bytes};
 }
 
@@ -215,6 +217,7 @@ void remove_files(Context& context, const store::Subject& subject, const std::st
       batch.changes.push_back(store::Detach{subject, file.path});
     }
   }
+  if (subject.kind != Kind::kModel) batch.active = {subject};
   if (!batch.changes.empty()) context.write(std::move(batch));
 }
 
@@ -276,8 +279,8 @@ void check_artifact_location(const std::string& location) {
   }
 }
 
-void check_may_change(const ArtifactRef& ref, const Call& call) {
-  if (ref.subject.kind != Kind::kVersion || call.role == Role::kAdmin) return;
+void check_may_change(const Context& context, const ArtifactRef& ref) {
+  if (ref.subject.kind != Kind::kVersion || context.caller.role == Role::kAdmin) return;
   throw Refused(kForbidden, "changing the files of a version requires the role admin", "register a new version");
 }
 
@@ -297,14 +300,14 @@ http::Response mlflow_artifacts_get(Context& context, const Call& call) {
 
 http::Response mlflow_artifacts_put(Context& context, const Call& call) {
   const ArtifactRef ref = parse_artifact_ref(call.path.at("path"));
-  check_may_change(ref, call);
+  check_may_change(context, ref);
   attach_upload(context, call.request, ref.subject, ref.path);
   return json_response(Json::object());
 }
 
 http::Response mlflow_artifacts_delete(Context& context, const Call& call) {
   const ArtifactRef ref = parse_artifact_ref(call.path.at("path"));
-  check_may_change(ref, call);
+  check_may_change(context, ref);
   remove_files(context, ref.subject, ref.path);
   return json_response(Json::object());
 }

@@ -49,7 +49,7 @@ ArtifactRef parse_artifact_ref(const std::string& text);
 void check_artifact_location(const std::string& location);
 // Refuses callers who may not change these files. Only an admin may change the files of a version, because the version
 // passed its gates with them.
-void check_may_change(const ArtifactRef& ref, const Call& call);
+void check_may_change(const Context& context, const ArtifactRef& ref);
 
 http::Response mlflow_artifacts_list(Context&, const Call&);
 http::Response mlflow_artifacts_get(Context&, const Call&);

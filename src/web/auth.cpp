@@ -111,15 +111,16 @@ void Auth::reload_tokens() {
 Caller Auth::caller(const http::Request& request) {
   if (options_.tokens.empty()) {
     check_local(request);
-    return {Role::kAdmin, "local"};
+    return {Role::kAdmin, "local", request.peer};
   }
   check_same_site(request);
   const std::string secret = secret_of(request);
-  if (secret.empty()) return {};
+  if (secret.empty()) return {Role::kNone, "", request.peer};
   const std::lock_guard lock(mutex_);
   reload_tokens();
   const Token* token = find_token(tokens_, secret);
-  return token == nullptr ? Caller{} : Caller{token->role, token->name};
+  if (token == nullptr) return {Role::kNone, "", request.peer};
+  return {token->role, token->name, request.peer};
 }
 
 bool Auth::still_allowed(const http::Request& request, Role role) {

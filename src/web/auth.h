@@ -13,7 +13,8 @@ namespace sinew::web {
 
 struct Caller {
   Role role = Role::kNone;
-  std::string name;  // of the token; empty without a valid token
+  std::string name;     // of the token; empty without a valid token
+  std::string address;  // where the request came from
 };
 
 class Auth {

@@ -37,6 +37,7 @@ Json refusal_json(const Refused& refused, const std::string& path) {
 
 store::Receipt Context::write(store::Batch batch) {
   if (options.lease) batch.held.push_back(*options.lease);
+  batch.actor = {caller.name, caller.address};
   auto outcome = store.write(batch);
   if (!outcome) refuse(outcome.error());
   return *std::move(outcome);

@@ -34,6 +34,7 @@ inline constexpr RefusalKind kLeaseLost{409, "API_LEASE_LOST", "RESOURCE_CONFLIC
 inline constexpr RefusalKind kUnreachableRun{409, "API_UNREACHABLE_RUN", "INVALID_STATE"};
 inline constexpr RefusalKind kNoToken{401, "API_NO_TOKEN", "UNAUTHENTICATED"};
 inline constexpr RefusalKind kForbidden{403, "API_FORBIDDEN", "PERMISSION_DENIED"};
+inline constexpr RefusalKind kNotOwner{403, "API_NOT_OWNER", "PERMISSION_DENIED"};
 inline constexpr RefusalKind kNoRoute{404, "API_NO_ROUTE", "ENDPOINT_NOT_FOUND"};
 inline constexpr RefusalKind kWrongMethod{405, "API_WRONG_METHOD", "ENDPOINT_NOT_FOUND"};
 inline constexpr RefusalKind kRateLimited{429, "API_RATE_LIMITED", "REQUEST_LIMIT_EXCEEDED"};
@@ -59,33 +60,46 @@ struct Counters {
   std::atomic<uint64_t> requests = 0, refused = 0, failed = 0, limited = 0;
 };
 
+// What all requests share.
+struct Shared {
+  explicit Shared(Options options_given)
+      : options(std::move(options_given)), auth(options), watcher(*options.store, *options.clock) {}
+
+  const Options options;
+  Auth auth;
+  Watcher watcher;
+  Counters counters;
+};
+
+// What one request works with. It refers to the shared part and may be copied.
 struct Context {
-  explicit Context(Options options_given)
-      : options(std::move(options_given)),
-        store(*options.store),
-        artifacts(*options.artifacts),
-        auth(options),
-        watcher(store, *options.clock) {}
-  // Returns when the write is durable. Throws Refused.
+  explicit Context(Shared& shared, Caller caller_given = {})
+      : options(shared.options),
+        store(*shared.options.store),
+        artifacts(*shared.options.artifacts),
+        auth(shared.auth),
+        watcher(shared.watcher),
+        counters(shared.counters),
+        caller(std::move(caller_given)) {}
+  // Writes on request of the caller. Returns when the write is durable. Throws Refused.
   store::Receipt write(store::Batch batch);
   store::Receipt write(store::Change change) { return write(store::Batch{{std::move(change)}}); }
   // Returns the record. Throws Refused (kNotFound) when there is none.
   store::Record require(store::Kind kind, const std::string& id, int64_t number = 0);
   int64_t now_ms() const { return static_cast<int64_t>(options.clock->wall_seconds() * 1000); }
 
-  const Options options;
+  const Options& options;
   store::Store& store;
   registry::Artifacts& artifacts;
-  Auth auth;
-  Watcher watcher;
-  Counters counters;
+  Auth& auth;
+  Watcher& watcher;
+  Counters& counters;
+  const Caller caller;
 };
 
 struct Call {
   const http::Request& request;
   std::map<std::string, std::string> path;  // values of the pattern's parameters
-  Role role = Role::kNone;
-  std::string name;                       // of the caller's token
   std::shared_ptr<const Json> body = {};  // the request's body, if fields.h has parsed it already
 };
 using Handle = http::Response (*)(Context& context, const Call& call);

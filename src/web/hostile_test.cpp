@@ -28,7 +28,7 @@ std::string answer_to_header(TestServer& test, const std::string& line, const st
 
 TEST(Hostile, JsonInsideATextHasTheSameDepthLimit) {
   TestServer test;
-  const std::string id = new_run(test);
+  const std::string id = new_run(test, "x", "s");
   const auto log_model = [&](const std::string& model) {
     return test.call("POST", kMlflow + "/runs/log-model", Json{{"run_id", id}, {"model_json", model}}.dump(), "s");
   };
@@ -60,7 +60,7 @@ TEST(Hostile, ParsingABodyTakesABoundedTime) {
   Json series = Json::object();
   for (int i = 0; i < 3000; ++i) series["metric/" + std::to_string(i)] = {{1, 1, 1}};
   const std::string points = Json{{"series", series}}.dump();
-  EXPECT_EQ(test.call("POST", "/api/v1/runs/" + new_run(test) + "/points", points, "s").json["points"], 3000);
+  EXPECT_EQ(test.call("POST", "/api/v1/runs/" + new_run(test, "x", "s") + "/points", points, "s").json["points"], 3000);
 }
 
 TEST(Hostile, RefusesABodyWithoutATokenAtItsHeader) {
@@ -82,7 +82,8 @@ TEST(Hostile, LimitsUploadsBeforeTheirBodyArrives) {
   StoppedClock clock;
   TestServer test(0.1, {}, clock);  // allows bursts of two
   const std::string large = "Content-Length: 1000000000000";
-  const std::string id = new_run(test), line = "PUT /api/v1/runs/" + id + "/files/a";
+  create_for(test, "s", {{store::Kind::kRun, "r"}, "0"});
+  const std::string id = "r", line = "PUT /api/v1/runs/" + id + "/files/a";
   for (int i = 0; i < 2; ++i) EXPECT_EQ(test.call("PUT", "/api/v1/runs/" + id + "/files/a", "x", "s").status, 201);
   EXPECT_EQ(answer_to_header(test, line, large, test.secrets["s"]), "HTTP/1.1 429");
   int guesses = 0;
@@ -167,7 +168,7 @@ TEST(Hostile, ResponsesAreBoundedInPointsAndBytes) {
 
 TEST(Hostile, ModelsLoggedConcurrentlyAreAllKept) {
   TestServer test;
-  const std::string id = new_run(test);
+  const std::string id = new_run(test, "x", "s");
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {

@@ -52,7 +52,7 @@ inline void check_body(const std::string& text) {
     }
   };
   refused([&] {
-    const Args args(Call{request, {}, Role::kNone, ""});
+    const Args args(Call{request, {}});
     for (const auto& [name, value] : args.json().items()) {
       const char* key = name.c_str();
       refused([&] { args.text(key); });

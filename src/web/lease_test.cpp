@@ -18,7 +18,8 @@ class Leased : public testing::Test {
     options.store = &store;
     options.artifacts = &artifacts;
     options.lease = store::HeldLease{"server", taken->answers.at(0).fence};
-    context = std::make_unique<Context>(options);
+    shared = std::make_unique<Shared>(options);
+    context = std::make_unique<Context>(*shared, Caller{Role::kAdmin, "a", "127.0.0.1"});
     EXPECT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
     for (int64_t version = 1; version <= 2; ++version) {
       EXPECT_TRUE(store.write(store::Create{{Kind::kVersion, "m"}}));
@@ -33,13 +34,14 @@ class Leased : public testing::Test {
     http::Request request;
     request.method = "POST";
     request.body = body;
-    return handle(*context, Call{request, {{"model", "m"}}, Role::kAdmin, "a"});
+    return handle(*context, Call{request, {{"model", "m"}}});
   }
   int64_t champion() { return store.find({Kind::kModel, "m"})->aliases.at(0).version; }
 
   Folder folder;
   store::Store store;
   registry::Artifacts artifacts;
+  std::unique_ptr<Shared> shared;
   std::unique_ptr<Context> context;
 };
 

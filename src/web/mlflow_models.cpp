@@ -6,6 +6,7 @@
 #include "base/json_text.h"
 #include "web/artifacts.h"
 #include "web/mlflow_registry.h"
+#include "web/permissions.h"
 
 namespace sinew::web {
 namespace {
@@ -176,7 +177,7 @@ ModelMetrics parse_model_metrics(Context& context, const std::vector<Args>& metr
     }
     taken[model].push_back(std::move(entry));
   }
-  for (const auto& [model, entries] : taken) require_logged_model(context, model);
+  for (const auto& [model, entries] : taken) check_owner(context.caller, require_logged_model(context, model));
   return taken;
 }
 

@@ -90,6 +90,10 @@ Response registered_models_create(Context& context, const Call& call) {
   refuse_prompt(given);
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
+    if (context.caller.role != Role::kAdmin) {
+      throw Refused(kForbidden, "Registered Model (name=" + name + ") was deleted; restoring it requires the role admin",
+                    "choose another name, or ask an administrator");
+    }
     store::SetTags tags{before->subject, {given.begin(), given.end()}};
     for (const auto& [key, value] : before->tags) tags.tags.try_emplace(key, std::nullopt);
     store::Batch batch{{store::Update{before->subject, {}, body, false}}};
@@ -196,7 +200,7 @@ Response alias_set(Context& context, const Call& call) {
   const store::Record model = require_model(context, args.text("name"));
   const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   const std::string alias = args.text("alias");
-  context.write(store::SetAlias{model.subject.id, alias, version.subject.number, {}});
+  move_alias(context, model.subject.id, alias, version.subject.number);
   return json_response(Json::object());
 }
 
@@ -219,7 +223,7 @@ Response alias_delete(Context& context, const Call& call) {
   const std::string name = args.text("alias");
   const bool there = std::any_of(model.aliases.begin(), model.aliases.end(),
                                  [&](const store::Alias& alias) { return alias.name == name && alias.version > 0; });
-  if (there) context.write(store::SetAlias{model.subject.id, name, 0, {}});
+  if (there) move_alias(context, model.subject.id, name, 0);
   return json_response(Json::object());
 }
 

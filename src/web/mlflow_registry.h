@@ -25,6 +25,10 @@ std::string download_location(Context& context, const store::Record& version, in
 // Returns the same for the source of a version. Follows "models:/..." sources up to `max_depth` times.
 std::string download_location(Context& context, const std::string& source, int max_depth = 8);
 
+// Points an alias at a version, or removes it (0), without gates. Throws Refused.
+void move_alias(Context& context, const std::string& model, const std::string& alias, int64_t version,
+                std::optional<int64_t> expected = {});
+
 Response registered_models_create(Context&, const Call&);
 Response registered_models_get(Context&, const Call&);
 Response registered_models_update(Context&, const Call&);

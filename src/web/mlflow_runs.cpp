@@ -26,13 +26,29 @@ std::vector<store::Change> changes_to(const store::Record& run, RunState to, int
   return changes;
 }
 
-// A run of a deleted experiment can be deleted but not restored.
-void set_run_hidden(Context& context, const Call& call, bool hidden) {
-  const std::string id = run_of(Args(call));
-  const store::Record run = context.require(Kind::kRun, id);
-  store::Batch batch{{store::Update{run.subject, {}, {}, hidden}}};
-  if (!hidden) batch.active = {{Kind::kExperiment, run.parent}};
-  context.write(std::move(batch));
+// Deletes the run. A run that is deleted stays deleted by whoever deleted it first, unless an admin deletes it again.
+void delete_run(Context& context, const std::string& id) {
+  change_record(context, {Kind::kRun, id}, [&](const store::Record& run) {
+    if (run.hidden && !run.hidden_by.empty() && context.caller.role != Role::kAdmin) return store::Batch{};
+    return store::Batch{{store::Update{run.subject, {}, {}, true}}};
+  });
+}
+
+// Restores the run. Its owner may restore it only after deleting it: what an admin deleted, an admin restores. A run of
+// a deleted experiment cannot be restored.
+void restore_run(Context& context, const std::string& id) {
+  change_record(context, {Kind::kRun, id}, [&](const store::Record& run) {
+    if (run.hidden && run.hidden_by != context.caller.name && context.caller.role != Role::kAdmin) {
+      throw Refused(kForbidden,
+                    "run '" + id + "' was deleted by " +
+                        (run.hidden_by.empty() ? "the index, because its directory is gone" : "'" + run.hidden_by + "'") +
+                        "; restoring it requires the role admin",
+                    "ask an administrator");
+    }
+    store::Batch batch{{store::Update{run.subject, {}, {}, false}}};
+    batch.active = {{Kind::kExperiment, run.parent}};
+    return batch;
+  });
 }
 
 // Writes to a run, which must be active. The store checks this in the transaction of the write.
@@ -135,12 +151,12 @@ Response runs_update(Context& context, const Call& call) {
 }
 
 Response runs_delete(Context& context, const Call& call) {
-  set_run_hidden(context, call, true);
+  delete_run(context, run_of(Args(call)));
   return json_response(Json::object());
 }
 
 Response runs_restore(Context& context, const Call& call) {
-  set_run_hidden(context, call, false);
+  restore_run(context, run_of(Args(call)));
   return json_response(Json::object());
 }
 

@@ -63,8 +63,8 @@ const std::vector<Route> kRoutes = {
      "move an alias to a version if the gates allow it; otherwise status 409 with the reason. "
      "`force`, another `metric` and a `margin` below 0 require the role admin",
      "", "version:integer! alias:text metric:text margin:number force:flag"},
-    {"POST", "/api/v1/models/{model}/rollback", kSubmit, api_rollback, "move an alias back to its previous version", "",
-     "alias:text"},
+    {"POST", "/api/v1/models/{model}/rollback", kAdmin, api_rollback,
+     "move an alias back to its previous version, and withdraw the version that it leaves", "", "alias:text"},
     {"PUT", "/api/v1/models/{model}/aliases/{alias}", kAdmin, api_set_alias,
      "point an alias at a version (0: remove it) without gates, if it still points at `expected`", "",
      "version:integer! expected:integer"},

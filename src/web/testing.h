@@ -94,7 +94,8 @@ class TestServer {
   explicit TestServer(double requests_per_second = 0, Control control = {}, Clock& clock = system_clock())
       : store(folder / "store.db"), artifacts(folder / "artifacts") {
     for (const auto& [name, role] :
-         {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit), std::pair("a", Role::kAdmin)}) {
+         {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit), std::pair("t", Role::kSubmit),
+          std::pair("a", Role::kAdmin)}) {
       secrets[name] = add_token(folder / "tokens.json", name, role);
     }
     Options options;
@@ -139,14 +140,23 @@ class TestServer {
 
 inline const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
 
-inline std::string new_run(TestServer& test, const std::string& name = "x") {
-  const Reply reply =
-      test.call("POST", kMlflow + "/runs/create", nlohmann::json{{"experiment_id", "0"}, {"run_name", name}}.dump());
+inline std::string new_run(TestServer& test, const std::string& name = "x", const std::string& who = "a") {
+  const Reply reply = test.call("POST", kMlflow + "/runs/create",
+                                nlohmann::json{{"experiment_id", "0"}, {"run_name", name}}.dump(), who);
   return reply.json.at("run").at("info").at("run_id");
 }
 
-// Creates the run "d" with a directory that contains these files, each with that text. Returns the directory.
-inline std::filesystem::path run_with_files(TestServer& test, const std::vector<std::string>& names, const char* text) {
+// Creates a record that belongs to the token `owner`.
+inline void create_for(TestServer& test, const std::string& owner, store::Create create) {
+  store::Batch batch{{std::move(create)}};
+  batch.actor.name = owner;
+  EXPECT_TRUE(test.store.write(batch));
+}
+
+// Creates the run "d", which belongs to `owner`, with a directory that contains these files, each with that text.
+// Returns the directory.
+inline std::filesystem::path run_with_files(TestServer& test, const std::vector<std::string>& names, const char* text,
+                                            const std::string& owner = "s") {
   const std::string directory = "job/20261122T000000Z-abcd";
   const std::filesystem::path there = test.folder / directory;
   for (const std::string& name : names) {
@@ -157,7 +167,7 @@ inline std::filesystem::path run_with_files(TestServer& test, const std::vector<
   create.tags = {{registry::kTagDirectory, directory}};
   create.body = nlohmann::json{{"directory", directory}}.dump();
   EXPECT_TRUE(test.store.write(store::Create{{store::Kind::kExperiment, "job"}}));
-  EXPECT_TRUE(test.store.write(create));
+  create_for(test, owner, create);
   return there;
 }
 

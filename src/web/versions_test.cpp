@@ -49,7 +49,7 @@ TEST(Versions, OnlyAnAdminWeakensTheGates) {
 
 TEST(Versions, AVersionKeepsItsOriginalFiles) {
   TestServer test;
-  const std::string id = new_run(test), place = "0/" + id + "/artifacts/model";
+  const std::string id = new_run(test, "x", "s"), place = "0/" + id + "/artifacts/model";
   for (const char* name : {"/MLmodel", "/data/weights"}) {
     EXPECT_EQ(test.call("PUT", kArtifacts + place + name, std::string("good") + name, "s").status, 200);
   }
@@ -211,10 +211,10 @@ TEST(Versions, ClientsCannotSetSinewsOwnTags) {
                                                                 {"POST", "/model-versions/set-tag"},
                                                                 {"DELETE", "/model-versions/delete-tag"}};
     for (const auto& [method, path] : ways) {
-      EXPECT_EQ(test.call(method, kMlflow + path, body.dump(), "s").status, 400) << method << " " << path << " " << key;
+      EXPECT_EQ(test.call(method, kMlflow + path, body.dump()).status, 400) << method << " " << path << " " << key;
     }
     body["name"] = "fresh";
-    EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", body.dump(), "s").status, 400) << key;
+    EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", body.dump()).status, 400) << key;
   }
   const Json stage{{"name", "m"}, {"version", "1"}, {"stage", "Staging"}};
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/transition-stage", stage.dump(), "s").status, 200);

@@ -1,0 +1,152 @@
+#include "web/permissions.h"
+
+#include <algorithm>
+
+#include "web/api_routes.h"
+#include "web/artifacts.h"
+#include "web/mlflow.h"
+#include "web/mlflow_models.h"
+#include "web/mlflow_registry.h"
+
+namespace sinew::web {
+namespace {
+
+using store::Kind;
+using store::Subject;
+
+enum class Needs {
+  kOwner,      // the caller owns the record
+  kContainer,  // the record contains what the caller makes (an experiment, a model): it may have another owner
+  kNothing,    // the request changes nothing
+};
+
+Subject run_in_path(const Call& call) {
+  return {Kind::kRun, call.path.at("run")};
+}
+Subject run_in_body(const Call& call) {
+  return {Kind::kRun, run_of(Args(call))};
+}
+Subject experiment_in_body(const Call& call) {
+  return {Kind::kExperiment, Args(call).text("experiment_id", "0")};
+}
+Subject new_experiment(const Call& call) {
+  return {Kind::kExperiment, Args(call).text("name")};
+}
+Subject model_in_path(const Call& call) {
+  return {Kind::kModel, call.path.at("model")};
+}
+Subject logged_model_in_path(const Call& call) {
+  return {Kind::kModel, call.path.at("model_id")};
+}
+Subject model_in_body(const Call& call) {
+  return {Kind::kModel, Args(call).text("name")};
+}
+Subject version_in_body(const Call& call) {
+  const Args args(call);
+  return {Kind::kVersion, args.text("name"), args.integer("version")};
+}
+Subject artifact_owner(const Call& call) {
+  return parse_artifact_ref(call.path.at("path")).subject;
+}
+Subject nothing(const Call&) {
+  return {};
+}
+
+struct Rule {
+  Handle handle;
+  Needs needs;
+  Subject (*subject)(const Call& call);
+};
+
+constexpr Rule kRules[] = {
+    {api_add_points, Needs::kOwner, run_in_path},
+    {api_control, Needs::kOwner, run_in_path},
+    {api_put_run_file, Needs::kOwner, run_in_path},
+    {api_promote, Needs::kContainer, model_in_path},
+    {api_rollback, Needs::kContainer, model_in_path},
+    {api_set_alias, Needs::kContainer, model_in_path},
+    {experiments_create, Needs::kContainer, new_experiment},
+    {experiments_delete, Needs::kOwner, experiment_in_body},
+    {experiments_restore, Needs::kOwner, experiment_in_body},
+    {experiments_update, Needs::kOwner, experiment_in_body},
+    {experiments_set_tag, Needs::kOwner, experiment_in_body},
+    {experiments_delete_tag, Needs::kOwner, experiment_in_body},
+    {runs_create, Needs::kContainer, experiment_in_body},
+    {runs_update, Needs::kOwner, run_in_body},
+    {runs_delete, Needs::kOwner, run_in_body},
+    {runs_restore, Needs::kOwner, run_in_body},
+    {runs_set_tag, Needs::kOwner, run_in_body},
+    {runs_delete_tag, Needs::kOwner, run_in_body},
+    {runs_log_parameter, Needs::kOwner, run_in_body},
+    {runs_log_metric, Needs::kOwner, run_in_body},
+    {runs_log_batch, Needs::kOwner, run_in_body},
+    {runs_log_model, Needs::kOwner, run_in_body},
+    {runs_log_inputs, Needs::kOwner, run_in_body},
+    {runs_log_outputs, Needs::kOwner, run_in_body},
+    {mlflow_artifacts_put, Needs::kOwner, artifact_owner},
+    {mlflow_artifacts_delete, Needs::kOwner, artifact_owner},
+    {logged_models_create, Needs::kContainer, experiment_in_body},
+    {logged_models_finalize, Needs::kOwner, logged_model_in_path},
+    {logged_models_delete, Needs::kOwner, logged_model_in_path},
+    {logged_models_set_tags, Needs::kOwner, logged_model_in_path},
+    {logged_models_delete_tag, Needs::kOwner, logged_model_in_path},
+    {logged_models_log_params, Needs::kOwner, logged_model_in_path},
+    {registered_models_create, Needs::kContainer, model_in_body},
+    {registered_models_update, Needs::kOwner, model_in_body},
+    {registered_models_rename, Needs::kNothing, nothing},
+    {registered_models_delete, Needs::kOwner, model_in_body},
+    {registered_models_set_tag, Needs::kOwner, model_in_body},
+    {registered_models_delete_tag, Needs::kOwner, model_in_body},
+    {alias_set, Needs::kContainer, model_in_body},
+    {alias_delete, Needs::kContainer, model_in_body},
+    {versions_create, Needs::kContainer, model_in_body},
+    {versions_update, Needs::kOwner, version_in_body},
+    {versions_delete, Needs::kOwner, version_in_body},
+    {versions_transition, Needs::kOwner, version_in_body},
+    {versions_set_tag, Needs::kOwner, version_in_body},
+    {versions_delete_tag, Needs::kOwner, version_in_body},
+    {not_offered, Needs::kNothing, nothing},
+};
+
+const Rule* rule_of(const Route& route) {
+  const auto* found = std::ranges::find(kRules, route.handle, &Rule::handle);
+  return found == std::end(kRules) ? nullptr : found;
+}
+
+// Parses the body, once for this check and for the handler.
+void parse_body(Call& call) {
+  const http::Request& request = call.request;
+  if (call.body || request.sink || request.method == "GET" || request.method == "HEAD") return;
+  call.body = std::make_shared<const Json>(parse_object(request.body));
+}
+
+// Returns nullopt for an id that no record can have.
+std::optional<store::Record> find_record(Context& context, const Subject& subject) {
+  const bool possible = !subject.id.empty() && subject.id.size() <= 500 && subject.id.find('\0') == std::string::npos;
+  return possible ? context.store.find(subject) : std::nullopt;
+}
+
+}  // namespace
+
+void check_owner(const Caller& caller, const store::Record& record) {
+  if (caller.role == Role::kAdmin || (!caller.name.empty() && record.owner == caller.name)) return;
+  const std::string what = std::string(store::to_string(record.subject.kind)) + " '" + record.subject.id + "'";
+  throw Refused(kNotOwner,
+                what + " belongs to " + (record.owner.empty() ? "the server" : "the token '" + record.owner + "'") +
+                    "; the token '" + caller.name + "' may not change it",
+                "use the token that created it, or ask an administrator");
+}
+
+void check_permission(Context& context, const Route& route, Call& call) {
+  const Rule* rule = rule_of(route);
+  if (rule == nullptr || rule->needs != Needs::kOwner || context.caller.role == Role::kAdmin) return;
+  parse_body(call);
+  const Subject subject = rule->subject(call);
+  if (const auto record = find_record(context, subject)) check_owner(context.caller, *record);
+}
+
+bool has_permission_rule(const Route& route) {
+  return rule_of(route) != nullptr;
+}
+
+}  // namespace sinew::web

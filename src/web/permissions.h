@@ -1,0 +1,20 @@
+// Inside web/: which records a caller may change. A record belongs to the token that created it; only that token and
+// admins may change it. One table says which record each route changes, so that no handler can forget the check.
+#pragma once
+
+#include "web/context.h"
+
+namespace sinew::web {
+
+// Throws Refused (kNotOwner) unless the caller is an admin or owns the record. A record without an owner, such as a run
+// that the index found in a directory, belongs to the server, so only an admin may change it.
+void check_owner(const Caller& caller, const store::Record& record);
+
+// Throws Refused if the caller may not change the record that the request names. Does nothing for a record that does
+// not exist: the handler refuses the request.
+void check_permission(Context& context, const Route& route, Call& call);
+
+// Returns whether the table knows the route. A test checks that it knows every route that needs more than kRead.
+bool has_permission_rule(const Route& route);
+
+}  // namespace sinew::web
