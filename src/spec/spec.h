@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,6 +47,12 @@ std::string overridden(const std::vector<SearchParameter>& search, const std::ve
 // Returns a problem for each option of `data` that differs from its default and has no effect with the format. The
 // caller has already replaced the format `auto` by the one that it found.
 std::vector<Problem> without_effect(const DataOptions& data);
+
+// Returns every value of a YAML mapping under its dotted key, as it is written, for code that shows or compares options
+// and does not check them: a key that is no option is no problem. A list stands on one line: "[a, b]". Returns a
+// message with the position if the text is not YAML, or if it is larger, with its aliases expanded, than a job file can
+// be. Does not throw, whatever bytes it gets.
+std::expected<std::map<std::string, std::string>, std::string> flat_values(std::string_view yaml);
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 

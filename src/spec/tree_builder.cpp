@@ -100,10 +100,10 @@ void TreeBuilder::add_entry(Open& level, Node value) {
     return;
   }
   if (value.kind == Node::Kind::null) value.position = key.position;  // the library reports the position after the key
-  for (const Entry& entry : level.node.entries) {
-    if (entry.key != key.text) continue;
+  const auto [first, is_new] = level.lines.emplace(key.text, key.position.line);
+  if (!is_new) {
     findings_.push_back({key.position, "SPEC_DUPLICATE_KEY",
-                         shown(key.text) + " is given twice, first on line " + std::to_string(entry.position.line),
+                         shown(key.text) + " is given twice, first on line " + std::to_string(first->second),
                          "keep one of them"});
     return;
   }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "spec/tree.h"
@@ -46,6 +47,7 @@ class TreeBuilder {
     bool flow = false;
     bool has_key = false;
     Node key;
+    std::map<std::string, int> lines;  // the keys so far, and the line of each
   };
   struct Anchored {
     Node node;

@@ -10,7 +10,7 @@ MAY_INCLUDE = {
     "base": [],
     "spec": ["base"],
     "store": ["base"],
-    "rundir": ["base"],
+    "rundir": ["base", "spec"],
     "task": ["base"],
     "supervise": ["base", "http", "rundir", "task", "cluster"],
     "checkpoint": ["base", "spec"],
