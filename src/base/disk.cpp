@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +12,8 @@
 #include <new>
 #include <system_error>
 #include <utility>
+
+#include "base/hex.h"
 
 namespace sinew {
 namespace {
@@ -123,6 +124,10 @@ class SystemDisk final : public Disk {
  public:
   std::unique_ptr<File> create(const std::string& path) override {
     return std::make_unique<SystemFile>(path, open_or_fail(path, O_WRONLY | O_CREAT | O_TRUNC, "create").release());
+  }
+  std::unique_ptr<File> create_new(const std::string& path) override {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    return std::make_unique<SystemFile>(path, open_or_fail(path, flags, "create").release());
   }
   std::unique_ptr<File> append(const std::string& path) override {
     return std::make_unique<SystemFile>(path, open_or_fail(path, O_WRONLY | O_CREAT | O_APPEND, "open").release());
@@ -255,13 +260,11 @@ std::string read_text(Disk& disk, const std::string& path) {
 }
 
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
-  static std::atomic<uint64_t> calls = 0;
   const fs::path target(path);
-  const std::string own = std::to_string(::getpid()) + "-" + std::to_string(calls++);
   const std::string temporary =
-      (target.parent_path() / ("." + target.filename().string() + "." + own + ".tmp")).string();
+      (target.parent_path() / ("." + target.filename().string() + "." + random_hex(8) + ".tmp")).string();
+  const auto file = disk.create_new(temporary);
   try {
-    const auto file = disk.create(temporary);
     fill(*file);
     file->sync();
     file->close();

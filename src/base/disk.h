@@ -44,6 +44,9 @@ class Disk {
 
   virtual ~Disk() = default;
   virtual std::unique_ptr<File> create(const std::string& path) = 0;  // truncates
+  // Creates a file that does not exist yet. The system's disk fails if anything has this name, even a dangling link, so
+  // that nobody who may write to the directory can redirect what is written. Other disks may replace an existing file.
+  virtual std::unique_ptr<File> create_new(const std::string& path) { return create(path); }
   virtual std::unique_ptr<File> append(const std::string& path) = 0;
   virtual std::vector<std::byte> read(const std::string& path) = 0;
   // Fills `out` from `offset` on and returns the number of bytes read, which is below out.size() only at the file's

@@ -242,6 +242,38 @@ TEST(SystemDisk, DropCacheLeavesNoPageOfASyncedFile) {
   EXPECT_EQ(resident(), 0);
 }
 
+TEST(SystemDisk, CreateNewTakesNoNameThatIsThere) {
+  const Folder folder;
+  write_durably(system_disk(), folder / "file", "theirs");
+  fs::create_symlink(folder / "file", folder / "link");
+  fs::create_symlink(folder / "nothing", folder / "dangling");
+  for (const char* name : {"file", "link", "dangling"})
+    EXPECT_EQ(code_of([&] { system_disk().create_new(folder / name); }), EEXIST) << name;
+  EXPECT_EQ(read_text(system_disk(), folder / "file"), "theirs");
+  EXPECT_FALSE(fs::exists(folder / "nothing"));
+  system_disk().create_new(folder / "fresh")->close();
+  EXPECT_EQ(system_disk().size(folder / "fresh"), 0U);
+}
+
+// Whoever may write to the directory must not know the name of a temporary file beforehand.
+TEST(WriteDurably, ItsTemporaryNamesAreNotCounted) {
+  const Folder folder;
+  std::vector<std::string> names;
+  for (int i = 0; i < 2; ++i) {
+    write_durably(system_disk(), folder / "value", [&](Disk::File&) {
+      for (const Disk::Entry& entry : system_disk().list(folder.path())) {
+        if (entry.name.ends_with(".tmp")) names.push_back(entry.name);
+      }
+    });
+  }
+  ASSERT_EQ(names.size(), 2U);
+  for (const std::string& name : names) {
+    EXPECT_EQ(name.size(), std::string(".value..tmp").size() + 16) << name;
+    EXPECT_EQ(name.find(std::to_string(::getpid()) + "-"), std::string::npos) << name;
+  }
+  EXPECT_NE(names[0].substr(0, 14), names[1].substr(0, 14));
+}
+
 TEST(WriteDurably, ReplacesWholeFilesUnderReadersAndWriters) {
   const Folder folder;
   Disk& disk = system_disk();

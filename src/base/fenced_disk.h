@@ -52,6 +52,7 @@ class FencedDisk final : public Disk {
   }
 
   std::unique_ptr<File> create(const std::string& path) override { return disk().create(path); }
+  std::unique_ptr<File> create_new(const std::string& path) override { return disk().create_new(path); }
   std::unique_ptr<File> append(const std::string& path) override { return disk().append(path); }
   std::vector<std::byte> read(const std::string& path) override { return disk().read(path); }
   size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {

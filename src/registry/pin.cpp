@@ -152,7 +152,7 @@ struct Artifacts::Pin::State {
     if (is_intact(stored)) return;
     const std::string temporary = incoming();
     try {
-      const auto out = disk().create(temporary);
+      const auto out = disk().create_new(temporary);
       Sha256 hash;
       std::vector<std::byte> buffer(kReadBytes);
       for (uint64_t done = 0; done < static_cast<uint64_t>(stored.bytes);) {
@@ -178,7 +178,7 @@ struct Artifacts::Pin::State {
     const std::string temporary = incoming();
     const std::string text = to_text({layout.whole.bytes, layout.chunks});
     try {
-      const auto out = disk().create(temporary);
+      const auto out = disk().create_new(temporary);
       out->write(std::as_bytes(std::span(text)));
       out->sync();
       out->close();
@@ -213,7 +213,7 @@ struct Artifacts::Pin::State {
 };
 
 struct Artifacts::Pin::Stream::State {
-  State(Pin::State& pin, std::string path) : pin(pin), path(std::move(path)), file(pin.disk().create(this->path)) {}
+  State(Pin::State& pin, std::string path) : pin(pin), path(std::move(path)), file(pin.disk().create_new(this->path)) {}
   ~State() {
     try {
       remove_if_possible(pin.disk(), path);

@@ -1,10 +1,9 @@
 #include "train/artifact.h"
 
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/json_text.h"
 #include "rundir/rundir.h"
 #include "train/state.h"
@@ -16,7 +15,7 @@ namespace {
 // each such change that this process may write, a process that may not leaves the file of another one as it is.
 std::string place_model_file(const spec::ModelOptions& options, const std::vector<model::NamedTensor>& values,
                              const std::string& directory, const std::string& name, Disk& disk) {
-  const std::string hidden = directory + "/." + std::to_string(::getpid()) + "." + name;
+  const std::string hidden = directory + "/." + random_hex(8) + "." + name;
   try {
     std::string left_out = model::save_model_file(options, values, hidden);
     if (left_out.empty()) {
