@@ -1,4 +1,8 @@
 // Default places of the store and the artifacts, and finding a run by its name.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 
 #include "registry/registry.h"
@@ -41,7 +45,13 @@ std::string default_artifacts(const std::string& root) {
 }
 
 void make_registry_directory(const std::string& root) {
-  system_disk().make_directories(root + "/.sinew");
+  const std::string path = root + "/.sinew";
+  system_disk().make_directories(root);
+  if (::mkdir(path.c_str(), 0700) == 0) return;
+  if (errno != EEXIST) system_disk().make_directories(path);  // throws the error
+  struct stat facts {};
+  const bool open_to_others = ::stat(path.c_str(), &facts) == 0 && (facts.st_mode & 077) != 0;
+  if (open_to_others && facts.st_uid == ::geteuid() && (facts.st_mode & S_ISGID) == 0) ::chmod(path.c_str(), 0700);
 }
 
 store::Record find_run(store::Store& store, const std::string& name, const std::string& root) {

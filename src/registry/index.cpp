@@ -1,6 +1,7 @@
 // The index: copies run directories into the store. Each pass copies only what is new.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 #include "registry/index_changes.h"
@@ -19,10 +20,22 @@ constexpr int kMaxIndexAttempts = 50;  // an attempt fails only if another proce
 constexpr int64_t kMaxPieces = 16;     // maximum pieces of one run per pass, so that a long file does not delay others
 constexpr const char* kRootNote = "registry.root";
 
-rundir::FilePiece next_piece(const std::string& path, const rundir::FilePosition& mark, int64_t bytes) {
+// The directory of a run: `path` below `root`.
+struct RunPlace {
+  const std::string& root;
+  const std::string& path;
+};
+
+// Reads on in a growing file of the run. A missing file is empty.
+rundir::FilePiece next_piece(const RunPlace& place, const char* name, const rundir::FilePosition& mark, int64_t bytes) {
   try {
-    return rundir::read_piece(path, mark, bytes);
+    const auto run = open_run(place.root, place.path);
+    const auto file = run ? open_in_run(*run, place.path, name) : std::nullopt;
+    constexpr const char* kNoFile = "";  // no file has this name
+    return rundir::read_piece(file ? file->path() : kNoFile, mark, bytes);
   } catch (const DiskError& error) {
+    throw Problem{std::string(name) + " cannot be read: " + std::strerror(error.system_code)};
+  } catch (const Error& error) {
     throw Problem{error.what()};
   }
 }
@@ -83,10 +96,10 @@ void take_points(store::Store& store, KnownRun& run, const std::string& path, co
 }
 
 // Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
-int64_t count_in(const std::string& path, std::string_view word, rundir::FilePosition& mark, int64_t count,
-                 int64_t piece_bytes) {
+int64_t count_in(const RunPlace& place, const char* name, std::string_view word, rundir::FilePosition& mark,
+                 int64_t count, int64_t piece_bytes) {
   while (true) {
-    const rundir::FilePiece piece = next_piece(path, mark, piece_bytes);
+    const rundir::FilePiece piece = next_piece(place, name, mark, piece_bytes);
     if (piece.cut_back) count = 0;
     for (size_t at = piece.text.find(word); at != piece.text.npos; at = piece.text.find(word, at + 1)) ++count;
     mark = piece.after;
@@ -96,11 +109,11 @@ int64_t count_in(const std::string& path, std::string_view word, rundir::FilePos
 
 // Counts attempts: log.jsonl of a training has an event for each resume, attempts.jsonl of a command one for each
 // attempt.
-void read_attempts(const std::string& directory, ReadProgress& reading, int64_t piece_bytes) {
+void read_attempts(const RunPlace& place, ReadProgress& reading, int64_t piece_bytes) {
   reading.resumes =
-      count_in(file_in(directory, rundir::kLogFile), "\"event\":\"resume\"", reading.log, reading.resumes, piece_bytes);
-  reading.begins = count_in(file_in(directory, rundir::kAttemptsFile), "\"event\":\"begin\"", reading.attempts,
-                            reading.begins, piece_bytes);
+      count_in(place, rundir::kLogFile, "\"event\":\"resume\"", reading.log, reading.resumes, piece_bytes);
+  reading.begins =
+      count_in(place, rundir::kAttemptsFile, "\"event\":\"begin\"", reading.attempts, reading.begins, piece_bytes);
 }
 
 }  // namespace
@@ -185,18 +198,17 @@ struct Index::State {
       ++report.added;
     }
     run.reading.seen.clear();
-    if (!read_points(path, directory, run, changes, report)) return;
-    read_attempts(directory, run.reading, options.piece_bytes);
+    if (!read_points(path, run, changes, report)) return;
+    read_attempts({options.root, path}, run.reading, options.piece_bytes);
     finish(*files, run, std::move(changes), signature);
     ++report.changed;
   }
 
   // Returns false if the end of the file is not reached yet.
-  bool read_points(const std::string& path, const std::string& directory, KnownRun& run,
-                   std::vector<store::Change>& changes, PassReport& report) {
+  bool read_points(const std::string& path, KnownRun& run, std::vector<store::Change>& changes, PassReport& report) {
     for (int64_t pieces = 0;; ++pieces) {
       const rundir::FilePiece piece =
-          next_piece(file_in(directory, rundir::kMetricsFile), run.reading.metrics, options.piece_bytes);
+          next_piece({options.root, path}, rundir::kMetricsFile, run.reading.metrics, options.piece_bytes);
       take_points(store, run, path, piece, report, changes);
       run.reading.metrics = piece.after;
       if (!piece.more) return true;

@@ -32,17 +32,17 @@ struct Frozen {
   }
 };
 
-Frozen freeze(Artifacts::Pin& pin, const std::string& directory, const RunFiles& files) {
+Frozen freeze(Artifacts::Pin& pin, const BeneathFile& run, const RunFiles& files) {
   Frozen frozen;
   const auto put = [&](const std::string& name) {
-    const BlobInfo stored = pin.put_file(directory + "/" + name);
+    const auto file = open_in_run(run, files.path, name);
+    if (!file) return;
+    const BlobInfo stored = pin.put_file(file->path());
     frozen.files.push_back({name, stored.digest, stored.bytes});
     frozen.bytes += stored.bytes;
   };
   for (const auto& [name, bytes] : files.model) put(file_in(rundir::kModel, name));
-  for (const char* name : kRecords) {
-    if (system_disk().exists(directory + "/" + name)) put(name);
-  }
+  for (const char* name : kRecords) put(name);
   std::sort(frozen.files.begin(), frozen.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   return frozen;
 }
@@ -59,7 +59,7 @@ std::string environment_text(const json& environment) {
 
 // Returns the digests of the splits from data.json. A run without data.json has only the digest of the training data
 // that its checkpoint contains.
-std::map<std::string, std::string> data_digests(const std::string& directory, const RunFiles& files) {
+std::map<std::string, std::string> data_digests(const BeneathFile& run, const RunFiles& files) {
   std::map<std::string, std::string> digests;
   if (files.data.is_object()) {
     const json splits = files.data.value("parts", json::object());
@@ -69,17 +69,17 @@ std::map<std::string, std::string> data_digests(const std::string& directory, co
   }
   constexpr uint64_t kMaxStateBytes = 64 << 20;
   for (auto name = files.checkpoints.rbegin(); name != files.checkpoints.rend(); ++name) {
-    const std::string path = file_in(directory, rundir::kCheckpoints) + "/" + *name + "/state.json";
-    if (!system_disk().exists(path) || system_disk().size(path) > kMaxStateBytes) continue;
-    const std::string digest =
-        text_or_empty(json::parse(read_text(system_disk(), path), nullptr, false), "data_digest");
+    const auto file = open_in_run(run, files.path, file_in(rundir::kCheckpoints, *name) + "/state.json");
+    if (!file || system_disk().size(file->path()) > kMaxStateBytes) continue;
+    const json state = json::parse(read_text(system_disk(), file->path()), nullptr, false);
+    const std::string digest = text_or_empty(state, "data_digest");
     if (!digest.empty()) digests["train"] = "xxh3:" + digest;
     break;
   }
   return digests;
 }
 
-VersionFacts facts_of_run(const RunFiles& files, const std::string& directory, const Frozen& frozen,
+VersionFacts facts_of_run(const RunFiles& files, const BeneathFile& run, const Frozen& frozen,
                           const RegisterOptions& options) {
   VersionFacts facts;
   facts.model = options.model.empty() ? files.job : options.model;
@@ -93,14 +93,15 @@ VersionFacts facts_of_run(const RunFiles& files, const std::string& directory, c
   } else {
     facts.status = files.locked ? "running" : "interrupted";
   }
-  facts.data = data_digests(directory, files);
+  facts.data = data_digests(run, files);
   if (const std::string version = text_or_empty(files.environment, "sinew"); !version.empty())
     facts.code = "sinew " + version;
   facts.environment = environment_text(files.environment);
   facts.checks = options.checks;
   facts.checks["done"] = facts.status == "done" ? "passed" : "the run is " + facts.status;
-  if (files.model.contains("model.safetensors")) {
-    const WeightsCheck check = check_weights(system_disk(), file_in(directory, rundir::kModel) + "/model.safetensors");
+  const auto weights = open_in_run(run, files.path, file_in(rundir::kModel, "model.safetensors"));
+  if (weights) {
+    const WeightsCheck check = check_weights(system_disk(), weights->path());
     facts.checks["whole"] = check.whole;
     facts.checks["finite"] = check.finite;
   }
@@ -187,8 +188,9 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   if (directory.empty())
     throw Error("RUN_NO_DIRECTORY", "run " + run.subject.id + " has no directory, because a client logged it",
                 "register its model through that client");
+  const auto opened = open_run(root, run.tags.at(kTagDirectory));
   const auto files = read_run_files(root, run.tags.at(kTagDirectory));
-  if (!files || files->id != run.subject.id)
+  if (!opened || !files || files->id != run.subject.id)
     throw Error("RUN_CHANGED", directory + " now holds another run than when it was indexed",
                 "run the command again, which indexes it anew, or restore the directory");
   if (files->model.empty())
@@ -196,8 +198,8 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
                 "'sinew runs show' shows how the run ended; 'sinew resume' continues it");
   claim(store, artifacts);
   auto pin = artifacts.pin();  // pins the files until the version refers to them
-  const Frozen frozen = freeze(pin, directory, *files);
-  VersionFacts facts = facts_of_run(*files, directory, frozen, options);
+  const Frozen frozen = freeze(pin, *opened, *files);
+  VersionFacts facts = facts_of_run(*files, *opened, frozen, options);
   const store::Query of_model{.kind = Kind::kVersion, .name = facts.model, .hidden = true, .metrics = false};
   for (int attempt = 0; attempt < kMaxRegisterAttempts; ++attempt) {
     const int64_t seen = store.newest_event({Kind::kVersion, facts.model});

@@ -31,7 +31,9 @@ namespace sinew::registry {
 
 std::string default_store(const std::string& root);      // ROOT/.sinew/store.db
 std::string default_artifacts(const std::string& root);  // ROOT/.sinew/artifacts
-// Makes ROOT/.sinew. Call it before constructing a Store, whose constructor makes only the file.
+// Makes ROOT/.sinew, which only its owner can enter: it has the store, the tokens and the artifacts. Closes an existing
+// directory that others can enter, unless its set-group-ID bit shows that the user shares it with a group. Call it
+// before constructing a Store, whose constructor makes only the file.
 void make_registry_directory(const std::string& root);
 
 // ---- index ---------------------------------------------------------------------------------------------------------

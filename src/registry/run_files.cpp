@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "base/disk.h"
@@ -62,18 +63,31 @@ int64_t changed_ms(const std::string& path) {
   return ::stat(path.c_str(), &facts) == 0 ? milliseconds(facts.st_mtim) : 0;
 }
 
+std::string why_unreadable(int code) {
+  if (code == ELOOP) return "it is a symbolic link, and runs are read without following links";
+  return std::strerror(code);
+}
+
+[[noreturn]] void fail_unreadable(const std::string& path, int code) {
+  throw Error("RUN_UNREADABLE", path + ": " + why_unreadable(code),
+              code == ELOOP ? "put the file itself into the run's directory"
+                            : "check the owner and the permissions of the file");
+}
+
 class Reader {
  public:
-  Reader(std::string directory, RunFiles& files) : directory_(std::move(directory)), files_(files) {}
+  Reader(const BeneathFile& directory, RunFiles& files) : directory_(directory), files_(files) {}
 
   // Returns the text of a small file. Returns nullopt if the file is missing, or (with a problem) if it cannot be read.
   std::optional<std::string> text(const char* name) {
-    const std::string path = directory_ + "/" + name;
     try {
-      if (system_disk().size(path) <= kMaxSmallFileBytes) return read_text(system_disk(), path);
+      const auto file = open_beneath(directory_, name);
+      if (!file && file.error() != ENOENT && file.error() != ENOTDIR) problem(name, why_unreadable(file.error()));
+      if (!file) return std::nullopt;
+      if (system_disk().size(file->path()) <= kMaxSmallFileBytes) return read_text(system_disk(), file->path());
       problem(name, "too large");
     } catch (const DiskError& error) {
-      if (error.system_code != ENOENT && error.system_code != ENOTDIR) problem(name, error.what());
+      problem(name, std::strerror(error.system_code));
     } catch (const Error& error) {
       problem(name, error.what());
     }
@@ -96,7 +110,7 @@ class Reader {
   }
 
  private:
-  const std::string directory_;
+  const BeneathFile& directory_;
   RunFiles& files_;
 };
 
@@ -122,21 +136,27 @@ void read_outcome(Reader& reader, RunFiles& files) {
   if (!files.outcome) reader.problem(rundir::kOutcomeFile, why);
 }
 
-void read_folders(const std::string& directory, RunFiles& files) {
-  std::error_code code, ignored;
-  for (fs::directory_iterator it(file_in(directory, rundir::kCheckpoints), code), end; !code && it != end;
-       it.increment(code)) {
-    const std::string name = it->path().filename().string();
+// Calls `take` for each entry of a folder of the run. Does nothing if the folder is missing or a link.
+template <typename Take>
+void each_entry(const BeneathFile& run, const char* folder, Take take) {
+  const auto opened = open_beneath(run, folder);
+  if (!opened) return;
+  std::error_code code;
+  for (fs::directory_iterator it(opened->path(), code), end; !code && it != end; it.increment(code)) take(*it);
+}
+
+void read_folders(const BeneathFile& run, RunFiles& files) {
+  each_entry(run, rundir::kCheckpoints, [&](const fs::directory_entry& entry) {
+    const std::string name = entry.path().filename().string();
     if (name.starts_with("step-")) files.checkpoints.push_back(clean_text(name, 500));
-  }
+  });
   std::sort(files.checkpoints.begin(), files.checkpoints.end());
-  code.clear();
-  for (fs::directory_iterator it(file_in(directory, rundir::kModel), code), end; !code && it != end;
-       it.increment(code)) {
-    const std::string name = it->path().filename().string();
-    if (!name.starts_with(".") && it->is_regular_file(ignored))
-      files.model[clean_text(name, 500)] = static_cast<int64_t>(it->file_size(ignored));
-  }
+  each_entry(run, rundir::kModel, [&](const fs::directory_entry& entry) {
+    std::error_code ignored;
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(".") && !entry.is_symlink(ignored) && entry.is_regular_file(ignored))
+      files.model[clean_text(name, 500)] = static_cast<int64_t>(entry.file_size(ignored));
+  });
 }
 
 }  // namespace
@@ -160,12 +180,27 @@ std::string signature_of(const std::string& directory) {
   return to_hex(digest_of(text));
 }
 
+std::optional<BeneathFile> open_run(const std::string& root, const std::string& path) {
+  const auto top = open_directory(root);
+  if (!top && top.error() != ENOENT && top.error() != ENOTDIR) fail_unreadable(root, top.error());
+  return top ? open_in_run(*top, root, path) : std::nullopt;
+}
+
+std::optional<BeneathFile> open_in_run(const BeneathFile& run, const std::string& path, const std::string& name) {
+  auto file = open_beneath(run, name);
+  if (file) return *std::move(file);
+  if (file.error() != ENOENT && file.error() != ENOTDIR) fail_unreadable(path + "/" + name, file.error());
+  return std::nullopt;
+}
+
 std::optional<RunFiles> read_run_files(const std::string& root, const std::string& path) {
-  const std::string directory = root + "/" + path;
+  const auto run = open_run(root, path);
+  if (!run) return std::nullopt;
+  const std::string directory = run->path();
   RunFiles files;
   files.path = path;
   files.locked = rundir::lock_is_held(directory);
-  Reader reader(directory, files);
+  Reader reader(*run, files);
   const auto yaml = reader.text(rundir::kResolvedFile), job = reader.text(rundir::kJobFile);
   if (!files.problems.empty())
     throw Error("RUN_UNREADABLE", files.problems[0], "check the owner and the permissions of the file");
@@ -175,7 +210,7 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   read_outcome(reader, files);
   files.environment = reader.object(rundir::kEnvironmentFile);
   files.data = reader.object(rundir::kDataManifest);
-  read_folders(directory, files);
+  read_folders(*run, files);
   files.begun_ms = static_cast<int64_t>(utc_of_compact(path.substr(path.rfind('/') + 1))) * 1000;
   if (files.begun_ms == 0) files.begun_ms = changed_ms(file_in(directory, rundir::kJobFile));
   if (files.begun_ms == 0) files.begun_ms = changed_ms(file_in(directory, rundir::kResolvedFile));

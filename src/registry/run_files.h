@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/beneath.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
 #include "store/store.h"
@@ -21,6 +22,13 @@ struct RunDirectories {
 // Returns paths below root. Skips symbolic links and names that begin with a dot. Throws Error if the root itself
 // cannot be listed.
 RunDirectories run_directories(const std::string& root);
+
+// Opens a run's directory below the root. Returns nullopt if it is gone. Throws Error (RUN_UNREADABLE) if it cannot be
+// opened or a symbolic link leads to it: a run is read without following any link, because whoever may write to the
+// root could let it lead to other files of this user.
+std::optional<BeneathFile> open_run(const std::string& root, const std::string& path);
+// Opens a file or folder of the run in the same way. The message of an Error names `path`, the run's path.
+std::optional<BeneathFile> open_in_run(const BeneathFile& run, const std::string& path, const std::string& name);
 
 // Returns a digest of the sizes, inodes and times of the run's files. It differs if any of these files changed.
 std::string signature_of(const std::string& directory);

@@ -88,7 +88,7 @@ RunLock::~RunLock() {
 }
 
 bool lock_is_held(const std::string& directory) {
-  const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (descriptor < 0) return false;
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
   ::close(descriptor);  // also releases the lock, if we got it
@@ -96,7 +96,7 @@ bool lock_is_held(const std::string& directory) {
 }
 
 std::optional<LockHolder> lock_holder(const std::string& directory) {
-  const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (descriptor < 0) return std::nullopt;
   auto holder = holder_in(descriptor);
   ::close(descriptor);
