@@ -4,6 +4,7 @@
 #include "base/disk.h"
 #include "cli/command_job.h"
 #include "cli/options.h"
+#include "cli/programs.h"
 #include "cluster/cluster.h"
 #include "rundir/rundir.h"
 
@@ -29,6 +30,7 @@ int run_ps(const Arguments& arguments) {
     return kDone;
   }
   const cluster::CoordinatorInfo info = cluster::running_coordinator(root, directory);
+  cluster::check_coordinator_address(info, named_coordinators());
   const std::string answer = cluster::fetch_status(info, directory);
   const std::string text = json ? answer + "\n" : cluster::status_text(directory, cluster::status_of_json(answer));
   std::fwrite(text.data(), 1, text.size(), stdout);

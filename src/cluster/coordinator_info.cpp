@@ -1,12 +1,18 @@
 #include "cluster/coordinator_info.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <span>
+#include <sstream>
 
+#include "base/beneath.h"
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/private_files.h"
 #include "cluster/json.h"
+#include "http/http.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cluster {
@@ -40,9 +46,20 @@ std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_dire
 }
 
 std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& path) {
-  if (!system_disk().exists(path)) return std::nullopt;
+  const std::filesystem::path place(path);
+  const std::string folder = place.has_parent_path() ? place.parent_path().string() : ".";
+  const auto directory = open_directory(folder);
+  const auto file =
+      directory ? open_beneath(*directory, place.filename().string()) : std::unexpected(directory.error());
+  if (!file && (file.error() == ENOENT || file.error() == ENOTDIR)) return std::nullopt;
+  if (!file) {
+    throw Error("COORDINATOR_FILE_INVALID",
+                path + (file.error() == ELOOP ? " is a symbolic link"
+                                              : std::string(" cannot be opened: ") + std::strerror(file.error())),
+                "remove it; the next coordinator of the run writes it again");
+  }
   std::string text(kMostBytes, '\0');
-  text.resize(system_disk().read_at(path, 0, std::as_writable_bytes(std::span(text))));
+  text.resize(system_disk().read_at(file->path(), 0, std::as_writable_bytes(std::span(text))));
   const auto json = parse_json(text);
   if (!json) {
     throw Error("COORDINATOR_FILE_INVALID", path + " is not JSON",
@@ -70,6 +87,20 @@ std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_direc
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+void check_coordinator_address(const CoordinatorInfo& info, const std::string& named) {
+  const std::string host = http::host_of(info.url);
+  const size_t after = info.url.find("://");
+  const std::string authority = after == std::string::npos ? "" : info.url.substr(after + 3);
+  bool trusted = http::is_this_machine(host);
+  std::istringstream list(named);
+  for (std::string name; std::getline(list, name, ',');) trusted |= name == host || name == authority;
+  if (trusted && !host.empty()) return;
+  throw Error("COORDINATOR_ELSEWHERE",
+              "the run's coordinator.json names the address '" + info.url + "', which is not of this machine",
+              "if you trust it, name its host: SINEW_COORDINATORS=" + (host.empty() ? "HOST" : host) +
+                  " (several with commas)");
 }
 
 CoordinatorInfo running_coordinator(const std::string& root, const std::string& run, std::string* directory) {

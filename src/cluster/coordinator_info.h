@@ -19,7 +19,8 @@ struct CoordinatorInfo {
   bool with_tls() const { return url.starts_with("https://"); }
 };
 
-// Returns nullopt if the file does not exist. Throws Error if it is invalid or a later version wrote it.
+// Returns nullopt if the file does not exist. Throws Error if it is invalid, a later version wrote it, or it is a
+// symbolic link: it could lead to the secret of another run.
 std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_directory);
 std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& path);
 // Returns nullopt also if the file cannot be read now. It is for callers that read it again later.
@@ -27,6 +28,11 @@ std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_direc
 void write_coordinator_info(const std::string& run_directory, const CoordinatorInfo& info);
 // Records that the run ended, unless a newer coordinator than `pid` has taken over.
 void record_end(const std::string& run_directory, int64_t pid, int64_t exit_code);
+// Throws Error (COORDINATOR_ELSEWHERE) unless the coordinator's address is one of this machine, or its host (or
+// "host:port") is in `named`, a list with commas. A command or a server that finds the address in a run directory calls
+// this before it connects: the directory may come from somebody else, who must not choose where this process sends
+// requests.
+void check_coordinator_address(const CoordinatorInfo& info, const std::string& named);
 // Returns the coordinator of a run that is not over; `run` is the run's directory or name. Throws Error if the run
 // never had a coordinator, or has ended.
 CoordinatorInfo running_coordinator(const std::string& root, const std::string& run, std::string* directory = nullptr);

@@ -169,6 +169,13 @@ class Client {
   std::unique_ptr<State> state_;
 };
 
+// Returns the host of "http://host:port", an IPv6 address without its brackets, or "" if the text is no such URL.
+std::string host_of(const std::string& url);
+// Returns whether the host is "localhost" or a loopback address. Resolves no names.
+bool is_loopback(const std::string& host);
+// Returns whether the host is that, or an address of one of this machine's interfaces. Resolves no names.
+bool is_this_machine(const std::string& host);
+
 // Returns this machine's own address on the route to the server at `url`, so that the server's network can reach this
 // machine. Resolves the server's name, but sends nothing to it. Returns "" if there is no route or `url` is not a URL.
 std::string address_towards(const std::string& url);
