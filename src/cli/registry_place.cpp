@@ -1,6 +1,7 @@
 #include "cli/registry_place.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/printable.h"
@@ -10,8 +11,19 @@ namespace sinew::cli {
 
 void RegistryPlace::add_to(Options& options) {
   options.text("--root", "DIR", root, "directory of the runs")
-      .text("--store", "WHERE", store, "the store: a file, or postgresql://...; by default ROOT/.sinew/store.db")
+      .text("--store", "WHERE", store,
+            "the store: a file, or postgresql://...; by default SINEW_STORE, else ROOT/.sinew/store.db")
       .text("--artifacts", "DIR", artifacts, "the files kept for good; by default ROOT/.sinew/artifacts");
+}
+
+std::string RegistryPlace::store_place() const {
+  if (store::has_password(store))
+    throw UsageError(
+        "STORE_PASSWORD_VISIBLE", "--store has a password, and every user of this machine can read it there",
+        "leave it out: libpq takes it from PGPASSWORD or ~/.pgpass; or put the whole URL into SINEW_STORE");
+  const char* variable = std::getenv("SINEW_STORE");
+  if (!store.empty()) return store;
+  return variable != nullptr && *variable != '\0' ? variable : registry::default_store(root);
 }
 
 std::unique_ptr<store::Store> RegistryPlace::open_store() const {

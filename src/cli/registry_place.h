@@ -13,7 +13,8 @@ struct RegistryPlace {
   std::string root = "runs", store, artifacts;  // if store or artifacts is empty: below the root
 
   void add_to(Options& options);  // --root, --store, --artifacts
-  std::string store_place() const { return store.empty() ? registry::default_store(root) : store; }
+  // --store, else the variable SINEW_STORE, else below the root. Refuses a password in --store.
+  std::string store_place() const;
   std::string artifacts_place() const { return artifacts.empty() ? registry::default_artifacts(root) : artifacts; }
   std::unique_ptr<store::Store> open_store() const;  // creates the store if it does not exist
   void need_store() const;                           // throws Error if it does not exist

@@ -98,6 +98,10 @@ bool means_lost(std::string_view state) {
 
 }  // namespace
 
+bool has_password(const std::string& where) {
+  return without_password(where) != where;
+}
+
 std::string without_password(const std::string& url) {
   constexpr auto kNone = std::string::npos;
   const auto scheme = url.find("://");

@@ -347,6 +347,10 @@ TEST_F(Postgres, ReportsWrongAddresses) {
   EXPECT_EQ(with(server.folder(), "/nowhere"), "STORE_CONNECTION_LOST");
   EXPECT_EQ(without_password("postgresql://me:secret@host:5/db?x=@"), "postgresql://me:***@host:5/db?x=@");
   EXPECT_EQ(without_password("postgresql://me@host/db"), "postgresql://me@host/db");
+  for (const char* visible : {"postgresql://me:secret@host/db", "postgresql://me@host/db?password=secret"})
+    EXPECT_TRUE(has_password(visible)) << visible;
+  for (const char* hidden : {"postgresql://me@host/db", "runs/.sinew/store.db", "a:b@c"})
+    EXPECT_FALSE(has_password(hidden)) << hidden;
   EXPECT_EQ(without_password("postgresql:///db?host=a@b"), "postgresql:///db?host=a@b");
 }
 

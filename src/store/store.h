@@ -275,6 +275,10 @@ struct Options {
   std::string boot_id = {};          // identifies this boot of the machine; empty: the kernel's boot id
 };
 
+// Returns whether the location is a URL that contains a password. A program must not take such a URL from its command
+// line, which every user of the machine can read.
+bool has_password(const std::string& where);
+
 // Any thread may call any method. Methods throw Error (codes STORE_*) when the disk or the connection fails or the file
 // is damaged. A batch whose `write` threw is not acknowledged; the caller may write it again under the same key.
 class Store {
