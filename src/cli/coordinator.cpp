@@ -26,6 +26,7 @@ void split_listen(cluster::RunCoordinatorOptions& run) {
 
 int run_coordinator(const Arguments& arguments) {
   cluster::RunCoordinatorOptions run;
+  bool insecure = false;
   Options options("coordinator", "Runs the coordinator of a run, for members that something else starts");
   options
       .about(
@@ -36,13 +37,17 @@ int run_coordinator(const Arguments& arguments) {
       .integer("--min", "N", run.minimum, 1, cluster::kMostWorkers, "workers that it needs to begin")
       .text("--listen", "ADDRESS", run.listen, "where members reach it; address:port for a fixed port")
       .text("--job", "NAME", run.job, "the job's name, shown by its status")
-      .flag("--tls", run.tls, "HTTPS, trusted by everyone who has the secret; the members' links use TLS, too")
+      .flag("--tls", run.tls,
+            "HTTPS, trusted by everyone who has the secret; the members' links use TLS, too; on an address that other "
+            "machines reach this is the default")
+      .flag("--insecure", insecure, "no TLS on such an address")
       .notes(
           "Writes RUN_DIR/coordinator.json (its address and the secret, readable by its owner alone) and "
           "RUN_DIR/coordinator.log (its decisions and their reasons).");
   if (!options.parse(arguments)) return kDone;
   if (!options.given("--workers")) options.refuse("coordinator needs --workers N");
   split_listen(run);
+  run.tls |= !insecure && supervise::is_exposed(run.listen);
   ignore_checkpoint_requests();
   Signals stop({SIGINT, SIGTERM, SIGHUP});  // before any thread starts, so that no thread receives a signal
   Clock& clock = system_clock();

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cluster/cluster.h"
+#include "http/http.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
@@ -18,6 +19,7 @@ namespace {
 struct Given {
   std::string where, secret_file, root = "runs";
   std::vector<std::string> more;  // with a URL: JOB, RUN_DIR and overrides
+  bool insecure = false;
   double hang_seconds = supervise::WorkerLaunch().hang_seconds;
   bool by_url() const { return where.starts_with("http://") || where.starts_with("https://"); }
 };
@@ -68,6 +70,8 @@ int run_join(const Arguments& arguments) {
       .rest("JOB RUN_DIR [key=value ...]", given.more,
             "with a URL: the job file and the overrides of the run, and a directory of this machine")
       .text("--secret-file", "FILE", given.secret_file, "with a URL: a file with the secret of coordinator.json")
+      .flag("--insecure", given.insecure,
+            "accept an http:// URL of another machine: others on the network read the secret")
       .text("--root", "DIR", given.root, "where RUN is found by name")
       .duration("--hang-after", given.hang_seconds, "as the run was started with")
       .notes(
@@ -77,6 +81,9 @@ int run_join(const Arguments& arguments) {
   if (!options.parse(arguments)) return kDone;
   if (given.by_url() && (given.secret_file.empty() || given.more.size() < 2))
     options.refuse("with a URL, join needs --secret-file, JOB and RUN_DIR");
+  if (given.where.starts_with("http://") && !given.insecure && !http::is_loopback(http::host_of(given.where)))
+    options.refuse("without TLS others on the network can read the secret that join sends to " + given.where,
+                   "use the https:// URL of coordinator.json, or --insecure if something else protects the network");
   if (!given.by_url() && !(given.secret_file.empty() && given.more.empty()))
     options.refuse("with a run's directory, join needs nothing else");
   if (given.by_url() && !load_training(given.more[0], {given.more.begin() + 2, given.more.end()}, "sinew join"))

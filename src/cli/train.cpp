@@ -27,7 +27,7 @@ struct Given {
   std::string job_or_run, run_directory, root = "runs", listen, server, launcher, format = "human";
   int64_t workers = 0;  // 0: as many as the job file says
   double wait_seconds = 300, hang_seconds = supervise::WorkerLaunch().hang_seconds;
-  bool resume = false, tls = false, ledger = false;
+  bool resume = false, tls = false, insecure = false, ledger = false;
   std::optional<supervise::Launch> launch;
   bool json() const { return format == "json"; }
 };
@@ -38,8 +38,11 @@ void add_shared(Options& options, Given& given) {
                "train with N processes, restarted when they die; the model is the same for every N")
       .text("--listen", "ADDRESS", given.listen,
             "with --workers: where workers of other machines reach the run; by default 127.0.0.1")
-      .flag("--tls", given.tls,
-            "with --workers: everything between the run's processes goes through TLS, without certificates")
+      .flag(
+          "--tls", given.tls,
+          "with --workers: everything between the run's processes goes through TLS, without certificates; the default "
+          "if other machines reach the run")
+      .flag("--insecure", given.insecure, "with --workers: no TLS although other machines reach the run")
       .duration(
           "--hang-after", given.hang_seconds,
           "with --workers: if nothing moves for so long, and for 20 usual steps, sinew names the worker that holds up "
@@ -89,7 +92,7 @@ int start_group(const spec::Job& about, const supervise::WorkerLaunch& launch, c
     options.workers_per_machine = supervise::sharers_here(given.launch);
   }
   options.listen = listening(given);
-  options.tls = given.tls;
+  options.tls = given.tls || (!given.insecure && supervise::is_exposed(options.listen, launch.link_listen));
   options.say = print_event;
   Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});  // before any thread starts
   return supervise::supervise(options, signals, system_clock());
@@ -130,8 +133,8 @@ supervise::WorkerLaunch launch_options(const Given& given) {
 }
 
 void check_group_options(const spec::Job& about, const Given& given) {
-  if (!in_group(about, given) && !about.command.given() && (!given.listen.empty() || given.tls))
-    throw UsageError("OPTION_INVALID", "--listen and --tls are for a run with workers", "add --workers N");
+  if (!in_group(about, given) && !about.command.given() && (!given.listen.empty() || given.tls || given.insecure))
+    throw UsageError("OPTION_INVALID", "--listen, --tls and --insecure are for a run with workers", "add --workers N");
 }
 
 // Runs the job's command instead of a training. `directory` holds its job.yaml.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/number_text.h"
 #include "base/proc.h"
+#include "http/http.h"
 
 namespace sinew::supervise {
 namespace {
@@ -128,6 +129,10 @@ int64_t sharers_here(const std::optional<Launch>& launch) {
   if (!launch) return 1;
   const int64_t all = ::sysconf(_SC_NPROCESSORS_ONLN);
   return sharers(*launch, static_cast<int64_t>(own_cores().size()), all);
+}
+
+bool is_exposed(const std::string& listen, const std::string& link_listen) {
+  return !http::is_loopback(listen) || !(link_listen.empty() || http::is_loopback(link_listen));
 }
 
 }  // namespace sinew::supervise

@@ -32,4 +32,8 @@ int64_t sharers(const Launch& launch, int64_t usable, int64_t all);
 // launcher.
 int64_t sharers_here(const std::optional<Launch>& launch);
 
+// Returns whether other machines can reach a run whose coordinator listens at `listen` and whose workers listen at
+// `link_listen` (empty: on the way to the coordinator). Such a run uses TLS unless the user says otherwise.
+bool is_exposed(const std::string& listen, const std::string& link_listen = "");
+
 }  // namespace sinew::supervise

@@ -147,5 +147,16 @@ TEST(Launch, WorkersShareCoresUnlessTheLauncherDividedThem) {
   EXPECT_EQ(sharers({0, 8, 0, 1, By::slurm}, 16, 16), 1);
 }
 
+// A run that other machines can reach uses TLS unless the user says otherwise.
+TEST(Launch, ARunIsExposedUnlessItListensOnLoopbackAddresses) {
+  for (const char* inside : {"127.0.0.1", "127.0.0.2", "::1", "[::1]", "localhost"}) {
+    EXPECT_FALSE(is_exposed(inside)) << inside;
+    EXPECT_FALSE(is_exposed(inside, "127.0.0.1")) << inside;
+    EXPECT_TRUE(is_exposed(inside, "10.0.0.1")) << "the links of the workers are reachable";
+  }
+  for (const char* outside : {"0.0.0.0", "10.0.0.1", "::", "192.0.2.1", "node1", "127.0.0.1.example.com", ""})
+    EXPECT_TRUE(is_exposed(outside)) << outside;
+}
+
 }  // namespace
 }  // namespace sinew::supervise

@@ -25,7 +25,7 @@ class MachineProcesses final : public RunProcesses {
                        options_.listen,
                        "--job",
                        options_.job_name};
-    if (options_.tls) process.command.emplace_back("--tls");
+    process.command.emplace_back(options_.tls ? "--tls" : "--insecure");
     process.death_signal = SIGTERM;
     coordinator_.emplace(process);
     return coordinator_->pid();

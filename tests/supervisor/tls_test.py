@@ -1,9 +1,11 @@
 """Tests a run whose processes use TLS: the supervisor, the coordinator, users' commands, workers of other machines."""
 import http.client
 import os
+import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import unittest
 import urllib.parse
 
@@ -87,6 +89,15 @@ class Tls(unittest.TestCase):
             finally:
                 joined.kill()
                 joined.wait(LONG)
+
+    def test_join_sends_no_secret_in_the_clear_to_another_machine(self):
+        with tempfile.TemporaryDirectory() as folder:
+            secret = pathlib.Path(folder) / "secret"
+            secret.write_text("0" * 64)
+            out = subprocess.run([SINEW, "join", "http://192.0.2.1:1", "--secret-file", str(secret), "job.yaml", folder],
+                                 capture_output=True, text=True, timeout=LONG)
+            self.assertEqual(out.returncode, 2, out)
+            self.assertIn("--insecure", out.stderr)
 
 
 if __name__ == "__main__":
