@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "cli/options.h"
+#include "cli/programs.h"
 #include "cli/registry_place.h"
 #include "registry/registry.h"
 #include "web/web.h"
@@ -97,6 +98,7 @@ server::Options server_options(const Given& given) {
   server.http.shutdown_grace_seconds = 5;
   server.http.await_answers = true;  // otherwise a client could not know whether its last request was executed
   server.http.threads = 2;
+  server.coordinators = named_coordinators();
   server.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   return server;
 }

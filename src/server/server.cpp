@@ -16,12 +16,13 @@ namespace sinew::server {
 namespace {
 
 // Passes a request to the coordinator of a run, like `sinew control` and `sinew scale`.
-void control_run(const std::string& directory, const web::ControlRequest& request) {
+void control_run(const std::string& coordinators, const std::string& directory, const web::ControlRequest& request) {
   const auto info = cluster::read_coordinator_info(directory);
   if (!info || info->exit_code) {
     throw Error("SERVER_NO_COORDINATOR", directory + " has no coordinator",
                 "only a run that trains with --workers N and has not ended can be controlled");
   }
+  cluster::check_coordinator_address(*info, coordinators);
   const cluster::RequestKind* kind = cluster::request_kind(request.action);
   if (kind != nullptr && !kind->logged) {
     cluster::request_scale(*info, directory, static_cast<int64_t>(request.value));
@@ -56,7 +57,10 @@ struct Server::State {
     api.artifacts = &artifacts;
     api.runs_root = options.root;
     api.tokens = options.tokens;
-    api.control = control_run;
+    api.control = [coordinators = options.coordinators](const std::string& directory,
+                                                        const web::ControlRequest& request) {
+      control_run(coordinators, directory, request);
+    };
     api.version = options.version;
     api.lease = lease.held();
     api.requests_per_second = options.requests_per_second;

@@ -22,6 +22,9 @@ struct Options {
   std::string version;                // of the program; the API reports it
   double requests_per_second = 1000;  // limit for each caller; 0: no limit
   http::ServerOptions http = {};
+  // Hosts of other machines, with commas, whose coordinators the server may send control requests to, if a run's
+  // directory names them.
+  std::string coordinators = {};
   // Receives each problem of the indexing once, as one line. Runs on a thread of the server.
   std::function<void(const std::string& line)> log = {};
 };

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/expected_error.h"
 #include "store/store.h"
@@ -61,6 +64,47 @@ TEST_F(Servers, WaitThrowsAfterTheServerWasReplaced) {
   ASSERT_TRUE(store.write(store::Release{"server", store.lease("server").fence}));
   ASSERT_TRUE(store.write(store::Acquire{"server", "another", 60}));
   EXPECT_EQ(code_of([&] { wait(server, [] { return false; }); }), "SERVER_REPLACED");
+}
+
+TEST_F(Servers, SendNoControlRequestToAnAddressOfTheRunsDirectory) {
+  http::ServerOptions elsewhere;
+  std::atomic<int> asked = 0;
+  const http::Server victim(elsewhere, [&](const http::Request&, const http::Answer& answer) {
+    ++asked;
+    answer({});
+  });
+  Options server_options = options("one");
+  const std::string run = server_options.root + "/job/20261122T000000Z-abcd";
+  std::filesystem::create_directories(run);
+  std::ofstream(run + "/resolved.yaml") << "name: job\n";
+  const auto write_url = [&](const std::string& url) {
+    std::ofstream(run + "/coordinator.json")
+        << R"({"version":2,"url":")" << url << R"(","secret":"s","pid":1,"incarnation":0})";
+  };
+  const Server server(server_options);
+  http::Client client(server.url());
+  const auto send = [&](const std::string& method, const std::string& target, const std::string& body) {
+    http::Request request;
+    request.method = method;
+    request.target = target;
+    request.body = body;
+    const auto answer = client.send(request, 30);
+    return answer ? answer->body : answer.error().what;
+  };
+  std::string id;
+  for (int i = 0; i < 200 && id.empty(); ++i) {
+    const auto runs = nlohmann::json::parse(send("GET", "/api/v1/runs", ""), nullptr, false);
+    if (runs.is_object() && !runs["runs"].empty()) id = runs["runs"][0]["id"];
+    if (id.empty()) system_clock().sleep_seconds(0.1);
+  }
+  ASSERT_FALSE(id.empty()) << "the server did not index the run";
+  const std::string target = "/api/v1/runs/" + id + "/control", stop = R"({"action": "stop"})";
+  write_url("http://192.0.2.1:80");
+  const std::string refused = send("POST", target, stop);
+  EXPECT_NE(refused.find("COORDINATOR_ELSEWHERE"), std::string::npos) << refused;
+  write_url(victim.url());
+  send("POST", target, stop);
+  EXPECT_GT(asked.load(), 0) << "an address of this machine is asked";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "registry/registry.h"
 #include "web/api_routes.h"
 #include "web/artifacts.h"
+#include "web/frozen.h"
 #include "web/mlflow_registry.h"
 
 namespace sinew::web {
@@ -120,6 +121,7 @@ http::Response api_lineage(Context& context, const Call& call) {
 http::Response api_promote(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = require_version(context, args.text("model"), args.integer("version"));
+  check_has_files(version);
   registry::PromotionRules gates;
   gates.metric = args.text("metric", gates.metric);
   if (args.has("margin")) gates.margin = args.number("margin");
@@ -141,11 +143,43 @@ http::Response api_set_alias(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("model"));
   const int64_t version = args.integer("version", 0, 0, INT64_MAX);
-  if (version > 0) require_version(context, model.subject.id, version);
+  if (version > 0) check_has_files(require_version(context, model.subject.id, version));
   const std::string alias = args.text("alias");
   const std::optional<int64_t> expected = args.has("expected") ? std::optional(args.integer("expected")) : std::nullopt;
   move_alias(context, model.subject.id, alias, version, expected);
   return json_response({{"model", model.subject.id}, {"alias", alias}, {"version", version}});
+}
+
+// Gives a pending version the files that its source has now. With `files` (from paths to SHA-256) the caller says which
+// files it expects; the version stays pending if the source has others.
+http::Response api_freeze_version(Context& context, const Call& call) {
+  const Args args(call);
+  const store::Record version = require_version(context, args.text("model"), args.integer("version"));
+  if (!is_pending(version)) {
+    throw Refused(kConflict, "this version has its files already", "create another version of other files");
+  }
+  const std::string source = text_or_empty(body_of(version), "source");
+  const FrozenFiles frozen = freeze_files(context, download_location(context, source));
+  if (frozen.files.empty())
+    throw Refused(kNoFiles, "there are no files at '" + source + "'", "upload them there first");
+  Json found = Json::object();
+  for (const store::Attachment& file : frozen.files) found[file.path] = file.digest;
+  const auto expected = args.json().find("files");
+  if (expected != args.json().end() && nlohmann::json(*expected) != nlohmann::json(found)) {
+    throw Refused(kConflict, "the files at '" + source + "' are not the expected ones: they are " + found.dump(),
+                  "upload the expected files, or leave out 'files'");
+  }
+  change_record(context, version.subject, [&](const store::Record& now) {
+    Json body = body_of(now);
+    body.erase(kPending);
+    body["frozen"] = true;
+    store::Batch batch{{store::Update{now.subject, {}, dump_json(body)}}};
+    for (const store::Attachment& file : frozen.files)
+      batch.changes.push_back(store::Attach{now.subject, file.path, file.digest, file.bytes});
+    batch.active = {now.subject};
+    return batch;
+  });
+  return json_response({{"model", version.subject.id}, {"version", version.subject.number}, {"files", found}});
 }
 
 http::Response api_version_file(Context& context, const Call& call) {

@@ -34,6 +34,7 @@ http::Response api_lineage(Context&, const Call&);
 http::Response api_promote(Context&, const Call&);
 http::Response api_rollback(Context&, const Call&);
 http::Response api_set_alias(Context&, const Call&);
+http::Response api_freeze_version(Context&, const Call&);
 http::Response api_version_file(Context&, const Call&);
 
 http::Response api_events(Context&, const Call&);

@@ -247,16 +247,19 @@ http::Response api_control(Context& context, const Call& call) {
     }
   }
   const store::Record run = context.require(Kind::kRun, call.path.at("run"));
-  const std::string directory = registry::directory_of(run, context.options.runs_root);
-  if (directory.empty() || !context.options.control) {
+  const auto directory = open_run_directory(context, run.subject);
+  if (!directory || !context.options.control) {
     throw Refused(kUnreachableRun, "this server cannot reach the run '" + run.subject.id + "'",
                   "it can reach only runs inside its --root directory");
   }
   control.reason += (control.reason.empty() ? "requested by " : ", requested by ") + context.caller.name;
   try {
-    context.options.control(directory, control);
+    context.options.control(directory->path(), control);
   } catch (const Error& error) {
-    throw Refused({409, error.code, "INVALID_STATE"}, error.what(), error.hint);
+    std::string what = error.what();  // it may name the directory by its descriptor
+    if (const size_t at = what.find(directory->path()); at != std::string::npos)
+      what.replace(at, directory->path().size(), registry::directory_of(run, context.options.runs_root));
+    throw Refused({409, error.code, "INVALID_STATE"}, what, error.hint);
   }
   return json_response({{"run", run.subject.id}, {"action", action}});
 }

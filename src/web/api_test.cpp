@@ -184,7 +184,12 @@ TEST(Api, OnlyFilesInsideARunsDirectoryAreServed) {
   ASSERT_EQ(files.size(), 2u) << files;
   EXPECT_EQ(files[0]["name"], "metrics.jsonl");
   EXPECT_EQ(test.call("GET", good + "/metrics.jsonl").response.body, "{}");
-  for (const char* path : {"/link", "/coordinator.json", "/..%2f..%2ftokens.json", "/model", "/none"}) {
+  fs::create_directory_symlink(test.folder / ".sinew", test.folder / "job/20261122T000000Z-abcd/folder");
+  fs::create_directory_symlink(test.folder / "job/20261122T000000Z-abcd", test.folder / "job/link");
+  fs::create_symlink("metrics.jsonl", test.folder / "job/20261122T000000Z-abcd/inside");
+  EXPECT_TRUE(test.call("GET", indexed("job/link")).json["files"].empty()) << "a directory behind a link";
+  for (const char* path :
+       {"/folder/store.db", "/inside", "/link", "/coordinator.json", "/..%2f..%2ftokens.json", "/model", "/none"}) {
     EXPECT_GE(test.call("GET", good + path).status, 400) << path;
   }
   for (const char* directory :
@@ -208,7 +213,7 @@ TEST(Api, ClientsCannotChangeSinewsOwnTags) {
   const Json tags = {{{"key", "sinew.decision.champion"}, {"value", "forged"}}, {{"key", "mine"}, {"value", "kept"}}};
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}, {"tags", tags}}), 400);
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}}), 200);
-  EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s"}, {"tags", tags}}),
+  EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s3://b/s"}, {"tags", tags}}),
             200);  // accepted without Sinew's tag, because MLflow's client copies all tags
   EXPECT_EQ(test.store.find({store::Kind::kVersion, "m", 1})->tags, (store::Labels{{"mine", "kept"}}));
   const Json tag{{"name", "m"}, {"version", "1"}, {"key", "sinew.decision.champion"}, {"value", "forged"}};
@@ -335,6 +340,7 @@ TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
   store::Create create{{store::Kind::kRun, "d"}, "job"};
   create.tags = {{registry::kTagDirectory, "job/20261122T000000Z-abcd"}};
   create.body = R"({"directory": "job/20261122T000000Z-abcd"})";
+  std::filesystem::create_directories(test.folder / "job/20261122T000000Z-abcd");
   ASSERT_TRUE(test.store.write(create));
   EXPECT_EQ(ask({{"action", "scale"}, {"value", 4}, {"reason", "more"}}, "d").status, 200);
   EXPECT_EQ(ask({{"action", "learning_rate"}, {"value", 0.5}}, "d").status, 200);
@@ -357,7 +363,8 @@ TEST(Api, AnAliasMovesOnlyFromTheExpectedVersion) {
   TestServer test;
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+    EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
+              200);
   }
   const auto put = [&](int64_t version, int64_t expected) {
     return test

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <map>
 
-#include "base/disk.h"
 #include "web/args.h"
+#include "web/frozen.h"
 #include "web/mlflow.h"
 #include "web/upload.h"
 
@@ -16,47 +16,27 @@ namespace {
 namespace fs = std::filesystem;
 using store::Kind;
 
-// Returns whether `real` lies inside `directory`. Both paths are canonical.
-bool is_inside(const fs::path& directory, const fs::path& real) {
-  return std::mismatch(directory.begin(), directory.end(), real.begin(), real.end()).first == directory.end();
-}
+constexpr int kDeepestFolder = 64;  // of a run's directory, for a copy of all its files
 
-// Returns whether a name in the path begins with '.', as the names of files that are being written do.
+// Returns whether a name in the path begins with '.', as ".." and the names of files that are being written do.
 bool is_hidden(const fs::path& relative) {
   return std::any_of(relative.begin(), relative.end(),
                      [](const fs::path& name) { return name != "." && name.string().starts_with("."); });
 }
 
-// Returns the canonical path of the run's directory, if the run has one and it exists. Whatever the record says,
-// accepts only a directory inside the root, and none inside a hidden directory, because one of those has the store and
-// the tokens.
-std::optional<fs::path> directory_of(Context& context, const store::Subject& subject) {
-  if (subject.kind != Kind::kRun) return std::nullopt;
-  const auto run = context.store.find(subject);
-  if (!run) return std::nullopt;
-  const std::string directory = registry::directory_of(*run, context.options.runs_root);
-  if (directory.empty()) return std::nullopt;
-  std::error_code error, no_root;
-  const fs::path real = fs::canonical(directory, error), root = fs::canonical(context.options.runs_root, no_root);
-  if (error || no_root || real == root || !is_inside(root, real)) return std::nullopt;
-  return is_hidden(real.lexically_relative(root)) ? std::nullopt : std::optional(real);
+// Opens a file or folder in the directory. Returns nullopt if it does not exist, is hidden, has the run's secret, or if
+// a part of its path is a link.
+std::optional<BeneathFile> open_in(const BeneathFile& directory, const std::string& path) {
+  if (is_hidden(path) || fs::path(path).filename() == "coordinator.json") return std::nullopt;
+  auto file = open_beneath(directory, path);
+  return file ? std::optional(*std::move(file)) : std::nullopt;
 }
 
-// Returns the canonical path of a file or folder in the directory. Returns nullopt if it does not exist, is hidden or
-// has the run's secret, or if a link leads out of the directory.
-std::optional<fs::path> resolve(const fs::path& directory, const std::string& path) {
+void list_directory(const BeneathFile& directory, const std::string& path, std::map<std::string, FileEntry>& found) {
+  const auto folder = open_in(directory, path);
   std::error_code error;
-  const fs::path real = fs::canonical(directory / path, error);
-  if (error) return std::nullopt;
-  if (!is_inside(directory, real) || is_hidden(real.lexically_relative(directory))) return std::nullopt;
-  return real.filename() == "coordinator.json" ? std::nullopt : std::optional(real);
-}
-
-void list_directory(const fs::path& directory, const std::string& path, std::map<std::string, FileEntry>& found) {
-  const auto folder = resolve(directory, path);
-  std::error_code error;
-  if (!folder || !fs::is_directory(*folder, error)) return;
-  for (const auto& entry : fs::directory_iterator(*folder, error)) {
+  if (!folder || !folder->is_directory()) return;
+  for (const auto& entry : fs::directory_iterator(folder->path(), error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(".") || name == "coordinator.json" || entry.is_symlink(error)) continue;
     if (entry.is_directory(error)) {
@@ -67,14 +47,28 @@ void list_directory(const fs::path& directory, const std::string& path, std::map
   }
 }
 
-// Returns the location of a file in the run's directory. Such a file takes precedence over a file that was uploaded
-// under the same path.
-std::optional<fs::path> run_directory_file(Context& context, const store::Subject& subject, const std::string& path) {
-  const auto directory = directory_of(context, subject);
+// Opens a file in the run's directory. Such a file takes precedence over a file that was uploaded under the same path.
+std::optional<BeneathFile> run_directory_file(Context& context, const store::Subject& subject,
+                                              const std::string& path) {
+  const auto directory = open_run_directory(context, subject);
   if (!directory) return std::nullopt;
-  const auto file = resolve(*directory, path);
-  std::error_code error;
-  return file && fs::is_regular_file(*file, error) ? file : std::nullopt;
+  auto file = open_in(*directory, path);
+  return file && file->is_regular() ? std::move(file) : std::nullopt;
+}
+
+void each_file(const BeneathFile& directory, const std::string& path, const std::string& name_before, int depth,
+               const TakeFile& take) {
+  if (depth > kDeepestFolder) refuse_invalid("the run's folders are nested too deeply", "name a folder inside them");
+  std::map<std::string, FileEntry> entries;
+  list_directory(directory, path, entries);
+  for (const auto& [name, entry] : entries) {
+    const std::string at = path.empty() ? name : path + "/" + name;
+    if (entry.directory) {
+      each_file(directory, at, name_before + name + "/", depth + 1, take);
+    } else if (const auto file = open_in(directory, at); file && file->is_regular()) {
+      take(name_before + name, *file);
+    }
+  }
 }
 
 // Refuses a path that needs a folder where a file is, or a file where a folder is: a listing would hide one of the two,
@@ -92,10 +86,9 @@ void check_no_file_is_a_folder(Context& context, const store::Subject& subject, 
       taken(above, "file", "upload into a folder of another name, or remove the file first");
     }
   }
-  const auto directory = directory_of(context, subject);
-  const auto own = directory ? resolve(*directory, path) : std::nullopt;
-  std::error_code error;
-  if ((own && fs::is_directory(*own, error)) || !context.store.attachments(subject, path).empty()) {
+  const auto directory = open_run_directory(context, subject);
+  const auto own = directory ? open_in(*directory, path) : std::nullopt;
+  if ((own && own->is_directory()) || !context.store.attachments(subject, path).empty()) {
     taken(path, "folder", "upload the file under another name, or remove the folder first");
   }
 }
@@ -133,10 +126,27 @@ void check_path(const std::string& path, bool allow_root) {
   }
 }
 
+// Opens the run's directory, if the run has one and it exists. Whatever the record says, opens only a directory below
+// the root that no link leads to, and none inside a hidden directory, because one of those has the store and the
+// tokens.
+std::optional<BeneathFile> directory_of(Context& context, const store::Subject& subject) {
+  if (subject.kind != Kind::kRun) return std::nullopt;
+  const auto run = context.store.find(subject);
+  if (!run) return std::nullopt;
+  const auto tag = run->tags.find(registry::kTagDirectory);
+  if (tag == run->tags.end()) return std::nullopt;
+  const fs::path below = fs::path(tag->second).lexically_normal();
+  if (below.empty() || below == "." || below.is_absolute() || is_hidden(tag->second)) return std::nullopt;
+  const auto root = open_directory(context.options.runs_root);
+  if (!root) return std::nullopt;
+  auto directory = open_beneath(*root, below.string());
+  return directory && directory->is_directory() ? std::optional(*std::move(directory)) : std::nullopt;
+}
+
 std::vector<FileEntry> list_files(Context& context, const store::Subject& subject, const std::string& path) {
   check_path(path, true);
   std::map<std::string, FileEntry> found;
-  if (const auto directory = directory_of(context, subject)) list_directory(*directory, path, found);
+  if (const auto directory = open_run_directory(context, subject)) list_directory(*directory, path, found);
   for (const store::Attachment& file : context.store.attachments(subject, path)) {
     const std::string rest = path.empty() ? file.path : file.path.substr(path.size() + 1);
     const size_t slash = rest.find('/');
@@ -149,21 +159,9 @@ std::vector<FileEntry> list_files(Context& context, const store::Subject& subjec
   return list;
 }
 
-std::vector<std::pair<std::string, std::string>> run_directory_files(Context& context, const store::Subject& subject,
-                                                                     const std::string& path) {
-  std::vector<std::pair<std::string, std::string>> files;
-  const auto directory = directory_of(context, subject);
-  if (!directory) return files;
-  std::map<std::string, FileEntry> entries;
-  list_directory(*directory, path, entries);
-  for (const auto& [name, entry] : entries) {
-    const std::string at = path.empty() ? name : path + "/" + name;
-    if (!entry.directory) files.emplace_back(name, *directory / at);
-    if (!entry.directory) continue;
-    for (const auto& [rest, location] : run_directory_files(context, subject, at))
-      files.emplace_back(name + "/" + rest, location);
-  }
-  return files;
+void each_run_directory_file(Context& context, const store::Subject& subject, const std::string& path,
+                             const TakeFile& take) {
+  if (const auto directory = open_run_directory(context, subject)) each_file(*directory, path, "", 0, take);
 }
 
 Json file_json(const FileEntry& entry, const std::string& folder) {
@@ -176,7 +174,7 @@ http::Response download(Context& context, const http::Request& request, const st
                         const std::string& path) {
   check_path(path, false);
   if (const auto own = run_directory_file(context, subject, path))
-    return http::file_response(request, *own, type_of(path), "");
+    return http::file_response(request, own->path(), type_of(path), "");
   const auto file = context.store.attachment(subject, path);
   if (!file) {
     refuse_missing(std::string(store::to_string(subject.kind)) + " '" + subject.id + "' has no file '" + path + "'");
@@ -205,6 +203,7 @@ store::Attachment attach_upload(Context& context, const http::Request& request, 
   store::Batch batch{{store::Attach{subject, path, stored.digest, stored.bytes}}};
   if (subject.kind != Kind::kModel) batch.active = {subject};  // the record of a logged model is always hidden
   context.write(std::move(batch));
+  if (subject.kind == Kind::kVersion) change_body(context, subject, [](Json& body) { body.erase(kPending); });
   return {path, stored.digest, stored.bytes};
 }
 

@@ -2,14 +2,18 @@
 // the files in its directory.
 //
 // A path consists of names with single slashes between them; no name is "." or "..". So a path never leads out of the
-// directory it belongs to, neither here nor where a client saves the file.
+// directory it belongs to, neither here nor where a client saves the file. The server follows no symbolic link in a
+// run's directory (base/beneath.h).
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/beneath.h"
 #include "web/context.h"
 
 namespace sinew::web {
@@ -21,6 +25,8 @@ struct FileEntry {
 };
 // Throws Refused unless `path` is a path as above. An empty path, the root, is accepted only if `allow_root`.
 void check_path(const std::string& path, bool allow_root);
+// Opens the directory of a run, if the run has one and it exists.
+std::optional<BeneathFile> open_run_directory(Context& context, const store::Subject& run);
 std::vector<FileEntry> list_files(Context& context, const store::Subject& subject, const std::string& path);
 Json file_json(const FileEntry& entry, const std::string& folder);
 http::Response download(Context& context, const http::Request& request, const store::Subject& subject,
@@ -30,10 +36,11 @@ std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call);
 // Attaches the request's uploaded file to the subject under the path. Returns when the attachment is durable.
 store::Attachment attach_upload(Context& context, const http::Request& request, const store::Subject& subject,
                                 const std::string& path);
-// Returns every file below `path` in a run's directory, each as its path relative to `path` and its location on the
-// disk. Returns an empty list if the run has no directory.
-std::vector<std::pair<std::string, std::string>> run_directory_files(Context& context, const store::Subject& subject,
-                                                                     const std::string& path);
+// Calls `take` for every file below `path` in a run's directory, if the run has one, with the file's path relative to
+// `path` and the open file.
+using TakeFile = std::function<void(const std::string& name, const BeneathFile& file)>;
+void each_run_directory_file(Context& context, const store::Subject& subject, const std::string& path,
+                             const TakeFile& take);
 void remove_files(Context& context, const store::Subject& subject, const std::string& path);
 
 // The owner and path that an artifact URI names. The URIs of runs, logged models and versions end with

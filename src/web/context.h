@@ -34,6 +34,8 @@ inline constexpr RefusalKind kLeaseLost{409, "API_LEASE_LOST", "RESOURCE_CONFLIC
 inline constexpr RefusalKind kUnreachableRun{409, "API_UNREACHABLE_RUN", "INVALID_STATE"};
 inline constexpr RefusalKind kNoToken{401, "API_NO_TOKEN", "UNAUTHENTICATED"};
 inline constexpr RefusalKind kForbidden{403, "API_FORBIDDEN", "PERMISSION_DENIED"};
+inline constexpr RefusalKind kSourceRefused{400, "API_SOURCE_REFUSED", "INVALID_PARAMETER_VALUE"};
+inline constexpr RefusalKind kNoFiles{409, "API_VERSION_WITHOUT_FILES", "INVALID_STATE"};
 inline constexpr RefusalKind kNotOwner{403, "API_NOT_OWNER", "PERMISSION_DENIED"};
 inline constexpr RefusalKind kNoRoute{404, "API_NO_ROUTE", "ENDPOINT_NOT_FOUND"};
 inline constexpr RefusalKind kWrongMethod{405, "API_WRONG_METHOD", "ENDPOINT_NOT_FOUND"};

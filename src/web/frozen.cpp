@@ -1,9 +1,11 @@
 #include "web/frozen.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "web/artifacts.h"
+#include "web/mlflow.h"
 
 namespace sinew::web {
 namespace {
@@ -26,7 +28,44 @@ std::optional<ArtifactRef> artifact_ref_of(std::string uri) {
   }
 }
 
+// Returns the scheme in lower case, or "" if the text does not begin with one: a path.
+std::string scheme_of(const std::string& uri) {
+  const size_t colon = uri.find(':');
+  if (colon == std::string::npos || colon == 0 || uri.find('/') < colon) return "";
+  std::string scheme = uri.substr(0, colon);
+  for (char& c : scheme) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return scheme;
+}
+
 }  // namespace
+
+bool is_on_this_server(const std::string& uri) {
+  const std::string scheme = scheme_of(uri);
+  const bool own = scheme == "runs" || scheme == "models" || scheme == "mlflow-artifacts";
+  return uri.empty() || (own && uri.find("://") == std::string::npos);  // after "//" comes another server
+}
+
+void check_source(const Context& context, const std::string& uri) {
+  if (is_on_this_server(uri) || context.options.source_schemes.contains(scheme_of(uri))) return;
+  std::string known = "runs:/, models:/, mlflow-artifacts:/";
+  for (const std::string& scheme : context.options.source_schemes) known += ", " + scheme + "://";
+  throw Refused(kSourceRefused,
+                "Invalid model version source: '" + uri + "' is at no place from which versions may come",
+                "use one of " + known + "; upload other files to a run first");
+}
+
+bool is_pending(const store::Record& version) {
+  return body_of(version).value(kPending, false);
+}
+
+void check_has_files(const store::Record& version) {
+  if (!is_pending(version)) return;
+  throw Refused(
+      kNoFiles,
+      "version " + std::to_string(version.subject.number) + " of model '" + version.subject.id + "' has no files yet",
+      "upload them to its source, then POST /api/v1/models/" + version.subject.id + "/versions/" +
+          std::to_string(version.subject.number) + "/freeze");
+}
 
 FrozenFiles freeze_files(Context& context, const std::string& uri) {
   auto pin = context.artifacts.pin();
@@ -34,9 +73,9 @@ FrozenFiles freeze_files(Context& context, const std::string& uri) {
   const auto ref = artifact_ref_of(uri);
   if (!ref) return frozen;
   std::map<std::string, registry::BlobInfo> files;
-  for (const auto& [path, file] : run_directory_files(context, ref->subject, ref->path)) {
-    files[path] = frozen.pin.put_file(file);
-  }
+  each_run_directory_file(context, ref->subject, ref->path, [&](const std::string& path, const BeneathFile& file) {
+    files[path] = frozen.pin.put_file(file.path());
+  });
   for (const store::Attachment& file : context.store.attachments(ref->subject, ref->path)) {
     const std::string path = ref->path.empty() ? file.path : file.path.substr(ref->path.size() + 1);
     if (files.contains(path)) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "registry/registry.h"
+#include "web/frozen.h"
 
 namespace sinew::web {
 namespace {
@@ -91,7 +92,8 @@ Response registered_models_create(Context& context, const Call& call) {
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
     if (context.caller.role != Role::kAdmin) {
-      throw Refused(kForbidden, "Registered Model (name=" + name + ") was deleted; restoring it requires the role admin",
+      throw Refused(kForbidden,
+                    "Registered Model (name=" + name + ") was deleted; restoring it requires the role admin",
                     "choose another name, or ask an administrator");
     }
     store::SetTags tags{before->subject, {given.begin(), given.end()}};
@@ -200,6 +202,7 @@ Response alias_set(Context& context, const Call& call) {
   const store::Record model = require_model(context, args.text("name"));
   const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   const std::string alias = args.text("alias");
+  check_has_files(version);
   move_alias(context, model.subject.id, alias, version.subject.number);
   return json_response(Json::object());
 }

@@ -39,11 +39,12 @@ void delete_run(Context& context, const std::string& id) {
 void restore_run(Context& context, const std::string& id) {
   change_record(context, {Kind::kRun, id}, [&](const store::Record& run) {
     if (run.hidden && run.hidden_by != context.caller.name && context.caller.role != Role::kAdmin) {
-      throw Refused(kForbidden,
-                    "run '" + id + "' was deleted by " +
-                        (run.hidden_by.empty() ? "the index, because its directory is gone" : "'" + run.hidden_by + "'") +
-                        "; restoring it requires the role admin",
-                    "ask an administrator");
+      throw Refused(
+          kForbidden,
+          "run '" + id + "' was deleted by " +
+              (run.hidden_by.empty() ? "the index, because its directory is gone" : "'" + run.hidden_by + "'") +
+              "; restoring it requires the role admin",
+          "ask an administrator");
     }
     store::Batch batch{{store::Update{run.subject, {}, {}, false}}};
     batch.active = {{Kind::kExperiment, run.parent}};

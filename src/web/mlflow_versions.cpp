@@ -72,7 +72,7 @@ Json version_json(const store::Record& version, const std::vector<store::Alias>&
           {"run_id", is_run ? version.parent : ""},
           {"run_link", text_or_empty(body, "run_link")},
           {"model_id", text_or_empty(body, "model_id")},
-          {"status", "READY"},
+          {"status", body.value(kPending, false) ? "PENDING_REGISTRATION" : "READY"},
           {"tags", tags},
           {"aliases", names}};
 }
@@ -164,11 +164,15 @@ Response versions_create(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("name"));
   const std::string source = args.text("source");
-  const FrozenFiles frozen = freeze_files(context, download_location(context, source));
+  const std::string location = download_location(context, source);
+  check_source(context, source);
+  check_source(context, location);
+  const FrozenFiles frozen = freeze_files(context, location);
   Json body = Json::object();
   body["source"] = source;
   body["description"] = args.text("description", "");
   if (!frozen.files.empty()) body["frozen"] = true;
+  if (frozen.files.empty() && is_on_this_server(location)) body[kPending] = true;
   for (const char* key : {"run_link", "model_id", "user_id"}) {
     if (args.has(key)) body[key] = args.text(key);
   }

@@ -45,6 +45,10 @@ Subject version_in_body(const Call& call) {
   const Args args(call);
   return {Kind::kVersion, args.text("name"), args.integer("version")};
 }
+Subject version_in_path(const Call& call) {
+  const Args args(call);
+  return {Kind::kVersion, args.text("model"), args.integer("version")};
+}
 Subject artifact_owner(const Call& call) {
   return parse_artifact_ref(call.path.at("path")).subject;
 }
@@ -65,6 +69,7 @@ constexpr Rule kRules[] = {
     {api_promote, Needs::kContainer, model_in_path},
     {api_rollback, Needs::kContainer, model_in_path},
     {api_set_alias, Needs::kContainer, model_in_path},
+    {api_freeze_version, Needs::kOwner, version_in_path},
     {experiments_create, Needs::kContainer, new_experiment},
     {experiments_delete, Needs::kOwner, experiment_in_body},
     {experiments_restore, Needs::kOwner, experiment_in_body},

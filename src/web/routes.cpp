@@ -57,6 +57,10 @@ const std::vector<Route> kRoutes = {
     {"GET", "/api/v1/models/{model}", kRead, api_model, "a model with its aliases and versions"},
     {"GET", "/api/v1/models/{model}/versions/{version}", kRead, api_model_version, "a version with its files"},
     {"GET", "/api/v1/models/{model}/versions/{version}/lineage", kRead, api_lineage, "the lineage of a version"},
+    {"POST", "/api/v1/models/{model}/versions/{version}/freeze", kSubmit, api_freeze_version,
+     "give a version that was created before its files were there the files that its source has now; `files` (from "
+     "paths to SHA-256): only if they are these",
+     "", "files:object"},
     {"GET", "/api/v1/models/{model}/versions/{version}/files/{path*}", kRead, api_version_file,
      "download a file of a version"},
     {"POST", "/api/v1/models/{model}/promote", kSubmit, api_promote,

@@ -106,7 +106,7 @@ std::map<std::string, Fields> model_fields(const std::string& run) {
       {"DELETE /registered-models/alias", with(model, {{"alias", "a"}})},
       {"POST /model-versions/create",
        {{"name", "m"},
-        {"source", "s"},
+        {"source", "s3://b/s"},
         {"run_id", run},
         {"description", "d"},
         {"run_link", "l"},
@@ -163,7 +163,8 @@ class Routes : public testing::Test {
     const std::string made = R"({"experiment_id": "0", "name": "n"})", name = R"({"name": "m"})";
     logged_model_ = test_.call("POST", kMlflow + "/logged-models", made).json["model"]["info"]["model_id"];
     EXPECT_EQ(test_.call("POST", kMlflow + "/registered-models/create", name).status, 200);
-    EXPECT_EQ(test_.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+    EXPECT_EQ(test_.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
+              200);
   }
 
   std::string path_of(const Route& route) const {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/sha256.h"
 #include "web/testing.h"
 
 namespace sinew::web {
@@ -83,6 +84,52 @@ TEST(Versions, AVersionKeepsItsOriginalFiles) {
   EXPECT_EQ(test.call("GET", target).json["artifact_uri"], "s3://there/model");
 }
 
+// The files of a version that was created before them are there only when somebody has said that they are complete.
+TEST(Versions, AVersionWithoutFilesIsPendingUntilItsFilesAreFrozen) {
+  TestServer test;
+  const std::string id = new_run(test, "x", "s"), place = kArtifacts + "0/" + id + "/artifacts/model/";
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
+  const Json body{{"name", "m"}, {"source", "runs:/" + id + "/model"}};
+  const Reply made = test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s");
+  EXPECT_EQ(made.json["model_version"]["status"], "PENDING_REGISTRATION") << made.json;
+  const std::string alias = R"({"name": "m", "alias": "x", "version": "1"})";
+  const std::string version = "/api/v1/models/m/versions/1";
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/alias", alias).json["code"], "API_VERSION_WITHOUT_FILES");
+  EXPECT_EQ(test.call("PUT", "/api/v1/models/m/aliases/x", R"({"version": 1})").status, 409);
+  EXPECT_EQ(test.call("POST", "/api/v1/models/m/promote", R"({"version": 1, "force": true})").status, 409);
+  EXPECT_EQ(test.call("POST", version + "/freeze", "{}", "s").json["code"], "API_VERSION_WITHOUT_FILES");
+  EXPECT_EQ(test.call("PUT", place + "w", "good", "s").status, 200);
+  EXPECT_EQ(test.call("POST", version + "/freeze", "{}", "t").status, 403) << "the version of another token";
+  const Json wrong{{"files", Json{{"w", std::string(64, '0')}}}};
+  EXPECT_EQ(test.call("POST", version + "/freeze", wrong.dump(), "s").status, 409);
+  const Json right{{"files", Json{{"w", sha256_hex("good")}}}};
+  EXPECT_EQ(test.call("POST", version + "/freeze", right.dump(), "s").status, 200);
+  EXPECT_EQ(test.call("PUT", place + "w", "bad", "s").status, 200);
+  EXPECT_EQ(test.call("POST", version + "/freeze", "{}", "s").status, 409) << "a version is frozen once";
+  EXPECT_EQ(test.call("GET", version + "/files/w", "", "r").response.body, "good");
+  EXPECT_EQ(test.call("GET", kMlflow + "/model-versions/get?name=m&version=1").json["model_version"]["status"],
+            "READY");
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/alias", alias).status, 200);
+}
+
+TEST(Versions, ComeOnlyFromKnownPlaces) {
+  TestServer test;
+  EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
+  const auto make = [&](const std::string& source) {
+    return test.call("POST", kMlflow + "/model-versions/create", Json{{"name", "m"}, {"source", source}}.dump(), "s");
+  };
+  for (const char* source :
+       {"file:///etc/passwd", "/etc/passwd", "etc", "http://192.0.2.1/x", "https://example.com/x", "ftp://x/y",
+        "mlflow-artifacts://example.com/x", "runs://x/y", "S4://x", "models://x/1", "C:\\\\x"}) {
+    const Reply refused = make(source);
+    EXPECT_EQ(refused.status, 400) << source;
+    EXPECT_EQ(refused.json["code"], "API_SOURCE_REFUSED") << source;
+    EXPECT_EQ(refused.json["error_code"], "INVALID_PARAMETER_VALUE") << source;
+  }
+  for (const char* source : {"s3://b/k", "S3://b/k", "gs://b/k", "runs:/r/p", "models:/x/1"})
+    EXPECT_EQ(make(source).status, 200) << source;
+}
+
 TEST(Versions, AFileOfTheRunsDirectoryPrecedesAnUpload) {
   TestServer test;
   const auto directory = run_with_files(test, {"report.json", "model/weights", "model/deep/file"}, "own");
@@ -139,7 +186,8 @@ TEST(Versions, AFileAndAFolderNeverHaveOneName) {
 TEST(Versions, AndExperimentsSayWhenTheyWereChanged) {
   TestServer test;
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
-  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
+            200);
   ::usleep(5000);
   const Json tag{{"name", "m"}, {"version", "1"}, {"experiment_id", "0"}, {"key", "k"}, {"value", "v"}};
   for (const char* route : {"/model-versions/set-tag", "/experiments/set-experiment-tag"}) {
@@ -149,7 +197,8 @@ TEST(Versions, AndExperimentsSayWhenTheyWereChanged) {
   EXPECT_GT(version["last_updated_timestamp"], version["creation_timestamp"]);
   const Json experiment = test.call("GET", kMlflow + "/experiments/get?experiment_id=0").json["experiment"];
   EXPECT_GT(experiment["last_update_time"], experiment["creation_time"]);
-  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
+            200);
   const Json model = test.call("GET", kMlflow + "/registered-models/get?name=m").json["registered_model"];
   EXPECT_GT(model["last_updated_timestamp"], model["creation_timestamp"]);
 }
@@ -157,7 +206,8 @@ TEST(Versions, AndExperimentsSayWhenTheyWereChanged) {
 TEST(Versions, PromptsAndWebhooksAreNotOffered) {
   TestServer test;
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
-  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s"})").status, 200);
+  EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
+            200);
   const Json prompt{{"key", "mlflow.prompt.is_prompt"}, {"value", "true"}};
   const Json tagged{{"name", "p"}, {"tags", Json::array({prompt})}};
   Json of_model{{"name", "m"}, {"version", "1"}, {"source", "s"}, {"tags", Json::array({prompt})}};
@@ -186,7 +236,7 @@ TEST(Versions, ClientsCannotSetSinewsOwnTags) {
   const std::string id = new_run(test);
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
   const std::string tagged =
-      R"({"name": "m", "source": "s", "tags": [{"key": "sinew.decision.champion", "value": "x"},)"
+      R"({"name": "m", "source": "s3://b/s", "tags": [{"key": "sinew.decision.champion", "value": "x"},)"
       R"( {"key": "own", "value": "y"}]})";
   const Json version = test.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
   EXPECT_EQ(

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,10 @@ struct Options {
   std::optional<store::HeldLease> lease = {};  // the API writes only while this lease is held
   double requests_per_second = 1000;           // limit for each caller; 0: no limit
   size_t max_upload_bytes = 1ull << 40;        // of one artifact
-  int threads = 16;                            // number of threads that may wait for the store
+  // Schemes of places outside this server from which a version may come: the client of whoever loads the version
+  // fetches its files there, so a path of its own machine, or any address on the web, is not accepted.
+  std::set<std::string> source_schemes = {"s3", "gs", "abfss", "wasbs", "hdfs"};
+  int threads = 16;  // number of threads that may wait for the store
   Clock* clock = &system_clock();
 };
 

@@ -228,7 +228,7 @@ class MlflowClient(unittest.TestCase):
         self.refused("RESOURCE_DOES_NOT_EXIST", client.get_registered_model, "net")
         self.assertEqual(list(client.search_registered_models("name = 'net'")), [])
         client.create_registered_model("net")
-        self.assertEqual(client.create_model_version("net", "s", None).version, "4")
+        self.assertEqual(client.create_model_version("net", "s3://bucket/net", None).version, "4")
         client.delete_registered_model("net")
 
     def test_logged_models_and_register_model(self):
