@@ -7,6 +7,7 @@
 #include "base/exit_code.h"
 #include "cluster/cluster.h"
 #include "registry/registry.h"
+#include "server/access_file.h"
 #include "server/indexer.h"
 #include "server/lease.h"
 #include "store/store.h"
@@ -63,6 +64,11 @@ struct Server::State {
     };
     api.version = options.version;
     api.lease = lease.held();
+    api.log = options.log;
+    if (!options.access_log.empty()) {
+      access.emplace(options.access_log);
+      api.access_log = [this](const std::string& line) { access->write(line); };
+    }
     api.requests_per_second = options.requests_per_second;
     return api;
   }
@@ -70,6 +76,7 @@ struct Server::State {
   store::Store store;
   registry::Artifacts artifacts;
   ServerLease lease;
+  std::optional<AccessFile> access;
   web::Api api;
   std::optional<http::Server> http;
   Indexer indexer;

@@ -25,7 +25,8 @@ struct Options {
   // Hosts of other machines, with commas, whose coordinators the server may send control requests to, if a run's
   // directory names them.
   std::string coordinators = {};
-  // Receives each problem of the indexing once, as one line. Runs on a thread of the server.
+  std::string access_log;  // path of the access log; empty: none. It has one line of JSON for each request
+  // Receives each problem of the indexing once, and failed logins, as one line. Runs on a thread of the server.
   std::function<void(const std::string& line)> log = {};
 };
 

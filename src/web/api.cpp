@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/size_text.h"
+#include "web/access_log.h"
 #include "web/artifacts.h"
 #include "web/error_status.h"
 #include "web/fields.h"
@@ -23,15 +25,31 @@ http::Response answer_of(const Refused& refused, const http::Request& request) {
   return response;
 }
 
-// Returns whether the header announces a body of at most kMaxUnauthenticatedBody bytes, or no body.
-bool is_small(const http::Request& header) {
-  if (header.headers.contains("transfer-encoding")) return false;
+// Returns the length that the header announces for the body, 0 without a body, and nullopt if it announces none.
+std::optional<size_t> announced_bytes(const http::Request& header) {
+  if (header.headers.contains("transfer-encoding")) return std::nullopt;
   const auto length = header.headers.find("content-length");
-  if (length == header.headers.end()) return true;
+  if (length == header.headers.end()) return 0;
   const std::string& text = length->second;
   size_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  return error == std::errc() && end == text.data() + text.size() && bytes <= kMaxUnauthenticatedBody;
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return bytes;
+}
+
+bool is_small(const http::Request& header) {
+  const auto bytes = announced_bytes(header);
+  return bytes && *bytes <= kMaxUnauthenticatedBody;
+}
+
+// Refuses a file that is announced as longer than the caller's token allows. The sink (upload.h) counts the bytes of a
+// body without an announced length.
+void check_upload_length(const http::Request& header, const Caller& caller) {
+  const int64_t limit = caller.token ? caller.token->rights.upload_bytes : 0;
+  const auto bytes = announced_bytes(header);
+  if (limit == 0 || !bytes || *bytes <= static_cast<size_t>(limit)) return;
+  throw Refused(kUploadTooLarge, "the token '" + caller.name + "' uploads files of at most " + size_text(limit),
+                "use another token, or ask an administrator");
 }
 
 // Refuses callers without the route's role. handle() checks the role before it checks that the route exists, so that a
@@ -107,14 +125,17 @@ struct Api::State {
 
   void handle(const http::Request& request, const http::Answer& answer) {
     ++shared.counters.requests;
-    const auto finish = [answer](http::Response response) {
+    const auto access = std::make_shared<AccessEntry>(shared.options, request);
+    const auto finish = [answer, access](http::Response response) {
       harden(response);
+      access->finish(response.status);
       answer(std::move(response));
     };
     Caller caller;
     RouteMatch match;
     const http::Response refusal = respond(request, [&] {
       caller = shared.auth.caller(request);
+      access->set_token(caller.name);
       const double wait =
           request.sink ? 0 : shared.auth.wait_seconds(request, caller);  // admit() has counted uploads already
       if (wait > 0) return rate_limited(request, wait);
@@ -161,14 +182,17 @@ struct Api::State {
     const RouteMatch match = router.find(header.method, header.path);
     const bool is_file = match.route != nullptr && std::string_view(match.route->body) == kFile;
     if (!is_file && is_small(header)) return decision;
+    AccessEntry access(shared.options, header);
     http::Response refusal = respond(header, [&] {
       const Caller caller = shared.auth.caller(header);
+      access.set_token(caller.name);
       const bool has_token = caller.role != Role::kNone;
       const double wait = is_file || !has_token ? shared.auth.wait_seconds(header, caller) : 0;
       if (wait > 0) return rate_limited(header, wait);
       check_role(match.route, caller);
       if (!has_token) decision.max_body_bytes = kMaxUnauthenticatedBody;
       if (!is_file) return http::Response{};
+      check_upload_length(header, caller);
       decision.max_body_bytes = shared.options.max_upload_bytes;
       Context context(shared, caller);
       decision.sink = upload_sink(context, {header, match.path});
@@ -177,6 +201,7 @@ struct Api::State {
     if (refusal.status != 200) {
       ++shared.counters.requests;
       harden(refusal);
+      access.finish(refusal.status);
       decision.refusal = std::move(refusal);
     }
     return decision;

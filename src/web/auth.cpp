@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <openssl/evp.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <exception>
@@ -11,7 +12,8 @@
 namespace sinew::web {
 namespace {
 
-constexpr double kReloadSeconds = 1;  // a revoked token stops working after this time
+constexpr double kReportSeconds = 60;     // failed logins of one address are reported at most so often
+constexpr size_t kMaxAddresses = 10'000;  // whose failed logins are counted
 constexpr double kUnauthenticatedPerSecond = 20;
 
 // Decodes a base64 text, whose padding may be missing. Returns "" if the text is malformed.
@@ -89,38 +91,73 @@ void check_local(const http::Request& request) {
 
 }  // namespace
 
+// Returns a text that changes whenever another token file takes the place of this one. Each change of the tokens writes
+// a new file, so the text changes with it; a file that was edited by hand has other times.
+std::string state_of(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return "none";
+  std::string text;
+  for (const auto number :
+       {static_cast<int64_t>(facts.st_dev), static_cast<int64_t>(facts.st_ino), static_cast<int64_t>(facts.st_size),
+        static_cast<int64_t>(facts.st_mtim.tv_sec), static_cast<int64_t>(facts.st_mtim.tv_nsec),
+        static_cast<int64_t>(facts.st_ctim.tv_sec), static_cast<int64_t>(facts.st_ctim.tv_nsec)})
+    text += std::to_string(number) + ",";
+  return text;
+}
+
 Auth::Auth(const Options& options)
     : options_(options),
       limiter_(options.requests_per_second),
       unauthenticated_limiter_(options.requests_per_second > 0 ? kUnauthenticatedPerSecond : 0) {
-  if (!options.tokens.empty()) tokens_ = read_tokens(options.tokens);
+  if (!options.tokens.empty()) tokens_ = std::make_shared<const std::vector<Token>>(read_tokens(options.tokens));
 }
 
-// Reads the token file again if the last time was at least kReloadSeconds ago. Keeps the tokens if the file cannot be
-// read.
+// Reads the token file again if it has changed, so that a revoked token stops working at once. Keeps the tokens if the
+// file cannot be read.
 void Auth::reload_tokens() {
-  const double now = options_.clock->monotonic_seconds();
-  if (options_.tokens.empty() || now - loaded_at_ < kReloadSeconds) return;
-  loaded_at_ = now;
+  std::string state = state_of(options_.tokens);
+  if (state == loaded_) return;
   try {
-    tokens_ = read_tokens(options_.tokens);
-  } catch (const std::exception&) {
+    tokens_ = std::make_shared<const std::vector<Token>>(read_tokens(options_.tokens));
+    loaded_ = std::move(state);
+  } catch (const std::exception& error) {
+    if (options_.log) options_.log(std::string("the tokens stay as they were: ") + error.what());
+    loaded_ = std::move(state);
   }
+}
+
+// Reports the first failed login of an address at once, and later ones with their number once a minute.
+void Auth::report_failed_login(const std::string& address) {
+  if (!options_.log) return;
+  const double now = options_.clock->monotonic_seconds();
+  if (failures_.size() >= kMaxAddresses && !failures_.contains(address))
+    std::erase_if(failures_, [&](const auto& entry) { return now - entry.second.reported_at >= kReportSeconds; });
+  if (failures_.size() >= kMaxAddresses && !failures_.contains(address)) return;
+  const auto [at, is_first] = failures_.try_emplace(address);
+  ++at->second.count;
+  if (!is_first && now - at->second.reported_at < kReportSeconds) return;
+  options_.log("login failed: " + std::to_string(at->second.count) +
+               (at->second.count == 1 ? " request" : " requests") + " from " + address + " had no valid token");
+  at->second = {0, now};
 }
 
 Caller Auth::caller(const http::Request& request) {
   if (options_.tokens.empty()) {
     check_local(request);
-    return {Role::kAdmin, "local", request.peer};
+    return {Role::kAdmin, kLocalCaller, request.peer};
   }
   check_same_site(request);
   const std::string secret = secret_of(request);
   if (secret.empty()) return {Role::kNone, "", request.peer};
   const std::lock_guard lock(mutex_);
   reload_tokens();
-  const Token* token = find_token(tokens_, secret);
-  if (token == nullptr) return {Role::kNone, "", request.peer};
-  return {token->role, token->name, request.peer};
+  const auto now_ms = static_cast<int64_t>(options_.clock->wall_seconds() * 1000);
+  const Token* token = find_token(*tokens_, secret, now_ms);
+  if (token == nullptr) {
+    report_failed_login(request.peer);
+    return {Role::kNone, "", request.peer};
+  }
+  return {token->rights.role, token->name, request.peer, std::shared_ptr<const Token>(tokens_, token)};
 }
 
 bool Auth::still_allowed(const http::Request& request, Role role) {
@@ -135,7 +172,8 @@ double Auth::wait_seconds(const http::Request& request, const Caller& caller) {
   const double now = options_.clock->monotonic_seconds();
   const std::lock_guard lock(mutex_);
   if (caller.role == Role::kNone) return unauthenticated_limiter_.take(request.peer, now);
-  return limiter_.take(caller.name, now);
+  const double own = caller.token ? caller.token->rights.requests_per_second : 0;
+  return limiter_.take(caller.name, now, own);
 }
 
 }  // namespace sinew::web

@@ -2,6 +2,8 @@
 // thread.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -13,8 +15,9 @@ namespace sinew::web {
 
 struct Caller {
   Role role = Role::kNone;
-  std::string name;     // of the token; empty without a valid token
-  std::string address;  // where the request came from
+  std::string name;                         // of the token; empty without a valid token
+  std::string address;                      // where the request came from
+  std::shared_ptr<const Token> token = {};  // null without a valid token, and if the server has no tokens
 };
 
 class Auth {
@@ -33,11 +36,17 @@ class Auth {
 
  private:
   void reload_tokens();
+  void report_failed_login(const std::string& address);
 
   const Options& options_;
   std::mutex mutex_;
-  std::vector<Token> tokens_;
-  double loaded_at_ = -1e9;
+  std::shared_ptr<const std::vector<Token>> tokens_ = std::make_shared<const std::vector<Token>>();
+  std::string loaded_;  // identifies the state of the token file that was read last
+  struct Failures {
+    int64_t count = 0;
+    double reported_at = 0;
+  };
+  std::map<std::string, Failures> failures_;  // by address, since the last report
   RateLimiter limiter_, unauthenticated_limiter_;
 };
 

@@ -176,18 +176,19 @@ TEST(Tokens, AreStoredAsHashesOfTheirSecrets) {
   const auto tokens = read_tokens(path);
   ASSERT_EQ(tokens.size(), 2u);
   EXPECT_NE(tokens[0].salt, tokens[1].salt);
-  EXPECT_EQ(find_token(tokens, reader)->role, Role::kRead);
-  EXPECT_EQ(find_token(tokens, admin)->name, "boss");
+  EXPECT_EQ(find_token(tokens, reader, 0)->rights.role, Role::kRead);
+  EXPECT_EQ(find_token(tokens, admin, 0)->name, "boss");
   for (const std::string& wrong : {std::string(), std::string("x"), reader + "0", reader.substr(1), tokens[0].hash}) {
-    EXPECT_EQ(find_token(tokens, wrong), nullptr);
+    EXPECT_EQ(find_token(tokens, wrong, 0), nullptr);
   }
   const std::string fresh = add_token(path, "reader", Role::kSubmit);  // replaces the old token
-  EXPECT_EQ(find_token(read_tokens(path), reader), nullptr);
-  EXPECT_EQ(find_token(read_tokens(path), fresh)->role, Role::kSubmit);
+  EXPECT_EQ(find_token(read_tokens(path), reader, 0), nullptr);
+  EXPECT_EQ(find_token(read_tokens(path), fresh, 0)->rights.role, Role::kSubmit);
   EXPECT_TRUE(remove_token(path, "reader"));
   EXPECT_FALSE(remove_token(path, "reader"));
-  EXPECT_EQ(find_token(read_tokens(path), fresh), nullptr);
-  EXPECT_EQ(code_of([&] { add_token(path, "two words", Role::kRead); }), "SERVER_BAD_TOKEN_NAME");
+  EXPECT_EQ(find_token(read_tokens(path), fresh, 0), nullptr);
+  for (const char* name : {"two words", "local", ""})
+    EXPECT_EQ(code_of([&] { add_token(path, name, Role::kRead); }), "SERVER_BAD_TOKEN_NAME") << name;
   for (const char* damage :
        {"", "{", "{\"tokens\": [{}]}", "{\"tokens\": 3}", "{\"tokens\": [{\"name\": \"a\", \"role\": \"god\"}]}",
         R"({"tokens": [{"name": "a token with a long name", "role": "read", "salt": 3}]})",

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "web/auth.h"
+#include "web/upload_quota.h"
 #include "web/watcher.h"
 #include "web/web.h"
 
@@ -37,6 +38,9 @@ inline constexpr RefusalKind kForbidden{403, "API_FORBIDDEN", "PERMISSION_DENIED
 inline constexpr RefusalKind kSourceRefused{400, "API_SOURCE_REFUSED", "INVALID_PARAMETER_VALUE"};
 inline constexpr RefusalKind kNoFiles{409, "API_VERSION_WITHOUT_FILES", "INVALID_STATE"};
 inline constexpr RefusalKind kNotOwner{403, "API_NOT_OWNER", "PERMISSION_DENIED"};
+inline constexpr RefusalKind kOutOfScope{403, "API_OUT_OF_SCOPE", "PERMISSION_DENIED"};
+inline constexpr RefusalKind kUploadTooLarge{413, "API_UPLOAD_TOO_LARGE", "INVALID_PARAMETER_VALUE"};
+inline constexpr RefusalKind kUploadQuota{413, "API_UPLOAD_QUOTA", "REQUEST_LIMIT_EXCEEDED"};
 inline constexpr RefusalKind kNoRoute{404, "API_NO_ROUTE", "ENDPOINT_NOT_FOUND"};
 inline constexpr RefusalKind kWrongMethod{405, "API_WRONG_METHOD", "ENDPOINT_NOT_FOUND"};
 inline constexpr RefusalKind kRateLimited{429, "API_RATE_LIMITED", "REQUEST_LIMIT_EXCEEDED"};
@@ -65,11 +69,15 @@ struct Counters {
 // What all requests share.
 struct Shared {
   explicit Shared(Options options_given)
-      : options(std::move(options_given)), auth(options), watcher(*options.store, *options.clock) {}
+      : options(std::move(options_given)),
+        auth(options),
+        watcher(*options.store, *options.clock),
+        upload_quota(*options.store) {}
 
   const Options options;
   Auth auth;
   Watcher watcher;
+  UploadQuota upload_quota;
   Counters counters;
 };
 
@@ -81,6 +89,7 @@ struct Context {
         artifacts(*shared.options.artifacts),
         auth(shared.auth),
         watcher(shared.watcher),
+        upload_quota(shared.upload_quota),
         counters(shared.counters),
         caller(std::move(caller_given)) {}
   // Writes on request of the caller. Returns when the write is durable. Throws Refused.
@@ -95,6 +104,7 @@ struct Context {
   registry::Artifacts& artifacts;
   Auth& auth;
   Watcher& watcher;
+  UploadQuota& upload_quota;
   Counters& counters;
   const Caller caller;
 };
@@ -102,7 +112,7 @@ struct Context {
 struct Call {
   const http::Request& request;
   std::map<std::string, std::string> path;  // values of the pattern's parameters
-  std::shared_ptr<const Json> body = {};  // the request's body, if fields.h has parsed it already
+  std::shared_ptr<const Json> body = {};    // the request's body, if fields.h has parsed it already
 };
 using Handle = http::Response (*)(Context& context, const Call& call);
 

@@ -4,6 +4,7 @@
 
 #include "web/artifacts.h"
 #include "web/mlflow.h"
+#include "web/permissions.h"
 
 namespace sinew::web {
 namespace {
@@ -128,6 +129,7 @@ Response experiments_update(Context& context, const Call& call) {
   const store::Record record = context.require(Kind::kExperiment, args.text("experiment_id"));
   const std::string name = args.text("new_name");
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
+  check_experiment_scope(context.caller, name);
   write_to_experiment(context, record.subject.id, store::Update{record.subject, name});
   return json_response(Json::object());
 }

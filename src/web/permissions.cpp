@@ -131,7 +131,55 @@ std::optional<store::Record> find_record(Context& context, const Subject& subjec
   return possible ? context.store.find(subject) : std::nullopt;
 }
 
+[[noreturn]] void refuse_scope(const Caller& caller, const char* what, const std::string& name) {
+  throw Refused(
+      kOutOfScope,
+      "the token '" + caller.name + "' may not change the " + what + " '" + name + "': it is not in its scope",
+      "use another token, or ask an administrator for one with this scope");
+}
+
+bool has_scope(const Caller& caller) {
+  const TokenRights all;
+  return caller.token &&
+         (caller.token->rights.experiments != all.experiments || caller.token->rights.models != all.models);
+}
+
+// The experiment has the scope if its id or its name fits. A new one has no record yet, and `id` is its name.
+void check_experiment(Context& context, const std::string& id) {
+  const auto& patterns = context.caller.token->rights.experiments;
+  const auto record = find_record(context, {Kind::kExperiment, id});
+  if (fits_scope(patterns, id) || (record && fits_scope(patterns, record->name))) return;
+  refuse_scope(context.caller, "experiment", record && !record->name.empty() ? record->name : id);
+}
+
+// Refuses a subject outside the scope of the caller's token. Runs and logged models are in the scope of their
+// experiment.
+void check_scope(Context& context, const Subject& subject) {
+  if (subject.kind == Kind::kExperiment) return check_experiment(context, subject.id);
+  const auto record = find_record(context, subject);
+  if (subject.kind == Kind::kRun) {
+    if (record) check_experiment(context, record->parent);
+    return;
+  }
+  const auto logged = record ? record->tags.find(kLoggedModelTag) : store::Labels::const_iterator();
+  if (record && logged != record->tags.end()) return check_experiment(context, logged->second);
+  if (!fits_scope(context.caller.token->rights.models, subject.id)) refuse_scope(context.caller, "model", subject.id);
+}
+
+// Returns whether the administrator gave the token this record by naming its experiment: a run that the index found has
+// no owner, and a token whose scope names experiments may log to their runs.
+bool is_given_by_scope(const Caller& caller, const store::Record& record) {
+  if (record.subject.kind != Kind::kRun || !record.owner.empty() || !caller.token) return false;
+  const auto& patterns = caller.token->rights.experiments;
+  return std::ranges::find(patterns, "*") == patterns.end();  // check_scope() has compared the names
+}
+
 }  // namespace
+
+void check_experiment_scope(const Caller& caller, const std::string& name) {
+  if (has_scope(caller) && !fits_scope(caller.token->rights.experiments, name))
+    refuse_scope(caller, "experiment", name);
+}
 
 void check_owner(const Caller& caller, const store::Record& record) {
   if (caller.role == Role::kAdmin || (!caller.name.empty() && record.owner == caller.name)) return;
@@ -144,10 +192,15 @@ void check_owner(const Caller& caller, const store::Record& record) {
 
 void check_permission(Context& context, const Route& route, Call& call) {
   const Rule* rule = rule_of(route);
-  if (rule == nullptr || rule->needs != Needs::kOwner || context.caller.role == Role::kAdmin) return;
+  if (rule == nullptr || rule->needs == Needs::kNothing) return;
+  const bool owner = rule->needs == Needs::kOwner && context.caller.role != Role::kAdmin;
+  const bool scope = has_scope(context.caller);
+  if (!owner && !scope) return;
   parse_body(call);
   const Subject subject = rule->subject(call);
-  if (const auto record = find_record(context, subject)) check_owner(context.caller, *record);
+  if (scope) check_scope(context, subject);
+  const auto record = owner ? find_record(context, subject) : std::nullopt;
+  if (record && !is_given_by_scope(context.caller, *record)) check_owner(context.caller, *record);
 }
 
 bool has_permission_rule(const Route& route) {

@@ -1,5 +1,6 @@
 // Inside web/: which records a caller may change. A record belongs to the token that created it; only that token and
-// admins may change it. One table says which record each route changes, so that no handler can forget the check.
+// admins may change it. A token may have a scope besides: patterns of the experiments and models that it may change,
+// for every role. One table says which record each route changes, so that no handler can forget the check.
 #pragma once
 
 #include "web/context.h"
@@ -9,6 +10,9 @@ namespace sinew::web {
 // Throws Refused (kNotOwner) unless the caller is an admin or owns the record. A record without an owner, such as a run
 // that the index found in a directory, belongs to the server, so only an admin may change it.
 void check_owner(const Caller& caller, const store::Record& record);
+
+// Throws Refused (kOutOfScope) if the caller's token may not change an experiment of this name.
+void check_experiment_scope(const Caller& caller, const std::string& name);
 
 // Throws Refused if the caller may not change the record that the request names. Does nothing for a record that does
 // not exist: the handler refuses the request.

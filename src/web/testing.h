@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -91,11 +92,11 @@ struct Reply {
 
 class TestServer {
  public:
-  explicit TestServer(double requests_per_second = 0, Control control = {}, Clock& clock = system_clock())
+  explicit TestServer(double requests_per_second = 0, Control control = {}, Clock& clock = system_clock(),
+                      const std::function<void(Options&)>& adjust = {})
       : store(folder / "store.db"), artifacts(folder / "artifacts") {
-    for (const auto& [name, role] :
-         {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit), std::pair("t", Role::kSubmit),
-          std::pair("a", Role::kAdmin)}) {
+    for (const auto& [name, role] : {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit),
+                                     std::pair("t", Role::kSubmit), std::pair("a", Role::kAdmin)}) {
       secrets[name] = add_token(folder / "tokens.json", name, role);
     }
     Options options;
@@ -108,6 +109,7 @@ class TestServer {
     options.version = "1";
     options.threads = 4;
     options.clock = &clock;
+    if (adjust) adjust(options);
     api = std::make_unique<Api>(options);
     http::ServerOptions http;
     http.read_seconds = 5;
@@ -134,6 +136,11 @@ class TestServer {
   store::Store store;
   registry::Artifacts artifacts;
   std::map<std::string, std::string> secrets;
+  // Adds a token with these rights, which `who` names from then on.
+  void add(const std::string& who, const TokenRights& rights) {
+    secrets[who] = add_token(folder / "tokens.json", who, rights);
+  }
+
   std::unique_ptr<Api> api;
   std::unique_ptr<http::Server> server;
 };

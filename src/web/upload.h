@@ -9,18 +9,21 @@
 
 namespace sinew::web {
 
-// Opens a temporary file at the first byte, and removes it if the client leaves.
+// Opens a temporary file at the first byte, and removes it if the client leaves. Refuses the byte that exceeds a limit
+// of the caller's token.
 class Upload final : public http::Sink {
  public:
-  explicit Upload(registry::Artifacts& artifacts) : artifacts_(artifacts) {}
+  explicit Upload(const Context& context) : context_(context) {}
   std::optional<http::Response> take(std::string_view piece) override;
   // Returns the stored content, which is empty if no byte arrived. Garbage collection keeps it while this object lives.
   registry::BlobInfo finish();
 
  private:
   void open();
+  void check_limits(size_t more);
 
-  registry::Artifacts& artifacts_;
+  const Context context_;
+  int64_t bytes_ = 0;
   std::optional<registry::Artifacts::Pin> pin_;
   std::optional<registry::Artifacts::Pin::Stream> stream_;
 };

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -96,7 +97,7 @@ class Promoter(threading.Thread):
     def run(self):
         while not self.ending:
             status, answer = self.send("POST", MLFLOW + "/model-versions/create",
-                                       {"name": "m", "source": "s", "tags": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]})
+                                       {"name": "m", "source": "s3://b/s", "tags": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]})
             if status == 200:
                 self.newest = int(answer["model_version"]["version"])
                 self.move(self.newest)
@@ -314,10 +315,39 @@ class Places(unittest.TestCase):
             server.process.stdout.close()
             server.log.close()
 
+    def test_the_first_token_is_in_a_private_file_and_no_log_has_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder) / "runs"
+            root.mkdir()
+            process = subprocess.Popen([SINEW, "server", "--root", str(root), "--port", "0"], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            printed = ""
+            try:
+                while "listening on" not in printed:
+                    line = process.stdout.readline()
+                    self.assertTrue(line, printed)
+                    printed += line
+                secret = (root / ".sinew/admin-token").read_text().strip()
+                self.assertEqual(oct((root / ".sinew/admin-token").stat().st_mode & 0o777), "0o600")
+                self.assertEqual(oct((root / ".sinew").stat().st_mode & 0o777), "0o700")
+                url = re.search(r"http://\S+", printed).group(0)
+                request = urllib.request.Request(url + "/api/v1/runs?name=x", headers={"Authorization": f"Bearer {secret}"})
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    self.assertEqual(answer.status, 200)
+            finally:
+                process.terminate()
+                said = printed + "".join(process.communicate(timeout=60))
+            log = (root / ".sinew/access.log").read_text()
+            entry = json.loads(log.splitlines()[-1])
+            self.assertEqual((entry["token"], entry["path"], entry["status"]), ("admin", "/api/v1/runs", 200))
+            for text in (said, log, (root / ".sinew/tokens.json").read_text()):
+                self.assertNotIn(secret, text)
+
     def test_an_unusable_address_or_a_wrong_option_is_reported(self):
         for options, said in ((["--address", "0.0.0.0"], "TLS"), (["--address", "0.0.0.0", "--no-auth"], "no-auth"),
                               (["--port", "99999"], "port"), (["--what"], "[OPTION_UNKNOWN]"), (["what"], "[OPTION_INVALID]"),
-                              (["token", "add", "x"], "--role"), (["token"], "add NAME")):
+                              (["token", "add", "x"], "--role"), (["token"], "add NAME"),
+                              (["--store", "postgresql://me:secret@127.0.0.1/db"], "[STORE_PASSWORD_VISIBLE]")):
             out = subprocess.run([SINEW, "server", *options], capture_output=True, text=True, timeout=60)
             self.assertEqual(out.returncode, 2, out)
             self.assertIn(said, out.stderr)

@@ -1,0 +1,34 @@
+// Inside server/: the file of the access log. When it is full it is renamed to FILE.1, and so on; the oldest is
+// removed.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace sinew::server {
+
+class AccessFile {
+ public:
+  // Throws Error (DISK_...) if the file cannot be opened. Only the user of this process can read it.
+  explicit AccessFile(std::string path, int64_t max_bytes = 16 << 20, int kept = 4);
+  AccessFile(const AccessFile&) = delete;
+  AccessFile& operator=(const AccessFile&) = delete;
+  ~AccessFile();
+  // Appends the line. A line that cannot be written, for example because the disk is full, is lost: a request must not
+  // wait or fail because of it. Any thread.
+  void write(const std::string& line);
+
+ private:
+  void open();
+  void rotate();
+
+  const std::string path_;
+  const int64_t max_bytes_;
+  const int kept_;
+  std::mutex mutex_;
+  int descriptor_ = -1;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace sinew::server
