@@ -12,6 +12,7 @@
 #include <climits>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -117,6 +118,11 @@ std::optional<ProcessFacts> process_facts(pid_t pid) {
   const ProcessRow row = process_row(pid);
   if (row.pid == 0) return std::nullopt;
   return ProcessFacts{row.parent, row.state == 'T' || row.state == 't'};
+}
+
+std::string own_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 std::map<std::string, std::string> own_environment() {

@@ -36,6 +36,8 @@ void forget_signals();
 
 // The environment of this process.
 std::map<std::string, std::string> own_environment();
+// Returns one variable of it, or "" if it is not set.
+std::string own_variable(const char* name);
 
 // The name of this machine. A pid identifies a process only together with the machine.
 std::string host_name();

@@ -4,12 +4,12 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/json_text.h"
+#include "base/process.h"
 #include "base/signals.h"
 #include "cli/terminal.h"
 #include "jobs/jobs.h"
@@ -19,11 +19,6 @@
 
 namespace sinew::cli {
 namespace {
-
-std::string value_of(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 bool is_done(const std::string& directory) {
   const std::string path = directory + "/report.json";
@@ -67,12 +62,12 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
   jobs::CommandRun run;
   run.job = job;
   run.directory = options.run_directory;
-  run.server = options.server.empty() ? value_of("SINEW_SERVER") : options.server;
+  run.server = options.server.empty() ? own_variable("SINEW_SERVER") : options.server;
   if (!run.server.empty()) {
     run.run_id = [url = run.server, directory = run.directory](const std::string& resolved_yaml) {
       // The environment variables of MLflow's client. The command uses the same ones together with this id.
-      const server::ClientOptions client{value_of("MLFLOW_TRACKING_TOKEN"),
-                                         value_of("MLFLOW_TRACKING_SERVER_CERT_PATH")};
+      const server::ClientOptions client{own_variable("MLFLOW_TRACKING_TOKEN"),
+                                         own_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
       return server::run_id_at(url, client, directory, resolved_yaml, system_clock());
     };
   }

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "base/number_text.h"
+#include "base/process.h"
 #include "cli/options.h"
-#include "cli/programs.h"
 #include "cluster/cluster.h"
 
 namespace sinew::cli {
@@ -59,7 +59,7 @@ int run_scale(const Arguments& arguments) {
   if (!options.parse(arguments)) return kDone;
   const int64_t wanted = whole_number("the number of workers", number, 1, cluster::kMostWorkers);
   const cluster::CoordinatorInfo info = cluster::running_coordinator(root, run, &directory);
-  cluster::check_coordinator_address(info, named_coordinators());
+  cluster::check_coordinator_address(info, own_variable("SINEW_COORDINATORS"));
   cluster::request_scale(info, directory, wanted);
   std::printf("%s: %lld workers wanted\n", directory.c_str(), static_cast<long long>(wanted));
   return kDone;
@@ -84,7 +84,7 @@ int run_control(const Arguments& arguments) {
   if (!options.parse(arguments)) return kDone;
   const Request request = request_of(word);
   const cluster::CoordinatorInfo info = cluster::running_coordinator(root, run, &directory);
-  cluster::check_coordinator_address(info, named_coordinators());
+  cluster::check_coordinator_address(info, own_variable("SINEW_COORDINATORS"));
   cluster::request_control(info, directory, request.kind, request.value, reason);
   std::printf("%s: asked for %s at its next step\n", directory.c_str(), word.c_str());
   return kDone;

@@ -34,11 +34,6 @@ void ignore_checkpoint_requests() {
   std::signal(SIGUSR1, SIG_IGN);
 }
 
-std::string named_coordinators() {
-  const char* given = std::getenv("SINEW_COORDINATORS");
-  return given == nullptr ? "" : given;
-}
-
 int become_worker(const task::Task& task, const std::string& label) {
   const task::TaskFile file(task);
   std::string worker = programs().worker, path = file.path_after_exec(), shown = label;

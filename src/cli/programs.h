@@ -20,10 +20,6 @@ supervise::Programs programs();
 // a supervisor and a worker that trains alone make a checkpoint of it.
 void ignore_checkpoint_requests();
 
-// Returns SINEW_COORDINATORS, a list with commas: machines whose coordinators a command may talk to when a run
-// directory names them.
-std::string named_coordinators();
-
 // Replaces this process by sinew-worker with that task. It does not return; it throws Error if it fails. `label`
 // appears in the list of processes.
 int become_worker(const task::Task& task, const std::string& label);

@@ -2,9 +2,9 @@
 #include <cstdio>
 
 #include "base/disk.h"
+#include "base/process.h"
 #include "cli/command_job.h"
 #include "cli/options.h"
-#include "cli/programs.h"
 #include "cluster/cluster.h"
 #include "rundir/rundir.h"
 
@@ -30,7 +30,7 @@ int run_ps(const Arguments& arguments) {
     return kDone;
   }
   const cluster::CoordinatorInfo info = cluster::running_coordinator(root, directory);
-  cluster::check_coordinator_address(info, named_coordinators());
+  cluster::check_coordinator_address(info, own_variable("SINEW_COORDINATORS"));
   const std::string answer = cluster::fetch_status(info, directory);
   const std::string text = json ? answer + "\n" : cluster::status_text(directory, cluster::status_of_json(answer));
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -1,10 +1,10 @@
 #include "cli/registry_place.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/printable.h"
+#include "base/process.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
@@ -21,9 +21,8 @@ std::string RegistryPlace::store_place() const {
     throw UsageError(
         "STORE_PASSWORD_VISIBLE", "--store has a password, and every user of this machine can read it there",
         "leave it out: libpq takes it from PGPASSWORD or ~/.pgpass; or put the whole URL into SINEW_STORE");
-  const char* variable = std::getenv("SINEW_STORE");
-  if (!store.empty()) return store;
-  return variable != nullptr && *variable != '\0' ? variable : registry::default_store(root);
+  const std::string place = store.empty() ? own_variable("SINEW_STORE") : store;
+  return place.empty() ? registry::default_store(root) : place;
 }
 
 std::unique_ptr<store::Store> RegistryPlace::open_store() const {

@@ -7,9 +7,9 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/signals.h"
 #include "cli/options.h"
-#include "cli/programs.h"
 #include "cli/registry_place.h"
 #include "registry/registry.h"
 #include "web/web.h"
@@ -114,7 +114,7 @@ server::Options server_options(const Given& given) {
   server.http.shutdown_grace_seconds = 5;
   server.http.await_answers = true;  // otherwise a client could not know whether its last request was executed
   server.http.threads = 2;
-  server.coordinators = named_coordinators();
+  server.coordinators = own_variable("SINEW_COORDINATORS");
   if (given.access_log != "off") server.access_log = given.access_log;
   server.log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   return server;

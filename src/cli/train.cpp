@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 #include "base/clock.h"
@@ -116,19 +115,14 @@ int start(const spec::Job& about, const supervise::WorkerLaunch& launch, const G
   return become_worker(train, launch.run_directory);
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 supervise::WorkerLaunch launch_options(const Given& given) {
   supervise::WorkerLaunch launch;
   launch.programs = programs();
   launch.ledger = given.ledger;
   launch.json_log = given.json();
   launch.hang_seconds = given.hang_seconds;
-  launch.link_listen = variable("SINEW_LINK_LISTEN");
-  launch.link_advertise = variable("SINEW_LINK_ADVERTISE");
+  launch.link_listen = own_variable("SINEW_LINK_LISTEN");
+  launch.link_advertise = own_variable("SINEW_LINK_ADVERTISE");
   return launch;
 }
 
