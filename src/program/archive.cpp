@@ -15,14 +15,14 @@ constexpr uint16_t kSizesBehind = 1 << 3;  // the local header has no sizes; a d
 // offset of the checksum, and sets member.end.
 uint64_t read_descriptor(const FileRange& file, Member& member) {
   std::array<std::byte, 24> bytes{};
-  const uint64_t at = member.begin + member.size, room = std::min<uint64_t>(bytes.size(), member.end - at);
+  const uint64_t at = member.begin + member.packed, room = std::min<uint64_t>(bytes.size(), member.end - at);
   file.read(at, std::span(bytes).first(room));
   const ByteReader record{std::span(bytes).first(room), file.path()};
   for (const uint64_t skipped : {4, 0}) {
     for (const unsigned width : {4U, 8U}) {
       const uint64_t size = skipped + 4 + 2 * width;
       if (size > room || (skipped == 4 && record.u32(0) != kDescriptor)) continue;
-      if (record.u32(skipped) != member.crc || record.number(skipped + 4, width) != member.size ||
+      if (record.u32(skipped) != member.crc || record.number(skipped + 4, width) != member.packed ||
           record.number(skipped + 4 + width, width) != member.size)
         continue;
       member.end = at + size;
@@ -45,15 +45,16 @@ void read_local(const FileRange& file, Member& member) {
   const uint64_t name_size = local.u16(26), extra_size = local.u16(28);
   if (local.u32(0) != kLocal || name_size != member.name.size() || local.text(kLocalSize, name_size) != member.name)
     local.fail("member " + in_quotes(member.name) + " is not at the place that the directory gives");
-  if (local.u16(8) != 0)
-    local.fail("member " + in_quotes(member.name) + " is compressed, but its directory entry is not");
+  constexpr uint16_t kDeflated = 8;
+  if (local.u16(8) != (member.compressed ? kDeflated : 0))
+    local.fail("member " + in_quotes(member.name) + " is compressed otherwise than its directory entry says");
   member.begin = member.header + kLocalSize + name_size + extra_size;
-  if (member.begin > limit || member.size > limit - member.begin)
+  if (member.begin > limit || member.packed > limit - member.begin)
     local.fail("member " + in_quotes(member.name) + " reaches past the end of the file");
-  const uint64_t packed = local.u32(18), size = local.u32(22);
   const bool behind = (local.u16(6) & kSizesBehind) != 0;
-  for (const uint64_t said : {packed, size}) {
-    if (said != member.size && said != kFull32 && !(behind && said == 0))
+  for (const auto& [at, wanted] : {std::pair<uint64_t, uint64_t>{18, member.packed}, {22, member.size}}) {
+    const uint64_t said = local.u32(at);
+    if (said != wanted && said != kFull32 && !(behind && said == 0))
       local.fail("the header of member " + in_quotes(member.name) + " gives another size than the directory");
   }
   const uint32_t crc = local.u32(14);
@@ -66,8 +67,63 @@ void read_local(const FileRange& file, Member& member) {
   if (behind)
     member.crc_offsets.push_back(read_descriptor(file, member));
   else
-    member.end = member.begin + member.size;
+    member.end = member.begin + member.packed;
 }
+
+// Decompresses a member in pieces, and stops as soon as it is not what the directory says.
+class Inflater {
+ public:
+  Inflater(const FileRange& file, const Member& member, const std::function<void(std::span<std::byte>)>& take)
+      : file_(file), member_(member), take_(take), piece_(kPiece) {
+    constexpr int kRawDeflate = -MAX_WBITS;  // zip has its own header and checksum, so zlib expects none
+    if (inflateInit2(&stream_, kRawDeflate) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  void run() {
+    file_.read(member_.begin, member_.packed, [&](std::span<std::byte> packed) { put(packed); });
+    if (!ended_ || made_ != member_.size) fail();
+  }
+
+ private:
+  static constexpr size_t kPiece = 1 << 16;
+
+  void put(std::span<std::byte> packed) {
+    stream_.next_in = reinterpret_cast<Bytef*>(packed.data());
+    stream_.avail_in = static_cast<uInt>(packed.size());
+    do {  // until zlib has taken all input and holds back no output
+      if (ended_ && stream_.avail_in > 0) fail();
+      if (ended_) return;
+      stream_.next_out = reinterpret_cast<Bytef*>(piece_.data());
+      stream_.avail_out = static_cast<uInt>(piece_.size());
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      if (result == Z_BUF_ERROR) return;  // it needs more input
+      if (result != Z_OK && result != Z_STREAM_END) fail();
+      ended_ = result == Z_STREAM_END;
+      const size_t got = piece_.size() - stream_.avail_out;
+      made_ += got;
+      if (made_ > member_.size) fail();
+      if (got > 0) take_(std::span(piece_).first(got));
+    } while (stream_.avail_in > 0 || stream_.avail_out == 0);
+  }
+
+  [[noreturn]] void fail() const {
+    throw Error("PROGRAM_DAMAGED_FILE",
+                file_.path() + ": the compressed bytes of member " + in_quotes(member_.name) +
+                    " are damaged, or do not have the size that the directory gives",
+                "copy the file again, or export it again");
+  }
+
+  const FileRange& file_;
+  const Member& member_;
+  const std::function<void(std::span<std::byte>)>& take_;
+  std::vector<std::byte> piece_;
+  z_stream stream_{};
+  uint64_t made_ = 0;
+  bool ended_ = false;
+};
 
 }  // namespace
 
@@ -101,7 +157,8 @@ std::string ByteReader::text(uint64_t at, uint64_t size) const {
 
 void ByteReader::fail(const std::string& what) const {
   throw Error("PROGRAM_BAD_ARCHIVE", path_ + ": not a complete zip archive: " + what,
-              "a .pt2 is a file that torch.export.save wrote; copy the file again if it was cut off or damaged");
+              "copy the file again if it was cut off or damaged; torch.export.save writes a .pt2, torch.jit.save "
+              "TorchScript");
 }
 
 FileRange::FileRange(Disk& disk, std::string path) : disk_(&disk), path_(std::move(path)), size_(disk.size(path_)) {}
@@ -123,7 +180,16 @@ void FileRange::read(uint64_t offset, uint64_t size, const std::function<void(st
   }
 }
 
-Archive::Archive(Disk& disk, const std::string& path) : file_(disk, path), members_(read_directory(file_)) {
+void read_content(const FileRange& file, const Member& member, const std::function<void(std::span<std::byte>)>& take) {
+  if (!member.compressed) {
+    file.read(member.begin, member.size, take);
+  } else {
+    Inflater(file, member, take).run();
+  }
+}
+
+Archive::Archive(Disk& disk, const std::string& path, Compression compression)
+    : file_(disk, path), members_(read_directory(file_, compression)) {
   for (Member& member : members_) read_local(file_, member);
   std::sort(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.header < b.header; });
   const ByteReader none({}, path);
@@ -150,12 +216,20 @@ std::string Archive::text(const Member& member, uint64_t max_bytes) const {
   std::string text;
   text.reserve(member.size);
   uint32_t crc = 0;
-  file_.read(member.begin, member.size, [&](std::span<const std::byte> piece) {
+  read_content(file_, member, [&](std::span<const std::byte> piece) {
     crc = crc32_of(piece, crc);
     text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
   });
   if (crc != member.crc) refuse_checksum(file_.path(), member.name);
   return text;
+}
+
+void Archive::check_contents() const {
+  for (const Member& member : members_) {
+    uint32_t crc = 0;
+    read_content(file_, member, [&](std::span<const std::byte> piece) { crc = crc32_of(piece, crc); });
+    if (crc != member.crc) refuse_checksum(file_.path(), member.name);
+  }
 }
 
 }  // namespace sinew::program

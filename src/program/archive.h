@@ -1,8 +1,9 @@
-// Inside program/: a zip archive whose members are stored without compression. Nothing in the file is trusted.
+// Inside program/: a zip archive. Nothing in the file is trusted.
 //
-// A file that Archive accepts can be changed in place. Its members do not overlap, and every place that holds a
-// checksum is known. A new value of the same size moves nothing else, so tensors stay on the 64-byte boundaries that
-// torch needs.
+// The members of a .pt2 are stored without compression, so a file that Archive accepts can be changed in place. Its
+// members do not overlap, and every place that holds a checksum is known. A new value of the same size moves nothing
+// else, so tensors stay on the 64-byte boundaries that torch needs. The members of a TorchScript file may be
+// compressed.
 #pragma once
 
 #include <array>
@@ -23,10 +24,16 @@ inline constexpr uint64_t kFull32 = 0xFFFFFFFF;
 
 inline constexpr uint64_t kMaxDirectoryBytes = 64ULL << 20;  // enough for over a million members
 inline constexpr size_t kMaxMemberName = 1024;               // bytes
+inline constexpr uint64_t kMaxUnpackedBytes = 256ULL << 20;  // of all compressed members of an archive together
+
+// Whether the members of an archive may be compressed (by deflate).
+enum class Compression : uint8_t { refused, allowed };
 
 struct Member {
   std::string name;
-  uint64_t begin = 0, size = 0;  // of its bytes in the file
+  uint64_t begin = 0, size = 0;  // of its bytes in the file; if it is compressed, `size` is that of its content
+  uint64_t packed = 0;           // the bytes that it takes in the file: `size`, unless it is compressed
+  bool compressed = false;
   uint32_t crc = 0;
   uint64_t header = 0, end = 0;       // where its local header begins, and where its data descriptor ends
   std::vector<uint64_t> crc_offsets;  // all places in the file that hold the checksum
@@ -57,7 +64,7 @@ std::string in_quotes(std::string_view name);
 class Archive {
  public:
   // Reads the directory and every local header. Throws Error.
-  Archive(Disk& disk, const std::string& path);
+  Archive(Disk& disk, const std::string& path, Compression compression = Compression::refused);
 
   const FileRange& file() const { return file_; }
   const std::vector<Member>& members() const { return members_; }  // in the order of the file
@@ -65,6 +72,9 @@ class Archive {
   // Returns the bytes of the member after checking their checksum. Throws Error if they are damaged or more than
   // `max_bytes`.
   std::string text(const Member& member, uint64_t max_bytes) const;
+  // Reads every member. Throws Error if the content of one does not have its size or does not match its checksum. Needs
+  // little memory, whatever the sizes are.
+  void check_contents() const;
 
  private:
   FileRange file_;
@@ -93,10 +103,12 @@ class ByteReader {
   const std::string& path_;
 };
 
-// Returns the entries of the directory, unsorted. The function sets name, size, crc and header, and sets `end` to its
-// upper bound: the offset at which the directory begins. Throws Error.
-// `allow_compressed`: members may be compressed. `size` is then the size of the uncompressed content, which is not
-// read.
-std::vector<Member> read_directory(const FileRange& file, bool allow_compressed = false);
+// Returns the entries of the directory, unsorted. The function sets name, sizes, compressed, crc and header, and sets
+// `end` to its upper bound: the offset at which the directory begins. Throws Error.
+std::vector<Member> read_directory(const FileRange& file, Compression compression);
+
+// Passes the content of the member to `take` in pieces, without compression. Throws Error if the member does not have
+// exactly member.size bytes of content.
+void read_content(const FileRange& file, const Member& member, const std::function<void(std::span<std::byte>)>& take);
 
 }  // namespace sinew::program

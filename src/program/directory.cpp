@@ -101,21 +101,35 @@ void check_name(const ByteReader& record, const std::string& name) {
 }
 
 void check_method(const ByteReader& record, const std::string& path, uint16_t flags, uint16_t method,
-                  const std::string& name, bool allow_compressed) {
+                  const std::string& name, Compression compression) {
   constexpr uint16_t kDeflated = 8;
   constexpr uint16_t kEncrypted = 1 | 1 << 6 | 1 << 13, kPatch = 1 << 5;
   if ((flags & kEncrypted) != 0) record.fail("member " + in_quotes(name) + " is encrypted");
   if (method == 0 && (flags & kPatch) == 0) return;
-  if (allow_compressed && method == kDeflated && (flags & kPatch) == 0) return;
+  if (compression == Compression::allowed && method == kDeflated && (flags & kPatch) == 0) return;
   throw Error("PROGRAM_COMPRESSED_MEMBER",
               path + ": member " + in_quotes(name) + " is compressed (method " + std::to_string(method) +
                   "), but the members of a .pt2 must be stored without compression",
               "save it again with torch.export.save, or unpack it and pack it again with zip -0 -r");
 }
 
+// `unpacked`: the content of the compressed members so far. A small file could otherwise ask for any amount of memory.
+void check_sizes(const ByteReader& record, const Member& member, uint64_t& unpacked) {
+  constexpr uint64_t kMostRatio = 1032;  // deflate cannot shrink anything further
+  if (!member.compressed) {
+    if (member.packed != member.size) record.fail("member " + in_quotes(member.name) + " has two different sizes");
+    return;
+  }
+  if (member.size / kMostRatio > member.packed)
+    record.fail("member " + in_quotes(member.name) + " claims to hold more than its bytes can");
+  if (member.size > kMaxUnpackedBytes - unpacked)
+    record.fail("its compressed members claim to hold more than " + std::to_string(kMaxUnpackedBytes) + " bytes");
+  unpacked += member.size;
+}
+
 }  // namespace
 
-std::vector<Member> read_directory(const FileRange& file, bool allow_compressed) {
+std::vector<Member> read_directory(const FileRange& file, Compression compression) {
   const Directory directory = find_directory(file);
   const ByteReader none({}, file.path());
   if (directory.offset > directory.limit || directory.size > directory.limit - directory.offset)
@@ -127,20 +141,20 @@ std::vector<Member> read_directory(const FileRange& file, bool allow_compressed)
   const ByteReader record(bytes, file.path());
   std::vector<Member> members;
   members.reserve(directory.entries);
-  uint64_t at = 0;
+  uint64_t at = 0, unpacked = 0;
   for (uint64_t i = 0; i < directory.entries; ++i) {
     if (record.u32(at) != kEntry) record.fail("entry " + std::to_string(i) + " of its directory is damaged");
     const uint64_t name_size = record.u16(at + 28), extra_size = record.u16(at + 30), comment = record.u16(at + 32);
     Member member;
     member.name = record.text(at + kEntrySize, name_size);
     check_name(record, member.name);
-    check_method(record, file.path(), record.u16(at + 8), record.u16(at + 10), member.name, allow_compressed);
-    uint64_t packed = record.u32(at + 20);
+    check_method(record, file.path(), record.u16(at + 8), record.u16(at + 10), member.name, compression);
+    member.compressed = record.u16(at + 10) != 0;
+    member.packed = record.u32(at + 20);
     member.size = record.u32(at + 24);
     member.header = record.u32(at + 42);
-    read_wide(record, at + kEntrySize + name_size, extra_size, {&member.size, &packed, &member.header});
-    if (packed != member.size && !(allow_compressed && record.u16(at + 10) != 0))
-      record.fail("member " + in_quotes(member.name) + " has two different sizes");
+    read_wide(record, at + kEntrySize + name_size, extra_size, {&member.size, &member.packed, &member.header});
+    check_sizes(record, member, unpacked);
     if (record.u16(at + 34) != 0) record.fail("it is split into several volumes");
     member.crc = record.u32(at + 16);
     member.crc_offsets = {directory.offset + at + 16};

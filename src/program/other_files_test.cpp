@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <fstream>
 #include <functional>
@@ -141,6 +142,82 @@ TEST(ScriptFiles, OtherArchivesAreNamed) {
   zip["net/data.pkl"] = "x";
   EXPECT_ERROR(refused(read, zip.bytes()), "TORCHSCRIPT_BAD_FILE", "torch.save wrote it");
   EXPECT_ERROR(refused(read, "not a zip file, though long enough for an end record"), "PROGRAM_BAD_ARCHIVE", "");
+}
+
+// Compresses as zip does, without zlib's own header.
+std::string deflated(const std::string& text) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(text.size() + 1000, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// A TorchScript archive with one compressed member.
+struct ScriptZip {
+  Zip zip;
+  explicit ScriptZip(const std::string& code) {
+    for (const char* name : {"net/data.pkl", "net/constants.pkl", "net/version"}) zip[name] = name;
+    zip["net/data/0"] = std::string(70'000, 'x');
+    zip.entries.push_back({"net/code/__torch__.py", deflated(code), 8, 0x0808, code, {}});
+  }
+  Zip::Entry& code() { return zip.entries.back(); }
+  std::string check() const {
+    return refused([](const std::string& path) { check_torchscript_file(path); }, zip.bytes());
+  }
+};
+
+TEST(ScriptFiles, EveryByteIsCheckedBeforeLibtorchLoadsThem) {
+  ScriptZip good(std::string(300'000, 'y') + "def forward(self): pass");
+  EXPECT_EQ(good.check(), "");
+  const std::string bytes = good.zip.bytes();
+  const auto check = [](const std::string& path) { check_torchscript_file(path); };
+  for (const char* name : {"net/data/0", "net/code/__torch__.py"}) {
+    std::string damaged = bytes;
+    damaged[damaged.find(name) + 120] ^= 1;  // inside the content, after the padding
+    EXPECT_ERROR(refused(check, damaged), "PROGRAM_DAMAGED_FILE", name);
+  }
+}
+
+TEST(ScriptFiles, SizesThatLieAreRefused) {
+  ScriptZip longer("a short text"), shorter("a short text"), bomb(std::string(100'000, '\0')), many("");
+  longer.code().claimed = 100;
+  EXPECT_ERROR(longer.check(), "PROGRAM_DAMAGED_FILE", "do not have the size");
+  shorter.code().claimed = 5;
+  EXPECT_ERROR(shorter.check(), "PROGRAM_DAMAGED_FILE", "do not have the size");
+  bomb.code().claimed = 4'000'000'000;
+  EXPECT_ERROR(bomb.check(), "PROGRAM_BAD_ARCHIVE", "more than its bytes can");
+  for (int i = 0; i < 3; ++i) {
+    many.zip.entries.push_back(
+        {"net/code/" + std::to_string(i), std::string(200'000, 'z'), 8, 0x0808, "", kMaxUnpackedBytes / 2});
+  }
+  EXPECT_ERROR(many.check(), "PROGRAM_BAD_ARCHIVE", "more than 268435456 bytes");
+  ScriptZip trailing("a short text");
+  trailing.code().bytes += "more";
+  EXPECT_ERROR(trailing.check(), "PROGRAM_DAMAGED_FILE", "__torch__.py");
+}
+
+TEST(ScriptFiles, MembersThatOccurTwiceOrOverlapAreRefused) {
+  ScriptZip twice("x");
+  twice.zip.add("net/data/0", "other weights");
+  EXPECT_ERROR(twice.check(), "PROGRAM_BAD_ARCHIVE", "occurs twice");
+  ScriptZip outside("x");
+  outside.zip.add("net/../../etc/passwd", "x");
+  EXPECT_ERROR(outside.check(), "PROGRAM_BAD_ARCHIVE", "'..'");
+  // Two entries of the directory that name one place in the file.
+  ScriptZip overlap("x");
+  overlap.zip.add("net/data/1", "abc");
+  std::string bytes = overlap.zip.bytes();
+  const size_t entry = bytes.find("net/data/1", bytes.find("PK\1\2"));
+  const size_t other = bytes.find("net/data/0", bytes.find("PK\1\2"));
+  bytes.replace(entry - 4, 4, bytes.substr(other - 4, 4));
+  EXPECT_ERROR(refused([](const std::string& path) { read_torchscript_file(path); }, bytes), "PROGRAM_BAD_ARCHIVE", "");
 }
 
 TEST(LibraryInfo, IsReadFromSharedObjectsOnly) {

@@ -253,6 +253,8 @@ struct TorchScriptFile {
   uint64_t tensor_bytes = 0;
 };
 TorchScriptFile read_torchscript_file(const std::string& path);  // throws Error
+// Reads every byte of the archive. Throws Error if a checksum is wrong, so that libtorch never sees a damaged file.
+void check_torchscript_file(const std::string& path);
 
 // Returns the versions that a shared object was built for, by name ("torch" -> "2.13.0"). They are in the section
 // ".sinew_library" of its file, so no code of the object runs. The result is empty if there is no such section. Throws

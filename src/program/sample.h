@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Zip {
   struct Entry {
     std::string name, bytes;
     uint16_t method = 0, flags = 0x0808;
+    std::optional<std::string> content = {};  // what the bytes hold, if they are compressed
+    std::optional<uint64_t> claimed = {};     // the size of the content that the records give, if it is wrong
   };
   std::vector<Entry> entries;
   bool plain = false;  // as other tools write it: sizes in the local header, no zip64
@@ -51,8 +54,9 @@ struct Zip {
     for (const Entry& entry : entries) {
       const uint64_t header = out.size();
       const auto flags = static_cast<uint16_t>(plain ? entry.flags & ~0x08 : entry.flags);
-      const std::string crc = bytes_of(crc32_of(std::as_bytes(std::span(entry.bytes.data(), entry.bytes.size()))), 4);
-      const std::string sizes = bytes_of(entry.bytes.size(), 4) + bytes_of(entry.bytes.size(), 4);
+      const std::string& content = entry.content ? *entry.content : entry.bytes;
+      const std::string crc = bytes_of(crc32_of(std::as_bytes(std::span(content.data(), content.size()))), 4);
+      const std::string sizes = bytes_of(entry.bytes.size(), 4) + bytes_of(entry.claimed.value_or(content.size()), 4);
       const uint64_t data = header + 30 + entry.name.size() + 4, padding = plain ? 0 : (64 - data % 64) % 64;
       const std::string extra = plain ? "" : "FB" + bytes_of(padding, 2) + std::string(padding, 'Z');
       out += "PK\3\4" + bytes_of(0, 2) + bytes_of(flags, 2) + bytes_of(entry.method, 2) + bytes_of(0, 4);

@@ -1,6 +1,6 @@
-// Inspects a TorchScript archive through the directory of the zip file that torch.jit.save writes. The code in it is
-// compressed and the module tree is a pickle, which only libtorch reads. So this code identifies their content by the
-// checksums in the directory.
+// Inspects a TorchScript archive, the zip file that torch.jit.save writes. The module tree is a pickle, which only
+// libtorch reads, so this code identifies the content by the checksums in the directory. libtorch itself compares no
+// checksum: it would load a damaged weight without a word.
 #include <algorithm>
 
 #include "program/archive.h"
@@ -21,8 +21,8 @@ bool defines_computation(const std::string& name) {
 }  // namespace
 
 TorchScriptFile read_torchscript_file(const std::string& path) {
-  const FileRange range(system_disk(), path);
-  const std::vector<Member> members = read_directory(range, /*allow_compressed=*/true);
+  const Archive archive(system_disk(), path, Compression::allowed);
+  const std::vector<Member>& members = archive.members();
   if (members.empty()) throw Error("TORCHSCRIPT_BAD_FILE", path + ": an archive without members", kSave);
   TorchScriptFile file;
   file.root = members.front().name.substr(0, members.front().name.find('/'));
@@ -56,6 +56,10 @@ TorchScriptFile read_torchscript_file(const std::string& path) {
   }
   file.code = digest_of(std::string_view(computed));
   return file;
+}
+
+void check_torchscript_file(const std::string& path) {
+  Archive(system_disk(), path, Compression::allowed).check_contents();
 }
 
 }  // namespace sinew::program
