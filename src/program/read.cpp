@@ -24,7 +24,7 @@ class Reader {
     read_model(model, program);
     program.weights = stored("data/weights/", "model_weights_config.json", model.newer_schema);
     program.constants = stored("data/constants/", "model_constants_config.json", model.newer_schema);
-    check_stored_tensors(program);
+    check_stored_tensors(program, archive_.file().size());
     return program;
   }
 

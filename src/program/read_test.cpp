@@ -197,6 +197,26 @@ TEST(Read, ANewerMinorVersionMayAddMembers) {
   EXPECT_ERROR(error_of([&] { sample.read(); }), "PROGRAM_BAD_SCHEMA", "is 'as_news'");
 }
 
+// One view may repeat its elements to 16 MiB. A file of some kilobytes could still ask for all memory with many views.
+TEST(Read, AllTensorsTogetherAreBounded) {
+  const auto with = [](int count) {
+    Sample sample;
+    auto& specs = sample.signature()["input_specs"];
+    for (int i = 0; i < count; ++i) {
+      const std::string name = "big" + std::to_string(i);
+      const TestJson meta = tensor_meta(7, {4 << 20}, {0});
+      sample.graph()["inputs"].insert(sample.graph()["inputs"].begin(), tensor(name));
+      sample.graph()["tensor_values"][name] = meta;
+      specs.insert(specs.begin(),
+                   TestJson{{"tensor_constant", {{"arg", named(name)}, {"tensor_constant_name", name}}}});
+      sample.constants["config"][name] = payload("tensor_0", false, meta);
+    }
+    return error_of([&] { sample.read(); });
+  };
+  EXPECT_EQ(with(3), "");
+  EXPECT_ERROR(with(17), "PROGRAM_BAD_TENSOR", "more than 64 times the bytes of the file");
+}
+
 TEST(Read, RefusesMissingTensors) {
   const auto weight = [](Sample& s, const char* name) -> TestJson& { return s.weights["config"][name]["tensor_meta"]; };
   expect_refused({

@@ -9,6 +9,7 @@ namespace {
 
 // Views may repeat elements (expand). These limits bound the memory that a small file can make the reader allocate.
 constexpr uint64_t kMaxRepeats = 64, kFreeBytes = 16ULL << 20;
+constexpr uint64_t kFreeBytesOfAll = 256ULL << 20;
 
 std::string shape_text(std::span<const int64_t> sizes) {
   std::string text = "[";
@@ -99,7 +100,8 @@ std::map<std::string, StoredTensor> read_stored_tensors(const Document& document
   return all;
 }
 
-void check_stored_tensors(const Program& program) {
+void check_stored_tensors(const Program& program, uint64_t file_bytes) {
+  uint64_t all_bytes = 0;  // the check below ends the loop long before it could overflow
   for (const InputSpec& input : program.inputs) {
     using Kind = InputSpec::Kind;
     if (input.kind == Kind::user || input.kind == Kind::user_constant) continue;
@@ -119,6 +121,13 @@ void check_stored_tensors(const Program& program) {
     const StoredTensor& stored = found->second;
     Shape sizes;
     for (const Dim& dim : value.meta->sizes) sizes.push_back(dim.fixed.value_or(-1));
+    all_bytes += dense_bytes(stored);
+    if (all_bytes > kFreeBytesOfAll && all_bytes / kMaxRepeats > file_bytes) {
+      throw Error("PROGRAM_BAD_TENSOR",
+                  program.path + ": its tensors have more than " + std::to_string(kMaxRepeats) +
+                      " times the bytes of the file; " + what + " exceeds the limit",
+                  "store the tensors themselves and expand them in forward");
+    }
     if (stored.dtype == value.meta->dtype && stored.sizes == sizes) continue;
     throw Error("PROGRAM_BAD_TENSOR",
                 program.path + ": " + what + " is stored as " + std::string(name_of(stored.dtype)) + " " +

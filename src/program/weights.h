@@ -16,8 +16,9 @@ std::map<std::string, StoredTensor> read_stored_tensors(const Document& document
                                                         const std::string& folder);
 
 // Checks that every weight and constant of the signature exists, with the dtype and the shape that the graph expects.
-// Throws Error.
-void check_stored_tensors(const Program& program);
+// Checks that all of them together, as dense arrays, are not larger than a file of `file_bytes` can justify. Throws
+// Error.
+void check_stored_tensors(const Program& program, uint64_t file_bytes);
 
 // Bytes of the tensor in C order. Only for a StoredTensor from read_stored_tensors, whose sizes cannot overflow.
 uint64_t dense_bytes(const StoredTensor& stored);
