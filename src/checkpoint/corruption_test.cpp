@@ -2,6 +2,8 @@
 // each damage or return the original state.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/faulty_disk.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checksums.h"
@@ -143,6 +145,10 @@ void corrupt_and_load(int64_t big, int times) {
 
 TEST(Corruption, FiveThousandRandomDamagesNeverLoadWrongData) {
   corrupt_and_load(0, 5000);
+}
+TEST(LongCorruption, TenThousandRandomDamagesNeverLoadWrongData) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  corrupt_and_load(512, 10'000);
 }
 TEST(Corruption, NamesTheDamagedChunkOfALargeFile) {
   corrupt_and_load(2 * 1024 * 1024 + 12345, 60);

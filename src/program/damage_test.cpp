@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -90,6 +91,42 @@ TEST_F(Damage, MovedPieces) {
   }
 }
 
+// Any damage: flipped bits, overwritten numbers of the records, cut, moved and repeated pieces, zeroed blocks.
+std::string damaged(std::string bytes, RandomStream& random) {
+  for (uint64_t changes = 1 + random.below(3); changes > 0 && !bytes.empty(); --changes) {
+    const size_t at = random.below(bytes.size()), size = std::min<size_t>(random.below(300), bytes.size() - at);
+    switch (random.below(7)) {
+      case 0: bytes[at] ^= static_cast<char>(1 << random.below(8)); break;
+      case 1: bytes.resize(at); break;
+      case 2: bytes.erase(at, size); break;
+      case 3: bytes.insert(random.below(bytes.size()), bytes.substr(at, size)); break;
+      case 4: std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), size, '\0'); break;
+      case 5: {  // a number of 1, 2, 4 or 8 bytes at one of its limits
+        const size_t width = std::min<size_t>(size_t{1} << random.below(4), bytes.size() - at);
+        for (size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<char>(random.below(2) == 0 ? 0xFF : 0x7F);
+        break;
+      }
+      default: bytes += bytes.substr(at, size);
+    }
+  }
+  return bytes;
+}
+
+class LongDamage : public Damage {};
+TEST_F(LongDamage, TenThousandOfAnyKind) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  RandomStream random(random_key({20261124}));
+  int taken = 0;
+  constexpr int kCases = 10'000;
+  for (int i = 0; i < kCases; ++i) taken += judge(damaged(bytes_, random));
+  EXPECT_LT(taken, kCases / 2);
+}
+
+TEST_F(Damage, AThousandOfAnyKind) {
+  RandomStream random(random_key({20261125}));
+  for (int i = 0; i < 1000; ++i) judge(damaged(bytes_, random));
+}
+
 // Collects all values of a JSON document. Changing one gives well-formed JSON with a wrong value, which no checksum can
 // reveal.
 void collect_values(TestJson& json, std::vector<TestJson*>& values) {
@@ -99,8 +136,8 @@ void collect_values(TestJson& json, std::vector<TestJson*>& values) {
   }
 }
 
-TEST(DamagedJson, EndsInAnErrorOrAProgram) {
-  RandomStream random(random_key({4}));
+void damage_values(uint64_t seed, int cases) {
+  RandomStream random(random_key({seed}));
   const TestJson replacements[] = {nullptr,
                                    true,
                                    0,
@@ -118,8 +155,7 @@ TEST(DamagedJson, EndsInAnErrorOrAProgram) {
                                    {{"name", "x"}},
                                    {{"as_tensor", {{"name", "x"}}}}};
   int taken = 0;
-  constexpr int kCases = 1500;
-  for (int i = 0; i < kCases; ++i) {
+  for (int i = 0; i < cases; ++i) {
     Sample sample;
     TestJson& document = i % 4 == 0 ? sample.weights : i % 4 == 1 ? sample.constants : sample.model;
     for (uint64_t changes = 1 + random.below(2); changes > 0; --changes) {
@@ -138,8 +174,16 @@ TEST(DamagedJson, EndsInAnErrorOrAProgram) {
       EXPECT_FALSE(error.hint.empty()) << error.what();
     }
   }
-  EXPECT_LT(taken, kCases / 2);
+  EXPECT_LT(taken, cases / 2);
   EXPECT_GT(taken, 10);  // some numbers and names may change
+}
+
+TEST(DamagedJson, EndsInAnErrorOrAProgram) {
+  damage_values(4, 1500);
+}
+TEST(LongDamagedJson, EndsInAnErrorOrAProgram) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  damage_values(5, 10'000);
 }
 
 }  // namespace
