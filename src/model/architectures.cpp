@@ -53,6 +53,8 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
     if (options.name != architecture.name) continue;
     const RandomScope scope(derive(random_key({seed}), "init"));
     auto model = architecture.make(options, data, outputs);
+    const bool from_file = !model_file_name(options.name).empty();
+    if (from_file) model = with_checked_output(std::move(model), ExpectedOutput(options.file, data, outputs));
     const std::vector<NamedTensor> parameters = model->parameters();
     if (keeps_weights(options.name)) {
       reinitialise(options.reinit, parameters, model->buffers(), seed);

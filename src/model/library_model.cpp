@@ -29,7 +29,7 @@ void check_evaluation(Model& model, const std::string& path, const data::DataInf
   model.set_training(false);
   const torch::Tensor input = synthetic_input(data, kSamples);
   const torch::Tensor first = model.forward(input, {});
-  check_output_shape(path, first, data, outputs, kSamples);
+  ExpectedOutput(path, data, outputs).check(first, kSamples);
   if (!torch::equal(torch::nan_to_num(first), torch::nan_to_num(model.forward(input, {}))))
     throw Error("MODEL_NOT_REPRODUCIBLE", path + ": two evaluations of the same input give different results",
                 "use torch::dropout(x, p, is_training())");

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/model.h"
 
@@ -25,10 +26,32 @@ std::unique_ptr<Model> make_library(const spec::ModelOptions&, const data::DataI
 // target.
 torch::Tensor synthetic_input(const data::DataInfo& data, int64_t count);
 torch::Tensor synthetic_target(const data::DataInfo& data, int64_t count);
-// Throws Error, naming `file`, if the model's output for `count` samples is not what the loss takes: `outputs` numbers
-// for each sample (or token), or one number if `outputs` is 0.
-void check_output_shape(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
-                        int64_t count);
+// What the loss takes from a model: `outputs` numbers for each sample (or token), or one number if `outputs` is 0.
+class ExpectedOutput {
+ public:
+  ExpectedOutput(std::string file, const data::DataInfo& data, int64_t outputs);
+  // Throws Error, naming the file, if the model's output for `count` samples is something else. Costs some comparisons.
+  void check(const torch::Tensor& made, int64_t count) const;
+  [[noreturn]] void refuse(const std::string& what, const std::string& wanted) const;
+
+ private:
+  static std::string text(at::IntArrayRef sizes);
+
+  std::string file_;
+  std::vector<int64_t> sample_;  // sizes after the first
+  int64_t outputs_;
+};
+// The same model, whose output is checked at every forward pass.
+std::unique_ptr<Model> with_checked_output(std::unique_ptr<Model> model, ExpectedOutput expected);
+
+// Makes every allocation of a tensor fail with an error that says so, instead of ending the process, if it is larger
+// than the memory that is free. For the whole process; later calls do nothing. It looks at the memory only for large
+// tensors, for which filling them takes a thousand times as long.
+void limit_allocations();
+// The bytes that the process can still get, swap included: from the texts of /proc/meminfo and of its cgroup's
+// memory.max, memory.current and memory.stat. UINT64_MAX if they do not say. Pure.
+uint64_t free_memory(const std::string& meminfo, const std::string& max, const std::string& current,
+                     const std::string& stat);
 
 // inspect_file and save_model_file call these functions, one for each kind of file.
 FileReport inspect_script(const std::string& file);

@@ -1,6 +1,5 @@
 // Runs a TorchScript module before training, to find problems that its graph does not show.
 #include <algorithm>
-#include <sstream>
 
 #include "base/error.h"
 #include "model/makers.h"
@@ -49,17 +48,20 @@ class Probe {
     // A model that returns its loss may draw random numbers on purpose, as a variational autoencoder does, so both runs
     // use one key. scan_script has already checked its dropout.
     const torch::Tensor first = forward(1), second = forward(outputs == 0 ? 1 : 2);
+    const ExpectedOutput expected(model_.path(), data_, outputs);
+    expected.check(first, kProbeSamples);
+    expected.check(second, kProbeSamples);
     if (!same(first, second))
       refuse("two evaluations of the same input give different results: evaluation does not turn dropout off",
              "torch.jit.trace fixes the mode it was traced in: use torch.jit.script, or trace model.eval() and train "
              "without dropout");
     if (!buffers_as_before())
       refuse("evaluation changes the buffer " + changed_buffer(), "update it only when self.training is true");
-    check_output_shape(model_.path(), first, data_, outputs, kProbeSamples);
 
     model_.set_training(true);
     const auto attributes = other_attributes(model_);
     const torch::Tensor trained = forward(3);
+    expected.check(trained, kProbeSamples);
     const auto left = copies_of(buffers_);
     restore();
     const torch::Tensor again = forward(3);
@@ -137,27 +139,6 @@ torch::Tensor synthetic_target(const data::DataInfo& data, int64_t count) {
   if (data.task == data::Task::regression) return torch::zeros(shape);
   const RandomScope scope(random_key({0xA5}));
   return torch::randint(std::max<int64_t>(1, data.classes), shape, torch::kInt64);
-}
-
-void check_output_shape(const std::string& file, const torch::Tensor& made, const data::DataInfo& data, int64_t outputs,
-                        int64_t count) {
-  std::vector<int64_t> wanted = {count};
-  if (data.task == data::Task::next_token) wanted.push_back(data.tokens_per_sample);
-  wanted.push_back(outputs);
-  std::ostringstream is, takes;
-  is << made.sizes();
-  takes << at::IntArrayRef(wanted);
-  if (outputs == 0 && made.numel() != 1)
-    throw Error("MODEL_OUTPUT_MISMATCH",
-                file + ": loss: program needs one number as the first output, but it is " + is.str(),
-                "return the loss first, reduced to one number");
-  // [batch] is accepted for one number a sample
-  const bool number = outputs == 1 && made.sizes() == at::IntArrayRef({count});
-  if (outputs == 0 || number || made.sizes() == at::IntArrayRef(wanted)) return;
-  throw Error("MODEL_OUTPUT_MISMATCH",
-              file + ": its first output for " + std::to_string(count) + " samples is " + is.str() +
-                  ", but the loss takes " + takes.str(),
-              "change the model's last layer or the data's classes");
 }
 
 void probe_script(ScriptModel& model, const data::DataInfo& data, int64_t outputs) {

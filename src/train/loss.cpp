@@ -76,9 +76,11 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
   }
   if (name_ == "hinge") return at::multi_margin_loss(x, targets.flatten(), 1, 1, {}, reduction);
   if (name_ == "bce") {
-    const torch::Tensor wanted = x.size(1) == 1 ? targets.to(torch::kFloat32).unsqueeze(1)
-                                                : torch::one_hot(targets, classes_).to(torch::kFloat32);
-    return at::binary_cross_entropy_with_logits(x, wanted, {}, {}, reduction);
+    // [batch] is one number a sample, as [batch, 1] is.
+    const torch::Tensor scores = x.dim() == 1 ? x.unsqueeze(1) : x;
+    const torch::Tensor wanted = scores.size(1) == 1 ? targets.to(torch::kFloat32).unsqueeze(1)
+                                                     : torch::one_hot(targets, classes_).to(torch::kFloat32);
+    return at::binary_cross_entropy_with_logits(scores, wanted, {}, {}, reduction);
   }
   // The loss standardises its targets, so that the same learning rates suit prices and probabilities.
   const torch::Tensor wanted = ((targets - target_mean_) / target_std_).to(torch::kFloat32).view_as(x);
@@ -89,7 +91,10 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
 
 // Computes the weight of the batch from its targets. If the program returns the mean, mean * weight is the sum.
 Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& targets) const {
-  TORCH_CHECK(output.numel() == 1, "loss: program needs one number, but the model returned ", output.numel());
+  if (output.numel() != 1)
+    throw Error("MODEL_OUTPUT_MISMATCH",
+                "loss: program needs one number, but the model returned " + std::to_string(output.numel()),
+                "return the loss first, reduced to one number");
   const auto weight =
       over_targets_ ? targets.ne(ignore_index_).sum().item<int64_t>() : static_cast<int64_t>(targets.size(0));
   if (weight == 0) return {torch::zeros({}), 0};  // the mean that the program returned would be NaN

@@ -53,7 +53,8 @@ class Loss {
 class MetricCounter {
  public:
   MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed);
-  // Adds the outputs of one shard to its contribution.
+  // Adds the outputs of one shard to its contribution. Throws Error if the outputs or the labels do not fit the
+  // classes.
   void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   // Returns the metrics of a reduced result, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
   report::Metrics finish(const Contribution& reduced) const;
@@ -62,6 +63,8 @@ class MetricCounter {
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 
  private:
+  void check_rows(const torch::Tensor& x, const torch::Tensor& y) const;
+  void check_class(int64_t label) const;
   void count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   void count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <sstream>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "train/loss.h"
 
 namespace sinew::train {
@@ -77,6 +79,26 @@ bool chooses(const float* row, int64_t width) {
 
 }  // namespace
 
+// The counts are indexed by classes, so no number of a model or of a dataset reaches them unchecked.
+void MetricCounter::check_rows(const torch::Tensor& x, const torch::Tensor& y) const {
+  const int64_t width = single_logit_ ? 1 : classes_;
+  if (x.dim() == 2 && x.size(1) == width && x.size(0) == y.numel()) return;
+  std::ostringstream is;
+  is << x.sizes();
+  throw Error("MODEL_OUTPUT_MISMATCH",
+              "the model's output is " + is.str() + ", but the metrics take [" + std::to_string(y.numel()) + ", " +
+                  std::to_string(width) + "]",
+              "change the model's last layer or the data's classes");
+}
+
+void MetricCounter::check_class(int64_t label) const {
+  if (label >= 0 && label < classes_) return;
+  throw Error("TRAIN_LABEL_INVALID",
+              "a sample has the class " + std::to_string(label) + ", but the data has the classes 0 to " +
+                  std::to_string(classes_ - 1),
+              "check the labels of the data");
+}
+
 MetricCounter::MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed)
     : only_loss_(loss == "program"),
       task_(data.task),
@@ -100,14 +122,17 @@ void MetricCounter::count(const torch::Tensor& outputs, const torch::Tensor& tar
 
 void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Tensor& targets,
                                   Contribution& leaf) const {
+  const torch::Tensor rows = outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs;
   const torch::Tensor x =
-      (outputs.dim() == 3 ? outputs.flatten(0, 1) : outputs).to(torch::kCPU, torch::kFloat32).contiguous();
+      (rows.dim() == 1 && single_logit_ ? rows.unsqueeze(1) : rows).to(torch::kCPU, torch::kFloat32).contiguous();
   const torch::Tensor y = targets.flatten().to(torch::kCPU, torch::kInt64).contiguous();
+  check_rows(x, y);
   leaf.counts.assign(static_cast<size_t>(kConfusion + (confusion_ ? classes_ * classes_ : 0)), 0);
   const int64_t n = x.size(0), width = x.size(1);
   const float* row = x.const_data_ptr<float>();
   const int64_t* truth = y.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < n; ++i, row += width) {
+    check_class(truth[i]);
     const bool chosen = single_logit_ ? !std::isnan(row[0]) : chooses(row, width);
     int64_t guess = single_logit_ ? (row[0] > 0 ? 1 : 0) : std::max_element(row, row + width) - row;
     if (!chosen) guess = (truth[i] + 1) % classes_;  // counts as wrong, whatever the truth is
@@ -130,6 +155,11 @@ void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Ten
                                   Contribution& leaf) const {
   const torch::Tensor x = outputs.to(torch::kCPU, torch::kFloat32).flatten().contiguous();
   const torch::Tensor y = targets.to(torch::kCPU, torch::kFloat32).flatten().contiguous();
+  if (x.numel() != y.numel())
+    throw Error("MODEL_OUTPUT_MISMATCH",
+                "the model's output has " + std::to_string(x.numel()) + " numbers for " + std::to_string(y.numel()) +
+                    " targets",
+                "change the model's last layer");
   leaf.counts = {x.numel()};
   leaf.sums.assign(kTargetSquared + 1, 0.0);
   for (int64_t i = 0; i < x.numel(); ++i) {

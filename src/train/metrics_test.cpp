@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "base/expected_error.h"
 #include "train/loss.h"
 
 namespace sinew::train {
@@ -37,6 +39,53 @@ TEST(Metrics, NonFiniteOutputsCountAsWrong) {
   torch::Tensor outputs = torch::zeros({8, 7});
   outputs.slice(1, 1, 7).fill_(-INFINITY);  // excluded classes do no harm
   EXPECT_EQ(metrics_of(outputs, truth, 7).at("accuracy"), 0.25);
+}
+
+// The counters are indexed by these sizes. A program gave 40 million columns for 3 classes once, and wrote past its
+// end.
+TEST(Metrics, OutputsOfAnotherShapeAreRefused) {
+  const auto refusal = [](const torch::Tensor& outputs, const std::vector<int64_t>& truth) {
+    return error_of([&] { metrics_of(outputs, truth, 3); });
+  };
+  EXPECT_EQ(refusal(torch::rand({2, 3}), {0, 2}), "");
+  EXPECT_ERROR(refusal(torch::zeros({1}).expand({2, 40'000'000}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2, 40000000]");
+  EXPECT_ERROR(refusal(torch::rand({2, 2}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2, 3]");
+  EXPECT_ERROR(refusal(torch::rand({3, 3}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[3, 3]");
+  EXPECT_ERROR(refusal(torch::rand({2}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2]");
+  EXPECT_ERROR(refusal(torch::rand({1, 1, 2, 3}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "");
+}
+
+TEST(Metrics, LabelsOutsideOfTheClassesAreRefused) {
+  for (const int64_t label : {int64_t{-1}, int64_t{-100}, int64_t{3}, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_ERROR(error_of([&] {
+                   metrics_of(torch::rand({2, 3}), {0, label}, 3);
+                 }),
+                 "TRAIN_LABEL_INVALID", std::to_string(label));
+  }
+}
+
+TEST(Metrics, ARegressionNeedsANumberForEachTarget) {
+  data::DataInfo info;
+  info.task = data::Task::regression;
+  const MetricCounter counter("mse", info, true);
+  Contribution leaf;
+  EXPECT_ERROR(error_of([&] { counter.count(torch::rand({5}), torch::rand({2}), leaf); }), "MODEL_OUTPUT_MISMATCH",
+               "5 numbers for 2 targets");
+}
+
+// [batch] is one number a sample, in the loss and in the metrics.
+TEST(Metrics, OneLogitMayLackItsDimension) {
+  data::DataInfo info;
+  info.classes = 2;
+  spec::Job job;
+  job.loss.name = "bce";
+  const torch::Tensor outputs = torch::tensor({1.5F, -2.0F, 0.5F}), targets = torch::tensor({1, 0, 0}, torch::kInt64);
+  const Loss loss(job, info);
+  EXPECT_EQ(loss(outputs, targets).sum.item<float>(), loss(outputs.unsqueeze(1), targets).sum.item<float>());
+  const MetricCounter counter("bce", info, true);
+  Contribution leaf;
+  counter.count(outputs, targets, leaf);
+  EXPECT_EQ(leaf.counts[1], 2);
 }
 
 }  // namespace

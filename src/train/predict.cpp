@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/check.h"
 #include "base/error.h"
 #include "train/apply_model.h"
 
@@ -35,6 +34,10 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   const data::DataInfo& info = applied.dataset->info();
   const bool numbers = info.task == data::Task::regression, sigmoid = applied.job.loss.name == "bce";
   const auto count = static_cast<size_t>(applied.dataset->size(data::Split::test));
+  const int64_t wanted = outputs_for(applied.job.loss.name, info);
+  if (wanted == 0)
+    throw Error("MODEL_OUTPUT_MISMATCH", "the model returns only its loss, so it has no predictions",
+                "use sinew eval, or export a model that returns the prediction");
   Predictions predictions;
   predictions.width = numbers ? element_count(info.target_shape) : 1;
   predictions.numbers.resize(numbers ? count * static_cast<size_t>(predictions.width) : 0);
@@ -53,7 +56,11 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
         const torch::Tensor last = outputs.dim() == 3 ? outputs.select(1, outputs.size(1) - 1) : outputs;
         const torch::Tensor values = last.to(torch::kCPU, torch::kFloat32).reshape({batch.count(), -1}).contiguous();
         const int64_t width = values.size(1);
-        SINEW_CHECK(!numbers || width == predictions.width, width, predictions.width);
+        if (width != wanted)
+          throw Error("MODEL_OUTPUT_MISMATCH",
+                      "the model has " + std::to_string(width) + " outputs for each sample, but the loss takes " +
+                          std::to_string(wanted),
+                      "change the model's last layer or the data's classes");
         for (int64_t i = 0; i < batch.count(); ++i) {
           const float* row = values.const_data_ptr<float>() + i * width;
           const auto sample = static_cast<size_t>(batch.samples[static_cast<size_t>(i)]);
