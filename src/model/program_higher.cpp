@@ -13,6 +13,8 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
+thread_local int64_t rounds_of_this_run = 0;
+
 std::vector<IValue> take(Stack& stack, size_t first) {
   std::vector<IValue> values(std::make_move_iterator(stack.begin() + static_cast<int64_t>(first)),
                              std::make_move_iterator(stack.end()));
@@ -23,6 +25,20 @@ std::vector<IValue> take(Stack& stack, size_t first) {
 std::vector<IValue> flat(const IValue& operands) {
   const auto list = operands.toListRef();
   return std::vector<IValue>(list.begin(), list.end());
+}
+
+// Runs a body. A file can give it another number of operands or results than the operator expects.
+std::vector<IValue> run_body_on(const Plan& body, std::vector<IValue> inputs, bool training) {
+  TORCH_CHECK(inputs.size() == body.inputs.size(), "gives ", inputs.size(), " operands to a body that takes ",
+              body.inputs.size());
+  return run_plan(body, std::move(inputs), training);
+}
+
+// Counts the rounds of all loops in one run of a program, also those of loops inside loops. An endless loop would hang
+// all workers.
+void count_round() {
+  constexpr int64_t kMost = 1'000'000;
+  TORCH_CHECK(++rounds_of_this_run <= kMost, "the loops of the program did not end after ", kMost, " rounds");
 }
 
 bool as_bool(const IValue& value) {
@@ -53,7 +69,7 @@ void cond(const HigherOrder& node, Stack& stack, bool training) {
   for (const IValue& operand : operands) {
     if (operand.isTensor() && operand.toTensor().requires_grad()) differentiable.push_back(operand.toTensor());
   }
-  std::vector<IValue> outputs = run_plan(node.bodies[as_bool(stack[0]) ? 0 : 1], operands, training);
+  std::vector<IValue> outputs = run_body_on(node.bodies[as_bool(stack[0]) ? 0 : 1], operands, training);
   for (IValue& output : outputs) {
     if (torch::GradMode::is_enabled() && !differentiable.empty() && output.isTensor() &&
         output.toTensor().is_floating_point())
@@ -66,7 +82,7 @@ void cond(const HigherOrder& node, Stack& stack, bool training) {
 void with_gradients(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(!stack.empty() && node.bodies.size() == 1, "expects a flag and a body");
   const torch::AutoGradMode mode(stack[0].toBool() && torch::GradMode::is_enabled());
-  stack = run_plan(node.bodies[0], take(stack, 1), training);
+  stack = run_body_on(node.bodies[0], take(stack, 1), training);
 }
 
 // Restores the thread's autocast settings when it is destroyed.
@@ -97,18 +113,24 @@ class AutocastRestore {
 void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
   const auto device = at::Device(stack[0].toStringRef()).type();
+  if (!stack[1].isNone()) {
+    const int64_t type = stack[1].toInt();
+    const bool real = type == static_cast<int64_t>(at::kBFloat16) || type == static_cast<int64_t>(at::kHalf) ||
+                      type == static_cast<int64_t>(at::kFloat) || type == static_cast<int64_t>(at::kDouble);
+    TORCH_CHECK(real, "has an unknown type: ", type);
+  }
   const AutocastRestore restore(device);
   at::autocast::set_autocast_cache_enabled(false);
   if (!stack[1].isNone()) at::autocast::set_autocast_dtype(device, static_cast<at::ScalarType>(stack[1].toInt()));
   at::autocast::set_autocast_enabled(device, stack[2].toBool());
-  stack = run_plan(node.bodies[0], take(stack, 4), training);
+  stack = run_body_on(node.bodies[0], take(stack, 4), training);
 }
 
 // tag_activation_checkpoint(body, *operands). Activations are kept instead of being recomputed; the values are the
 // same.
 void run_body(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(node.bodies.size() == 1, "expects one body");
-  stack = run_plan(node.bodies[0], take(stack, 0), training);
+  stack = run_body_on(node.bodies[0], take(stack, 0), training);
 }
 
 // while_loop(cond_fn, body_fn, carried, additional)
@@ -121,11 +143,14 @@ void while_loop(const HigherOrder& node, Stack& stack, bool training) {
     all.insert(all.end(), additional.begin(), additional.end());
     return all;
   };
-  constexpr int64_t kMost = 1'000'000;  // most iterations, because an endless loop would hang all workers
-  int64_t iterations = 0;
-  while (as_bool(run_plan(node.bodies[0], inputs(), training).at(0))) {
-    TORCH_CHECK(++iterations <= kMost, "the loop did not end after ", kMost, " iterations");
-    carried = run_plan(node.bodies[1], inputs(), training);
+  const auto goes_on = [&] {
+    const std::vector<IValue> made = run_body_on(node.bodies[0], inputs(), training);
+    TORCH_CHECK(made.size() == 1, "has a condition that gives ", made.size(), " values");
+    return as_bool(made[0]);
+  };
+  while (goes_on()) {
+    count_round();
+    carried = run_body_on(node.bodies[1], inputs(), training);
   }
   stack = std::move(carried);
 }
@@ -145,6 +170,7 @@ void append(std::vector<IValue>& to, const std::vector<IValue>& more) {
 }
 IValue stacked(const std::vector<std::vector<IValue>>& rows, size_t column) {
   std::vector<at::Tensor> tensors;
+  tensors.reserve(rows.size());
   for (const auto& row : rows) tensors.push_back(row.at(column).toTensor());
   return at::stack(tensors);
 }
@@ -155,9 +181,10 @@ void map_over(const HigherOrder& node, Stack& stack, bool training) {
   const std::vector<IValue> over = flat(stack[0]), additional = flat(stack[1]);
   std::vector<std::vector<IValue>> rows;
   for (int64_t i = 0; i < length_of(over); ++i) {
+    count_round();
     std::vector<IValue> inputs = slices(over, i);
     append(inputs, additional);
-    rows.push_back(run_plan(node.bodies[0], std::move(inputs), training));
+    rows.push_back(run_body_on(node.bodies[0], std::move(inputs), training));
   }
   TORCH_CHECK(!rows.empty(), "has no elements to iterate over");
   std::vector<IValue> outputs;
@@ -173,10 +200,13 @@ void scan(const HigherOrder& node, Stack& stack, bool training) {
   const std::vector<IValue> over = flat(stack[1]), additional = flat(stack[2]);
   std::vector<std::vector<IValue>> rows;
   for (int64_t i = 0; i < length_of(over); ++i) {
+    count_round();
     std::vector<IValue> inputs = carry;
     append(inputs, slices(over, i));
     append(inputs, additional);
-    std::vector<IValue> made = run_plan(node.bodies[0], std::move(inputs), training);
+    std::vector<IValue> made = run_body_on(node.bodies[0], std::move(inputs), training);
+    TORCH_CHECK(made.size() >= carry.size(), "has a body that gives ", made.size(), " values for a carry of ",
+                carry.size());
     const auto end = made.begin() + static_cast<int64_t>(carry.size());
     std::copy(made.begin(), end, carry.begin());
     rows.emplace_back(end, made.end());
@@ -188,6 +218,10 @@ void scan(const HigherOrder& node, Stack& stack, bool training) {
 }
 
 }  // namespace
+
+void begin_run() {
+  rounds_of_this_run = 0;
+}
 
 HigherOrderRun higher_order_function(const std::string& name) {
   static const std::map<std::string, HigherOrderRun> all = {

@@ -2,7 +2,7 @@
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "base/expected_error.h"
 #include "model/program_plan.h"
 
 namespace sinew::model {
@@ -76,6 +76,68 @@ TEST_F(Autocast, RestoresTheSettings) {
   }
   at::autocast::set_autocast_cache_enabled(true);
   at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+}
+
+// A body that returns its inputs in this order.
+Plan passing(size_t inputs, const std::vector<Slot>& outputs) {
+  Plan body;
+  body.slots = inputs;
+  for (size_t i = 0; i < inputs; ++i) body.inputs.push_back(static_cast<Slot>(i));
+  for (const Slot output : outputs) body.outputs.push_back(slot(output));
+  return body;
+}
+
+c10::List<IValue> any_list(const std::vector<IValue>& values) {
+  c10::List<IValue> list(c10::AnyType::get());
+  for (const IValue& value : values) list.push_back(value);
+  return list;
+}
+
+std::string refusal(const std::string& name, std::vector<Plan> bodies, const std::vector<IValue>& operands) {
+  Instruction node;
+  node.name = "node";
+  node.target = name;
+  node.higher = std::make_shared<HigherOrder>(HigherOrder{higher_order_function(name), std::move(bodies)});
+  for (const IValue& value : operands) {
+    Operand operand;
+    operand.constant = value;
+    node.operands.push_back(operand);
+  }
+  Plan plan;
+  plan.instructions.push_back(std::move(node));
+  begin_run();
+  return error_of([&] { run_plan(plan, {}, true); });
+}
+
+// The numbers of operands and results are what a file says, not what the operator needs.
+TEST(HigherOrderOperators, RefuseBodiesThatDoNotFit) {
+  const torch::Tensor x = torch::ones({3, 2});
+  const auto one = any_list({x}), none = any_list({});
+  EXPECT_ERROR(refusal("cond", {passing(2, {0}), passing(2, {0})}, {true, one}), "MODEL_OPERATOR_FAILED",
+               "gives 1 operands to a body that takes 2");
+  EXPECT_ERROR(refusal("while_loop", {passing(1, {}), passing(1, {0})}, {one, none}), "MODEL_OPERATOR_FAILED",
+               "a condition that gives 0 values");
+  EXPECT_ERROR(refusal("scan", {passing(2, {})}, {one, one, none}), "MODEL_OPERATOR_FAILED",
+               "gives 0 values for a carry of 1");
+  EXPECT_ERROR(refusal("map_impl", {passing(1, {0})}, {any_list({1.5}), none}), "MODEL_OPERATOR_FAILED", "");
+  EXPECT_ERROR(refusal("wrap_with_autocast", {passing(0, {})}, {"cpu", 1 << 20, true, true}), "MODEL_OPERATOR_FAILED",
+               "unknown type");
+  EXPECT_EQ(refusal("scan", {passing(2, {0, 1})}, {any_list({x}), one, none}), "");
+}
+
+TEST(HigherOrderOperators, LoopsEnd) {
+  Plan forever;  // returns true
+  forever.slots = 1;
+  forever.inputs = {0};
+  Operand yes;
+  yes.constant = true;
+  forever.outputs = {yes};
+  const torch::Tensor x = torch::ones({1});
+  EXPECT_ERROR(refusal("while_loop", {forever, passing(1, {0})}, {any_list({x}), any_list({})}),
+               "MODEL_OPERATOR_FAILED", "did not end after 1000000 rounds");
+  const torch::Tensor longest = x.expand({int64_t{1} << 40});
+  EXPECT_ERROR(refusal("map_impl", {passing(1, {})}, {any_list({longest}), any_list({})}), "MODEL_OPERATOR_FAILED",
+               "did not end after 1000000 rounds");
 }
 
 }  // namespace

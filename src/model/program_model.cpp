@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "model/makers.h"
 #include "model/model_file.h"
 #include "model/program_refusals.h"
 
@@ -42,19 +43,22 @@ bool casts(const std::string& target) {
   return names.contains(target.substr(0, target.find('.')));
 }
 
-bool reads(const Operand& operand, Slot slot) {
-  return (operand.kind == Operand::Kind::slot && operand.slot == slot) ||
-         std::ranges::any_of(operand.items, [&](const Operand& item) { return reads(item, slot); });
+void for_each_slot(const Operand& operand, const auto& visit) {
+  if (operand.kind == Operand::Kind::slot) visit(static_cast<size_t>(operand.slot));
+  for (const Operand& item : operand.items) for_each_slot(item, visit);
 }
 
-bool only_cast(const Plan& plan, Slot slot) {
-  bool used = false;
+// Returns for each slot whether at least one instruction reads it, and all that do are operators that cast it.
+std::vector<bool> slots_only_cast(const Plan& plan) {
+  std::vector<bool> cast(plan.slots, false), other(plan.slots, false);
   for (const Instruction& instruction : plan.instructions) {
-    if (std::ranges::none_of(instruction.operands, [&](const Operand& o) { return reads(o, slot); })) continue;
-    if (!instruction.op || !casts(instruction.target)) return false;
-    used = true;
+    std::vector<bool>& readers = instruction.op && casts(instruction.target) ? cast : other;
+    for (const Operand& operand : instruction.operands)
+      for_each_slot(operand, [&](size_t slot) { readers[slot] = true; });
   }
-  return used && std::ranges::none_of(plan.outputs, [&](const Operand& o) { return reads(o, slot); });
+  for (const Operand& output : plan.outputs) for_each_slot(output, [&](size_t slot) { other[slot] = true; });
+  for (size_t slot = 0; slot < plan.slots; ++slot) cast[slot] = cast[slot] && !other[slot];
+  return cast;
 }
 
 }  // namespace
@@ -62,6 +66,7 @@ bool only_cast(const Plan& plan, Slot slot) {
 ProgramModel::ProgramModel(const std::string& path)
     : program_(program::read_program(path)), plan_(compile_graph(program_, program_.graph)) {
   if (const std::vector<Error> refused = refusals(program_, plan_); !refused.empty()) throw Error(refused.front());
+  only_cast_ = slots_only_cast(plan_);
   read_inputs();
   for (size_t o = 0; o < program_.outputs.size(); ++o) {
     const program::OutputSpec& spec = program_.outputs[o];
@@ -88,20 +93,19 @@ void ProgramModel::choose_copies() {
 
 void ProgramModel::add_parameter(const InputSpec& spec, size_t index) {
   const StoredTensor& mine = stored_of(program_, spec);
-  const Slot slot = plan_.inputs[index];
-  for (size_t p = 0; p < parameters_.size(); ++p) {
-    const StoredTensor& other = program_.weights.at(parameters_[p].name);
-    if (same_memory(mine, other)) {  // tied weights: one parameter under several names
-      shadows_[p] = shadows_[p] && only_cast(plan_, slot);
-      inputs_[index] = parameters_[p].tensor;
-      return;
-    }
+  const bool only_cast = only_cast_.at(static_cast<size_t>(plan_.inputs[index]));
+  const auto [known, first] = parameter_of_view_.emplace(ViewKey(mine), parameters_.size());
+  if (!first) {  // tied weights: one parameter under several names
+    const size_t p = known->second;
+    shadows_[p] = shadows_[p] && only_cast;
+    inputs_[index] = parameters_[p].tensor;
+    return;
   }
   const auto& meta = program_.graph.values.at(static_cast<size_t>(spec.value)).meta;
   torch::Tensor tensor = tensor_of(program_, mine).set_requires_grad(!meta || meta->requires_grad);
   inputs_[index] = tensor;
   parameters_.push_back({spec.name, std::move(tensor)});
-  shadows_.push_back(only_cast(plan_, slot));
+  shadows_.push_back(only_cast);
 }
 
 // If two modules share a buffer, the export lists it under both names but writes back only one of them. This function
@@ -117,6 +121,7 @@ void ProgramModel::add_buffer(const InputSpec& spec, size_t index) {
   buffers_.push_back(
       {spec.name, tied != buffers_.end() ? tied->tensor : tensor_of(program_, stored_of(program_, spec))});
   buffer_indices_.push_back(index);
+  buffer_shapes_.push_back(buffers_.back().tensor.sizes().vec());
   inputs_[index] = buffers_.back().tensor;
 }
 
@@ -156,17 +161,40 @@ void ProgramModel::share(size_t index, const torch::Tensor& memory) {
 void ProgramModel::write_buffers(const std::vector<c10::IValue>& outputs) {
   if (!training_) return;
   const torch::NoGradGuard no_grad;
-  for (const auto& [output, buffer] : mutated_) buffers_[buffer].tensor.copy_(outputs[output].toTensor());
+  for (const auto& [output, buffer] : mutated_) {
+    const c10::IValue& made = outputs[output];
+    const NamedTensor& into = buffers_[buffer];
+    // copy_ would convert and broadcast.
+    if (!made.isTensor() || !made.toTensor().defined() || made.toTensor().sizes() != into.tensor.sizes() ||
+        made.toTensor().scalar_type() != into.tensor.scalar_type())
+      throw Error("MODEL_OPERATOR_FAILED",
+                  program_.path + ": the program gives buffer " + into.name +
+                      " a value of another shape or type than the buffer has",
+                  "the file is damaged; export the model again");
+    into.tensor.copy_(made.toTensor());
+  }
 }
 
 // Returns the versions of all parameters and constants. libtorch raises the version of a tensor at every write to it,
-// directly or through a view.
+// directly or through a view. detach_ writes nothing, but would end the training of a parameter.
 std::vector<uint32_t> ProgramModel::versions() const {
   std::vector<uint32_t> all;
   for (const auto* list : {&parameters_, &constants_}) {
-    for (const NamedTensor& item : *list) all.push_back(item.tensor._version());
+    for (const NamedTensor& item : *list)
+      all.push_back(2 * item.tensor._version() + static_cast<uint32_t>(item.tensor.requires_grad()));
   }
   return all;
+}
+
+// In-place views (unsqueeze_, t_) change the shape of a tensor, which all later shards would find in the buffer.
+void ProgramModel::check_buffer_shapes() const {
+  for (size_t b = 0; b < buffers_.size(); ++b) {
+    const torch::Tensor& now = buffers_[b].tensor;
+    if (now.sizes() == buffer_shapes_[b]) continue;
+    throw Error("MODEL_WRITES_SHARED_MEMORY",
+                program_.path + ": the program changes the shape of its buffer " + buffers_[b].name,
+                "use the operator without the underscore, which returns a view");
+  }
 }
 
 // Throws if the run wrote to a parameter or a constant. The check is needed at each run, because the file does not show
@@ -190,8 +218,10 @@ std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inp
     for (const size_t index : copied_in_evaluation_) all[index] = all[index].toTensor().clone();
   }
   const std::vector<uint32_t> before = versions();
+  begin_run();
   std::vector<c10::IValue> outputs = run_plan(plan_, std::move(all), training_);
   check_unwritten(before);
+  check_buffer_shapes();
   write_buffers(outputs);
   std::vector<c10::IValue> given;
   for (size_t o = 0; o < outputs.size(); ++o) {
@@ -205,11 +235,16 @@ std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inp
 torch::Tensor ProgramModel::forward(const torch::Tensor& input, const torch::Tensor& target) {
   std::vector<torch::Tensor> inputs;
   for (const Binding& binding : bindings_) inputs.push_back(bound(binding, input, target));
-  return run(inputs).at(0).toTensor();
+  const std::vector<c10::IValue> outputs = run(inputs);
+  if (outputs.empty() || !outputs[0].isTensor())
+    throw Error("MODEL_OUTPUT_MISMATCH", program_.path + ": its first output is not a tensor",
+                "return the prediction, or the loss, first");
+  return outputs[0].toTensor();
 }
 
 std::unique_ptr<Model> make_program(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
   remember_model_file(options.file);
+  limit_allocations();
   auto model = std::make_unique<ProgramModel>(options.file);
   model->bind(bind_inputs(model->program(), options.inputs, data));
   check_output(model->program(), data, outputs);

@@ -1,6 +1,7 @@
 // Inside model/: a `.pt2` program behind the Model interface.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "model/model.h"
 #include "model/program_inputs.h"
 #include "model/program_plan.h"
+#include "model/program_refusals.h"
 
 namespace sinew::model {
 
@@ -35,6 +37,7 @@ class ProgramModel final : public Model {
   void add_buffer(const program::InputSpec& spec, size_t index);
   std::vector<uint32_t> versions() const;
   void check_unwritten(const std::vector<uint32_t>& before) const;
+  void check_buffer_shapes() const;
   void write_buffers(const std::vector<c10::IValue>& outputs);
 
   program::Program program_;
@@ -43,7 +46,9 @@ class ProgramModel final : public Model {
   bool training_ = true;
   std::vector<Binding> bindings_;
   std::vector<NamedTensor> parameters_, buffers_, constants_;
-  std::vector<bool> shadows_;
+  std::vector<bool> shadows_, only_cast_;            // by index into parameters_; by slot
+  std::vector<std::vector<int64_t>> buffer_shapes_;  // by index into buffers_
+  std::map<ViewKey, size_t> parameter_of_view_;      // index into parameters_
   // The plan's inputs. Parameters, buffers and constants are filled in; the inputs of the caller are empty.
   std::vector<c10::IValue> inputs_;
   std::vector<size_t> user_indices_, buffer_indices_;  // indices into inputs_

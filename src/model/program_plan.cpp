@@ -51,7 +51,25 @@ Operand constant_operand(c10::IValue value) {
   return operand;
 }
 
+// Some parameters are numbers to the dispatcher, but an enumeration to the kernel, which trusts the number: a dtype
+// that does not exist makes it read outside of its tables. So these take only what read_program has checked.
+void check_enumeration(const Argument& argument, const c10::TypePtr& type) {
+  if (std::holds_alternative<program::None>(argument.value)) return;
+  bool fits = true;
+  switch (bare(type).kind()) {
+    case c10::TypeKind::ScalarTypeType: fits = std::holds_alternative<program::ScalarType>(argument.value); break;
+    case c10::TypeKind::LayoutType: fits = std::holds_alternative<program::Layout>(argument.value); break;
+    case c10::TypeKind::MemoryFormatType: fits = std::holds_alternative<program::MemoryFormat>(argument.value); break;
+    case c10::TypeKind::DeviceObjType: fits = std::holds_alternative<program::Device>(argument.value); break;
+    default: break;
+  }
+  if (!fits)
+    throw Error("MODEL_OPERATOR_UNSUPPORTED", "the operator takes a " + bare(type).str() + ", not this kind of value",
+                "export the model again; torch.export does not write such arguments");
+}
+
 Operand operand_of(const Graph& graph, const Argument& argument, const c10::TypePtr& type) {
+  check_enumeration(argument, type);
   if (const auto* ref = std::get_if<ValueRef>(&argument.value)) return slot_operand(graph, *ref, bare(type).kind());
   if (!uses_values(argument)) return constant_operand(constant_of(argument, *type));
   const List& list = std::get<List>(argument.value);
@@ -183,16 +201,10 @@ class Evaluation {
 Instruction operator_instruction(const Graph& graph, const Node& node) {
   const c10::OperatorName name = operator_name(node.target);
   Instruction instruction;
-  const auto op = name.name.empty() ? std::nullopt : c10::Dispatcher::singleton().findSchema(name);
-  if (!op)
-    throw Error("MODEL_OPERATOR_UNSUPPORTED", "libtorch has no such operator",
-                "operators of other libraries (torchvision, custom ones) are not available; export the model without "
-                "them, or use ep.run_decompositions()");
-  instruction.op = *op;
+  instruction.op = allowed_operator(name);
   instruction.target = c10::toString(name);
-  if (const std::string why = why_refused(instruction.target); !why.empty())
-    throw Error("MODEL_OPERATOR_UNSUPPORTED", why, "");
-  instruction.operands = operands_of(graph, node, op->schema());
+  instruction.guard = guard_of(instruction.target);
+  instruction.operands = operands_of(graph, node, instruction.op->schema());
   return instruction;
 }
 
@@ -240,7 +252,10 @@ Instruction instruction_of(const program::Program& program, const Graph& graph, 
     instruction = operator_instruction(graph, node);
   } else {
     instruction.function = symbolic_function(node.target);
-    if (!instruction.function) throw Error("MODEL_OPERATOR_UNSUPPORTED", "there is no such function", "");
+    if (!instruction.function)
+      throw Error("MODEL_OPERATOR_NOT_ALLOWED", "it is not one of the functions of sizes that a program may name",
+                  "export the model with torch.export.export; only operators (torch.ops.aten) and arithmetic on sizes "
+                  "can be in a program");
     for (const NamedArgument& input : node.inputs) instruction.operands.push_back(untyped(graph, input.value));
   }
   if (instruction.target.empty()) instruction.target = node.target;

@@ -42,6 +42,8 @@ struct Result {
 struct Plan;
 // Computes with symbolic integers and similar numbers.
 using Function = void (*)(torch::jit::Stack& stack);
+// Throws Error if the operands of an operator are of a kind that libtorch's kernel does not check itself.
+using Guard = void (*)(const c10::FunctionSchema& schema, const torch::jit::Stack& operands);
 struct HigherOrder;
 using HigherOrderRun = void (*)(const HigherOrder& node, torch::jit::Stack& stack, bool training);
 
@@ -56,6 +58,7 @@ struct Instruction {
   std::string where;
   std::optional<c10::OperatorHandle> op;  // exactly one of op, function and higher is set
   Function function = nullptr;
+  Guard guard = nullptr;  // of an operator that needs one
   std::shared_ptr<const HigherOrder> higher;
   std::vector<Operand> operands;
   std::vector<Result> results;
@@ -81,10 +84,17 @@ Plan compile_graph(const program::Program& program, const program::Graph& graph,
 // Runs the plan on `inputs` (consumed) and returns its outputs. A failing operator throws Error naming its node.
 std::vector<c10::IValue> run_plan(const Plan& plan, std::vector<c10::IValue> inputs, bool training);
 
+// The operators that a program may name, without "aten::", in the order of ASCII.
+const std::vector<std::string_view>& allowed_operators();
+// Throws Error with the reason if a program may not name the operator, or if this libtorch does not have it.
+c10::OperatorHandle allowed_operator(const c10::OperatorName& name);
+Guard guard_of(const std::string& operator_name);  // "aten::div.Tensor_mode"; nullptr if it needs none
+
 // Functions of the other program_*.cpp files that the compiler uses.
 Function symbolic_function(const std::string& target);          // nullptr if no function has that name
 HigherOrderRun higher_order_function(const std::string& name);  // name: such as "cond"; nullptr if not supported
-void mark_writes(Plan& plan);                                   // fills in written and overwritten
+void begin_run();  // call it before run_plan for a whole program: its loops may have a bounded number of rounds
+void mark_writes(Plan& plan);  // fills in written and overwritten
 at::ScalarType scalar_type(program::ScalarType type);
 c10::IValue constant_of(const program::Argument& argument, const c10::Type& type);
 std::string node_text(const Instruction& instruction);  // "node linear_1 (aten::linear, model.py:17 in forward)"

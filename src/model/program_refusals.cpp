@@ -1,6 +1,7 @@
 #include "model/program_refusals.h"
 
-#include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/check.h"
 
@@ -24,24 +25,37 @@ std::string text(const Weight& weight) {
   return (weight.parameter ? "parameter " : "buffer ") + weight.spec->name;
 }
 
-bool is_mutated(const Program& program, const std::string& buffer) {
-  return std::ranges::any_of(program.outputs, [&](const OutputSpec& output) {
-    return output.kind == OutputSpec::Kind::buffer_mutation && output.name == buffer;
-  });
+std::set<std::string_view> mutated_buffers(const Program& program) {
+  std::set<std::string_view> names;
+  for (const OutputSpec& output : program.outputs) {
+    if (output.kind == OutputSpec::Kind::buffer_mutation) names.insert(output.name);
+  }
+  return names;
 }
 
+// Compares each pair of weights in one member of the archive.
 void refuse_shared(const Program& program, const std::vector<Weight>& weights, std::vector<Error>& refused) {
-  for (size_t a = 0; a < weights.size(); ++a) {
-    for (size_t b = 0; b < a; ++b) {
-      const Weight &one = weights[b], &other = weights[a];
-      if (one.stored->member != other.stored->member || (!one.changes && !other.changes)) continue;
-      const bool alike = one.parameter == other.parameter && same_memory(*one.stored, *other.stored);
-      if (alike || !share_bytes(*one.stored, *other.stored)) continue;
+  constexpr size_t kMostViews = 4096;  // bounds the number of pairs
+  std::map<std::string_view, std::vector<const Weight*>> by_member;
+  for (const Weight& other : weights) {
+    std::vector<const Weight*>& earlier = by_member[other.stored->member];
+    for (const Weight* one : earlier) {
+      if (!one->changes && !other.changes) continue;
+      const bool alike = one->parameter == other.parameter && same_memory(*one->stored, *other.stored);
+      if (alike || !share_bytes(*one->stored, *other.stored)) continue;
       refused.push_back(Error("MODEL_SHARED_MEMORY",
-                              program.path + ": " + text(one) + " and " + text(other) +
+                              program.path + ": " + text(*one) + " and " + text(other) +
                                   " are different views of one memory, so training would make them diverge",
                               "clone one of them before the export, or compute it in forward from the other"));
     }
+    if (earlier.size() == kMostViews) {
+      refused.push_back(Error("MODEL_SHARED_MEMORY",
+                              program.path + ": more than " + std::to_string(kMostViews) +
+                                  " weights are views of one memory, member " + other.stored->member,
+                              "clone the weights before the export"));
+      return;
+    }
+    earlier.push_back(&other);
   }
 }
 
@@ -63,7 +77,7 @@ const StoredTensor& stored_of(const Program& program, const InputSpec& spec) {
 }
 
 bool same_memory(const StoredTensor& a, const StoredTensor& b) {
-  return a.member == b.member && a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides;
+  return a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides && a.member == b.member;
 }
 
 std::vector<Error> refusals(const Program& program, const Plan& plan) {
@@ -73,6 +87,7 @@ std::vector<Error> refusals(const Program& program, const Plan& plan) {
     if (output.kind == OutputSpec::Kind::parameter_mutation)
       refused.push_back(writes_to(program.path, output.name, /*parameter=*/true));
   }
+  const std::set<std::string_view> mutated = mutated_buffers(program);
   size_t index = 0;
   for (const InputSpec& spec : program.inputs) {
     if (spec.kind == Kind::user_constant) continue;
@@ -93,8 +108,7 @@ std::vector<Error> refusals(const Program& program, const Plan& plan) {
                               "export model.float(); for bfloat16 set trainer.precision: bf16"));
     if (overwritten && spec.kind != Kind::buffer) refused.push_back(writes_to(program.path, spec.name, parameter));
     if (spec.kind == Kind::constant) continue;
-    const bool changes =
-        parameter ? !value.meta || value.meta->requires_grad : written || is_mutated(program, spec.name);
+    const bool changes = parameter ? !value.meta || value.meta->requires_grad : written || mutated.contains(spec.name);
     weights.push_back({&spec, &stored, parameter, changes});
   }
   refuse_shared(program, weights, refused);

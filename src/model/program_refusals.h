@@ -1,6 +1,7 @@
 // Inside model/: the reasons to refuse a program for any data. `sinew inspect` shows them before training does.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -20,5 +21,15 @@ Error writes_to(const std::string& file, const std::string& name, bool parameter
 const program::StoredTensor& stored_of(const program::Program& program, const program::InputSpec& spec);
 bool same_memory(const program::StoredTensor& a,
                  const program::StoredTensor& b);  // equal views: one tensor under two names
+
+// Identifies a view of the archive's bytes: same_memory(a, b) is ViewKey(a) == ViewKey(b).
+struct ViewKey {
+  explicit ViewKey(const program::StoredTensor& stored)
+      : member(stored.member), offset(stored.offset), sizes(stored.sizes), strides(stored.strides) {}
+  auto operator<=>(const ViewKey&) const = default;
+  std::string member;
+  int64_t offset;
+  Shape sizes, strides;
+};
 
 }  // namespace sinew::model

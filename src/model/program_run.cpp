@@ -11,6 +11,14 @@ namespace {
 using c10::IValue;
 using Slots = std::vector<IValue>;
 
+constexpr const char* kLessMemory =
+    "make trainer.batch_size smaller or trainer.shards larger, or check the sizes at "
+    "this node";
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 IValue fetch(const Operand& operand, Slots& slots);
 
 template <typename T>
@@ -67,6 +75,7 @@ void run(const Instruction& instruction, torch::jit::Stack& stack, Slots& slots,
   if (!training) {
     for (const auto& [index, operand] : instruction.evaluated) stack[index] = fetch(operand, slots);
   }
+  if (instruction.guard != nullptr) instruction.guard(instruction.op->schema(), stack);
   if (instruction.op) {
     instruction.op->callBoxed(stack);
   } else if (instruction.function) {
@@ -93,6 +102,32 @@ std::string node_text(const Instruction& instruction) {
          (instruction.where.empty() ? "" : ", " + instruction.where) + ")";
 }
 
+namespace {
+
+// Translates what the instruction threw. `at` may be a body's operator, which has already named its own node.
+[[noreturn]] void rethrow_named(const Instruction& at) {
+  const std::string node = node_text(at) + ": ";
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (at.higher) throw;
+    throw Error(error.code, node + error.what(), error.hint);
+  } catch (const c10::OutOfMemoryError& error) {
+    throw Error("MODEL_OUT_OF_MEMORY", node + first_line(error.what_without_backtrace()), kLessMemory);
+  } catch (const c10::Error& error) {
+    const std::string text = first_line(error.what_without_backtrace());
+    const bool memory = text.find("can't allocate memory") != std::string::npos;
+    if (memory) throw Error("MODEL_OUT_OF_MEMORY", node + text, kLessMemory);
+    throw Error("MODEL_OPERATOR_FAILED", node + text, "check the shapes and the values at this node");
+  } catch (const std::bad_alloc&) {
+    throw Error("MODEL_OUT_OF_MEMORY", node + "there is not enough memory", kLessMemory);
+  } catch (const std::exception& error) {  // libtorch also throws exceptions of the standard library
+    throw Error("MODEL_OPERATOR_FAILED", node + first_line(error.what()), "check the arguments of this node");
+  }
+}
+
+}  // namespace
+
 std::vector<IValue> run_plan(const Plan& plan, std::vector<IValue> inputs, bool training) {
   SINEW_CHECK(inputs.size() == plan.inputs.size(), inputs.size());
   Slots slots(plan.slots);
@@ -100,15 +135,12 @@ std::vector<IValue> run_plan(const Plan& plan, std::vector<IValue> inputs, bool 
     if (plan.inputs[i] >= 0) slots[static_cast<size_t>(plan.inputs[i])] = std::move(inputs[i]);
   }
   torch::jit::Stack stack;
-  const Instruction* at = nullptr;
-  try {
-    for (const Instruction& instruction : plan.instructions) {
-      at = &instruction;
+  for (const Instruction& instruction : plan.instructions) {
+    try {
       run(instruction, stack, slots, training);
+    } catch (...) {
+      rethrow_named(instruction);
     }
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    throw Error("MODEL_OPERATOR_FAILED", node_text(*at) + ": " + text.substr(0, text.find('\n')), "");
   }
   std::vector<IValue> outputs;
   outputs.reserve(plan.outputs.size());

@@ -73,6 +73,8 @@ torch::jit::Module load_script(const std::string& path) {
   // Turns profiling off: with profiling, the third run of a shape would use another plan than the first.
   torch::jit::getProfilingMode() = false;
   torch::jit::getExecutorMode() = false;
+  program::check_torchscript_file(path);
+  limit_allocations();
   try {
     return torch::jit::load(path, torch::kCPU);
   } catch (const std::exception& error) {

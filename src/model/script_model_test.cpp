@@ -5,10 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
+#include "base/expected_error.h"
 #include "model/makers.h"
 
 namespace sinew::model {
@@ -325,6 +326,83 @@ TEST_F(Script, AHeadCanBeReinitialised) {
   EXPECT_FALSE(torch::equal(before->parameters()[0].tensor, after->parameters()[0].tensor));
   EXPECT_TRUE(torch::equal(before->parameters()[1].tensor, after->parameters()[1].tensor));
   EXPECT_TRUE(torch::equal(again->parameters()[0].tensor, after->parameters()[0].tensor));
+}
+
+// The probe tries some samples; the check of every output does not rely on them.
+TEST_F(Script, AnOutputThatChangesItsShapeLaterIsRefused) {
+  const auto model = make(
+      "def forward(self, x):\n"
+      "  y = torch.linear(x, self.w, self.b)\n"
+      "  if x.size(0) == 5:\n"
+      "    return y.expand([5, 3]).repeat([1, 1000])\n"
+      "  if x.size(0) == 6:\n"
+      "    return y[:2]\n"
+      "  if x.size(0) == 7:\n"
+      "    return y.long()\n"
+      "  if x.size(0) == 8:\n"
+      "    return y.to_sparse()\n"
+      "  return y\n");
+  const auto refusal_for = [&](int64_t samples) {
+    return error_of([&] { model->forward(synthetic_input(table(), samples)); });
+  };
+  EXPECT_EQ(refusal_for(4), "");
+  EXPECT_ERROR(refusal_for(5), "MODEL_OUTPUT_MISMATCH", "[5, 3000]");
+  EXPECT_ERROR(refusal_for(6), "MODEL_OUTPUT_MISMATCH", "[2, 3]");
+  EXPECT_ERROR(refusal_for(7), "MODEL_OUTPUT_MISMATCH", "has the type Long");
+  EXPECT_ERROR(refusal_for(8), "MODEL_OUTPUT_MISMATCH", "not a dense tensor");
+}
+
+// A damaged file is refused, or it gives exactly the module that was saved: damage in padding and dates is harmless.
+void damage_and_load(const std::string& path, uint64_t seed, int cases) {
+  const std::string good = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  const ScriptModel original(path);
+  const auto state = [](const torch::jit::Module& module) {
+    std::vector<NamedTensor> all;
+    for (const auto& item : module.named_parameters()) all.push_back({item.name, item.value});
+    for (const auto& item : module.named_buffers()) all.push_back({item.name, item.value});
+    return all;
+  };
+  const std::vector<NamedTensor> wanted = state(original.module());
+  RandomStream random(random_key({20261124, seed}));
+  int refused = 0;
+  for (int i = 0; i < cases; ++i) {
+    std::string bytes = good;
+    switch (random.below(4)) {
+      case 0: bytes.resize(random.below(bytes.size())); break;
+      case 1:
+        for (uint64_t flips = 1 + random.below(4); flips > 0; --flips)
+          bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
+        break;
+      case 2: bytes[random.below(bytes.size())] = static_cast<char>(random.below(256)); break;
+      default: bytes.insert(random.below(bytes.size()), bytes.substr(random.below(bytes.size()), random.below(200)));
+    }
+    std::ofstream(path, std::ios::binary) << bytes;
+    try {
+      const ScriptModel model(path);
+      const std::vector<NamedTensor> found = state(model.module());
+      ASSERT_EQ(model.identity(), original.identity()) << i;
+      ASSERT_EQ(found.size(), wanted.size()) << i;
+      for (size_t t = 0; t < found.size(); ++t)
+        ASSERT_TRUE(found[t].name == wanted[t].name && torch::equal(found[t].tensor, wanted[t].tensor)) << i;
+    } catch (const Error& error) {
+      ++refused;
+      ASSERT_FALSE(error.hint.empty()) << error.what();
+    }
+  }
+  EXPECT_GT(refused, cases / 2);
+}
+
+TEST_F(Script, DamageIsRefusedOrHarmless) {
+  damage_and_load(save(kMean), 1, 300);
+}
+
+class LongScript : public Script {};
+TEST_F(LongScript, DamageIsRefusedOrHarmless) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  damage_and_load(save(kMean), 2, 10'000);
 }
 
 }  // namespace
