@@ -121,6 +121,14 @@ struct Client::Impl {
     }
   }
 
+  void stop() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    changed.notify_all();
+  }
+
   // ---- acting on an answer -----------------------------------------------------------------------------------------
 
   bool take(const http::Response& response, double sent) {
@@ -159,16 +167,18 @@ Client::Client(const ClientOptions& options, ClientEvents events, Clock& clock)
   Impl* impl = impl_.get();
   impl->join();
   impl->sender = std::thread([impl] { impl->send(); });
-  impl->receiver = std::thread([impl] { impl->receive(); });
+  try {
+    impl->receiver = std::thread([impl] { impl->receive(); });
+  } catch (...) {  // the machine has no thread left
+    impl->stop();
+    impl->sender.join();
+    throw;
+  }
 }
 
 Client::~Client() {
   Impl& impl = *impl_;
-  {
-    const std::lock_guard lock(impl.mutex);
-    impl.stopping = true;
-  }
-  impl.changed.notify_all();
+  impl.stop();
   impl.updates_connection.cancel();
   impl.receiver.join();
   impl.sender.join();  // sends what is left to report, within kHeartbeatSeconds

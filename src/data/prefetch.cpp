@@ -97,6 +97,15 @@ struct Prefetcher::State {
 
   bool can_load() const { return next != entries.end() && reserved + next->bytes <= limit; }
 
+  void end_threads() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    work.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
   void run() {
     lower_priority();
     std::unique_lock lock(mutex);
@@ -133,16 +142,16 @@ struct Prefetcher::State {
 Prefetcher::Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes)
     : state_(std::make_unique<State>(dataset, seed, bytes)) {
   SINEW_CHECK(threads >= 0 && bytes >= 0, threads, bytes);
-  for (int64_t i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->run(); });
+  try {
+    for (int64_t i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->run(); });
+  } catch (...) {  // the machine has no thread left
+    state_->end_threads();
+    throw;
+  }
 }
 
 Prefetcher::~Prefetcher() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->work.notify_all();
-  for (std::thread& thread : state_->threads) thread.join();
+  state_->end_threads();
 }
 
 void Prefetcher::prefetch(const std::vector<ShardRequest>& requests) {

@@ -43,10 +43,19 @@ void become_lane() {
 Lanes::Lanes(int count) : count_(count), each_has_a_core_(count <= usable_cores()) {
   SINEW_CHECK(count >= 1, count);
   become_lane();
-  for (int lane = 1; lane < count; ++lane) threads_.emplace_back([this, lane] { loop(lane); });
+  try {
+    for (int lane = 1; lane < count; ++lane) threads_.emplace_back([this, lane] { loop(lane); });
+  } catch (...) {  // the machine has no thread left
+    stop();
+    throw;
+  }
 }
 
 Lanes::~Lanes() {
+  stop();
+}
+
+void Lanes::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -25,6 +25,7 @@ class Lanes {
  private:
   void loop(int lane);
   void work_on(int lane);
+  void stop();  // waits until all threads have ended
 
   const int count_;
   const bool each_has_a_core_;  // if so, lanes spin for a while before they sleep

@@ -5,10 +5,19 @@
 namespace sinew::web {
 
 Pool::Pool(int threads, size_t max_waiting) : max_waiting_(max_waiting) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  try {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  } catch (...) {  // the machine has no thread left
+    stop();
+    throw;
+  }
 }
 
 Pool::~Pool() {
+  stop();
+}
+
+void Pool::stop() {
   {
     std::deque<std::function<void()>> dropped;  // destroyed after the lock, because destroying the work may take long
     const std::lock_guard lock(mutex_);

@@ -18,6 +18,7 @@ class Pool {
 
  private:
   void run();
+  void stop();  // waits until all threads have ended
 
   const size_t max_waiting_;
   std::mutex mutex_;
