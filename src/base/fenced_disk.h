@@ -34,7 +34,9 @@ class FencedDisk final : public Disk {
   void check_may_write() const {
     check_open();
     if (may_write_ && !may_write_())
-      throw MayNotWrite("CHECKPOINT_MAY_NOT_WRITE", "this process may not write: another one runs the job now", "");
+      throw MayNotWrite("CHECKPOINT_MAY_NOT_WRITE",
+                        "this process may not write now: the coordinator has not confirmed that it still runs the job",
+                        "look at the run with: sinew ps");
   }
   // After this, every call throws before it uses the underlying disk or `may_write`. Any thread may call it.
   void close() { closed_ = true; }

@@ -127,7 +127,7 @@ std::string LeaderReporter::trouble() const {
 void LeaderReporter::flush() {
   if (!reports()) return;
   reporter_->flush();
-  has_unwritten_ = reporter_->waits();
+  has_unwritten_ = reporter_->waits_for_permission();
   if (!has_unwritten_) remembered_.clear();
 }
 

@@ -34,9 +34,9 @@ class LeaderReporter {
   void end_step();
   void finish(bool success);
   void flush();
-  // Whether the last flush left records in memory, where the death of this process would lose them. No checkpoint may
-  // appear before these records are in the files, because a run that resumes from it does not write them again. Any
-  // thread.
+  // Whether the last flush left records in memory because this process did not hold the lease. No checkpoint may appear
+  // before these records are in the files, because a run that resumes from it does not write them again. Records that
+  // wait for a disk do not count: one file that cannot be written must not stop all checkpoints. Any thread.
   bool has_unwritten() const { return has_unwritten_; }
   std::string trouble() const;  // why the disk does not take them; empty if this process only may not write
   // The records that may not be in the files yet, as text for the snapshot that a joiner takes; the joiner adopts them.

@@ -89,6 +89,16 @@ TEST(LeaderReporter, HasUnwrittenRecordsUntilTheyAreInTheFiles) {
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 2U);
 }
 
+// One file that cannot be written must not stop all checkpoints.
+TEST(LeaderReporter, RecordsThatWaitForTheDiskDoNotCount) {
+  const std::string folder = new_folder("unwritable");
+  system_disk().make_directories(folder + "/ledger.jsonl");
+  TestMember leader(folder, true);
+  leader.step(10, 0.1);
+  EXPECT_FALSE(leader.reporter.has_unwritten());
+  EXPECT_EQ(steps_in(folder + "/metrics.jsonl").size(), 1U);
+}
+
 // The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
 TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   const std::string folder = new_folder("takes_over");

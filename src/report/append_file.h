@@ -26,8 +26,9 @@ class AppendFile {
   void flush() noexcept;  // passes the waiting records to the kernel, as far as the kernel accepts them
   // Stores an error that the caller found, so that trouble() shows it.
   void fail(std::string why) { other_trouble_ = std::move(why); }
-  std::string trouble() const;                      // empty if every appended record is in the file
-  bool waits() const { return !waiting_.empty(); }  // whether some records are not written yet
+  std::string trouble() const;  // empty if every appended record is in the file
+  // Whether some records are not written because may_write was false at the last flush.
+  bool waits_for_permission() const { return refused_ && !waiting_.empty(); }
   const std::string& path() const { return path_; }
 
  private:

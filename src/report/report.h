@@ -108,9 +108,9 @@ class Reporter {
   // Shows the last progress, ends the live line and the TensorBoard session, and flushes. Later messages, such as the
   // verdict on the objective, appear below the last line.
   void finish(bool success);
-  void flush();                 // passes all records to the kernel
-  bool waits() const;           // whether some records are not written: no space, or may_write is false
-  std::string trouble() const;  // why a file could not be written, such as a full disk; or ""
+  void flush();                       // passes all records to the kernel
+  bool waits_for_permission() const;  // whether records are not written because may_write was false at the last flush
+  std::string trouble() const;        // why a file could not be written, such as a full disk; or ""
 
  private:
   struct State;

@@ -274,8 +274,8 @@ void Reporter::flush() {
   state_->flush_files();
 }
 
-bool Reporter::waits() const {
-  return std::ranges::any_of(state_->files(), &AppendFile::waits);
+bool Reporter::waits_for_permission() const {
+  return std::ranges::any_of(state_->files(), &AppendFile::waits_for_permission);
 }
 
 std::string Reporter::trouble() const {
