@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -45,6 +47,30 @@ auto retrying(Call call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
+}
+
+constexpr std::string_view kTemporaryEnd = ".tmp";
+
+// Takes those characters away from the end of the text that are in `set`. Returns them, or "" if there are none.
+std::string_view take_last(std::string_view& text, const char* set) {
+  const size_t kept = text.find_last_not_of(set) + 1;  // npos + 1 is 0
+  const std::string_view digits = text.substr(kept);
+  text = text.substr(0, kept);
+  return digits;
+}
+
+// Returns the process that write_durably made a temporary file of this name in: ".NAME.PID-RANDOM.tmp". Returns 0 for any
+// other name.
+pid_t writer_of_temporary(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(kTemporaryEnd)) return 0;
+  name.remove_suffix(kTemporaryEnd.size());
+  if (take_last(name, "0123456789abcdef").empty() || !name.ends_with('-')) return 0;
+  name.remove_suffix(1);
+  const std::string_view digits = take_last(name, "0123456789");
+  pid_t writer = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), writer);
+  const bool number = error == std::errc() && end == digits.data() + digits.size();
+  return number && name.size() > 2 && name.ends_with('.') ? writer : 0;
 }
 
 class Descriptor {
@@ -262,7 +288,9 @@ std::string read_text(Disk& disk, const std::string& path) {
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
   const fs::path target(path);
   const std::string temporary =
-      (target.parent_path() / ("." + target.filename().string() + "." + random_hex(8) + ".tmp")).string();
+      (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(::getpid()) + "-" + random_hex(8) +
+                               std::string(kTemporaryEnd)))
+          .string();
   const auto file = disk.create_new(temporary);
   try {
     fill(*file);
@@ -277,6 +305,17 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
     throw;
   }
   disk.sync_directory(target.parent_path().string());
+}
+
+void remove_abandoned_writes(Disk& disk, const std::string& directory) {
+  for (const Disk::Entry& entry : disk.list(directory)) {
+    const pid_t writer = entry.directory ? 0 : writer_of_temporary(entry.name);
+    if (writer == 0 || ::kill(writer, 0) == 0 || errno != ESRCH) continue;
+    try {
+      disk.remove_file((fs::path(directory) / entry.name).string());
+    } catch (const Error&) {  // it is only a waste of space
+    }
+  }
 }
 
 void write_output(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {

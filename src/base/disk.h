@@ -76,6 +76,10 @@ Disk& system_disk();
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
 void write_durably(Disk& disk, const std::string& path, std::string_view text);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
+// Removes the temporary files that write_durably left in this directory, because their processes were killed. Leaves
+// those of processes that live on this machine. Throws DiskError if the directory cannot be read; a file that cannot be
+// removed stays. For a directory that no process of another machine writes to now.
+void remove_abandoned_writes(Disk& disk, const std::string& directory);
 // Writes a file that the user named. A device or a pipe, such as /dev/null or /dev/fd/63, is written to: replacing it
 // would destroy it. Any other file is replaced as write_durably does it.
 void write_output(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);

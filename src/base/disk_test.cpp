@@ -6,10 +6,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -335,6 +337,29 @@ TEST(WriteDurably, AcceptsABareName) {
   fs::current_path(before);
   EXPECT_EQ(system_disk().read(folder / "bare"), bytes_of("x"));
   EXPECT_TRUE(system_disk().exists(folder / "one/two"));
+}
+
+TEST(SystemDisk, RemovesWhatKilledWritersLeftAndNothingElse) {
+  const Folder folder;
+  const pid_t ended = ::fork();
+  if (ended == 0) {
+    write_durably(system_disk(), folder / "report.json", [&](Disk::File& file) {
+      file.write(bytes_of("half"));
+      ::raise(SIGKILL);
+    });
+  }
+  ASSERT_EQ(::waitpid(ended, nullptr, 0), ended);
+  ASSERT_EQ(system_disk().list(folder.path()).size(), 1U) << "the test needs what the writer left";
+  const std::string dead = std::to_string(ended), alive = std::to_string(::getpid());
+  const std::vector<std::string> others = {
+      "." + dead + "-0.tmp",  ".x." + alive + "-0.tmp", ".x." + dead + ".tmp",     ".x.-" + dead + "-0.tmp",
+      "x." + dead + "-0.tmp", ".x." + dead + "-0.tm",   ".x.99999999999999-0.tmp", ".x.0-0.tmp",
+      "report.json"};
+  for (const std::string& name : others) std::ofstream(folder / name) << "kept";
+  fs::create_directory(folder / (".d." + dead + "-0.tmp"));
+  remove_abandoned_writes(system_disk(), folder.path());
+  EXPECT_EQ(system_disk().list(folder.path()).size(), others.size() + 1);
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(folder / name)) << name;
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ Runner::Runner(const CommandRun& run, Clock& clock)
 // ---- the beginning -------------------------------------------------------------------------------------------------
 
 void Runner::begin() {
+  rundir::remove_abandoned_writes(system_disk(), directory_);
   continue_earlier_attempts();
   system_disk().remove_file(rundir::file_in(directory_, rundir::kOutcomeFile));
   const std::string resolved = rundir::file_in(directory_, rundir::kResolvedFile);

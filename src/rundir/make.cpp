@@ -54,4 +54,14 @@ void keep_job_file(const std::string& directory, const std::string& text, bool r
   }
 }
 
+void remove_abandoned_writes(Disk& disk, const std::string& run_directory) {
+  for (const std::string& directory :
+       {run_directory, file_in(run_directory, kCheckpoints), file_in(run_directory, kModel)}) {
+    try {
+      if (disk.exists(directory)) sinew::remove_abandoned_writes(disk, directory);
+    } catch (const DiskError&) {
+    }
+  }
+}
+
 }  // namespace sinew::rundir

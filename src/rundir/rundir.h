@@ -85,6 +85,10 @@ std::string new_run_directory(const std::string& root, const std::string& job_na
 // text.
 void keep_job_file(const std::string& directory, const std::string& text, bool resume);
 
+// Removes what killed processes left of files that they wrote into the run directory, its checkpoints and its model.
+// Ignores errors of the disk. The caller holds the lock.
+void remove_abandoned_writes(Disk& disk, const std::string& run_directory);
+
 // ---- finding runs --------------------------------------------------------------------------------------------------
 
 bool is_run(const std::string& directory);  // it has a resolved.yaml

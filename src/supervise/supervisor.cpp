@@ -25,6 +25,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   const auto lock = rundir::RunLock::take(directory);
   if (!lock) throw Error("RUN_IN_USE", lock.error(), "sinew ps " + directory + " shows its workers");
   RunLog log(directory, "supervisor", clock);
+  rundir::remove_abandoned_writes(system_disk(), directory);
   // The view of an earlier attempt must not be used: all members of that attempt have ended.
   system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
 

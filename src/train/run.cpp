@@ -79,6 +79,7 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const loop::BeginTime began = loop::begin_time(clock);
   if (options.join) return run_locked(options, began, disk, clock);  // the supervisor of the workers holds the lock
   const rundir::RunLock lock = take_lock(options.run_directory);
+  rundir::remove_abandoned_writes(disk, options.run_directory);
   // Another process may have run here since the user's command checked the directory.
   if (!options.resume && rundir::is_run(options.run_directory))
     throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",
