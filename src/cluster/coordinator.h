@@ -64,7 +64,8 @@ struct RunCoordinatorOptions {
 
 // Runs a coordinator for a run directory until the run is over or `stop` brings a request. Returns the run's exit code,
 // or 128 + the number of the signal. Reads the coordinator.json and view.json that a predecessor left, uses the
-// predecessor's secret, and writes both files. Throws Error when it cannot begin.
+// predecessor's secret, and writes both files. A damaged coordinator.json is moved aside, and the secret is new. Throws
+// Error when it cannot begin.
 int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Clock& clock);
 
 }  // namespace sinew::cluster

@@ -1,6 +1,8 @@
 // A coordinator together with the files of its run directory.
 #include <unistd.h>
 
+#include <functional>
+#include <optional>
 #include <span>
 
 #include "base/disk.h"
@@ -19,12 +21,39 @@ namespace {
 constexpr int64_t kNumbersOfAnIncarnation = 1'000'000;
 constexpr double kTickSeconds = 0.05;
 constexpr int64_t kViewFileVersion = 2;
+constexpr const char* kTlsScheme = "https://";
+
+// What a predecessor left in coordinator.json. A damaged file is moved aside, because this coordinator writes it anew;
+// `incarnations` then says how many coordinators the run may have had at most.
+std::optional<CoordinatorInfo> predecessor(const std::string& run_directory, int64_t incarnations,
+                                           const std::function<void(const std::string&)>& log) {
+  try {
+    return read_coordinator_info(run_directory);
+  } catch (const DiskError&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code != ErrorCode("COORDINATOR_FILE_INVALID")) throw;
+    const std::string path = rundir::file_in(run_directory, rundir::kCoordinatorFile);
+    const bool tls = read_text(system_disk(), path).find(kTlsScheme) != std::string::npos;
+    log(std::string(error.what()) + "; it is kept as " + path + ".damaged, and a new one replaces it");
+    system_disk().rename(path, path + ".damaged");
+    CoordinatorInfo unknown;
+    if (tls) unknown.url = kTlsScheme;  // a run that began with TLS keeps it
+    unknown.secret = new_secret();
+    unknown.incarnation = incarnations;
+    return unknown;
+  }
+}
 
 // Reserves this incarnation's numbers on disk before it gives any of them. The file keeps the predecessor's url and pid
 // until this coordinator listens. Until then the calls of members fail, and the members try again.
-CoordinatorInfo begin_incarnation(const std::string& run_directory) {
+CoordinatorInfo begin_incarnation(const std::string& run_directory, Clock& clock,
+                                  const std::function<void(const std::string&)>& log) {
+  // A run has far fewer than one coordinator a minute. So no predecessor can have given the numbers of this
+  // incarnation.
+  const auto minutes = static_cast<int64_t>(clock.wall_seconds() / 60);
   CoordinatorInfo info;
-  if (const auto before = read_coordinator_info(run_directory)) {
+  if (const auto before = predecessor(run_directory, minutes, log)) {
     info = *before;
     info.incarnation = before->incarnation + 1;
     info.exit_code.reset();
@@ -51,15 +80,19 @@ void write_view(const std::string& path, const View& view) {
   }
 }
 
-// Returns nullopt if there is no view or the file is damaged, which can happen after a power failure.
+// Returns nullopt if there is no view or the file is damaged, which can happen after a power failure. Version 1 had no
+// "version".
 std::optional<View> read_view(const std::string& path) {
   if (!system_disk().exists(path)) return std::nullopt;
   const auto json = parse_json(read_text(system_disk(), path));
   if (!json) return std::nullopt;
-  const auto version = whole_of(*json, "version", 1).value_or(1);
-  if (version != kViewFileVersion) {
+  const bool names_version = json->contains("version");
+  if (!names_version && !json->contains("generation")) return std::nullopt;
+  const auto version = names_version ? whole_of(*json, "version", 1) : std::optional<int64_t>(1);
+  if (!version) return std::nullopt;
+  if (*version != kViewFileVersion) {
     throw Error("COORDINATOR_FILE_VERSION",
-                path + " has version " + std::to_string(version) + ", and this program reads version " +
+                path + " has version " + std::to_string(*version) + ", and this program reads version " +
                     std::to_string(kViewFileVersion),
                 "use the version of sinew that started the run, or stop the run and resume it");
   }
@@ -91,7 +124,7 @@ int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Cl
   const auto log = [&](const std::string& line) {
     if (options.log) options.log(line);
   };
-  CoordinatorInfo info = begin_incarnation(options.run_directory);
+  CoordinatorInfo info = begin_incarnation(options.run_directory, clock, log);
   Coordinator coordinator(options_of(options, info), clock);
   info.url = coordinator.url();
   info.pid = getpid();

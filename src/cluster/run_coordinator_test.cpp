@@ -1,0 +1,109 @@
+// The files that a coordinator of a run directory finds: whole, damaged, or of another version.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/signals.h"
+#include "cluster/testing.h"
+
+namespace sinew::cluster::testing {
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "sinew-coordinator-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path_ + "/" + name) << text; }
+
+ private:
+  std::string path_;
+};
+
+// Runs a coordinator in the directory until it listens, then stops it. Returns what it wrote into coordinator.json, or
+// nullopt if it did not begin; `code` then has the error's code.
+std::optional<CoordinatorInfo> info_of_a_coordinator(const Folder& folder, std::string* code = nullptr) {
+  RunCoordinatorOptions options;
+  options.run_directory = folder.path();
+  SignalQueue stop;
+  std::atomic<bool> ended = false;
+  std::string error;
+  std::thread coordinator([&] {
+    error = code_of([&] { run_coordinator(options, stop, system_clock()); });
+    ended = true;
+  });
+  std::optional<CoordinatorInfo> info;
+  const auto listens = [&] {
+    info = coordinator_info_now(folder.path());
+    return ended || (info && info->pid == ::getpid() && !info->url.empty() && !info->exit_code);
+  };
+  EXPECT_TRUE(wait_for(listens));
+  stop.send(SIGTERM);
+  coordinator.join();
+  if (code != nullptr) *code = error;
+  return error.empty() ? info : std::nullopt;
+}
+
+TEST(RunCoordinator, ReplacesADamagedCoordinatorFileAndNeverRepeatsNumbers) {
+  const Folder folder;
+  const auto first = info_of_a_coordinator(folder);
+  ASSERT_TRUE(first);
+  ASSERT_EQ(first->incarnation, 0);
+  int64_t before = 0;
+  for (const char* damage : {"", "{", "[]", "null", R"({"version":2,"url":"http://x"})", R"({"version":"two"})"}) {
+    folder.write("coordinator.json", damage);
+    const auto next = info_of_a_coordinator(folder);
+    ASSERT_TRUE(next) << damage;
+    EXPECT_NE(next->secret, first->secret);
+    EXPECT_EQ(next->secret.size(), first->secret.size());
+    EXPECT_GT(next->incarnation, 1'000'000) << "more coordinators than a run can have had";
+    EXPECT_GE(next->incarnation, before);
+    before = next->incarnation;
+    EXPECT_TRUE(std::filesystem::exists(folder.path() + "/coordinator.json.damaged"));
+    const auto successor = info_of_a_coordinator(folder);
+    ASSERT_TRUE(successor);
+    EXPECT_EQ(successor->incarnation, next->incarnation + 1);
+    EXPECT_EQ(successor->secret, next->secret);
+  }
+}
+
+TEST(RunCoordinator, ADamagedFileDoesNotSwitchTlsOff) {
+  const Folder folder;
+  folder.write("coordinator.json", R"({"version":2,"url":"https://127.0.0.1:4711","sec)");
+  const auto info = info_of_a_coordinator(folder);
+  ASSERT_TRUE(info);
+  EXPECT_TRUE(info->with_tls()) << info->url;
+}
+
+TEST(RunCoordinator, RefusesAFileOfALaterVersion) {
+  const Folder folder;
+  std::string code;
+  folder.write("coordinator.json", R"({"version":99})");
+  EXPECT_FALSE(info_of_a_coordinator(folder, &code));
+  EXPECT_EQ(code, "COORDINATOR_FILE_VERSION");
+  std::filesystem::remove(folder.path() + "/coordinator.json");
+  folder.write("view.json", R"({"version":99,"generation":1})");
+  EXPECT_FALSE(info_of_a_coordinator(folder, &code));
+  EXPECT_EQ(code, "COORDINATOR_FILE_VERSION");
+  folder.write("view.json", R"({"generation":1,"members":[]})");
+  EXPECT_FALSE(info_of_a_coordinator(folder, &code));
+  EXPECT_EQ(code, "COORDINATOR_FILE_VERSION") << "version 1 named no version";
+}
+
+TEST(RunCoordinator, IgnoresADamagedView) {
+  for (const char* damage : {"", "{", "[]", "null", "{}", R"({"version":null})", R"({"version":2,"members":1})"}) {
+    const Folder folder;
+    folder.write("view.json", damage);
+    EXPECT_TRUE(info_of_a_coordinator(folder)) << damage;
+  }
+}
+
+}  // namespace
+}  // namespace sinew::cluster::testing
