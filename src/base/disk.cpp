@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/hex.h"
+#include "base/machine.h"
 
 namespace sinew {
 namespace {
@@ -28,7 +29,9 @@ std::string hint_for(int code) {
     case EDQUOT: return "the disk quota is used up: free some space or ask for more";
     case EACCES:
     case EPERM: return "check the owner and the permissions of the path";
-    case EROFS: return "the file system is mounted read-only";
+    case EROFS: return "the file system is mounted read-only: use a path on another one, or mount it for writing";
+    case EMFILE:
+    case ENFILE: return hint_of_limit(code);
     case ENOENT: return "check the path";
     case ENOMEM: return "the file does not fit into memory: check that it is the right file";
     case EINVAL: return "check that the path names a regular file";

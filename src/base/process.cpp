@@ -20,6 +20,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/proc.h"
 
 extern char** environ;
@@ -27,7 +28,6 @@ extern char** environ;
 namespace sinew {
 namespace {
 
-constexpr const char* kTooMany = "the limit of processes, memory or open files may be reached: see ulimit -a";
 constexpr double kReapSeconds = 10;  // a killed process may first have to finish a write to a slow disk
 
 // Strings in the form that execve takes. They are built before the fork, because the child must not allocate memory.
@@ -53,7 +53,8 @@ struct Pipe {
   Pipe() {
     int both[2];
     if (::pipe2(both, O_CLOEXEC) != 0)
-      throw Error("PROCESS_NOT_STARTED", std::string("cannot create a pipe: ") + std::strerror(errno), kTooMany);
+      throw Error("PROCESS_NOT_STARTED", std::string("cannot create a pipe: ") + std::strerror(errno),
+                  hint_of_limit(errno));
     read = both[0];
     write = both[1];
   }
@@ -72,9 +73,11 @@ void become(const Row& command, const Row& environment, const ProcessOptions& op
   forget_signals();
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0) return;
+  if (nothing > STDERR_FILENO) ::close(nothing);
   if (!options.output.empty()) {
     const int file = ::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (file < 0 || ::dup2(file, STDOUT_FILENO) < 0 || ::dup2(file, STDERR_FILENO) < 0) return;
+    if (file > STDERR_FILENO) ::close(file);
   }
   ::execve(command.pointers[0], command.pointers.data(), environment.pointers.data());
 }
@@ -152,7 +155,8 @@ Process::Process(const ProcessOptions& options) {
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0)
-    throw Error("PROCESS_NOT_STARTED", std::string("cannot start a process: ") + std::strerror(errno), kTooMany);
+    throw Error("PROCESS_NOT_STARTED", std::string("cannot start a process: ") + std::strerror(errno),
+                hint_of_limit(errno));
   if (pid_ == 0) {
     become(command, environment, options, parent);
     const int code = errno;
@@ -174,8 +178,9 @@ Process::Process(const ProcessOptions& options) {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
+  const bool limit = code == EMFILE || code == ENFILE || code == EAGAIN || code == ENOMEM;
   throw Error("PROCESS_NOT_STARTED", "cannot start " + options.command[0] + ": " + std::strerror(code),
-              "check that the program exists and is executable");
+              limit ? hint_of_limit(code) : "check that the program exists and is executable");
 }
 
 Process::~Process() {

@@ -5,11 +5,25 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/machine.h"
+
 namespace sinew {
+namespace {
+
+Error no_descriptor(const std::string& purpose, int code) {
+  return {"LIMIT_TOO_LOW", "cannot " + purpose + ": " + std::strerror(code), hint_of_limit(code)};
+}
+
+}  // namespace
 
 bool parent_ignored(int signal) {
   struct sigaction action {};
@@ -25,6 +39,7 @@ Signals::Signals(std::initializer_list<int> wanted) {
   }
   ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   descriptor_ = ::signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (descriptor_ < 0) throw no_descriptor("receive signals", errno);
   std::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -42,7 +57,9 @@ int Signals::next() {
   return ::read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-SignalQueue::SignalQueue() : descriptor_(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC)) {}
+SignalQueue::SignalQueue() : descriptor_(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (descriptor_ < 0) throw no_descriptor("receive requests", errno);
+}
 
 SignalQueue::~SignalQueue() {
   ::close(descriptor_);

@@ -31,7 +31,7 @@ bool parent_ignored(int signal);
 class Signals final : public SignalSource {
  public:
   // Leaves out signals that the parent process ignored (parent_ignored). SIGPIPE is ignored from here on, since the
-  // reader of our output may exit at any time.
+  // reader of our output may exit at any time. Throws Error if the kernel has no free descriptor.
   explicit Signals(std::initializer_list<int> wanted);
   ~Signals() override;
   Signals(const Signals&) = delete;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "cli/commands.h"
 
 namespace sinew::cli {
@@ -77,12 +78,20 @@ int dispatch(const std::string& name, const Arguments& arguments) {
   return kUsage;
 }
 
+// Returns the exit code.
+int print_error(const std::string& command, const Error& error) {
+  std::fprintf(stderr, "sinew %s: %s\n", command.c_str(), to_string(error).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+  return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
+}
+
 }  // namespace
 }  // namespace sinew::cli
 
 int main(int argc, char** argv) {
   using namespace sinew;
   using namespace sinew::cli;
+  open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails like one on a full disk
   const Arguments words(argv + 1, argv + argc);
   if (words == Arguments{"help", "--markdown"}) return print_reference();
@@ -92,12 +101,14 @@ int main(int argc, char** argv) {
     return kDone;
   }
   try {
+    begin_program();
+    // A supervisor starts coordinators for as long as its run goes on, with absolute paths perhaps.
+    if (words[0] != "coordinator") check_working_directory();
     return dispatch(words[0], Arguments(words.begin() + 1, words.end()));
   } catch (const Error& error) {
-    std::fprintf(stderr, "sinew %s: %s\n", words[0].c_str(), to_string(error).c_str());
-    if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
-    return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
+    return print_error(words[0], error);
   } catch (const std::exception& error) {
+    if (const auto shortage = shortage_of(error)) return print_error(words[0], *shortage);
     std::fprintf(stderr, "sinew %s: %s\n  try: this is a bug in sinew; please report it with the command line\n",
                  words[0].c_str(), error.what());
     return kTrainingError;

@@ -11,6 +11,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
 
@@ -35,6 +36,7 @@ void ignore_checkpoint_requests() {
 }
 
 int become_worker(const task::Task& task, const std::string& label) {
+  check_address_space();
   const task::TaskFile file(task);
   std::string worker = programs().worker, path = file.path_after_exec(), shown = label;
   char* const argv[] = {worker.data(), path.data(), shown.data(), nullptr};

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/process.h"
 #include "cluster/coordinator_connection.h"
 #include "cluster/json.h"
@@ -36,9 +37,9 @@ Effect effect_of(const Error& refusal) {
   return passes ? Effect::none : Effect::refused;
 }
 
-std::expected<std::string, FailedCall> try_call(CoordinatorConnection& connection, const std::string& method,
-                                                const std::string& path, const std::string& body,
-                                                double timeout_seconds) {
+std::expected<std::string, FailedCall> make_call(CoordinatorConnection& connection, const std::string& method,
+                                                 const std::string& path, const std::string& body,
+                                                 double timeout_seconds) {
   const auto response = connection.send(method, path, body, timeout_seconds);
   if (!response && response.error().damaged) {
     const Error& damaged = *response.error().damaged;
@@ -57,6 +58,21 @@ std::expected<std::string, FailedCall> try_call(CoordinatorConnection& connectio
   if (response->status >= 200 && response->status < 300) return response->body;
   const Error refusal = error_in(*response);
   return std::unexpected(FailedCall{refusal, effect_of(refusal)});
+}
+
+// A call for which this process has no descriptor or thread left has failed like one that nobody answers.
+std::expected<std::string, FailedCall> try_call(CoordinatorConnection& connection, const std::string& method,
+                                                const std::string& path, const std::string& body,
+                                                double timeout_seconds) {
+  try {
+    return make_call(connection, method, path, body, timeout_seconds);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto shortage = shortage_of(error);
+    if (!shortage) throw;
+    return std::unexpected(FailedCall{*shortage, Effect::none});
+  }
 }
 
 enum class Repeat {

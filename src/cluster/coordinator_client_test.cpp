@@ -2,6 +2,7 @@
 #include "cluster/coordinator_client.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -81,6 +82,23 @@ TEST_F(Calls, ACallThatDidNotArriveIsMadeAgain) {
   calls_ = 0;
   EXPECT_EQ(control(listening), kNotReady.text());
   EXPECT_EQ(calls_, 2);
+}
+
+// The supervisor asks for the status again and again. It must survive that no descriptor is free for a while.
+TEST(CoordinatorClient, ACallWithoutAFreeDescriptorIsNotAnswered) {
+  Running coordinator(options_for(1));
+  const CoordinatorClient client(coordinator.url(), "sesame", kBound);
+  ASSERT_TRUE(client.status());
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const bool answered = client.status().has_value();
+  const std::string code = code_of([&] { call(coordinator.url(), "sesame", "GET", "/v2/status", "", kBound); });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(code, "LIMIT_TOO_LOW");
+  EXPECT_TRUE(client.status());
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // run_command: reports events to the state machine and executes its actions.
-#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/hex.h"
+#include "base/machine.h"
 #include "base/proc.h"
 #include "base/process.h"
 #include "base/random.h"
@@ -316,19 +316,10 @@ double Runner::seconds_to_turn() const {
   return std::max(0.0, seconds);
 }
 
-// Opens /dev/null on the standard descriptors that are closed. Otherwise a pipe could get the number 0, 1 or 2, and a
-// program would take it for its standard stream.
-void hold_standard_descriptors() {
-  int descriptor = 0;
-  do descriptor = ::open("/dev/null", O_RDWR);
-  while (descriptor >= 0 && descriptor <= STDERR_FILENO);
-  if (descriptor > STDERR_FILENO) ::close(descriptor);
-}
-
 }  // namespace
 
 void prepare_process() {
-  hold_standard_descriptors();
+  open_standard_streams();
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     throw Error("JOBS_NO_SUBREAPER", std::string("cannot become a subreaper: ") + std::strerror(errno),
                 "run sinew on Linux 3.4 or later");

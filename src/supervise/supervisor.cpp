@@ -5,6 +5,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/machine.h"
 #include "base/process.h"
 #include "base/shell_loop.h"
 #include "rundir/rundir.h"
@@ -18,12 +19,18 @@ namespace {
 
 constexpr double kTurnSeconds = 0.05;  // the longest sleep of the loop
 
+// Files that the supervisor has open in any case, and those for each worker: its process, its task and its board, and
+// one more while it starts.
+constexpr uint64_t kOwnFiles = 64, kFilesOfWorker = 4;
+
 }  // namespace
 
 int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& clock) {
   const std::string& directory = options.launch.run_directory;
   const auto lock = rundir::RunLock::take(directory);
   if (!lock) throw Error("RUN_IN_USE", lock.error(), "sinew ps " + directory + " shows its workers");
+  check_address_space();
+  allow_open_files(kOwnFiles + kFilesOfWorker * static_cast<uint64_t>(options.workers));
   RunLog log(directory, "supervisor", clock);
   rundir::remove_abandoned_writes(system_disk(), directory);
   // The view of an earlier attempt must not be used: all members of that attempt have ended.

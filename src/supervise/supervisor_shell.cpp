@@ -25,7 +25,7 @@ std::optional<std::string> attempt(const std::function<void()>& start, bool late
     start();
   } catch (const Error& error) {
     if (!later) throw;
-    return error.what();
+    return error.what() + (error.hint.empty() ? "" : " (" + error.hint + ")");
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "rundir/rundir.h"
 #include "train/engine_trainer.h"
 
@@ -94,6 +95,11 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
     if (attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr)
       rundir::report_failed_attempt(disk, attempt, error.what(), error.hint, clock.wall_seconds());
     throw;
+  } catch (const std::exception& error) {
+    const auto shortage = shortage_of(error);
+    if (!shortage) throw;
+    report_failure(options, at_begin, *shortage, began.wall_seconds, disk);
+    throw *shortage;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/signals.h"
 #include "model/model.h"
 #include "train/train.h"
@@ -54,6 +55,13 @@ void install_signals(bool training) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails like one on a full disk
 }
 
+// Returns the exit code.
+int print_error(const Error& error) {
+  std::fprintf(stderr, "sinew: %s\n", to_string(error).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+  return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
+}
+
 // MKL chooses kernels by memory alignment unless MKL_CBWR is set, and it reads that variable when it loads. The program
 // therefore sets it and executes itself again.
 void pin_kernels(char** argv) {
@@ -73,8 +81,10 @@ int run(const task::Task& task) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  pin_kernels(argv);
+  open_standard_streams();
   try {
+    begin_program();
+    pin_kernels(argv);
     const task::Task task = argc < 2 ? task::parse("") : task::read(argv[1]);
     install_signals(std::holds_alternative<task::Train>(task));
     model::install_keyed_random();
@@ -83,10 +93,9 @@ int main(int argc, char** argv) {
     std::fputs(refused.what(), stderr);  // each line has its own code
     return kUsage;
   } catch (const Error& error) {
-    std::fprintf(stderr, "sinew: %s\n", to_string(error).c_str());
-    if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
-    return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
+    return print_error(error);
   } catch (const std::exception& error) {
+    if (const auto shortage = shortage_of(error)) return print_error(*shortage);
     std::fprintf(stderr, "sinew: %s\n", error.what());
     return kTrainingError;
   }
