@@ -72,6 +72,15 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
   if (!result.confusion.empty() && result.classes <= kShownClasses) print_confusion(result);
 }
 
+// The run may be in an archive that nobody may write. The results are still worth showing.
+void keep_in_run(const std::string& path, const std::string& text) {
+  try {
+    write_durably(system_disk(), path, text);
+  } catch (const DiskError& error) {
+    std::fprintf(stderr, "warning: the run does not keep these results: %s\n", to_string(error).c_str());
+  }
+}
+
 }  // namespace
 
 int run_eval(const task::Evaluate& task) {
@@ -87,10 +96,7 @@ int run_eval(const task::Evaluate& task) {
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
   const std::string text = dump_json(document_of(trained, part, task.overrides, result), 1) + "\n";
-  if (trained.run_given) {
-    const std::string path = trained.run_directory + "/eval-" + part + ".json";
-    write_durably(system_disk(), path, std::as_bytes(std::span(text.data(), text.size())));
-  }
+  if (trained.run_given) keep_in_run(trained.run_directory + "/eval-" + part + ".json", text);
   if (task.json) {
     std::fputs(text.c_str(), stdout);
   } else {
