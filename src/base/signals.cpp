@@ -54,7 +54,11 @@ void Signals::let_through() {
 
 int Signals::next() {
   signalfd_siginfo info{};
-  return ::read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  while (::read(descriptor_, &info, sizeof info) == sizeof info) {
+    const auto signal = static_cast<int>(info.ssi_signo);
+    if (!repeated_.repeats(signal, system_clock().monotonic_seconds())) return signal;
+  }
+  return 0;
 }
 
 SignalQueue::SignalQueue() : descriptor_(::eventfd(0, EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -79,6 +83,15 @@ int SignalQueue::next() {
   const int signal = waiting_.front();
   waiting_.pop_front();
   return signal;
+}
+
+bool RepeatedStops::repeats(int signal, double seconds) {
+  if (signal != SIGINT && signal != SIGTERM) return false;
+  std::atomic<double>& counted = signal == SIGINT ? interrupted_ : terminated_;
+  const double before = counted;
+  if (before != kNever && seconds - before < kSeconds) return true;
+  counted = seconds;
+  return false;
 }
 
 bool StopRequests::add(int signal) {

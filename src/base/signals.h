@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <deque>
 #include <initializer_list>
 #include <mutex>
@@ -23,6 +24,27 @@ class SignalSource {
 // did (nohup, background jobs of a script). Such a signal must stay ignored. Call it before a handler is installed.
 bool parent_ignored(int signal);
 
+// Returns whether a second such signal may make a stop immediate (StopRequests).
+constexpr bool can_insist(int signal) {
+  return signal != SIGHUP;
+}
+
+// Recognizes a SIGINT or SIGTERM that arrives twice for one request: timeout(1) and some launchers signal a process and
+// then its whole group, so a member of the group gets the signal twice within microseconds. A signal handler may call
+// the method.
+class RepeatedStops {
+ public:
+  static constexpr double kSeconds = 0.5;
+  // The signal arrived at this time of a monotonic clock. Returns true if the same signal counted less than kSeconds
+  // before. One that repeats another does not count.
+  bool repeats(int signal, double seconds);
+
+ private:
+  static constexpr double kNever = -1;
+  std::atomic<double> interrupted_{kNever}, terminated_{kNever};  // when the last one that counted arrived
+  static_assert(std::atomic<double>::is_always_lock_free);
+};
+
 // The signals of this process.
 //
 // Create it on the main thread before any other thread starts. It blocks the signals for the rest of the process's
@@ -38,6 +60,7 @@ class Signals final : public SignalSource {
   Signals& operator=(const Signals&) = delete;
 
   int descriptor() const override { return descriptor_; }
+  // Leaves out a signal that arrived twice for one request (RepeatedStops).
   int next() override;
   // Gives the signals their default effect again, on the calling thread. For a process that may take long to end: the
   // next signal kills it.
@@ -46,6 +69,7 @@ class Signals final : public SignalSource {
  private:
   sigset_t set_{};
   int descriptor_ = -1;
+  RepeatedStops repeated_;
 };
 
 // Requests that other threads of this process send. Any thread may call any method.
@@ -81,10 +105,5 @@ class StopRequests {
   bool requested_ = false;
   int insistent_ = 0, signal_ = 0;
 };
-
-// Returns whether a second such signal may make a stop immediate (StopRequests).
-constexpr bool can_insist(int signal) {
-  return signal != SIGHUP;
-}
 
 }  // namespace sinew

@@ -46,5 +46,34 @@ TEST(Signals, SigtermAndSigusr1AreDeliveredEvenIfIgnored) {
   EXPECT_TRUE(hears({SIGTERM, SIGUSR1}, {SIGTERM, SIGUSR1}, {SIGUSR1, SIGTERM}));
 }
 
+// timeout(1) signals a process and then its whole group.
+TEST(Signals, OneThatArrivesTwiceForOneRequestIsDeliveredOnce) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
+    const auto hears_after = [&](int signal) {
+      ::raise(signal);
+      return signals.next();
+    };
+    bool good = hears_after(SIGTERM) == SIGTERM && hears_after(SIGTERM) == 0;
+    good = good && hears_after(SIGINT) == SIGINT && hears_after(SIGHUP) == SIGHUP && hears_after(SIGHUP) == SIGHUP;
+    good = good && hears_after(SIGUSR1) == SIGUSR1 && hears_after(SIGUSR1) == SIGUSR1;
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(RepeatedStops, CountsASignalAgainHalfASecondAfterTheLastThatCounted) {
+  RepeatedStops stops;
+  EXPECT_FALSE(stops.repeats(SIGTERM, 0));
+  EXPECT_TRUE(stops.repeats(SIGTERM, 0.3));
+  EXPECT_FALSE(stops.repeats(SIGINT, 0.3)) << "another signal is another request";
+  EXPECT_FALSE(stops.repeats(SIGTERM, 0.6)) << "the repetition did not count";
+  EXPECT_TRUE(stops.repeats(SIGINT, 0.7));
+}
+
 }  // namespace
 }  // namespace sinew

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <string>
 #include <variant>
@@ -29,10 +30,19 @@ using worker::stop_signals;
 // How many stop signals came that can make a stop immediate. StopRequests (base/signals.h) counts in the same way, but
 // a handler needs atomic variables.
 std::atomic<int> insistent_signals{0};
+RepeatedStops repeated_stops;
+
+// A signal handler may call this one.
+double monotonic_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 // The first signal asks for a checkpoint and an orderly end. A second one ends the process at once, unless one of the
 // two was SIGHUP. Stop signals after the first ask for nothing new, so training sees one stop.
 void on_stop(int signal) {
+  if (repeated_stops.repeats(signal, monotonic_seconds())) return;
   if (can_insist(signal) && insistent_signals.fetch_add(1) >= 1) _exit(128 + signal);
   stop_signals.store(1);
 }
