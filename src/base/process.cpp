@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,9 +83,21 @@ void become(const Row& command, const Row& environment, const ProcessOptions& op
   ::execve(command.pointers[0], command.pointers.data(), environment.pointers.data());
 }
 
-ProcessEnd end_of(int status) {
-  if (WIFSIGNALED(status)) return {0, WTERMSIG(status)};
-  return {WEXITSTATUS(status), 0};
+// The hard limit of CPU time kills with SIGKILL, like the lack of memory. SIGXCPU names the cause.
+bool used_up_cpu_time(const rusage& used) {
+  constexpr double kTick = 0.1;  // the kernel looks at the limit only now and then
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY) return false;
+  double seconds = 0;
+  for (const timeval& part : {used.ru_utime, used.ru_stime})
+    seconds += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
+  return seconds + kTick >= static_cast<double>(limit.rlim_max);
+}
+
+ProcessEnd end_of(int status, const rusage& used) {
+  if (!WIFSIGNALED(status)) return {WEXITSTATUS(status), 0};
+  const int signal = WTERMSIG(status);
+  return {0, signal == SIGKILL && used_up_cpu_time(used) ? SIGXCPU : signal};
 }
 
 // Waits at most `seconds` until the descriptor is readable. Returns false if it does not become readable.
@@ -206,10 +219,11 @@ std::optional<ProcessEnd> Process::wait(double seconds) {
   if (!readable(descriptor_, seconds)) return std::nullopt;
   ::kill(-pid_, SIGKILL);  // the child is not reaped yet, so the pid is still its own
   int status = 0;
+  rusage used{};
   pid_t reaped = 0;
-  do reaped = ::waitpid(pid_, &status, WNOHANG);
+  do reaped = ::wait4(pid_, &status, WNOHANG, &used);
   while (reaped < 0 && errno == EINTR);
-  if (reaped == pid_) end_ = end_of(status);
+  if (reaped == pid_) end_ = end_of(status, used);
   // Another part of this process reaped the child: the code that kills the processes left over from an attempt.
   if (reaped < 0 && errno == ECHILD) end_ = ProcessEnd{0, SIGKILL};
   return end_;

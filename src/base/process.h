@@ -15,7 +15,8 @@
 
 namespace sinew {
 
-// How a process ended: it returned an exit code, or a signal killed it.
+// How a process ended: it returned an exit code, or a signal killed it. The signal is SIGXCPU, too, if the kernel
+// killed the process with SIGKILL because it had used the CPU time that its hard limit allows.
 struct ProcessEnd {
   int code = 0;
   int signal = 0;  // 0: the process returned `code`

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -199,6 +200,22 @@ TEST_F(ProcessTest, UnblocksSignalsInTheChild) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   process.send(SIGTERM);
   EXPECT_EQ(process.wait(kLong), (ProcessEnd{0, SIGTERM}));
+}
+
+// `ulimit -t` sets the hard limit, too. The kernel then kills with SIGKILL, which says nothing about the cause.
+TEST_F(ProcessTest, TheHardLimitOfCpuTimeIsToldFromAKill) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{2, 2};
+    ::setrlimit(RLIMIT_CPU, &limit);
+    Process killed(shell("kill -KILL $$"));
+    Process busy(shell("while :; do :; done"));
+    const bool good = killed.wait(kLong) == ProcessEnd{0, SIGKILL} && busy.wait(kLong) == ProcessEnd{0, SIGXCPU};
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 }  // namespace

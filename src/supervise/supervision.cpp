@@ -37,6 +37,18 @@ void count_kill(double now, Supervision& state, const SupervisionOptions& option
           " and no step was made: the machine may be out of memory, or its disk may not answer; the run is stopped");
 }
 
+// A limit ends every worker in turn. A worker that lived while the run made steps was useful, however it died.
+void count_limit(double now, Supervision& state, const WorkerState& worker, int signal,
+                 const SupervisionOptions& options) {
+  LimitDeaths& deaths = state.limit_deaths;
+  if (deaths.signal != signal || state.step > worker.first_step) deaths = {signal, 0};
+  if (state.step > worker.first_step || ++deaths.count < options.most_limit_deaths) return;
+  end_run(now, state, kTrainingError, false,
+          std::to_string(deaths.count) + " workers in a row were killed by " + signal_name(signal) + " at " +
+              at_step(state) + " and no step was made: " + limit_behind(signal) +
+              " ends every worker; the run is stopped\n  try: raise the limit, then sinew resume");
+}
+
 // Counts a worker that ended with an error message. A single error may be a problem of its machine. A second error at
 // the same step, or an error of the only worker, is a problem of the job and ends the run. If the error happened in a
 // shard, as many workers may fail at it as at a shard that crashes them.
@@ -107,6 +119,14 @@ bool is_crash(int signal) {
          signal == SIGTRAP || signal == SIGSYS;
 }
 
+bool is_limit(int signal) {
+  return signal == SIGXCPU || signal == SIGXFSZ;
+}
+
+std::string limit_behind(int signal) {
+  return signal == SIGXCPU ? "the limit of CPU time (ulimit -t)" : "the limit of file sizes (ulimit -f)";
+}
+
 void delay_start(double now, int64_t& early_exits, double& next_start, bool quick, const SupervisionOptions& options) {
   early_exits = quick ? early_exits + 1 : 0;
   if (early_exits < 2) return;
@@ -126,7 +146,7 @@ std::string name_of(const WorkerState& worker) {
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid) {
   state.no_worker = {};
-  state.workers.push_back({number, pid, now, {}, {}, {}, {}});
+  state.workers.push_back({number, pid, now, state.step, {}, {}, {}, {}});
 }
 
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
@@ -153,6 +173,7 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + at_step(state);
   if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options);
   if (end.signal == SIGKILL) count_kill(now, state, options);
+  if (is_limit(end.signal)) count_limit(now, state, worker, end.signal, options);
   if (!by_others) count_failure(now, state, end, young, options);
   return name_of(worker) + " was " + to_string(end) + " at " + at_step(state);
 }

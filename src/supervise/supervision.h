@@ -23,6 +23,8 @@ struct SupervisionOptions {
   int64_t most_deaths_at_a_shard = 3;  // most deaths of any kind with the same shard in flight
   // Most deaths by SIGKILL (usually from the kernel, short of memory) or for hanging, without a step between them.
   int64_t most_kills = 30;
+  // Most deaths in a row by the same limit (is_limit) of workers that lived while the run made no step.
+  int64_t most_limit_deaths = 2;
   double unresponsive_seconds = 15;  // a coordinator that does not answer for this time is killed and replaced
   double leave_seconds = 60;         // a worker that was asked to leave is killed after this time
   // An orderly stop (finish the step, save) may take this time; then each worker is asked to leave.
@@ -43,6 +45,7 @@ struct WorkerState {
   int64_t number = 0;  // 1, 2, 3 ... in the order of their starts
   pid_t pid = 0;
   double started = 0;
+  int64_t first_step = 0;               // the run's newest step when this worker started
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
   std::string hangs;                    // what it has been doing for too long; empty if it does not hang
   std::optional<double> aborted;        // when SIGABRT was sent because it hangs
@@ -63,6 +66,12 @@ struct CoordinatorProcess {
 struct FailedStarts {
   int64_t count = 0;
   double since = 0;
+};
+
+// Counts deaths in a row by the same limit.
+struct LimitDeaths {
+  int signal = 0;
+  int64_t count = 0;
 };
 
 struct RunOver {
@@ -86,6 +95,7 @@ struct Supervision {
   // Counts since that step: deaths that the workers caused, those among them with exit code 1, and deaths by SIGKILL or
   // for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
+  LimitDeaths limit_deaths;
   std::vector<Death> deaths;         // deaths with shards that no committed step includes yet
   int64_t early_exits = 0;           // deaths of young workers in a row that no signal from outside caused
   double next_start = 0;             // no worker is started before this time
@@ -101,6 +111,10 @@ struct Supervision {
 
 // Returns whether this is a signal that a program causes itself. Any other signal counts as sent by another process.
 bool is_crash(int signal);
+// Returns whether the kernel sends this signal when a process goes beyond a limit of its own: SIGXCPU or SIGXFSZ. Each
+// later worker has the same limit.
+bool is_limit(int signal);
+std::string limit_behind(int signal);  // "the limit of CPU time (ulimit -t)"
 // Counts deaths of young workers in a row, and delays the next start if there are several. `quick`: this death is one.
 void delay_start(double now, int64_t& early_exits, double& next_start, bool quick, const SupervisionOptions& options);
 // Counts a failed start, and sets `next`, the time of the next try. Returns true if starts have failed for too long.

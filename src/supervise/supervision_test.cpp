@@ -234,5 +234,35 @@ TEST(Supervision, KillsAWorkerThatDoesNotLeave) {
   EXPECT_EQ(world.sent[0].signal, SIGKILL);
 }
 
+// `ulimit -t` or `ulimit -f` ends each worker in turn, before or after the run has trained.
+TEST(Supervision, ALimitThatEndsEveryWorkerEndsTheRunWithItsName) {
+  for (const int signal : {SIGXCPU, SIGXFSZ}) {
+    World world(1);
+    world.begin();
+    world.pass(600, 100);
+    world.end_worker(0, {0, signal});
+    EXPECT_FALSE(world.state.over) << "it made steps";
+    world.pass(60, 90);
+    world.end_worker(0, {0, signal});
+    EXPECT_FALSE(world.state.over);
+    world.pass(60, 90);
+    world.end_worker(0, {0, signal});
+    ASSERT_TRUE(world.state.over);
+    EXPECT_EQ(world.state.over->code, kTrainingError);
+    EXPECT_NE(world.state.over->why.find(limit_behind(signal)), std::string::npos) << world.state.over->why;
+  }
+}
+
+TEST(Supervision, ALimitEndsNoRunThatMakesSteps) {
+  World world(2);
+  world.begin();
+  for (int64_t step = 1; step < 100; ++step) {
+    world.pass(60, step);
+    world.end_worker(0, {0, SIGXCPU});
+    world.end_worker(0, {0, SIGXCPU});
+  }
+  EXPECT_FALSE(world.state.over);
+}
+
 }  // namespace
 }  // namespace sinew::supervise
