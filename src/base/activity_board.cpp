@@ -5,9 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <utility>
+
+#include "base/printable.h"
 
 namespace sinew {
 
@@ -21,12 +25,30 @@ namespace {
 enum SlotWord { kSequence, kKind, kStep, kShard, kEpoch, kFirst, kCount };
 
 constexpr int kMostLanes = 256;  // posts of further lanes are dropped
-constexpr size_t kBytes = kMostLanes * sizeof(LaneSlot);
+constexpr size_t kLaneBytes = kMostLanes * sizeof(LaneSlot);
+// Behind the lanes: two texts, each of which ends with a byte 0. A text is there if its first byte is not 0.
+constexpr size_t kTextBytes = 2048;
+constexpr size_t kBytes = kLaneBytes + 2 * kTextBytes;
 static_assert(sizeof(LaneSlot) == 64 && std::atomic<int64_t>::is_always_lock_free);
 
 LaneSlot* mapped(int file) {
   void* bytes = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   return bytes == MAP_FAILED ? nullptr : static_cast<LaneSlot*>(bytes);
+}
+
+char* text_of(LaneSlot* lanes, size_t index) {
+  return reinterpret_cast<char*>(lanes) + kLaneBytes + index * kTextBytes;
+}
+
+// The other process reads the text when this one has ended. So the order of the writes does not matter, apart from a
+// death in between: the first byte is written last.
+void put_text(char* place, std::string text) {
+  text = printable(text.substr(0, text.find('\n')));
+  text.resize(std::min(text.size(), kTextBytes - 1));
+  if (text.empty()) return;
+  std::memcpy(place + 1, text.c_str() + 1, text.size());
+  std::atomic_thread_fence(std::memory_order_release);
+  *place = text[0];
 }
 
 std::string samples_of(const Work& work) {
@@ -80,6 +102,15 @@ std::vector<LaneActivity> ChildActivityBoard::read() const {
   return found;
 }
 
+std::optional<PostedError> ChildActivityBoard::error() const {
+  if (lanes_ == nullptr || *text_of(lanes_, 0) == '\0') return std::nullopt;
+  const auto text = [&](size_t index) {
+    const char* place = text_of(lanes_, index);
+    return printable({place, ::strnlen(place, kTextBytes)});  // the child may have written anything
+  };
+  return PostedError{text(0), text(1)};
+}
+
 ActivityBoard::ActivityBoard(const std::string& path) {
   const int file = path.empty() ? -1 : ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return;
@@ -90,6 +121,12 @@ ActivityBoard::ActivityBoard(const std::string& path) {
 
 ActivityBoard::~ActivityBoard() {
   if (lanes_ != nullptr) ::munmap(lanes_, kBytes);
+}
+
+void ActivityBoard::post(const PostedError& error) {
+  if (lanes_ == nullptr) return;
+  put_text(text_of(lanes_, 1), error.hint);
+  put_text(text_of(lanes_, 0), error.what);
 }
 
 // Sets the kind to `nothing` first and to its new value last: if the worker dies in between, the board shows no

@@ -1,4 +1,5 @@
-// An activity board shows what every lane of a worker does right now, and outlives the worker.
+// An activity board shows what every lane of a worker does right now, and with which error the worker ended. It
+// outlives the worker.
 //
 // The worker (worker/) writes the board, and its supervisor (cli/) reads it: after the worker's death to learn which
 // shard was in flight, and during its life to learn which lane holds up the run. The board is a page of memory that
@@ -9,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,13 @@ struct LaneActivity {
   bool operator==(const LaneActivity&) const = default;
 };
 
+// The error with which a worker ended, as users read it.
+struct PostedError {
+  std::string what;  // with the error's code, as to_string(Error); the board keeps the first line
+  std::string hint;
+  bool operator==(const PostedError&) const = default;
+};
+
 struct LaneSlot;
 
 // The supervisor's side: creates the memory for one child and reads it.
@@ -50,6 +59,8 @@ class ChildActivityBoard {
   std::string path() const;
   // One entry for each lane that has posted, including lanes whose newest post is `nothing`.
   std::vector<LaneActivity> read() const;
+  // The error that the child posted last; nullopt if it posted none.
+  std::optional<PostedError> error() const;
 
  private:
   int file_ = -1;
@@ -65,6 +76,7 @@ class ActivityBoard {
   ActivityBoard& operator=(const ActivityBoard&) = delete;
 
   void post(int lane, const Work& work);  // any thread; a lane is posted by one thread at a time
+  void post(const PostedError& error);    // one thread; a long text is cut off
 
  private:
   LaneSlot* lanes_ = nullptr;

@@ -42,12 +42,28 @@ TEST(ActivityBoard, OutlivesAChildThatIsKilled) {
   EXPECT_EQ(kept.read(), (std::vector<LaneActivity>{{1, 1, kShard}}));
 }
 
+TEST(ActivityBoard, HoldsTheErrorOfAChildThatHasEnded) {
+  const ChildActivityBoard kept;
+  EXPECT_EQ(kept.error(), std::nullopt);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ActivityBoard board(kept.path());
+    board.post(0, kShard);
+    board.post({"the \x1b[31mdisk is full [DISK_FULL]\nand a second line", std::string(5000, 'x')});
+    ::_exit(1);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(kept.error(), (PostedError{"the ?[31mdisk is full [DISK_FULL]", std::string(2047, 'x')}));
+  EXPECT_EQ(kept.read(), (std::vector<LaneActivity>{{0, 1, kShard}}));
+}
+
 TEST(ActivityBoard, PostsDoNothingWithoutABoard) {
   char name[] = "/tmp/board-XXXXXX";  // a file whose size is not that of a board
   const int file = ::mkstemp(name);
   for (const std::string& none : {std::string(), std::string("/no/such/file"), std::string("/"), std::string(name)}) {
     ActivityBoard board(none);
     board.post(0, kShard);
+    board.post({"an error", ""});
   }
   ::close(file);
   ::unlink(name);

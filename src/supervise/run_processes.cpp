@@ -49,7 +49,7 @@ class MachineProcesses final : public RunProcesses {
         ++worker;
         continue;
       }
-      ended.push_back({worker->first, *end, worker->second.board.read()});
+      ended.push_back({worker->first, *end, worker->second.board.read(), worker->second.board.error()});
       worker = workers_.erase(worker);
     }
     return ended;

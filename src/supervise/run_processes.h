@@ -31,7 +31,8 @@ class RunProcesses {
   struct EndedWorker {
     pid_t pid = 0;
     ProcessEnd end;
-    std::vector<LaneActivity> activity;  // the last entries that its lanes posted on the activity board
+    std::vector<LaneActivity> activity;     // the last entries that its lanes posted on the activity board
+    std::optional<PostedError> error = {};  // the error that it posted there
   };
   // These return the processes that have ended, each of them once.
   virtual std::vector<EndedWorker> take_ended_workers() = 0;

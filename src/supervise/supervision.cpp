@@ -53,28 +53,38 @@ void count_limit(double now, Supervision& state, const WorkerState& worker, int 
 // the same step, or an error of the only worker, is a problem of the job and ends the run. If the error happened in a
 // shard, as many workers may fail at it as at a shard that crashes them.
 std::string count_error(double now, Supervision& state, const std::string& who, bool in_shard,
-                        const SupervisionOptions& options) {
+                        const SupervisionOptions& options, const std::string& cause) {
   ++state.errors;
+  const std::string what = who + " ended with an error" + (cause.empty() ? "" : ": " + cause);
   if (state.errors >= (in_shard ? options.most_failures : 2) || state.workers.empty()) {
     end_run(now, state, kTrainingError, false, "");
-    return who + " ended with an error";
+    return what;
   }
-  return who + " ended with an error; the others go on, and the run ends if another one fails at " + at_step(state);
+  return what + "; the others go on, and the run ends if another one fails at " + at_step(state);
+}
+
+// During a stop, the workers that left may have handed their work to others, on this machine or elsewhere. What these
+// make of it is how the run ended.
+void count_leaving(double now, Supervision& state) {
+  if (!state.stop_since) {
+    state.hold = now;  // the worker left, or the run was stopped: only the coordinator knows which
+  } else if (state.workers.empty() && state.computing <= std::ssize(state.computing_here)) {
+    end_run(now, state, kResumable, true, "");
+  }
 }
 
 std::string ended_by_code(double now, Supervision& state, const WorkerState& worker, int code, bool young,
-                          bool in_shard, const SupervisionOptions& options) {
+                          bool in_shard, const SupervisionOptions& options, const std::string& cause) {
   const std::string who = name_of(worker);
   switch (code) {
     case kDone:
     case kBudget: end_run(now, state, code, true, ""); return "";
-    case kUsage: end_run(now, state, code, false, ""); return who + " could not read its job";
-    case kResumable:
-      if (state.stop_since) end_run(now, state, code, true, "");
-      state.hold = now;  // the worker left, or the run was stopped: only the coordinator knows which
-      return state.stop_since ? "" : who + " left";
+    case kUsage:
+      end_run(now, state, code, false, "");
+      return who + " could not begin" + (cause.empty() ? "" : ": " + cause);
+    case kResumable: count_leaving(now, state); return state.stop_since ? "" : who + " left";
     case kRejoin: return who + " was fenced and joins again";
-    case kTrainingError: return count_error(now, state, who, in_shard, options);
+    case kTrainingError: return count_error(now, state, who, in_shard, options, cause);
     default: count_failure(now, state, {code, 0}, young, options); return who + " " + to_string(ProcessEnd{code, 0});
   }
 }
@@ -150,13 +160,15 @@ void worker_started(double now, Supervision& state, int64_t number, pid_t pid) {
 }
 
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
-                         const std::vector<Work>& doing, const SupervisionOptions& options) {
+                         const std::vector<Work>& doing, const SupervisionOptions& options, const std::string& cause) {
   const auto found =
       std::find_if(state.workers.begin(), state.workers.end(), [&](const auto& worker) { return worker.pid == pid; });
   if (found == state.workers.end()) return "";
   const WorkerState worker = *found;
   state.workers.erase(found);
   if (state.over) return "";
+  const bool left = end == ProcessEnd{kResumable, 0};
+  if (left || end.signal != 0) state.left_with_checkpoint = left;
   const bool poison = !worker.asked && died_of_a_shard(now, state, worker, end, doing, options);
   if (worker.aborted) {
     count_kill(now, state, options);
@@ -171,7 +183,7 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   const bool by_others = end.signal != 0 && !is_crash(end.signal);
   delay_start(now, state.early_exits, state.next_start, young && !by_others, options);
   if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + at_step(state);
-  if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options);
+  if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options, cause);
   if (end.signal == SIGKILL) count_kill(now, state, options);
   if (is_limit(end.signal)) count_limit(now, state, worker, end.signal, options);
   if (!by_others) count_failure(now, state, end, young, options);
@@ -250,6 +262,7 @@ std::string coordinator_answered(double now, Supervision& state, int64_t wanted,
   if (step > state.step) {
     state.step = step;
     state.failures = state.errors = state.kills = 0;
+    state.left_with_checkpoint = false;
     forget_before(step, state.deaths);
   }
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
@@ -337,6 +350,7 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
   // Members on other machines can save the checkpoint, too. `computing` counts them.
   const bool too_late = now - *state.stop_since >= options.stop_seconds;
   if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
+    if (state.left_with_checkpoint) return end_run(now, state, kResumable, true, "");
     end_run(now, state, 128 + state.stop.signal(), false,
             "there was no worker to save a checkpoint; the newest checkpoint stands");
   } else if (too_late) {

@@ -96,6 +96,8 @@ struct Supervision {
   // for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
   LimitDeaths limit_deaths;
+  // The last worker that ended had left: it had saved the state, or others have it. False again after the next step.
+  bool left_with_checkpoint = false;
   std::vector<Death> deaths;         // deaths with shards that no committed step includes yet
   int64_t early_exits = 0;           // deaths of young workers in a row that no signal from outside caused
   double next_start = 0;             // no worker is started before this time
@@ -123,9 +125,11 @@ bool failed_for_too_long(double now, FailedStarts& starts, double& next, const S
 // ---- events: each returns a sentence for the user, or an empty string -----------------------------------------------
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
-// `doing`: the shards that it had in flight according to its activity board.
+// `doing`: the shards that it had in flight according to its activity board. `cause`: the error that it reported there,
+// in one line; empty if it reported none.
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
-                         const std::vector<Work>& doing = {}, const SupervisionOptions& options = {});
+                         const std::vector<Work>& doing = {}, const SupervisionOptions& options = {},
+                         const std::string& cause = "");
 // The worker holds up the run and must be ended; `why` says what it is doing.
 void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "supervise/supervision_world.h"
@@ -195,6 +197,42 @@ TEST(SupervisionEnd, SendsAStopRequestOnceAndEndsResumable) {
   world.end_coordinator({75, 0}, 75);
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->code, 75);
+}
+
+// A service manager signals all processes of a run. The worker that leaves first does not say how the run ends.
+TEST(SupervisionEnd, TheLastWorkerOfAStoppedRunDecidesItsExitCode) {
+  const std::vector<std::pair<ProcessEnd, int>> cases = {{{75, 0}, 75}, {{0, 0}, 0}, {{3, 0}, 3}, {{0, SIGKILL}, 143}};
+  for (const auto& [last, code] : cases) {
+    World world(2);
+    world.begin(10);
+    stop_requested(world.now, world.state, SIGTERM);
+    world.settle();
+    world.end_worker(0, {75, 0});
+    EXPECT_FALSE(world.state.over) << "the other has the state";
+    world.pass(1, 10);
+    world.end_worker(0, last);
+    for (int i = 0; i < 100 && !world.finished; ++i) {
+      world.pass(1, 10);
+      world.obey();
+    }
+    ASSERT_TRUE(world.finished);
+    EXPECT_EQ(world.finished->code, code);
+  }
+}
+
+TEST(SupervisionEnd, WorkersOfOtherMachinesDecideTheExitCodeOfAStoppedRun) {
+  World world(1);
+  world.begin(10);
+  coordinator_answered(world.now, world.state, 1, 11, {}, 3, {world.pids(), {}});
+  stop_requested(world.now, world.state, SIGTERM);
+  world.settle();
+  world.end_worker(0, {75, 0});
+  EXPECT_FALSE(world.state.over) << "others compute";
+  world.tell(12, 0, 2);
+  world.pass(world.options.linger_seconds, 12);
+  world.obey();
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, 0);
 }
 
 TEST(SupervisionEnd, KeepsACoordinatorUntilAllKnowThatTheRunIsOver) {

@@ -264,5 +264,15 @@ TEST(Supervision, ALimitEndsNoRunThatMakesSteps) {
   EXPECT_FALSE(world.state.over);
 }
 
+// The supervisor's sentence, and so its report, quote the worker that nobody else can quote.
+TEST(Supervision, QuotesTheErrorOfAWorker) {
+  World world(1);
+  world.begin();
+  const std::string said = worker_ended(world.now, world.state, world.pids()[0], {1, 0}, {}, world.options,
+                                        "x.csv has no column 'y' [DATA_NO_COLUMN]");
+  EXPECT_NE(said.find("ended with an error: x.csv has no column 'y' [DATA_NO_COLUMN]"), std::string::npos) << said;
+  EXPECT_TRUE(world.state.over);
+}
+
 }  // namespace
 }  // namespace sinew::supervise

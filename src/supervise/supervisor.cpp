@@ -23,6 +23,23 @@ constexpr double kTurnSeconds = 0.05;  // the longest sleep of the loop
 // one more while it starts.
 constexpr uint64_t kOwnFiles = 64, kFilesOfWorker = 4;
 
+// Returns the exit code in the report, if it is not the one that was there when this attempt began.
+std::optional<int> reported_end(const rundir::Attempt& attempt) {
+  const std::string text = rundir::report_text(system_disk(), attempt.run_directory);
+  const auto outcome = text == attempt.report_at_begin ? std::nullopt : rundir::parse_outcome(text);
+  return outcome ? std::optional(outcome->exit_code) : std::nullopt;
+}
+
+// If the workers failed before one of them led the run, nobody but the supervisor can write the report. It quotes the
+// error of the worker that failed last.
+void report_failure(const rundir::Attempt& attempt, const std::string& why, const std::optional<PostedError>& error,
+                    double now) {
+  const bool quote = error && why.find(error->what) == why.npos;
+  rundir::report_failed_attempt(
+      system_disk(), attempt, quote ? why + "; its error: " + error->what : why,
+      error && !error->hint.empty() ? error->hint : "coordinator.log in the run directory has what happened before", now);
+}
+
 }  // namespace
 
 int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& clock) {
@@ -53,14 +70,10 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
     if (options.say) options.say(sentence);
   };
   shell.log = [&](const std::string& sentence) { log.write(sentence); };
+  shell.reported_end = [&] { return reported_end(attempt); };
   SupervisorShell supervisor(shell, *processes, *coordinator, clock);
   const int code = run_shell(supervisor, signals, kTurnSeconds);
-  // If the workers failed before one of them led the run, nobody but the supervisor can write the report.
-  if (code == kTrainingError) {
-    rundir::report_failed_attempt(system_disk(), attempt, last,
-                                  "coordinator.log in the run directory has what happened before",
-                                  clock.wall_seconds());
-  }
+  if (code == kTrainingError) report_failure(attempt, last, supervisor.last_error(), clock.wall_seconds());
   return code;
 }
 

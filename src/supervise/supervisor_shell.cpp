@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 
 namespace sinew::supervise {
 namespace {
@@ -68,7 +69,9 @@ std::optional<int> SupervisorShell::turn() {
 void SupervisorShell::reap() {
   for (const RunProcesses::EndedWorker& ended : processes_.take_ended_workers()) {
     lost_.push_back({ended.pid, to_string(ended.end), now(), {}});
-    say(worker_ended(now(), state_, ended.pid, ended.end, in_flight(ended.activity)));
+    if (!state_.over) last_error_ = ended.error;
+    say(worker_ended(now(), state_, ended.pid, ended.end, in_flight(ended.activity), {},
+                     ended.error ? ended.error->what : ""));
   }
   if (const auto end = processes_.take_ended_coordinator()) {
     coordinator_.disconnect();
@@ -101,6 +104,7 @@ void SupervisorShell::talk() {
   if (!status) return;
   const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
   const auto computing = std::ranges::count(status->members, "computing", &cluster::MemberStatus::phase);
+  if (status->step() > state_.step) last_error_.reset();
   say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing, processes_here(*status)));
 }
 
@@ -167,11 +171,15 @@ void SupervisorShell::start_worker() {
 int SupervisorShell::finish(const Action& action) {
   say(action.why);
   processes_.kill_all();
+  int code = action.code;
+  // The run may have ended in the same moment as the request to stop reached its processes.
+  const bool stopped = code == kResumable || code > 128;
+  if (stopped && options_.reported_end) code = options_.reported_end().value_or(code);
   // A failing disk must not change the run's exit code.
-  if (const std::string trouble = coordinator_.record_end(action.code); !trouble.empty())
+  if (const std::string trouble = coordinator_.record_end(code); !trouble.empty())
     say("coordinator.json does not say how the run ended: " + trouble);
-  if (options_.log) options_.log("the run is over with exit code " + std::to_string(action.code));
-  return action.code;
+  if (options_.log) options_.log("the run is over with exit code " + std::to_string(code));
+  return code;
 }
 
 }  // namespace sinew::supervise

@@ -25,6 +25,8 @@ struct SupervisorShellOptions {
   std::function<void(const std::string&)> say = nullptr;  // events as sentences, for the user
   // details for the run's log, without the events that `say` gets
   std::function<void(const std::string&)> log = nullptr;
+  // Returns the exit code in the run's report, if this attempt has written one.
+  std::function<std::optional<int>()> reported_end = nullptr;
 };
 
 // One thread makes all calls. `processes`, `coordinator` and `clock` must outlive the shell.
@@ -35,6 +37,8 @@ class SupervisorShell final : public Shell {
   void on_signal(int signal) override;
   std::optional<int> turn() override;
   std::vector<int> descriptors() const override { return processes_.descriptors(); }
+  // The error of the worker that ended last, if no step was made since; nullopt if it posted none.
+  const std::optional<PostedError>& last_error() const { return last_error_; }
 
  private:
   struct Lost {
@@ -65,6 +69,7 @@ class SupervisorShell final : public Shell {
   Watchdog watchdog_;
   WatchdogOptions watch_options_;
   std::vector<Lost> lost_;  // dead workers that are not yet reported to the coordinator
+  std::optional<PostedError> last_error_;
   int64_t started_ = 0;
   double next_poll_ = 0, next_watch_ = 0;
   double turn_began_ = 0;

@@ -154,5 +154,19 @@ TEST_F(SupervisorTurn, ARefusalDoesNotHoldUpOtherCalls) {
   EXPECT_EQ(coordinator_.lost_pids.size(), 4);
 }
 
+// All workers got the signal that stops the run in the moment in which it was done.
+TEST_F(SupervisorTurn, ARunThatReportedItsEndWasNotStopped) {
+  for (const std::optional<int> reported : {std::optional(0), std::optional<int>()}) {
+    PretendedProcesses processes;
+    SupervisorShell shell({.workers = 1, .host = "here", .reported_end = [&] { return reported; }}, processes,
+                          coordinator_, clock_);
+    shell.turn();
+    shell.turn();
+    shell.on_signal(SIGTERM);
+    shell.on_signal(SIGTERM);
+    EXPECT_EQ(shell.turn(), reported.value_or(128 + SIGTERM));
+  }
+}
+
 }  // namespace
 }  // namespace sinew::supervise

@@ -8,6 +8,7 @@
 
 #include "base/activity_board.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "distribute/distribute.h"
 #include "worker/tasks.h"
 
@@ -77,9 +78,20 @@ distribute::JoinOptions join_options(const task::Group& group, distribute::Membe
   return options;
 }
 
-}  // namespace
+int train_in_group(const task::Group& group, train::RunOptions& options) {
+  distribute::MembershipEnd ending;
+  const distribute::JoinOptions joining = join_options(group, ending);
+  options.workers_here = group.local_workers;
+  options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
+  try {
+    return train::run(options, system_disk(), system_clock()).exit_code;
+  } catch (const group::Fenced& out) {
+    if (ending.exit_code == kRejoin) std::fprintf(stderr, "sinew-worker: %s; joining the group again\n", out.what());
+    return ending.exit_code;
+  }
+}
 
-int run_train(const task::Train& task) {
+int train_as_told(const task::Train& task, ActivityBoard& board) {
   train::RunOptions options;
   options.resume = task.resume;
   options.ledger = task.ledger;
@@ -89,23 +101,29 @@ int run_train(const task::Train& task) {
   options.run_directory = task.run_directory;
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;
-  ActivityBoard board(task.activity_board);
   const Poison poison;
   options.on_work = [&](int lane, const Work& work) {
     board.post(lane, work);
     poison.apply(work);
   };
-  if (!task.group) return train::run(options, system_disk(), system_clock()).exit_code;
+  return task.group ? train_in_group(*task.group, options)
+                    : train::run(options, system_disk(), system_clock()).exit_code;
+}
 
-  distribute::MembershipEnd ending;
-  const distribute::JoinOptions joining = join_options(*task.group, ending);
-  options.workers_here = task.group->local_workers;
-  options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
+}  // namespace
+
+// The supervisor reports the error of a worker, because a worker that does not lead the run writes no report.
+int run_train(const task::Train& task) {
+  ActivityBoard board(task.activity_board);
   try {
-    return train::run(options, system_disk(), system_clock()).exit_code;
-  } catch (const group::Fenced& out) {
-    if (ending.exit_code == kRejoin) std::fprintf(stderr, "sinew-worker: %s; joining the group again\n", out.what());
-    return ending.exit_code;
+    return train_as_told(task, board);
+  } catch (const Error& error) {
+    board.post({to_string(error), error.hint});
+    throw;
+  } catch (const std::exception& error) {
+    const auto shortage = shortage_of(error);
+    board.post(shortage ? PostedError{to_string(*shortage), shortage->hint} : PostedError{error.what(), ""});
+    throw;
   }
 }
 

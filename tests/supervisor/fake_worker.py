@@ -45,6 +45,14 @@ def note_work(step, shard):
         board.write(struct.pack("7q", 1, 1, step, shard, 2, 32 * shard, 32))
 
 
+def note_error(text):
+    """Posts an error and, after a byte 0, its hint."""
+    with open(TASK["activity_board"], "r+b", buffering=0) as board:
+        for index, part in enumerate(text.split("\0")):
+            board.seek(256 * 64 + index * 2048)
+            board.write(part.encode())
+
+
 class Worker:
     def __init__(self, job, directory):
         self.directory = pathlib.Path(directory)
@@ -174,6 +182,8 @@ def main():
         file.write(json.dumps({"pid": os.getpid(), **TASK}) + "\n")
     if "FAKE_WORK" in os.environ:
         note_work(*map(int, os.environ["FAKE_WORK"].split()))
+    if "FAKE_ERROR" in os.environ:
+        note_error(os.environ["FAKE_ERROR"].replace("\\0", "\0"))
     fate = os.environ.get("FAKE_FATE", "")
     if fate.startswith("exit "):
         sys.exit(int(fate.split()[1]))

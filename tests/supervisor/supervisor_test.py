@@ -247,8 +247,90 @@ class Supervisor(unittest.TestCase):
                 os.kill(pid, signal.SIGSTOP)  # no worker takes the stop request
             run.process.send_signal(signal.SIGINT)
             self.assertTrue(wait_for(lambda: "once more stops at once" in run.errors.read_text()))
+            time.sleep(0.6)  # two within half a second would count as one
             run.process.send_signal(signal.SIGINT)
             run.ends(130)
+
+    def test_a_signal_that_arrives_twice_for_one_request_counts_once(self):
+        """timeout(1) signals the process and then its whole group."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with Run(self, 2) as run:
+                pids = run.wait_computing(2)
+                for pid in pids:
+                    os.kill(pid, signal.SIGSTOP)  # so that the run does not end between the two
+                run.process.send_signal(number)
+                time.sleep(0.05)
+                run.process.send_signal(number)
+                time.sleep(0.2)
+                for pid in pids:
+                    os.kill(pid, signal.SIGCONT)
+                run.ends(75)
+
+    def test_a_signal_to_all_processes_gives_the_runs_own_code(self):
+        """Service managers and Slurm signal every process of a run. Here that happens while the run is done, or not."""
+        for delay in (None, 0.0, 0.05, 0.15, 0.4):
+            with Run(self, 3) as run:
+                run.wait_computing(3)
+                if delay is not None:
+                    (run.directory / "finish").touch()
+                    time.sleep(delay)
+                for pid in {run.process.pid, *processes_of(run.directory)}:
+                    try:
+                        os.kill(pid, signal.SIGTERM)
+                    except ProcessLookupError:
+                        pass
+                run.process.wait(LONG)
+                code = run.process.returncode
+                self.assertIn(code, (75,) if delay is None else (0, 75), run.said())
+                self.assertEqual(run.file()["exit_code"], code, run.said())
+
+    def test_a_limit_of_cpu_time_ends_the_run_with_its_name(self):
+        with Run(self, 1, FAKE_FATE=f"signal {int(signal.SIGXCPU)}") as run:
+            run.ends(1)
+            self.assertIn("the limit of CPU time (ulimit -t) ends every worker", run.errors.read_text())
+
+    def test_the_report_quotes_the_error_of_the_worker(self):
+        with Run(self, 2, FAKE_FATE="exit 1", FAKE_ERROR=r"x.csv has no column y [DATA_NO_COLUMN]\0look at x.csv") as run:
+            run.ends(1)
+            report = json.loads((run.directory / "report.json").read_text())
+            self.assertIn("ended with an error: x.csv has no column y [DATA_NO_COLUMN]", report["error"])
+            self.assertEqual(report["hint"], "look at x.csv")
+
+    def test_damaged_files_of_a_coordinator_do_not_block_a_resume(self):
+        with Run(self, 1) as run:
+            run.wait_computing(1)
+            run.process.send_signal(signal.SIGTERM)
+            run.ends(75)
+            before = run.file()
+            (run.directory / "coordinator.json").write_text('{"version": 2, "url": "http')
+            (run.directory / "view.json").write_text("{}")
+            with open(run.errors, "ab") as errors:
+                run.process = subprocess.Popen(
+                    [SINEW, "resume", str(run.directory), "--workers", "2"], stdout=subprocess.DEVNULL, stderr=errors,
+                    cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE})
+            run.wait_computing(2)
+            self.assertGreater(run.file()["incarnation"], before["incarnation"])
+            self.assertTrue((run.directory / "coordinator.json.damaged").exists())
+            (run.directory / "finish").touch()
+            run.ends(0)
+
+    def test_files_of_killed_writes_are_removed_at_the_next_start(self):
+        with Run(self, 1) as run:
+            run.wait_computing(1)
+            run.process.send_signal(signal.SIGTERM)
+            run.ends(75)
+            left = run.directory / f".report.json.{run.process.pid}-7.tmp"
+            other = run.directory / ".somebody.tmp"
+            for file in (left, other):
+                file.write_text("half")
+            with open(run.errors, "ab") as errors:
+                run.process = subprocess.Popen(
+                    [SINEW, "resume", str(run.directory), "--workers", "1"], stdout=subprocess.DEVNULL, stderr=errors,
+                    cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE})
+            run.wait_computing(1)
+            self.assertEqual((left.exists(), other.exists()), (False, True))
+            (run.directory / "finish").touch()
+            run.ends(0)
 
     def test_no_process_outlives_the_supervisor(self):
         with Run(self, 3) as run:
