@@ -1,7 +1,9 @@
 // `sinew join` adds a worker of this machine to a run, and restarts it until the run is over.
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <span>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/disk.h"
@@ -16,11 +18,15 @@
 namespace sinew::cli {
 namespace {
 
+void print_event(const std::string& sentence) {
+  std::fprintf(stderr, "sinew join: %s\n", sentence.c_str());
+}
+
 struct Given {
   std::string where, secret_file, root = "runs";
   std::vector<std::string> more;  // with a URL: JOB, RUN_DIR and overrides
   bool insecure = false;
-  double hang_seconds = supervise::WorkerLaunch().hang_seconds;
+  double hang_seconds = supervise::WorkerLaunch().hang_seconds, wait_seconds = 300;
   bool by_url() const { return where.starts_with("http://") || where.starts_with("https://"); }
 };
 
@@ -31,6 +37,20 @@ std::string read_secret(const std::string& path) {
   if (text.empty())
     throw UsageError("SECRET_EMPTY", path + " holds no secret", "write the secret of coordinator.json into it");
   return text;
+}
+
+// The run's directory. It may have no resolved.yaml yet, if the run has just been started.
+std::string directory_of(const Given& given) {
+  std::error_code unknown;
+  const bool path = std::filesystem::is_directory(given.where, unknown);
+  return path ? given.where : rundir::find_run(given.root, given.where);
+}
+
+// Throws Error if no worker can ever join the run in this directory.
+void check_group(const std::string& directory) {
+  const bool alone =
+      rundir::is_run(directory) && !system_disk().exists(rundir::file_in(directory, rundir::kCoordinatorFile));
+  if (alone) cluster::running_coordinator("", directory);  // throws: it has no coordinator
 }
 
 // With a URL, writes the coordinator's address and secret to coordinator.json in this machine's own run directory.
@@ -48,11 +68,22 @@ supervise::WorkerLaunch launch_of(const Given& given) {
     info.secret = read_secret(given.secret_file);
     cluster::write_coordinator_info(launch.run_directory, info);
   } else {
-    cluster::running_coordinator(given.root, given.where, &launch.run_directory);
+    launch.run_directory = directory_of(given);
+    check_group(launch.run_directory);
     launch.job = rundir::file_in(launch.run_directory, rundir::kResolvedFile);
     launch.resume = true;
   }
   return launch;
+}
+
+// Says so if the run is over. A run that was stopped or has failed can be resumed, so nothing waits for it here: that
+// is an Error.
+bool is_over(const std::string& directory) {
+  const auto info = cluster::coordinator_info_now(directory);
+  if (!info || !info->exit_code) return false;
+  if (*info->exit_code != kDone && *info->exit_code != kBudget) cluster::running_coordinator("", directory);  // throws
+  print_event("the run in " + directory + " is over; it ended with exit code " + std::to_string(*info->exit_code));
+  return true;
 }
 
 }  // namespace
@@ -74,6 +105,7 @@ int run_join(const Arguments& arguments) {
             "accept an http:// URL of another machine: others on the network read the secret")
       .text("--root", "DIR", given.root, "where RUN is found by name")
       .duration("--hang-after", given.hang_seconds, "as the run was started with")
+      .duration("--wait", given.wait_seconds, "with a run's directory: how long to wait until the run has begun")
       .notes(
           "With an https:// URL each side trusts only the other's secret.\n"
           "First Ctrl-C: the worker hands over its work and leaves (exit code 75). Second: it is killed.")
@@ -97,9 +129,13 @@ int run_join(const Arguments& arguments) {
   };
   ignore_checkpoint_requests();
   Signals signals({SIGINT, SIGTERM, SIGHUP});
-  return supervise::restart_loop(launch.run_directory, make, signals, system_clock(), [](const std::string& sentence) {
-    std::fprintf(stderr, "sinew join: %s\n", sentence.c_str());
-  });
+  if (!given.by_url()) {
+    if (is_over(launch.run_directory)) return kDone;
+    const auto code =
+        supervise::wait_for_run(launch.run_directory, given.wait_seconds, signals, system_clock(), print_event);
+    if (code) return *code;
+  }
+  return supervise::restart_loop(launch.run_directory, make, signals, system_clock(), print_event);
 }
 
 }  // namespace sinew::cli

@@ -3,7 +3,9 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "cluster/cluster.h"
+#include "rundir/rundir.h"
 #include "supervise/restart_loop.h"
 
 namespace sinew::supervise {
@@ -22,18 +24,21 @@ int64_t incarnation_of(const std::optional<cluster::CoordinatorInfo>& info) {
   return info ? info->incarnation : -1;
 }
 
-// Returns nullopt once the run's coordinator is up. Returns the exit code if the run began and ended meanwhile, or if a
-// signal asked this process to stop.
+// Returns nullopt once `ready` accepts the run's coordinator. Returns the exit code if the run began and ended
+// meanwhile, or if a signal asked this process to stop. Another process may just write coordinator.json, or be about to
+// replace a damaged one, so a file that cannot be read counts as missing.
 std::optional<int> wait_for_coordinator(const std::string& run_directory, double wait_seconds, SignalSource& signals,
-                                        Clock& clock) {
-  const int64_t before = incarnation_of(cluster::read_coordinator_info(run_directory));
+                                        Clock& clock, const std::function<bool(const cluster::CoordinatorInfo&)>& ready,
+                                        const std::function<void()>& on_wait) {
+  const int64_t before = incarnation_of(cluster::coordinator_info_now(run_directory));
   const double end = clock.monotonic_seconds() + wait_seconds;
-  while (true) {
+  for (bool first = true;; first = false) {
     if (const int signal = signals.next()) return 128 + signal;
-    const auto info = cluster::read_coordinator_info(run_directory);
-    if (info && is_up(*info)) return std::nullopt;
+    const auto info = cluster::coordinator_info_now(run_directory);
+    if (info && ready(*info)) return std::nullopt;
     if (info && info->exit_code && info->incarnation != before) return static_cast<int>(*info->exit_code);
     if (clock.monotonic_seconds() >= end) break;
+    if (first) on_wait();
     clock.sleep_seconds(kLookSeconds);
   }
   throw Error("COORDINATOR_NOT_UP",
@@ -43,11 +48,34 @@ std::optional<int> wait_for_coordinator(const std::string& run_directory, double
               "reach the address it listens on (--listen); --wait 10m waits longer");
 }
 
+// Returns the exit code of the run, if it was over before this rank came. `resumes`: the launcher starts all ranks to
+// resume the run. Then rank 0 goes on with a run that was stopped or has failed, and its coordinator comes up.
+std::optional<int> over_before(const std::string& run_directory, bool resumes) {
+  const auto info = cluster::coordinator_info_now(run_directory);
+  if (!info || !info->exit_code) return std::nullopt;
+  const bool done = *info->exit_code == kDone || *info->exit_code == kBudget;
+  // Without --resume, rank 0 refuses a directory that holds a run. So the run in it is the one of this launch.
+  const bool over = rundir::is_run(run_directory) && (done || !resumes);
+  return over ? std::optional(static_cast<int>(*info->exit_code)) : std::nullopt;
+}
+
 }  // namespace
+
+std::optional<int> wait_for_run(const std::string& run_directory, double wait_seconds, SignalSource& signals,
+                                Clock& clock, const std::function<void(const std::string&)>& say) {
+  const auto ready = [&](const cluster::CoordinatorInfo& info) { return rundir::is_run(run_directory) && is_up(info); };
+  return wait_for_coordinator(run_directory, wait_seconds, signals, clock, ready,
+                              [&] { say("waiting until the run in " + run_directory + " has begun"); });
+}
 
 int join_launched(const WorkerLaunch& launch, int64_t workers_per_machine, double wait_seconds, SignalSource& signals,
                   Clock& clock, const std::function<void(const std::string&)>& say) {
-  if (const auto code = wait_for_coordinator(launch.run_directory, wait_seconds, signals, clock)) return *code;
+  if (const auto code = over_before(launch.run_directory, launch.resume)) {
+    say("the run in " + launch.run_directory + " is over; it ended with exit code " + std::to_string(*code));
+    return *code;
+  }
+  if (const auto code = wait_for_coordinator(launch.run_directory, wait_seconds, signals, clock, is_up, [] {}))
+    return *code;
   const auto make = [&](bool later) {
     const auto info = cluster::coordinator_info_now(launch.run_directory);
     return worker_start(launch, info ? info->url : "", later, workers_per_machine);

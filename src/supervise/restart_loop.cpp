@@ -1,5 +1,6 @@
 #include "supervise/restart_loop.h"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 #include <vector>
@@ -14,6 +15,9 @@ namespace {
 
 constexpr double kWorkerTurnSeconds = 0.05;
 constexpr double kOverSeconds = 1;  // seconds between two checks whether the run is over
+// Seconds between two questions to the coordinator whether the worker helps the run, until it does, and the longest
+// wait for an answer.
+constexpr double kHelpSeconds = 5, kHelpAnswerSeconds = 1;
 
 // Returns the run's exit code, once its supervisor has written it into coordinator.json. If the file cannot be read
 // now, the next check reads it again.
@@ -44,10 +48,7 @@ class RestartLoop final : public Shell {
     const double now = clock_.monotonic_seconds();
     if (!worker_) return without_worker(now);
     if (const auto end = worker_->wait()) return ended(*end, now);
-    if (now < next_look_) return std::nullopt;
-    next_look_ = now + kOverSeconds;
-    if (!over_since_ && exit_code_of(run_directory_)) over_since_ = now;
-    if (over_since_ && now - *over_since_ >= limits_.end_seconds) worker_->send(SIGKILL);
+    if (now >= next_look_) look(now);
     return std::nullopt;
   }
 
@@ -56,11 +57,45 @@ class RestartLoop final : public Shell {
   }
 
  private:
+  // A worker that was no member when the run ended waits for a coordinator in vain.
+  void look(double now) {
+    next_look_ = now + kOverSeconds;
+    const auto info = cluster::coordinator_info_now(run_directory_);
+    if (info && info->exit_code && !over_since_) over_since_ = now;
+    if (over_since_) {
+      const double since = now - *over_since_;
+      if (since >= limits_.linger_seconds + limits_.kill_seconds) {
+        worker_->send(SIGKILL);
+      } else if (since >= limits_.linger_seconds && !std::exchange(asked_, true)) {
+        worker_->send(SIGTERM);
+      }
+    } else if (info && !life_.helped && now >= next_question_) {
+      next_question_ = now + kHelpSeconds;
+      ask_whether_it_helps(*info);
+    }
+  }
+
+  void ask_whether_it_helps(const cluster::CoordinatorInfo& info) {
+    const auto status = cluster::CoordinatorClient(info.url, info.secret, kHelpAnswerSeconds).status();
+    if (!status) return;
+    const auto here = cluster::processes_on(host_name(), *status).computing;
+    if (std::ranges::find(here, worker_->pid()) == here.end()) return;
+    if (!first_step_) first_step_ = status->step();
+    life_.helped = status->step() > *first_step_;
+  }
+
+  // Returns the exit code of the run, if it is over.
+  std::optional<int> over() const {
+    const auto code = exit_code_of(run_directory_);
+    if (code) say_("the run is over; it ended with exit code " + std::to_string(*code));
+    return code;
+  }
+
   std::optional<int> without_worker(double now) {
     if (stop_.requested()) return later_ && !stop_.immediate() ? kResumable : 128 + stop_.signal();
     if (now < restarts_.next_start) return std::nullopt;
     if (later_) {
-      if (const auto code = exit_code_of(run_directory_)) return code;
+      if (const auto code = over()) return code;
     }
     try {
       start_.emplace(make_(later_));
@@ -74,17 +109,23 @@ class RestartLoop final : public Shell {
     began_ = now;
     asked_ = false;
     over_since_.reset();
-    next_look_ = now;
+    first_step_.reset();
+    life_ = {};
+    next_look_ = next_question_ = now;
     return std::nullopt;
   }
 
   std::optional<int> ended(const ProcessEnd& end, double now) {
     worker_.reset();
     if (stop_.immediate()) return 128 + stop_.signal();
+    if (over_since_) {  // the worker may have ended as it did because it was asked to
+      if (const auto code = over()) return code;
+    }
     if (ends_for_good(end)) return end.code;
     if (stop_.requested()) return end.signal == 0 && !is_rejoin(end) ? end.code : kResumable;
-    if (const auto code = exit_code_of(run_directory_)) return code;
-    return follow(after_end(now, restarts_, end, now - began_, limits_));
+    if (const auto code = over()) return code;
+    life_.seconds = now - began_;
+    return follow(after_end(now, restarts_, end, life_, limits_));
   }
 
   std::optional<int> follow(const RestartDecision& decision) {
@@ -103,7 +144,9 @@ class RestartLoop final : public Shell {
   std::optional<Process> worker_;
   bool later_ = false;  // a worker was started before
   bool asked_ = false;
-  double began_ = 0, next_look_ = 0;
+  double began_ = 0, next_look_ = 0, next_question_ = 0;
+  WorkerLife life_;
+  std::optional<int64_t> first_step_;  // the run's step when the worker was first seen to compute
   // when the end of the run was noticed; a worker that does not notice the end is killed later
   std::optional<double> over_since_;
 };
@@ -115,24 +158,31 @@ bool ends_for_good(const ProcessEnd& end) {
   return end.code == kDone || end.code == kBudget || end.code == kUsage || end.code == kResumable;
 }
 
-RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end, double lived_seconds,
+RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end, const WorkerLife& life,
                           const SupervisionOptions& options) {
-  const bool young = lived_seconds < options.young_seconds;
+  const bool young = life.seconds < options.young_seconds;
   const bool from_outside = end.signal != 0 && !is_crash(end.signal);
   delay_start(now, restarts.early_exits, restarts.next_start, young && !from_outside, options);
   int64_t row = 0, most = options.most_failures;
   if (end.signal == SIGKILL) {
-    row = restarts.kills = young ? restarts.kills + 1 : 1;
+    row = restarts.kills = young && !life.helped ? restarts.kills + 1 : 1;
     most = options.most_kills;
+  } else if (is_limit(end.signal)) {
+    LimitDeaths& deaths = restarts.limit_deaths;
+    deaths = {end.signal, life.helped ? 0 : deaths.signal == end.signal ? deaths.count + 1 : 1};
+    row = deaths.count;
+    most = options.most_limit_deaths;
   } else if (!from_outside && !is_rejoin(end)) {
     // A worker that finds no coordinator ends with an error, too, but only after no_help_seconds.
     const bool error = end == ProcessEnd{kTrainingError, 0};
-    const bool soon = lived_seconds < (error ? 2 * options.no_help_seconds : options.young_seconds);
-    row = restarts.failures = soon ? restarts.failures + 1 : 1;
+    const bool soon = life.seconds < (error ? 2 * options.no_help_seconds : options.young_seconds);
+    row = restarts.failures = soon && !life.helped ? restarts.failures + 1 : 1;
   }
   const std::string what = (end.signal != 0 ? "the worker was " : "the worker ") + to_string(end);
   if (row < most) return {std::nullopt, what + "; it is started again"};
-  return {kTrainingError, what + ", the last of " + std::to_string(row) + " in a row: sinew gives up"};
+  return {kTrainingError, what + ", the last of " + std::to_string(row) + " in a row" +
+                              (is_limit(end.signal) ? ", and " + limit_behind(end.signal) + " ends every worker" : "") +
+                              ": sinew gives up; if the run goes on, it does so without this worker"};
 }
 
 RestartDecision after_failed_start(double now, Restarts& restarts, const std::string& why,

@@ -20,8 +20,9 @@ namespace sinew::supervise {
 
 // What the decisions remember about earlier workers.
 struct Restarts {
-  int64_t failures = 0;     // deaths in a row that the worker caused
-  int64_t kills = 0;        // deaths by SIGKILL in a row
+  int64_t failures = 0;  // deaths in a row that the worker caused
+  int64_t kills = 0;     // deaths by SIGKILL in a row
+  LimitDeaths limit_deaths;
   int64_t early_exits = 0;  // deaths of young workers in a row that no signal from outside caused
   FailedStarts no_worker;
   double next_start = 0;  // no worker is started before this time
@@ -36,10 +37,15 @@ struct RestartDecision {
 // could not read its job.
 bool ends_for_good(const ProcessEnd& end);
 
-// A worker ended that lived for `lived_seconds`, the end is not for good, and the run goes on. The loop gives up when
-// too many workers in a row died: most_failures that died by themselves, or most_kills by SIGKILL. A worker that lived
-// long begins a new row.
-RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end, double lived_seconds,
+struct WorkerLife {
+  double seconds = 0;
+  bool helped = false;  // the run made steps while the worker computed
+};
+
+// A worker ended after this life, the end is not for good, and the run goes on. The loop gives up when too many workers
+// in a row died: most_failures that died by themselves, most_kills by SIGKILL, or most_limit_deaths by the same limit.
+// A worker that lived long or helped begins a new row.
+RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end, const WorkerLife& life,
                           const SupervisionOptions& options = {});
 
 // A worker could not be started for the reason `why`. The loop gives up when that has gone on for no_help_seconds.
@@ -49,7 +55,8 @@ RestartDecision after_failed_start(double now, Restarts& restarts, const std::st
 // Starts workers one after another with make(later), until the run is over or a worker ends for good. Returns the exit
 // code. The first stop request from `signals` makes the worker hand over its work and leave; a second one, unless it is
 // SIGHUP, kills the worker. `say` gets events as sentences. Throws Error if the first worker cannot be started, because
-// then the user has to correct something; later starts are tried again.
+// then the user has to correct something; later starts are tried again. Once coordinator.json says that the run is
+// over, ends a worker that does not end by itself, and returns the run's exit code.
 int restart_loop(const std::string& run_directory, const std::function<WorkerStart(bool later)>& make,
                  SignalSource& signals, Clock& clock, const std::function<void(const std::string&)>& say);
 

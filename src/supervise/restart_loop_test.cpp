@@ -17,12 +17,12 @@ const SupervisionOptions kLimits;
 const ProcessEnd kFailed{1, 0}, kCutOff{kRejoin, 0}, kKilled{0, SIGKILL}, kCrashed{0, SIGSEGV}, kTerminated{0, SIGTERM};
 
 // Returns after how many such deaths the loop gives up; 0: not within a thousand of them.
-int deaths_until_the_end(const ProcessEnd& end, double lived_seconds) {
+int deaths_until_the_end(const ProcessEnd& end, double lived_seconds, bool helped = false) {
   Restarts restarts;
   double now = 0;
   for (int deaths = 1; deaths <= 1000; ++deaths) {
     now += lived_seconds;
-    const RestartDecision decision = after_end(now, restarts, end, lived_seconds, kLimits);
+    const RestartDecision decision = after_end(now, restarts, end, {lived_seconds, helped}, kLimits);
     EXPECT_FALSE(decision.why.empty());
     if (decision.code) {
       EXPECT_EQ(decision.code, 1);
@@ -54,6 +54,16 @@ TEST(Restarts, WorkersThatFindNoCoordinatorEndTheLoop) {
 TEST(Restarts, WhatTheWorkerDidNotCauseIsNoFailure) {
   EXPECT_EQ(deaths_until_the_end(kCutOff, 0.1), 0);
   EXPECT_EQ(deaths_until_the_end(kTerminated, 0.1), 0);
+}
+
+TEST(Restarts, WorkersThatHelpedTheRunAreNoRow) {
+  for (const ProcessEnd& end : {kFailed, kCrashed, kKilled, ProcessEnd{0, SIGXCPU}})
+    EXPECT_EQ(deaths_until_the_end(end, 1, true), 0) << to_string(end);
+}
+
+TEST(Restarts, ALimitEndsTheLoopHoweverLongTheWorkersLive) {
+  for (const int signal : {SIGXCPU, SIGXFSZ})
+    EXPECT_EQ(deaths_until_the_end({0, signal}, 3600), kLimits.most_limit_deaths) << signal;
 }
 
 TEST(Restarts, StartsThatFailAreTriedForALimitedTime) {

@@ -129,6 +129,42 @@ class Launcher(unittest.TestCase):
                     process.kill()
                     process.wait(LONG)
 
+    def test_a_join_waits_for_a_run_that_begins(self):
+        with tempfile.TemporaryDirectory() as folder:
+            directory = pathlib.Path(folder) / "run"
+            directory.mkdir()
+            (pathlib.Path(folder) / "job.yaml").write_text("name: pretend\ndata: {train: x.csv}\n")
+            variables = {**os.environ, "SINEW_WORKER": FAKE}
+            errors = open(pathlib.Path(folder) / "errors", "w+b")
+            joined = subprocess.Popen([SINEW, "join", str(directory)], stdout=subprocess.DEVNULL, stderr=errors, env=variables)
+            run = None
+            said = lambda: (pathlib.Path(folder) / "errors").read_text()
+            try:
+                self.assertTrue(wait_for(lambda: "waiting until the run in" in said()), said())
+                run = subprocess.Popen([SINEW, "train", str(pathlib.Path(folder) / "job.yaml"), "--run-dir", str(directory),
+                                        "--workers", "1"], stdout=subprocess.DEVNULL, stderr=errors, env=variables)
+                started = directory / "started"
+                self.assertTrue(wait_for(lambda: started.exists() and len(started.read_text().splitlines()) == 2), said())
+                (directory / "finish").touch()
+                self.assertEqual([run.wait(LONG), joined.wait(LONG)], [0, 0], said())
+                for words in (["join", str(directory)],
+                              ["train", str(pathlib.Path(folder) / "job.yaml"), "--run-dir", str(directory), "--launcher", "env"]):
+                    late = subprocess.run([SINEW, *words], capture_output=True, text=True, timeout=LONG,
+                                          env={**variables, **torchrun(1, 2, 2)})
+                    self.assertEqual(late.returncode, 0, late.stderr)
+                    self.assertIn("is over; it ended with exit code 0", late.stderr)
+                bounded = pathlib.Path(folder) / "nothing"
+                bounded.mkdir()
+                never = subprocess.run([SINEW, "join", str(bounded), "--wait", "1"], capture_output=True, text=True, timeout=LONG)
+                self.assertEqual(never.returncode, 1)
+                self.assertIn("[COORDINATOR_NOT_UP]", never.stderr)
+            finally:
+                for process in (joined, run):
+                    if process:
+                        process.kill()
+                        process.wait(LONG)
+                errors.close()
+
     def test_a_joined_worker_that_fails_is_replaced(self):
         with Run(self, 1) as run:
             own = run.wait_computing(1)
