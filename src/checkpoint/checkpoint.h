@@ -70,9 +70,58 @@ struct TensorFile {
 };
 // Uses at most as much memory as the file has bytes, plus its header. The error names the path.
 std::expected<TensorFile, std::string> read_safetensors(Disk& disk, const std::string& path);
-// Writes the file atomically: temporary file, fsync, rename, fsync of the parent directory. Throws Error.
-void write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
-                       const Metadata& metadata);
+// The size and the SHA-256 of a file.
+struct FileDigest {
+  uint64_t bytes = 0;
+  std::string sha256;  // 64 hex digits
+  bool operator==(const FileDigest&) const = default;
+};
+
+// Writes the file atomically: temporary file, fsync, rename, fsync of the parent directory. Returns the digest of the
+// bytes that it wrote. Throws Error.
+FileDigest write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
+                             const Metadata& metadata);
+
+// ---- the files of a trained model ----------------------------------------------------------------------------------
+
+// The directory of a trained model holds model.safetensors, model.json and sometimes the model in the format of the
+// user's own file. model.digests.json beside them lists the size and the SHA-256 of each (docs/formats/model.md). Only
+// these functions write and read that file. A model of another program or of an older version of Sinew has none; it is
+// used unchecked, and a remark for the user says so.
+inline constexpr const char* kModelDigestsFile = "model.digests.json";
+inline constexpr const char* kModelInfoFile = "model.json";
+using ModelDigests = std::map<std::string, FileDigest>;  // by name
+
+FileDigest digest_file(Disk& disk, const std::string& path);
+std::string model_digests_text(const ModelDigests& digests);
+void write_model_digests(Disk& disk, const std::string& directory, const ModelDigests& digests);  // durable
+// Refuses every text in which a byte was changed, and every text that version 1 does not allow.
+std::expected<ModelDigests, std::string> parse_model_digests(std::string_view text);
+// Returns whether this model.json says that the model has a model.digests.json.
+bool names_model_digests(std::string_view model_json);
+// Compares the files of a model with their list. `found` has the files that are there, model.digests.json or not.
+// Returns what is wrong with the first wrong one, with its name. A pure function.
+std::optional<std::string> wrong_model_file(const ModelDigests& listed, const ModelDigests& found);
+// Returns nullopt if the directory has no list. Throws Error (WEIGHTS_DAMAGED) if the list is damaged, or missing
+// although model.json names it.
+std::optional<ModelDigests> read_model_digests(Disk& disk, const std::string& directory);
+// Throws Error (WEIGHTS_DAMAGED) if the file in the directory is not the listed one.
+void check_model_file(Disk& disk, const std::string& directory, const std::string& name, const ModelDigests& listed);
+// The error for a damaged file of a model; `wrong` begins with the file's name.
+Error model_damaged(const std::string& directory, const std::string& wrong);
+std::string unchecked_model(const std::string& directory);  // the remark about a model that has no list
+
+struct Weights {
+  TensorFile file;
+  std::string remark;  // for the user, if a model's file could not be checked; else empty
+};
+// Reads a file of weights. If it is part of a model or of a checkpoint, checks the bytes that it returns against the
+// list that stands beside it, and throws Error (WEIGHTS_DAMAGED, CHECKPOINT_DAMAGED) if they are others. Returns what
+// is wrong if the file cannot be read or is no safetensors file.
+std::expected<Weights, std::string> read_weights(Disk& disk, const std::string& path);
+// Makes the same checks for any file of a model or of a checkpoint and keeps no bytes. Returns false if no list vouches
+// for the file.
+bool check_listed_file(Disk& disk, const std::string& path);
 
 // ---- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -99,6 +148,8 @@ struct Damage {
   std::string directory, file, what;
 };
 
+Error checkpoint_damaged(const Damage& damage);  // CHECKPOINT_DAMAGED
+
 struct Summary {
   Step step;
   std::string directory;
@@ -122,6 +173,10 @@ std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, 
 // are the returned bytes. A directory that is not named like a step (`last`, a copy) may contain any step. A file that
 // the disk cannot read counts as Damage, too.
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory);
+// Read or check one file of the checkpoint, <part>.safetensors or state.json, as load does.
+std::expected<std::string, Damage> load_state(Disk& disk, const std::string& directory);
+std::expected<TensorFile, Damage> load_file(Disk& disk, const std::string& directory, const std::string& name);
+std::expected<void, Damage> check_file(Disk& disk, const std::string& directory, const std::string& name);
 // Makes the same checks as load but keeps no bytes. `past_cache` drops the page cache first, so that the bytes come
 // from the device.
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache = false);

@@ -59,6 +59,14 @@ class Reader {
     });
   }
 
+  std::string read_state() {
+    std::string text;
+    read_file(std::string(kStateFile), [&](std::span<const std::byte> bytes) {
+      text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    });
+    return text;
+  }
+
   TensorFile read_part(const std::string& name, bool keep) {
     TensorSink sink(manifest_.files.at(name).bytes, keep);
     read_file(name, [&](std::span<const std::byte> bytes) { sink.take(bytes); });
@@ -115,6 +123,11 @@ Summary summary_of(const Reader& reader, const std::string& directory) {
 
 }  // namespace
 
+Error checkpoint_damaged(const Damage& damage) {
+  return {"CHECKPOINT_DAMAGED", damage.directory + " is damaged (" + damage.file + ": " + damage.what + ")",
+          "use another checkpoint: sinew checkpoint verify lists the intact ones"};
+}
+
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
   try {
     Reader reader(disk, directory, false);
@@ -123,14 +136,48 @@ std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
     Loaded loaded{reader.manifest().step, directory, {}, {}, reader.manifest().digest};
     for (const auto& [name, checksums] : reader.manifest().files) {
       if (name == kStateFile) {
-        reader.read_file(name, [&](std::span<const std::byte> bytes) {
-          loaded.state_json.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        });
+        loaded.state_json = reader.read_state();
       } else {
         loaded.parts.emplace(part_of(name), reader.read_part(name, true));
       }
     }
     return loaded;
+  } catch (Found& found) {
+    return std::unexpected(std::move(found.damage));
+  }
+}
+
+std::expected<std::string, Damage> load_state(Disk& disk, const std::string& directory) {
+  try {
+    Reader reader(disk, directory, false);
+    reader.read_manifest();
+    return reader.read_state();
+  } catch (Found& found) {
+    return std::unexpected(std::move(found.damage));
+  }
+}
+
+std::expected<TensorFile, Damage> load_file(Disk& disk, const std::string& directory, const std::string& name) {
+  try {
+    Reader reader(disk, directory, false);
+    reader.read_manifest();
+    if (!reader.manifest().files.contains(name))
+      return std::unexpected(Damage{directory, name, "is not listed in the manifest"});
+    return reader.read_part(name, true);
+  } catch (Found& found) {
+    return std::unexpected(std::move(found.damage));
+  }
+}
+
+std::expected<void, Damage> check_file(Disk& disk, const std::string& directory, const std::string& name) {
+  try {
+    Reader reader(disk, directory, false);
+    reader.read_manifest();
+    if (name == kManifest) return {};
+    if (!reader.manifest().files.contains(name))
+      return std::unexpected(Damage{directory, name, "is not listed in the manifest"});
+    reader.read_file(name, [](std::span<const std::byte>) {});
+    return {};
   } catch (Found& found) {
     return std::unexpected(std::move(found.damage));
   }

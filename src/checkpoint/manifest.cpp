@@ -14,7 +14,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kChecksumKey = " \"checksum\": \"";
 constexpr std::string_view kEnd = "\"\n}\n";
 constexpr size_t kTail = 32 + kEnd.size();
 constexpr int kMaxDepth = 4;  // {files: {name: {chunks: [
@@ -133,18 +132,21 @@ std::string manifest_text(const Manifest& manifest) {
   return with_checksum(text.append("\n },\n").append(kChecksumKey));
 }
 
-std::expected<Manifest, std::string> parse_manifest(std::string_view text) {
-  if (text.size() > kMaxManifestBytes) return std::unexpected("is larger than 64 MiB");
-  if (text.size() < kTail + kChecksumKey.size() || !text.ends_with(kEnd)) {
-    return std::unexpected("does not end like a manifest: it is truncated or overwritten");
-  }
+std::optional<std::string> wrong_checksum(std::string_view text) {
+  if (text.size() < kTail + kChecksumKey.size() || !text.ends_with(kEnd))
+    return "does not end like a manifest: it is truncated or overwritten";
   const std::string_view body = text.substr(0, text.size() - kTail);
   Digest told;
   if (!body.ends_with(kChecksumKey) || !from_hex(text.substr(body.size(), 32), told))
-    return std::unexpected("has no checksum at its end");
-  if (const Digest found = digest_of(body); found != told) {
-    return std::unexpected("has checksum " + to_hex(found) + ", but says " + to_hex(told));
-  }
+    return "has no checksum at its end";
+  if (const Digest found = digest_of(body); found != told)
+    return "has checksum " + to_hex(found) + ", but says " + to_hex(told);
+  return std::nullopt;
+}
+
+std::expected<Manifest, std::string> parse_manifest(std::string_view text) {
+  if (text.size() > kMaxManifestBytes) return std::unexpected("is larger than 64 MiB");
+  if (auto wrong = wrong_checksum(text)) return std::unexpected(std::move(*wrong));
   // a zero byte would end the JSON parser's input
   if (text.find('\0') != std::string_view::npos) return std::unexpected("has a zero byte");
   try {

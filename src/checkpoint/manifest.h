@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,11 @@ std::string manifest_text(const Manifest& manifest);
 // in proportion to the length of the text.
 std::expected<Manifest, std::string> parse_manifest(std::string_view text);
 
-// Appends the checksum and the closing bytes to `body`. Public for tests that need a wrong manifest with a right
-// checksum.
+inline constexpr std::string_view kChecksumKey = " \"checksum\": \"";  // the end of a body
+
+// Appends the checksum and the closing bytes to `body`. Tests use it to make a wrong manifest with a right checksum.
 std::string with_checksum(std::string body);
+// Returns why the text does not end with the checksum of its body, or nullopt if it does.
+std::optional<std::string> wrong_checksum(std::string_view text);
 
 }  // namespace sinew::checkpoint

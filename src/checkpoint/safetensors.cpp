@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/sha256.h"
 #include "checkpoint/checksums.h"
 
 namespace sinew::checkpoint {
@@ -97,11 +98,19 @@ std::vector<std::byte> safetensors_header(const std::vector<TensorBytes>& tensor
   return bytes;
 }
 
-void write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
-                       const Metadata& metadata) {
+FileDigest write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
+                             const Metadata& metadata) {
+  FileDigest written;
+  Sha256 hash;
   write_durably(disk, path, [&](Disk::File& file) {
-    put_safetensors(tensors, metadata, [&](std::span<const std::byte> bytes) { file.write(bytes); });
+    put_safetensors(tensors, metadata, [&](std::span<const std::byte> bytes) {
+      file.write(bytes);
+      hash.update(bytes);
+      written.bytes += bytes.size();
+    });
   });
+  written.sha256 = hash.hex();
+  return written;
 }
 
 void TensorSink::take(std::span<const std::byte> bytes) {

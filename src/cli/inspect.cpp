@@ -16,8 +16,10 @@ namespace sinew::cli {
 namespace {
 
 void show_safetensors(const std::string& path) {
-  const auto file = checkpoint::read_safetensors(system_disk(), path);
-  if (!file) throw Error("MODEL_DAMAGED", file.error(), "copy the file again");
+  const auto weights = checkpoint::read_weights(system_disk(), path);
+  if (!weights) throw Error("MODEL_DAMAGED", weights.error(), "copy the file again");
+  if (!weights->remark.empty()) std::fprintf(stderr, "warning: %s\n", weights->remark.c_str());
+  const checkpoint::TensorFile* file = &weights->file;
   int64_t numbers = 0;
   for (const auto& [name, array] : file->tensors) numbers += array.count();
   std::printf("%s: %zu tensors, %s numbers\n", path.c_str(), file->tensors.size(), grouped(numbers).c_str());

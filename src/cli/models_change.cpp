@@ -58,6 +58,8 @@ int register_one(store::Store& store, const Given& given) {
     return alias.name == options.alias && alias.version == facts.version;
   });
   if (!moved) print_line("(!) this version was registered before: the alias " + options.alias + " stays where it was");
+  if (!facts.checks.contains("intact"))
+    print_line("(!) the model has no model.digests.json, so its files were not checked for damage");
   for (const auto& [name, result] : facts.checks) {
     if (result != "passed") print_line("(!) check " + name + ": " + result);
   }

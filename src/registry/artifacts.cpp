@@ -100,6 +100,22 @@ void Artifacts::copy_to(const std::string& digest, const std::string& path) {
   });
 }
 
+void Artifacts::check(const std::string& digest) {
+  BlobStore& blobs = state_->blobs;
+  const std::string stamp = blobs.with(digest, [&](const BlobStore::Found& found) {
+    std::vector<std::string> paths = {found.path};
+    if (!found.is_manifest) return stamp_text(paths, blobs.clock);
+    for (const BlobInfo& chunk : blobs.read_chunk_manifest(found.path).chunks)
+      paths.push_back(blobs.get(chunk.digest).path);
+    return stamp_text(paths, blobs.clock);
+  });
+  if (state_->checks.has(digest, stamp)) return;
+  Sha256 hash;
+  for_each_piece(blobs, digest, [&](std::span<const std::byte> piece) { hash.update(piece); });
+  if (const std::string is = hash.hex(); is != digest) fail_damaged(digest, is);
+  state_->checks.add(digest, stamp);
+}
+
 std::expected<void, std::string> Artifacts::verify(const std::string& digest) {
   try {
     Sha256 hash;

@@ -199,7 +199,9 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   claim(store, artifacts);
   auto pin = artifacts.pin();  // pins the files until the version refers to them
   const Frozen frozen = freeze(pin, *opened, *files);
+  const bool listed = check_model_files(artifacts, frozen.files, directory);
   VersionFacts facts = facts_of_run(*files, *opened, frozen, options);
+  if (listed) facts.checks["intact"] = "passed";
   const store::Query of_model{.kind = Kind::kVersion, .name = facts.model, .hidden = true, .metrics = false};
   for (int attempt = 0; attempt < kMaxRegisterAttempts; ++attempt) {
     const int64_t seen = store.newest_event({Kind::kVersion, facts.model});

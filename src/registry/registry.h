@@ -158,6 +158,10 @@ class Artifacts {
   // Reads from `offset` until `out` is full or the blob ends. Does not check the bytes; verify() does.
   size_t read_at(const std::string& digest, uint64_t offset, std::span<std::byte> out);
   void copy_to(const std::string& digest, const std::string& path);  // durable and atomic; checks the digest
+  // Makes sure that the blob is whole before a server sends a part of it: reads all of it and compares its digest,
+  // unless this object did so in the last ten minutes and neither size nor times of its files have changed since.
+  // Throws Error (ARTIFACT_DAMAGED, ARTIFACT_NOT_FOUND).
+  void check(const std::string& digest);
   // Reads the whole blob and checks its digest. The error says what is wrong.
   std::expected<void, std::string> verify(const std::string& digest);
   std::vector<BlobInfo> list();  // all blobs, including single tensors
@@ -181,6 +185,26 @@ class Artifacts {
   struct State;
   std::shared_ptr<State> state_;
 };
+
+// Checks files of run directories before a server sends them: a file of a model against model.digests.json, a file of a
+// checkpoint against its manifest. Other files have no list. A result counts for ten minutes, like that of
+// Artifacts::check. Any thread may use it.
+class RunFileChecks {
+ public:
+  explicit RunFileChecks(Clock& clock = system_clock());
+  ~RunFileChecks();
+  // Throws Error (WEIGHTS_DAMAGED, CHECKPOINT_DAMAGED), which calls the folder `shown`.
+  void check(const std::string& folder, const std::string& name, const std::string& shown);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Compares the files of models among `files`, which the artifacts hold, with the model.digests.json among them. Throws
+// Error (WEIGHTS_DAMAGED) if they differ; `place` names the directory of the files in the message. Returns whether
+// there is such a list.
+bool check_model_files(Artifacts& artifacts, const std::vector<store::Attachment>& files, const std::string& place);
 
 // Artifacts belong to one store, because a garbage collection for any other store would remove all of them. If no store
 // owns them yet, claim makes this store the owner, provided that they are empty or the store refers to some of them.
@@ -282,9 +306,10 @@ struct RegisterOptions {
   bool restore = false;  // a model of this name was deleted: it becomes visible again, without its old versions
 };
 // Copies the run's model/ and its small files into the artifacts and makes the next version of the model, atomically.
-// If a version with the same run and the same bytes exists, returns that one. Records three checks: `done` (the run
-// ended as done), `whole` (model.safetensors is a valid file) and `finite` (no weight is infinite or NaN). Throws Error
-// if the run has no model/, or if the model was deleted (MODEL_DELETED) and `options.restore` is not set.
+// If a version with the same run and the same bytes exists, returns that one. Records the checks: `done` (the run
+// ended as done), `whole` (model.safetensors is a valid file) and `finite` (no weight is infinite or NaN), and `intact`
+// if a model.digests.json vouches for the files. Throws Error if the run has no model/ or its files are damaged, or if
+// the model was deleted (MODEL_DELETED) and `options.restore` is not set.
 VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store::Record& run, const std::string& root,
                           const RegisterOptions& options);
 

@@ -13,10 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-json read_json(Disk& disk, const std::string& path) {
-  json document = json::parse(read_text(disk, path), nullptr, /*allow_exceptions=*/false);
+json parse_object(const std::string& text, const std::string& path) {
+  json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) throw Error("WEIGHTS_UNREADABLE", path + " is not a JSON object", "restore the file");
   return document;
+}
+
+json read_json(Disk& disk, const std::string& path) {
+  return parse_object(read_text(disk, path), path);
 }
 
 std::string job_of(const json& document, const std::string& path) {
@@ -37,9 +41,22 @@ std::string parent_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Checks every file of the model but the weights, which load_weights checks as it reads them. Returns the remark about
+// a model that cannot be checked, or "".
+std::string check_model(const std::string& directory, Disk& disk) {
+  const auto listed = checkpoint::read_model_digests(disk, directory);
+  if (!listed) return checkpoint::unchecked_model(directory);
+  for (const char* name : {checkpoint::kModelInfoFile, "model.pt2", "model.pt", "model.so"}) {
+    if (listed->contains(name) || disk.exists(directory + "/" + name))
+      checkpoint::check_model_file(disk, directory, name, *listed);
+  }
+  return "";
+}
+
 Trained from_model_directory(const std::string& directory, Disk& disk) {
   Trained trained;
   trained.weights = directory + "/model.safetensors";
+  trained.remark = check_model(directory, disk);
   const json document = read_json(disk, directory + "/model.json");
   if (!disk.exists(trained.weights))
     throw Error("WEIGHTS_NOT_FOUND", directory + " has a model.json but no model.safetensors", "copy both files");
@@ -55,12 +72,17 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
   Trained trained;
   trained.weights = directory;
   trained.checkpoint = true;
-  const json document = read_json(disk, directory + "/state.json");
+  const auto state = checkpoint::load_state(disk, directory);
+  if (!state) throw checkpoint::checkpoint_damaged(state.error());
+  const json document = parse_object(*state, directory + "/state.json");
   trained.job_yaml = job_of(document, directory + "/state.json");
   const std::string run = parent_of(parent_of(directory));
   if (disk.exists(rundir::file_in(run, rundir::kResolvedFile))) trained.run_directory = run;
   const std::string about = rundir::file_in(run, rundir::kModel) + "/model.json";
-  if (!trained.run_directory.empty() && disk.exists(about)) trained.data = data_of(read_json(disk, about));
+  if (!trained.run_directory.empty() && disk.exists(about)) {
+    check_model(rundir::file_in(run, rundir::kModel), disk);
+    trained.data = data_of(read_json(disk, about));
+  }
   const auto step = document.find("step");
   trained.description = "the checkpoint " + directory + (step == document.end() ? "" : ", step " + step->dump());
   return trained;
@@ -111,23 +133,20 @@ spec::Job without_training(spec::Job job) {
 void load_weights(const Trained& trained, TrainingState& state, Disk& disk) {
   if (trained.checkpoint) {
     const auto loaded = checkpoint::load(disk, trained.weights);
-    if (!loaded) {
-      throw Error("CHECKPOINT_DAMAGED",
-                  loaded.error().directory + " is damaged (" + loaded.error().file + ": " + loaded.error().what + ")",
-                  "use another checkpoint: sinew checkpoint verify lists the intact ones");
-    }
+    if (!loaded) throw checkpoint::checkpoint_damaged(loaded.error());
     StateFacts ignored;
     restore(state, ignored, *loaded);
     return;
   }
-  const auto file = checkpoint::read_safetensors(disk, trained.weights);
-  if (!file) throw Error("WEIGHTS_UNREADABLE", file.error(), "copy the file again, or use a checkpoint of the run");
-  for (const auto& buffer : state.buffers) {  // warm_start accepts a file without buffers; an evaluation must not
-    if (file->tensors.contains(buffer.name)) continue;
+  const auto weights = checkpoint::read_weights(disk, trained.weights);
+  if (!weights)
+    throw Error("WEIGHTS_UNREADABLE", weights.error(), "copy the file again, or use a checkpoint of the run");
+  for (const auto& buffer : state.buffers) {  // take_weights accepts a file without buffers; an evaluation must not
+    if (weights->file.tensors.contains(buffer.name)) continue;
     throw Error("WEIGHTS_MISMATCH", trained.weights + " does not fit this job's model: it has no " + buffer.name,
                 "use the model.json that was written with it");
   }
-  warm_start(state, {trained.weights, {}, true}, {}, disk);
+  take_weights(state, {trained.weights, {}, true}, {}, weights->file, trained.weights);
 }
 
 std::string normal_form(const data::DataInfo& info) {

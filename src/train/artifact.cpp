@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/json_text.h"
+#include "base/sha256.h"
 #include "rundir/rundir.h"
 #include "train/state.h"
 
@@ -41,14 +42,17 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
   std::string left_out;
   const std::string directory = rundir::file_in(run_directory, rundir::kModel);
   disk.make_directories(directory);
-  write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
+  checkpoint::ModelDigests written;
+  written["model.safetensors"] = write_model(state, directory + "/model.safetensors", {{"format", "pt"}}, disk);
   // Also writes the model in the format of the user's model file.
   if (const std::string own = model::model_file_name(job.model.name); !own.empty()) {
     std::vector<model::NamedTensor> values = state.ema.empty() ? state.parameters : state.ema;
     values.insert(values.end(), state.buffers.begin(), state.buffers.end());
     left_out = place_model_file(job.model, values, directory, own, disk);
+    if (left_out.empty()) written[own] = checkpoint::digest_file(disk, directory + "/" + own);
   }
   const nlohmann::json about = {{"format", 1},
+                                {"digests", checkpoint::kModelDigestsFile},
                                 {"job", resolved_yaml},
                                 {"loss", job.loss.name},
                                 {"data", nlohmann::json::parse(data::info_json(info))},
@@ -60,7 +64,9 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
                                 {"target_std", info.target_std}};
   // Class and column names may not be valid UTF-8, so invalid bytes are replaced.
   const std::string text = dump_json(about, 1) + "\n";
-  write_durably(disk, directory + "/model.json", std::as_bytes(std::span(text.data(), text.size())));
+  write_durably(disk, directory + "/" + checkpoint::kModelInfoFile, text);
+  written[checkpoint::kModelInfoFile] = {text.size(), sha256_hex(text)};
+  checkpoint::write_model_digests(disk, directory, written);
   return left_out;
 }
 

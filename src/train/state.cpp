@@ -277,8 +277,8 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
   optimizer.finish();
 }
 
-void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata,
-                 Disk& disk) {
+checkpoint::FileDigest write_model(const TrainingState& state, const std::string& path,
+                                   const checkpoint::Metadata& metadata, Disk& disk) {
   std::vector<torch::Tensor> held;
   std::vector<checkpoint::TensorBytes> tensors;
   const auto put = [&](const model::NamedTensor& item) {
@@ -289,7 +289,7 @@ void write_model(const TrainingState& state, const std::string& path, const chec
   };
   for (const auto& item : state.ema.empty() ? state.parameters : state.ema) put(item);
   for (const auto& item : state.buffers) put(item);
-  checkpoint::write_safetensors(disk, path, tensors, metadata);
+  return checkpoint::write_safetensors(disk, path, tensors, metadata);
 }
 
 }  // namespace sinew::train

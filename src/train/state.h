@@ -24,8 +24,12 @@ void restore(TrainingState& state, StateFacts& facts, const checkpoint::Loaded& 
 // Throws Error with every name that is missing, unexpected or of another shape. Returns text for the log.
 std::string warm_start(TrainingState& state, const spec::WeightSource& from, const std::vector<std::string>& reinit,
                        Disk& disk);
+// Does the same with tensors that were read from `file`.
+std::string take_weights(TrainingState& state, const spec::WeightSource& from, const std::vector<std::string>& reinit,
+                         const checkpoint::TensorFile& read, const std::string& file);
 
 // Writes the serving artifact: weights (averaged ones under EMA) and buffers in one safetensors file.
-void write_model(const TrainingState& state, const std::string& path, const checkpoint::Metadata& metadata, Disk& disk);
+checkpoint::FileDigest write_model(const TrainingState& state, const std::string& path,
+                                   const checkpoint::Metadata& metadata, Disk& disk);
 
 }  // namespace sinew::train

@@ -174,9 +174,11 @@ struct Trained {
   // what model.json says about the training data; nullopt if it is missing there
   std::optional<data::DataInfo> data;
   std::string description;  // a sentence that says which weights these are
+  std::string remark = {};  // for the user, if the files could not be checked for damage; else empty
 };
 // Finds the weights at `path`: a run (its model, or its newest intact checkpoint if training has not ended), a model
-// directory, or the directory of a checkpoint. Throws Error if `path` is something else or damaged.
+// directory, or the directory of a checkpoint. Throws Error if `path` is something else or damaged. The functions below
+// that use the weights throw Error if the weights themselves are damaged.
 Trained find_trained(const std::string& path, Disk& disk);
 
 // The result of an evaluation. It uses the same shards and the same tree as the evaluations of training, so the same

@@ -23,8 +23,8 @@ std::string file_in(const std::string& path, Disk& disk) {
   return directory + (disk.exists(directory + "/ema.safetensors") ? "/ema.safetensors" : "/model.safetensors");
 }
 
-checkpoint::TensorFile read_one(const std::string& file, Disk& disk) {
-  auto read = checkpoint::read_safetensors(disk, file);
+checkpoint::Weights read_one(const std::string& file, Disk& disk) {
+  auto read = checkpoint::read_weights(disk, file);
   if (!read)
     throw Error("WEIGHTS_UNREADABLE", "model.init_from: " + read.error(),
                 "give a checkpoint, a run directory or a .safetensors file");
@@ -33,7 +33,7 @@ checkpoint::TensorFile read_one(const std::string& file, Disk& disk) {
 
 // Reads all files of a model.safetensors.index.json: {"weight_map": {tensor: file beside it}}, as large models are
 // distributed.
-checkpoint::TensorFile read_parts(const std::string& index, Disk& disk) {
+checkpoint::Weights read_parts(const std::string& index, Disk& disk) {
   const nlohmann::json document = nlohmann::json::parse(read_text(disk, index), nullptr, /*allow_exceptions=*/false);
   const auto map = document.is_object() ? document.find("weight_map") : document.end();
   if (!document.is_object() || map == document.end() || !map->is_object())
@@ -49,10 +49,10 @@ checkpoint::TensorFile read_parts(const std::string& index, Disk& disk) {
   }
   std::ranges::sort(names);
   names.erase(std::ranges::unique(names).begin(), names.end());
-  checkpoint::TensorFile all;
+  checkpoint::Weights all;
   for (const std::string& name : names) {
-    checkpoint::TensorFile part = read_one(index.substr(0, index.rfind('/') + 1) + name, disk);
-    all.tensors.merge(part.tensors);
+    checkpoint::TensorFile part = read_one(index.substr(0, index.rfind('/') + 1) + name, disk).file;
+    all.file.tensors.merge(part.tensors);
     if (!part.tensors.empty())
       throw Error("WEIGHTS_UNREADABLE", "model.init_from: " + name + " repeats " + part.tensors.begin()->first,
                   "copy the files again");
@@ -77,8 +77,12 @@ std::string warm_start(TrainingState& state, const spec::WeightSource& from, con
                        Disk& disk) {
   const bool index = from.path.ends_with(".index.json");
   const std::string file = index || from.path.ends_with(".safetensors") ? from.path : file_in(from.path, disk);
-  const checkpoint::TensorFile read = index ? read_parts(file, disk) : read_one(file, disk);
+  const checkpoint::Weights weights = index ? read_parts(file, disk) : read_one(file, disk);
+  return take_weights(state, from, reinit, weights.file, file) + (weights.remark.empty() ? "" : "; " + weights.remark);
+}
 
+std::string take_weights(TrainingState& state, const spec::WeightSource& from, const std::vector<std::string>& reinit,
+                         const checkpoint::TensorFile& read, const std::string& file) {
   std::vector<WantedWeight> wanted;
   std::vector<torch::Tensor> into;
   for (const auto* list : {&state.parameters, &state.buffers}) {

@@ -56,6 +56,16 @@ std::optional<BeneathFile> run_directory_file(Context& context, const store::Sub
   return file && file->is_regular() ? std::move(file) : std::nullopt;
 }
 
+// A file of a model or a checkpoint must be the one that the list beside it names.
+void check_run_file(Context& context, const store::Subject& subject, const std::string& path) {
+  const auto directory = open_run_directory(context, subject);
+  const size_t slash = path.rfind('/');
+  if (!directory || slash == std::string::npos) return;  // only folders have lists
+  const std::string folder = path.substr(0, slash);
+  if (const auto opened = open_in(*directory, folder))
+    context.run_files.check(opened->path(), path.substr(slash + 1), folder);
+}
+
 void each_file(const BeneathFile& directory, const std::string& path, const std::string& name_before, int depth,
                const TakeFile& take) {
   if (depth > kDeepestFolder) refuse_invalid("the run's folders are nested too deeply", "name a folder inside them");
@@ -173,19 +183,25 @@ Json file_json(const FileEntry& entry, const std::string& folder) {
 http::Response download(Context& context, const http::Request& request, const store::Subject& subject,
                         const std::string& path) {
   check_path(path, false);
-  if (const auto own = run_directory_file(context, subject, path))
-    return http::file_response(request, own->path(), type_of(path), "");
+  if (const auto own = run_directory_file(context, subject, path)) {
+    http::Response response = http::file_response(request, own->path(), type_of(path), "");
+    if (response.source) check_run_file(context, subject, path);
+    return response;
+  }
   const auto file = context.store.attachment(subject, path);
   if (!file) {
     refuse_missing(std::string(store::to_string(subject.kind)) + " '" + subject.id + "' has no file '" + path + "'");
   }
   registry::Artifacts& artifacts = context.artifacts;
-  return http::content_response(
+  // A damaged blob is refused before the first byte; the status of a response cannot be taken back.
+  http::Response response = http::content_response(
       request, static_cast<uint64_t>(file->bytes),
       [&artifacts, digest = file->digest](uint64_t offset, std::span<std::byte> out) {
         return artifacts.read_at(digest, offset, out);
       },
       type_of(path), file->digest);
+  if (response.source) artifacts.check(file->digest);
+  return response;
 }
 
 store::Attachment attach_upload(Context& context, const http::Request& request, const store::Subject& subject,

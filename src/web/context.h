@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "registry/registry.h"
 #include "web/auth.h"
 #include "web/upload_quota.h"
 #include "web/watcher.h"
@@ -70,11 +71,13 @@ struct Counters {
 struct Shared {
   explicit Shared(Options options_given)
       : options(std::move(options_given)),
+        run_files(*options.clock),
         auth(options),
         watcher(*options.store, *options.clock),
         upload_quota(*options.store) {}
 
   const Options options;
+  registry::RunFileChecks run_files;
   Auth auth;
   Watcher watcher;
   UploadQuota upload_quota;
@@ -87,6 +90,7 @@ struct Context {
       : options(shared.options),
         store(*shared.options.store),
         artifacts(*shared.options.artifacts),
+        run_files(shared.run_files),
         auth(shared.auth),
         watcher(shared.watcher),
         upload_quota(shared.upload_quota),
@@ -102,6 +106,7 @@ struct Context {
   const Options& options;
   store::Store& store;
   registry::Artifacts& artifacts;
+  registry::RunFileChecks& run_files;
   Auth& auth;
   Watcher& watcher;
   UploadQuota& upload_quota;

@@ -28,8 +28,8 @@ constexpr RefusalKind kKinds[] = {
 };
 
 // Errors with these prefixes describe a model, a run or its files. The same request fails until somebody changes them.
-constexpr std::string_view kSubjects[] = {"ARTIFACT_", "ARTIFACTS_",  "MODEL_",       "RUN_",
-                                          "DATA_",     "CHECKPOINT_", "SAFETENSORS_", "INDEX_"};
+constexpr std::string_view kSubjects[] = {"ARTIFACT_",   "ARTIFACTS_",   "MODEL_", "RUN_",    "DATA_",
+                                          "CHECKPOINT_", "SAFETENSORS_", "INDEX_", "WEIGHTS_"};
 
 }  // namespace
 

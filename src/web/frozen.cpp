@@ -83,9 +83,11 @@ FrozenFiles freeze_files(Context& context, const std::string& uri) {
     if (!kept) {
       throw Refused(kResourceConflict, "the file '" + file.path + "' was removed just now", "try again");
     }
+    context.artifacts.check(file.digest);
     files[path] = *kept;
   }
   for (const auto& [path, stored] : files) frozen.files.push_back({path, stored.digest, stored.bytes});
+  registry::check_model_files(context.artifacts, frozen.files, uri);
   return frozen;
 }
 

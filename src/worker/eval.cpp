@@ -93,6 +93,7 @@ int run_eval(const task::Evaluate& task) {
     if (named) overrides.push_back("data.split." + name + "=0");
   }
   const train::Trained trained = train::find_trained(task.model, system_disk());
+  if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", trained.remark.c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
   const std::string text = dump_json(document_of(trained, part, task.overrides, result), 1) + "\n";

@@ -101,6 +101,7 @@ struct Rows {
 int run_predict(const task::Predict& task) {
   const std::string &data = task.data, &out = task.output;
   const train::Trained trained = train::find_trained(task.model, system_disk());
+  if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", trained.remark.c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {});
   const train::Predictions predictions = train::predict(trained, job, data, system_disk());
   const Rows rows{predictions, task.format == "csv"};

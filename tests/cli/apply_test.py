@@ -152,7 +152,14 @@ class Apply(unittest.TestCase):
         shutil.copytree(run / "model", other)
         kept["job"] = kept["job"].replace("channels: [4]", "channels: [6]")
         (other / "model.json").write_text(json.dumps(kept))
-        self.fails(1, "[WEIGHTS_MISMATCH]", "predict", other, self.folder / "val-images")
+        self.fails(1, "model.json has", "predict", other, self.folder / "val-images")
+        (other / "model.digests.json").unlink()
+        self.fails(1, "model.digests.json is missing", "predict", other, self.folder / "val-images")
+        del kept["digests"]
+        (other / "model.json").write_text(json.dumps(kept))  # as an older version wrote it
+        said = self.fails(1, "[WEIGHTS_MISMATCH]", "predict", other, self.folder / "val-images")
+        self.assertIn("warning: ", said)
+        self.assertIn("not checked for damage", said)
 
     def test_eval_writes_its_report_and_a_confusion_matrix(self):
         done = self.sinew("eval", self.run_dir)
@@ -312,8 +319,10 @@ class Apply(unittest.TestCase):
         shutil.copytree(self.run_dir / "model", broken)
         weights = (broken / "model.safetensors").read_bytes()
         (broken / "model.safetensors").write_bytes(weights[:-4])
-        self.fails(1, "model.safetensors", "predict", broken, "new.csv")
+        self.assertIn("[WEIGHTS_DAMAGED]", self.fails(1, "model.safetensors has", "predict", broken, "new.csv"))
         (broken / "model.json").write_text("{")
+        self.fails(1, "[WEIGHTS_DAMAGED]", "predict", broken, "new.csv")
+        (broken / "model.digests.json").unlink()
         self.fails(1, "[WEIGHTS_UNREADABLE]", "predict", broken, "new.csv")
         lacking = self.folder / "lacking.csv"
         lacking.write_text("size,weight\n1,2\n")

@@ -38,7 +38,7 @@ class Registry(unittest.TestCase):
         self.assertIn("[RUN_NO_MODEL]", self.models("register", first, check=1))
         sp.run("resume", first, "--ledger", check=0)
         made = self.models("register", first, "--model", "m")
-        self.assertEqual((made["version"], made["checks"]), (1, {"done": "passed", "finite": "passed", "whole": "passed"}))
+        self.assertEqual((made["version"], made["checks"]), (1, {"done": "passed", "finite": "passed", "intact": "passed", "whole": "passed"}))
         self.assertEqual(made["digest"], sp.report(first)["digest"])
         self.assertEqual(len(made["data"]["train"]), 64)
         self.assertTrue(self.models("promote", "m/1")["done"])

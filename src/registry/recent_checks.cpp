@@ -1,0 +1,107 @@
+#include "registry/recent_checks.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "registry/file_digests.h"
+#include "registry/registry.h"
+
+namespace sinew::registry {
+namespace {
+
+constexpr size_t kMaxChecks = 4096;
+constexpr double kSettledSeconds = 2;
+
+std::string folder_of(const std::string& path) {
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+}  // namespace
+
+bool RecentChecks::has(const std::string& key, const std::string& stamp) {
+  const std::lock_guard lock(mutex_);
+  const auto at = checks_.find(key);
+  return at != checks_.end() && !stamp.empty() && at->second.stamp == stamp &&
+         clock_.monotonic_seconds() - at->second.seconds <= kTrustSeconds;
+}
+
+void RecentChecks::add(const std::string& key, const std::string& stamp) {
+  if (stamp.empty()) return;
+  const std::lock_guard lock(mutex_);
+  if (checks_.size() >= kMaxChecks) checks_.clear();
+  checks_[key] = {stamp, clock_.monotonic_seconds()};
+}
+
+std::string stamp_text(const std::vector<std::string>& paths, const Clock& clock) {
+  std::string text;
+  try {
+    for (const std::string& path : paths) {
+      const FileStamp stamp = stamp_of(path);
+      const auto newest = static_cast<double>(std::max(stamp.modified_ns, stamp.changed_ns)) / 1e9;
+      if (newest + kSettledSeconds > clock.wall_seconds()) return "";
+      for (const int64_t number : {stamp.bytes, stamp.inode, stamp.device, stamp.modified_ns, stamp.changed_ns})
+        text += std::to_string(number) + " ";
+    }
+    return text;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+struct RunFileChecks::State {
+  explicit State(Clock& clock_given) : clock(clock_given), checks(clock_given) {}
+  Clock& clock;
+  RecentChecks checks;  // by the stamp, which names the inode
+};
+
+RunFileChecks::RunFileChecks(Clock& clock) : state_(std::make_unique<State>(clock)) {}
+RunFileChecks::~RunFileChecks() = default;
+
+void RunFileChecks::check(const std::string& folder, const std::string& name, const std::string& shown) {
+  const std::string path = folder + "/" + name, stamp = stamp_text({path}, state_->clock);
+  if (state_->checks.has(stamp, stamp)) return;
+  try {
+    if (checkpoint::check_listed_file(system_disk(), path)) state_->checks.add(stamp, stamp);
+  } catch (const DiskError&) {
+    throw;
+  } catch (const Error& error) {
+    std::string what = error.what();
+    if (const size_t at = what.find(folder); at != std::string::npos) what.replace(at, folder.size(), shown);
+    throw Error(error.code, what, error.hint);
+  }
+}
+
+bool check_model_files(Artifacts& artifacts, const std::vector<store::Attachment>& files, const std::string& place) {
+  constexpr int64_t kMaxText = 64 << 20;
+  std::map<std::string, checkpoint::ModelDigests> folders;  // from a folder, "" or "model/", to its files
+  std::map<std::string, std::string> lists;                 // from a folder to the digest of its list
+  for (const store::Attachment& file : files) {
+    const std::string folder = folder_of(file.path), name = file.path.substr(folder.size());
+    folders[folder][name] = {static_cast<uint64_t>(file.bytes), file.digest};
+    if (name == checkpoint::kModelDigestsFile) lists[folder] = file.digest;
+  }
+  const auto text_of = [&](const std::string& digest) {
+    const auto bytes = artifacts.read(digest);
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  for (const auto& [folder, found] : folders) {
+    const std::string where = place + (folder.empty() ? "" : "/" + folder.substr(0, folder.size() - 1));
+    const auto list = lists.find(folder);
+    if (list != lists.end()) {
+      const auto listed = checkpoint::parse_model_digests(text_of(list->second));
+      if (!listed)
+        throw checkpoint::model_damaged(where, std::string(checkpoint::kModelDigestsFile) + " " + listed.error());
+      if (const auto wrong = checkpoint::wrong_model_file(*listed, found))
+        throw checkpoint::model_damaged(where, *wrong);
+      continue;
+    }
+    const auto info = found.find(checkpoint::kModelInfoFile);
+    if (info == found.end() || static_cast<int64_t>(info->second.bytes) > kMaxText) continue;
+    if (checkpoint::names_model_digests(text_of(info->second.sha256)))
+      throw checkpoint::model_damaged(where, std::string(checkpoint::kModelDigestsFile) + " is missing");
+  }
+  return !lists.empty();
+}
+
+}  // namespace sinew::registry
