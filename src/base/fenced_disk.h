@@ -6,6 +6,9 @@
 // a hidden name or disappears, or `last` or `best` changes. So a check before each rename and before each removal of a
 // visible name is enough, however long the preceding work took. Hidden files belong to this process alone and need no
 // check: a process that may no longer write still removes its own.
+//
+// If the path itself may lead to a directory of somebody else, not even a hidden file may be made there; then
+// Checks::creations checks before each creation, too.
 #pragma once
 
 #include <atomic>
@@ -27,7 +30,9 @@ struct MayNotWrite : Error {
 
 class FencedDisk final : public Disk {
  public:
-  FencedDisk(Disk& disk, std::function<bool()> may_write) : disk_(disk), may_write_(std::move(may_write)) {}
+  enum class Checks { changes, creations };
+  FencedDisk(Disk& disk, std::function<bool()> may_write, Checks checks = Checks::changes)
+      : disk_(disk), may_write_(std::move(may_write)), checks_(checks) {}
 
   // Throws MayNotWrite if this process may not write. The Writer also calls this before work that would end in a
   // rename.
@@ -53,9 +58,9 @@ class FencedDisk final : public Disk {
     disk().remove_all(path);
   }
 
-  std::unique_ptr<File> create(const std::string& path) override { return disk().create(path); }
-  std::unique_ptr<File> create_new(const std::string& path) override { return disk().create_new(path); }
-  std::unique_ptr<File> append(const std::string& path) override { return disk().append(path); }
+  std::unique_ptr<File> create(const std::string& path) override { return for_creation().create(path); }
+  std::unique_ptr<File> create_new(const std::string& path) override { return for_creation().create_new(path); }
+  std::unique_ptr<File> append(const std::string& path) override { return for_creation().append(path); }
   std::vector<std::byte> read(const std::string& path) override { return disk().read(path); }
   size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
     return disk().read_at(path, offset, out);
@@ -63,8 +68,8 @@ class FencedDisk final : public Disk {
   std::vector<Entry> list(const std::string& directory) override { return disk().list(directory); }
   bool exists(const std::string& path) override { return disk().exists(path); }
   uint64_t size(const std::string& path) override { return disk().size(path); }
-  void make_directories(const std::string& path) override { disk().make_directories(path); }
-  void symlink(const std::string& target, const std::string& path) override { disk().symlink(target, path); }
+  void make_directories(const std::string& path) override { for_creation().make_directories(path); }
+  void symlink(const std::string& target, const std::string& path) override { for_creation().symlink(target, path); }
   void sync_directory(const std::string& path) override { disk().sync_directory(path); }
   void drop_cache(const std::string& path) override { disk().drop_cache(path); }
 
@@ -80,9 +85,14 @@ class FencedDisk final : public Disk {
     check_open();
     return disk_;
   }
+  Disk& for_creation() const {
+    if (checks_ == Checks::creations) check_may_write();
+    return disk();
+  }
 
   Disk& disk_;
   std::function<bool()> may_write_;
+  const Checks checks_;
   std::atomic<bool> closed_{false};
 };
 

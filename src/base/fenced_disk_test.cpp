@@ -30,5 +30,20 @@ TEST(FencedDisk, ChecksEveryVisibleChange) {
   EXPECT_FALSE(disk.exists("run/report.json") || disk.exists("run/step-1"));
 }
 
+TEST(FencedDisk, ChecksCreationsIfAsked) {
+  FaultyDisk disk;
+  bool may_write = false;
+  FencedDisk fenced(
+      disk, [&] { return may_write; }, FencedDisk::Checks::creations);
+  EXPECT_THROW(fenced.make_directories("run/.saving-1"), MayNotWrite);
+  EXPECT_THROW(fenced.create(".report.tmp"), MayNotWrite);
+  EXPECT_THROW(fenced.append("metrics.jsonl"), MayNotWrite);
+  EXPECT_THROW(fenced.symlink("step-1", ".last.tmp"), MayNotWrite);
+  EXPECT_FALSE(disk.exists("run") || disk.exists(".report.tmp") || disk.exists("metrics.jsonl"));
+  may_write = true;
+  fenced.create(".report.tmp")->close();
+  EXPECT_TRUE(fenced.exists(".report.tmp"));
+}
+
 }  // namespace
 }  // namespace sinew

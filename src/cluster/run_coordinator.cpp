@@ -99,7 +99,8 @@ std::optional<View> read_view(const std::string& path) {
   return view_of(*json);
 }
 
-CoordinatorOptions options_of(const RunCoordinatorOptions& given, const CoordinatorInfo& info) {
+CoordinatorOptions options_of(const RunCoordinatorOptions& given, const CoordinatorInfo& info,
+                              const rundir::RunPlace& place) {
   CoordinatorOptions options;
   options.cluster.minimum = given.minimum;
   options.cluster.wanted = given.workers;
@@ -113,7 +114,9 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
   options.first_id = MemberId(info.incarnation * kNumbersOfAnIncarnation);
   const std::string path = rundir::file_in(given.run_directory, rundir::kViewFile);
   options.last_view = read_view(path);
-  options.on_view = [path](const View& view) { write_view(path, view); };
+  options.on_view = [path, &place](const View& view) {
+    if (place.lost().empty()) write_view(path, view);  // else the path may lead to the directory of another run
+  };
   options.log = given.log;
   return options;
 }
@@ -124,8 +127,9 @@ int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Cl
   const auto log = [&](const std::string& line) {
     if (options.log) options.log(line);
   };
+  const rundir::RunPlace place(options.run_directory);
   CoordinatorInfo info = begin_incarnation(options.run_directory, clock, log);
-  Coordinator coordinator(options_of(options, info), clock);
+  Coordinator coordinator(options_of(options, info, place), clock);
   info.url = coordinator.url();
   info.pid = getpid();
   write_coordinator_info(options.run_directory, info);
@@ -134,7 +138,7 @@ int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Cl
     coordinator.tick();
     if (const auto code = coordinator.over()) {
       try {
-        record_end(options.run_directory, info.pid, *code);
+        if (place.lost().empty()) record_end(options.run_directory, info.pid, *code);
       } catch (const Error& error) {  // the supervisor has received the exit code, and tries to record it as well
         log(error.what());
       }

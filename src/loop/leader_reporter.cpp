@@ -21,7 +21,9 @@ LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<s
                                const Members* members, Clock& clock)
     : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
   if (members_ != nullptr) {
-    options_.may_write = [this] { return members_->may_write(); };
+    options_.may_write = [this, also = std::move(options_.may_write)] {
+      return members_->may_write() && (!also || also());
+    };
     options_.takes_over = !members_->is_leader();
   }
   reports();

@@ -18,9 +18,9 @@ namespace sinew::loop {
 
 class LeaderReporter {
  public:
-  // `members` is null if the run has one worker. A member that becomes the leader later truncates the files to its own
-  // step: the previous leader, or an earlier attempt of a resumed run, may have written later steps, which the new
-  // leader computes itself.
+  // `members` is null if the run has one worker; otherwise options.may_write counts besides the lease. A member that
+  // becomes the leader later truncates the files to its own step: the previous leader, or an earlier attempt of a
+  // resumed run, may have written later steps, which the new leader computes itself.
   LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
                  const Members* members, Clock& clock);
 

@@ -108,6 +108,11 @@ struct Plan {
   std::vector<std::string> remarks;  // of the model, for the user
 };
 
+// The run's directory was moved, removed or replaced while it trained. Nothing more may be written there.
+struct DirectoryLost : Error {
+  using Error::Error;
+};
+
 struct BeginTime {
   double wall_seconds = 0, monotonic_seconds = 0;
 };
@@ -125,6 +130,9 @@ struct RunOptions {
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   OnWork on_work = nullptr;
   BeginTime began;  // when the run began to prepare
+  // Says why the run directory is no longer the run's, or "". The loop asks about once a second and before each change
+  // of a file, and then throws DirectoryLost. Any thread; null: it cannot be lost.
+  std::function<std::string()> place_lost = nullptr;
   // Runs the writing of checkpoints; see checkpoint::WriterOptions. If null, a thread of its own writes them.
   std::function<void(std::function<void()>)> in_background = nullptr;
 };

@@ -50,6 +50,9 @@ class Run {
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   void poll();
+  void look_at_place();
+  void check_place() const;
+  bool may_write() const;  // any thread
   void poll_signals();
   void poll_leaving();
   void poll_clock();
@@ -125,6 +128,7 @@ class Run {
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave while no other member can take over
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
+  double next_look_ = 0;  // at the place of the run
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;

@@ -6,6 +6,7 @@ namespace sinew::loop {
 namespace {
 
 constexpr const char* kBySignal = "stopped by a signal";
+constexpr double kLookSeconds = 1;        // between two looks at the run's directory
 constexpr double kSuccessorSeconds = 10;  // time for a stopped or starting worker to join
 
 }  // namespace
@@ -54,6 +55,8 @@ RunResult Run::train() {
     if (members_) members_->begin(state().step, trainer_.digest());
     loop();
     if (leads_at_end()) finish();
+  } catch (const DirectoryLost&) {
+    throw;  // the report has no place either
   } catch (const Diverged& error) {
     // The same step diverges on every member; the leader alone reports it.
     if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
@@ -162,6 +165,7 @@ void Run::one_step() {
 // Signals, the clock and users' requests become entries that travel with this step and take effect at the next one,
 // which no member has started.
 void Run::poll() {
+  if (now() >= next_look_) look_at_place();
   poll_signals();
   if (!is_leader()) return;
   poll_clock();
@@ -169,6 +173,23 @@ void Run::poll() {
   for (const ControlEntry& entry : members_->requests()) {
     if (accepts(entry)) request(entry.kind, entry.value, reason_of_request(entry), entry.request);
   }
+}
+
+void Run::look_at_place() {
+  next_look_ = now() + kLookSeconds;
+  check_place();
+}
+
+void Run::check_place() const {
+  const std::string why = options_.place_lost ? options_.place_lost() : "";
+  if (why.empty()) return;
+  throw DirectoryLost("RUN_DIRECTORY_LOST",
+                      "the run stops at step " + std::to_string(state().step.value) + ", because " + why,
+                      "nothing was written there since; resume the run where its directory is now, or restore it");
+}
+
+bool Run::may_write() const {
+  return (!members_ || members_->may_write()) && (!options_.place_lost || options_.place_lost().empty());
 }
 
 // Refuses a batch size below 1, and with trainer.drop_last one above the number of training samples: an epoch would

@@ -66,6 +66,7 @@ void Run::start_reporting(Step begins_at) {
   options.tensorboard = plan_.job.logging.tensorboard;
   options.ledger = options_.ledger;
   if (options_.resume || members_) options.resumed_at = begins_at;
+  if (options_.place_lost) options.may_write = [this] { return options_.place_lost().empty(); };
   reporter_ = std::make_unique<LeaderReporter>(options, spec::changed_options(plan_.job), members_, clock_);
 }
 

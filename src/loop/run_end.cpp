@@ -56,9 +56,17 @@ void Run::finish() {
 // throws MayNotWrite if the lease expired during it; the member then waits for the next lease and does all of the work
 // again. Every other error is final. Throws Error if the member gets no lease in time.
 void Run::with_lease(const std::function<void()>& work) {
-  if (!members_) return work();
+  if (!members_) {
+    try {
+      return work();
+    } catch (const MayNotWrite&) {
+      check_place();
+      throw;
+    }
+  }
   const double ends = clock_.monotonic_seconds() + kLeaseSeconds;
   for (;;) {
+    check_place();
     members_->check_membership();
     if (members_->may_write()) {
       try {
@@ -77,7 +85,7 @@ void Run::with_lease(const std::function<void()>& work) {
 
 // Does work that changes files of the run.
 void Run::change_files(const std::function<void(Disk&)>& work) {
-  FencedDisk fenced(disk_, [this] { return !members_ || members_->may_write(); });
+  FencedDisk fenced(disk_, [this] { return may_write(); });
   with_lease([&] { work(fenced); });
 }
 
@@ -140,7 +148,7 @@ void Run::test(rundir::Outcome& outcome) {
 
 void Run::fail(const Error& error) {
   // A worker that was cut off must not write about the run.
-  if (!is_leader() || (members_ && !members_->may_write())) return;
+  if (!is_leader() || !may_write()) return;
   if (pending_best_ && writer_ && writer_->wait(kFailedSaveSeconds)) submit_pending();
   rundir::Outcome outcome = outcome_so_far();
   rundir::set_failed(outcome, error.what(), error.hint);

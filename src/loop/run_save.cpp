@@ -38,7 +38,7 @@ std::string Run::mirror_of_run() {
 // without it and chosen another name. Training does not wait for the lease; the member tries again at the next step.
 void Run::record_mirror() {
   if (unrecorded_mirror_.empty()) return;
-  FencedDisk fenced(disk_, [this] { return !members_ || members_->may_write(); });
+  FencedDisk fenced(disk_, [this] { return may_write(); });
   try {
     fenced.check_may_write();  // before the work, because each step may come here
     write_durably(fenced, options_.run_directory + "/mirror", unrecorded_mirror_ + "\n");
@@ -57,7 +57,11 @@ checkpoint::Writer& Run::writer() {
   checkpoint::WriterOptions wanted{rundir::file_in(options_.run_directory, rundir::kCheckpoints), mirror_of_run(),
                                    options.keep, options.keep_best};
   wanted.in_background = options_.in_background;
-  if (members_) wanted.may_write = [this] { return members_->may_write() && !reporter_->has_unwritten(); };
+  if (members_) {
+    wanted.may_write = [this] { return may_write() && !reporter_->has_unwritten(); };
+  } else if (options_.place_lost) {
+    wanted.may_write = [this] { return may_write(); };
+  }
   writer_ = std::make_unique<checkpoint::Writer>(disk_, wanted, clock_);
   writer_->set_best(state().evaluation.best_steps);
   return *writer_;
@@ -65,6 +69,7 @@ checkpoint::Writer& Run::writer() {
 
 void Run::save(bool best) {
   if (!is_leader() || last_saved_ == state().step) return;
+  check_place();
   // A best state that still waits is saved first, because later checkpoints state that it exists.
   if (!best && (pending_best_ || !writer().ready())) {
     const checkpoint::WriterStatus status = writer().status();
@@ -130,11 +135,13 @@ void Run::wait_for_disk() {
 }
 
 void Run::finish_saving() {
+  check_place();
   wait_for_disk();
   submit_pending();
   wait_for_disk();
   if (writer().status().durable != state().step) with_lease([this] { save_last(); });
   submit_pending();
+  check_place();
   if (members_) members_->check_membership();
 }
 

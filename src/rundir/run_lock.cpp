@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -45,6 +46,14 @@ std::optional<LockHolder> holder_in(int descriptor) {
   return holder;
 }
 
+// Returns 0 if the path leads to the open file, ESTALE if it leads to another one, or the errno of the failure.
+int compare_file(int descriptor, const std::string& path) {
+  struct stat open {
+  }, there{};
+  if (::fstat(descriptor, &open) != 0 || ::stat(path.c_str(), &there) != 0) return errno;
+  return open.st_dev == there.st_dev && open.st_ino == there.st_ino ? 0 : ESTALE;
+}
+
 [[noreturn]] void refuse(const char* what, const std::string& path, int code) {
   throw Error("RUN_NO_LOCK", std::string("cannot ") + what + " " + path + ": " + std::strerror(code),
               "the directory must be yours to write, on a file system with locks");
@@ -65,6 +74,8 @@ std::expected<RunLock, std::string> RunLock::take(const std::string& directory, 
   if (descriptor < 0) refuse("open", path, errno);
   RunLock lock(descriptor);
   const int code = lock_patiently(descriptor, clock);
+  if (code == 0 && compare_file(descriptor, path) != 0)
+    return std::unexpected(path + " was removed or replaced at this moment; try again");
   if (code == EWOULDBLOCK) {
     const auto holder = holder_in(descriptor);
     return std::unexpected(directory + " is in use by " + (holder ? to_string(*holder) : "another process"));
@@ -85,6 +96,28 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 
 RunLock::~RunLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+RunPlace::RunPlace(std::string directory, int lock) : directory_(std::move(directory)) {
+  descriptor_ = lock >= 0 ? ::fcntl(lock, F_DUPFD_CLOEXEC, 0)
+                          : ::open(file_in(directory_, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+RunPlace::~RunPlace() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string RunPlace::lost() const {
+  if (descriptor_ < 0) return "";
+  const std::string path = file_in(directory_, kLockFile);
+  switch (compare_file(descriptor_, path)) {
+    case ENOENT:
+    case ENOTDIR:
+      if (::access(directory_.c_str(), F_OK) == 0) return path + " was removed, so another process could train there";
+      return directory_ + " was moved or removed";
+    case ESTALE: return "another directory or another lock file is at " + path + " now";
+    default: return "";
+  }
 }
 
 bool lock_is_held(const std::string& directory) {

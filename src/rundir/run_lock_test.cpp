@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "base/error.h"
@@ -123,6 +124,45 @@ TEST(RunLock, LockFileNamesItsHolder) {
     std::ofstream(folder.path() + "/.lock") << text;
     EXPECT_FALSE(lock_holder(folder.path())) << text;
   }
+}
+
+TEST(RunPlace, NoticesThatTheDirectoryIsNoLongerTheRuns) {
+  namespace fs = std::filesystem;
+  const Folder folder;
+  const std::string run = folder.path() + "/run", lock = run + "/.lock";
+  const struct {
+    std::function<void()> change;
+    const char* says;
+  } cases[] = {
+      {[&] { fs::remove(lock); }, ".lock was removed"},
+      {[&] { fs::remove_all(run); }, "was moved or removed"},
+      {[&] { fs::rename(run, folder.path() + "/moved"); }, "was moved or removed"},
+      {[&] {
+         fs::remove(lock);
+         std::ofstream(lock) << "pid 1 on elsewhere\n";
+       },
+       "another lock file"},
+      {[&] {
+         fs::rename(run, folder.path() + "/other");
+         fs::create_directories(run);
+         EXPECT_TRUE(RunLock::take(run));
+       },
+       "another lock file"},
+  };
+  for (const auto& [change, says] : cases) {
+    fs::create_directories(run);
+    const auto held = RunLock::take(run);
+    ASSERT_TRUE(held);
+    const RunPlace place(run, held->descriptor());
+    const RunPlace of_worker(run);  // a worker of a group does not hold the lock itself
+    std::ofstream(lock, std::ios::app) << "a change of its text does not count\n";
+    EXPECT_EQ(place.lost() + of_worker.lost(), "");
+    change();
+    EXPECT_NE(place.lost().find(says), std::string::npos) << place.lost();
+    EXPECT_EQ(of_worker.lost(), place.lost());
+    fs::remove_all(run);
+  }
+  EXPECT_EQ(RunPlace(folder.path()).lost(), "") << "a directory that nobody locked cannot be lost";
 }
 
 }  // namespace

@@ -64,6 +64,25 @@ class RunLock {
   int descriptor_ = -1;
 };
 
+// Notices that a path no longer leads to the directory in which a run began: the directory was moved or removed, its
+// lock file was removed, or another directory took its name. Then another training may lock the path, and this one must
+// write nothing more there. Keeps the lock file open, so its inode cannot be used again. Any thread may call lost().
+class RunPlace {
+ public:
+  // `lock`: the descriptor of the directory's RunLock if this process has it. Otherwise uses the lock file that is
+  // there now; without one, the place never counts as lost.
+  explicit RunPlace(std::string directory, int lock = -1);
+  RunPlace(const RunPlace&) = delete;
+  RunPlace& operator=(const RunPlace&) = delete;
+  ~RunPlace();
+  // Returns what happened to the directory, or "" if nothing did or the file system cannot tell now.
+  std::string lost() const;
+
+ private:
+  std::string directory_;
+  int descriptor_ = -1;
+};
+
 bool lock_is_held(const std::string& directory);
 
 // The last holder of the lock, as the lock file names it. The holder may have ended since.

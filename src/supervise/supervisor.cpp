@@ -48,6 +48,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   if (!lock) throw Error("RUN_IN_USE", lock.error(), "sinew ps " + directory + " shows its workers");
   check_address_space();
   allow_open_files(kOwnFiles + kFilesOfWorker * static_cast<uint64_t>(options.workers));
+  const rundir::RunPlace place(directory, lock->descriptor());
   RunLog log(directory, "supervisor", clock);
   rundir::remove_abandoned_writes(system_disk(), directory);
   // The view of an earlier attempt must not be used: all members of that attempt have ended.
@@ -64,6 +65,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   shell.elsewhere = options.elsewhere;
   shell.hang_seconds = options.launch.hang_seconds;
   shell.host = host_name();
+  shell.place_lost = [&place] { return place.lost(); };
   shell.say = [&](const std::string& sentence) {
     last = sentence;
     log.write(sentence);
@@ -73,7 +75,9 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   shell.reported_end = [&] { return reported_end(attempt); };
   SupervisorShell supervisor(shell, *processes, *coordinator, clock);
   const int code = run_shell(supervisor, signals, kTurnSeconds);
-  if (code == kTrainingError) report_failure(attempt, last, supervisor.last_error(), clock.wall_seconds());
+  if (code == kTrainingError && place.lost().empty()) {
+    report_failure(attempt, last, supervisor.last_error(), clock.wall_seconds());
+  }
   return code;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kPollSeconds = 0.2;   // seconds between two questions to the coordinator
 constexpr double kReportSeconds = 5;   // after this time the group has noticed a lost worker by itself
+constexpr double kLookSeconds = 1;     // seconds between two looks at the run's directory
 constexpr double kWatchSeconds = 0.5;  // seconds between two checks of the workers' activity
 // A turn makes no further call to the coordinator after its calls took this time together. So a coordinator that does
 // not answer holds up a turn for one call only, and the loop sees a second stop request soon.
@@ -57,6 +58,7 @@ void SupervisorShell::on_signal(int signal) {
 std::optional<int> SupervisorShell::turn() {
   turn_began_ = now();
   call_seconds_ = 0;
+  if (const auto code = look_at_place()) return code;
   reap();
   talk();
   watch();
@@ -168,9 +170,21 @@ void SupervisorShell::start_worker() {
   if (options_.log) options_.log("started worker " + std::to_string(started_) + " (pid " + std::to_string(pid) + ")");
 }
 
+// Another run may have the path now, so the run ends without a record.
+std::optional<int> SupervisorShell::look_at_place() {
+  if (!options_.place_lost || now() < next_look_) return std::nullopt;
+  next_look_ = now() + kLookSeconds;
+  const std::string why = options_.place_lost();
+  if (why.empty()) return std::nullopt;
+  processes_.kill_all();
+  say("the run is over, because " + why + " [RUN_DIRECTORY_LOST]; resume it where its directory is now, or restore it");
+  return kTrainingError;
+}
+
 int SupervisorShell::finish(const Action& action) {
   say(action.why);
   processes_.kill_all();
+  if (options_.place_lost && !options_.place_lost().empty()) return action.code;
   int code = action.code;
   // The run may have ended in the same moment as the request to stop reached its processes.
   const bool stopped = code == kResumable || code > 128;

@@ -23,6 +23,9 @@ struct SupervisorShellOptions {
   double hang_seconds = 60;                               // see WatchdogOptions::least_seconds
   std::string host;                                       // this machine's name, as in the coordinator's status
   std::function<void(const std::string&)> say = nullptr;  // events as sentences, for the user
+  // Says why the run directory is no longer the run's, or ""; the shell asks once a second, and then ends the run and
+  // writes nothing there. Null: it cannot be lost.
+  std::function<std::string()> place_lost = nullptr;
   // details for the run's log, without the events that `say` gets
   std::function<void(const std::string&)> log = nullptr;
   // Returns the exit code in the run's report, if this attempt has written one.
@@ -60,6 +63,7 @@ class SupervisorShell final : public Shell {
   std::optional<int> act(const Action& action);
   void start_worker();
   int finish(const Action& action);
+  std::optional<int> look_at_place();
 
   const SupervisorShellOptions options_;
   RunProcesses& processes_;
@@ -71,7 +75,7 @@ class SupervisorShell final : public Shell {
   std::vector<Lost> lost_;  // dead workers that are not yet reported to the coordinator
   std::optional<PostedError> last_error_;
   int64_t started_ = 0;
-  double next_poll_ = 0, next_watch_ = 0;
+  double next_poll_ = 0, next_watch_ = 0, next_look_ = 0;
   double turn_began_ = 0;
   double call_seconds_ = 0;  // how long this turn's calls to the coordinator have taken
   bool checkpoint_requested_ = false;

@@ -67,7 +67,11 @@ struct PretendedCoordinator final : CoordinatorLink {
     return true;
   }
   std::optional<int64_t> recorded_end(pid_t) override { return std::nullopt; }
-  std::string record_end(int) override { return ""; }
+  bool recorded = false;
+  std::string record_end(int) override {
+    recorded = true;
+    return "";
+  }
 };
 
 // A run of three workers that compute.
@@ -86,7 +90,15 @@ class SupervisorTurn : public testing::Test {
   HandClock clock_;
   PretendedProcesses processes_;
   PretendedCoordinator coordinator_{clock_};
-  SupervisorShell shell_{{.workers = 3, .host = "here"}, processes_, coordinator_, clock_};
+  std::string lost_;  // what happened to the run's directory
+  std::vector<std::string> said_;
+  SupervisorShell shell_{{.workers = 3,
+                          .host = "here",
+                          .say = [this](const std::string& sentence) { said_.push_back(sentence); },
+                          .place_lost = [this] { return lost_; }},
+                         processes_,
+                         coordinator_,
+                         clock_};
 };
 
 TEST_F(SupervisorTurn, MakesAllItsCallsIfTheCoordinatorAnswers) {
@@ -166,6 +178,16 @@ TEST_F(SupervisorTurn, ARunThatReportedItsEndWasNotStopped) {
     shell.on_signal(SIGTERM);
     EXPECT_EQ(shell.turn(), reported.value_or(128 + SIGTERM));
   }
+}
+
+TEST_F(SupervisorTurn, EndsTheRunWithinASecondIfItsDirectoryIsLost) {
+  EXPECT_EQ(turn(), std::nullopt);
+  lost_ = "runs/x was moved or removed";
+  pass(1);
+  EXPECT_EQ(turn(), 1);
+  EXPECT_TRUE(processes_.all_killed);
+  EXPECT_NE(said_.back().find("runs/x was moved or removed [RUN_DIRECTORY_LOST]"), std::string::npos) << said_.back();
+  EXPECT_FALSE(coordinator_.recorded) << "coordinator.json may be that of another run now";
 }
 
 }  // namespace

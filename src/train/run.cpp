@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fenced_disk.h"
 #include "base/machine.h"
 #include "rundir/rundir.h"
 #include "train/engine_trainer.h"
@@ -47,7 +48,7 @@ Identity identity_of(const Resolved& resolved, const data::DataInfo& info, Engin
   return {to_hex(digest_of(std::span(parts))), numerics_json(), to_hex(engine.probe())};
 }
 
-loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began) {
+loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, const rundir::RunPlace& place) {
   loop::RunOptions wanted{.run_directory = options.run_directory, .resume = options.resume, .ledger = options.ledger};
   wanted.screen.format = options.log_format;
   wanted.screen.terminal = isatty(STDOUT_FILENO) == 1 && options.log_format == report::LogFormat::human;
@@ -57,10 +58,17 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began) 
   wanted.checkpoint_signals = options.checkpoint_signals;
   wanted.on_work = options.on_work;
   wanted.began = began;
+  wanted.place_lost = [&place] { return place.lost(); };
   return wanted;
 }
 
-RunResult run_locked(const RunOptions& options, const loop::BeginTime& began, Disk& disk, Clock& clock) {
+// The disk, as long as the run's path leads to the run's directory.
+FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
+  return {disk, [&place] { return place.lost().empty(); }, FencedDisk::Checks::creations};
+}
+
+RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, const rundir::RunPlace& place,
+                       Disk& disk, Clock& clock) {
   const auto data = open_data(options.job);
   const Resolved resolved = resolve_in_run(options, data->info(), disk);
   check_lengths(resolved.job, data->info());
@@ -70,17 +78,23 @@ RunResult run_locked(const RunOptions& options, const loop::BeginTime& began, Di
     membership = options.join(identity_of(resolved, data->info(), trainer.engine()));
     trainer.engine().set_reducer(membership->reducer());
   }
-  return loop::run(trainer.plan(), loop_options(options, began), trainer, membership ? &membership->members() : nullptr,
-                   disk, clock);
+  return loop::run(trainer.plan(), loop_options(options, began, place), trainer,
+                   membership ? &membership->members() : nullptr, disk, clock);
 }
 
 }  // namespace
 
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const loop::BeginTime began = loop::begin_time(clock);
-  if (options.join) return run_locked(options, began, disk, clock);  // the supervisor of the workers holds the lock
+  if (options.join) {  // the supervisor of the workers holds the lock
+    const rundir::RunPlace place(options.run_directory);
+    FencedDisk here = disk_of(place, disk);
+    return run_in_place(options, began, place, here, clock);
+  }
   const rundir::RunLock lock = take_lock(options.run_directory);
-  rundir::remove_abandoned_writes(disk, options.run_directory);
+  const rundir::RunPlace place(options.run_directory, lock.descriptor());
+  FencedDisk here = disk_of(place, disk);
+  rundir::remove_abandoned_writes(here, options.run_directory);
   // Another process may have run here since the user's command checked the directory.
   if (!options.resume && rundir::is_run(options.run_directory))
     throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",
@@ -88,17 +102,20 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const rundir::Attempt attempt{options.run_directory, options.job.name, began.wall_seconds,
                                 rundir::report_text(disk, options.run_directory)};
   try {
-    return run_locked(options, began, disk, clock);
+    return run_in_place(options, began, place, here, clock);
   } catch (const Error& error) {
     // A run that fails before its loop can report it leaves a report, too. But a mistake on the command line says
     // nothing about a run that has a report.
-    if (attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr)
+    const bool says_something = attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr;
+    if (says_something && place.lost().empty())
       rundir::report_failed_attempt(disk, attempt, error.what(), error.hint, clock.wall_seconds());
     throw;
   } catch (const std::exception& error) {
     const auto shortage = shortage_of(error);
     if (!shortage) throw;
-    report_failure(options, at_begin, *shortage, began.wall_seconds, disk);
+    if (place.lost().empty()) {
+      rundir::report_failed_attempt(disk, attempt, shortage->what(), shortage->hint, clock.wall_seconds());
+    }
     throw *shortage;
   }
 }

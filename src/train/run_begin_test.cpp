@@ -1,6 +1,7 @@
 // Tests of how a run begins and of a request that it refuses.
 #include <gtest/gtest.h>
 
+#include "base/expected_error.h"
 #include "rundir/rundir.h"
 #include "train/resolve.h"
 #include "train/small_run.h"
@@ -146,6 +147,43 @@ TEST_F(RunBegin, AStopWithoutAReasonEndsWithASentenceThatSaysWhoAskedForIt) {
     if (line.at("event") == "end") end = line.at("text");
   }
   EXPECT_TRUE(end.starts_with("stopped by a user's request; ")) << end;
+}
+
+// The directory is moved, removed or taken by another training in the middle of the run.
+TEST_F(RunBegin, ARunThatLosesItsDirectoryStopsAndWritesNothingMore) {
+  namespace fs = std::filesystem;
+  const std::string run = folder_ + "/run", moved = folder_ + "/moved";
+  const std::function<void()> cases[] = {
+      [&] { fs::remove(run + "/.lock"); },
+      [&] {  // the run may make a file while its directory is being removed
+        for (std::error_code ignored; fs::exists(run);) fs::remove_all(run, ignored);
+      },
+      [&] { fs::rename(run, moved); },
+      [&] {
+        fs::rename(run, moved);
+        fs::create_directories(run);
+        std::ofstream(run + "/.lock") << "pid 1 on elsewhere\n";
+      },
+  };
+  job_.trainer.max_duration = {40, spec::Duration::Unit::epochs};
+  job_.checkpoint.interval = "3st";
+  slowly_ = true;
+  for (const auto& change : cases) {
+    fs::remove_all(run);
+    fs::remove_all(moved);
+    std::thread other([&] {
+      for (int i = 0; i < 4000 && !fs::exists(run + "/checkpoints/last"); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      change();
+    });
+    EXPECT_EQ(code_of([&] { run_in("run"); }), "RUN_DIRECTORY_LOST");
+    other.join();
+    EXPECT_FALSE(fs::exists(run + "/report.json"));
+    EXPECT_FALSE(fs::exists(run + "/model"));
+    if (fs::exists(moved) && fs::exists(run)) {
+      EXPECT_EQ(std::distance(fs::directory_iterator(run), fs::directory_iterator()), 1) << "only the other's lock";
+    }
+  }
 }
 
 }  // namespace

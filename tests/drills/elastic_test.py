@@ -179,6 +179,18 @@ class Elastic(unittest.TestCase):
         sp.run("train", self.job, SHARDS, "--run-dir", directory, "--resume", "--ledger", check=0)
         self.assert_same_story(directory)
 
+    def test_a_group_that_loses_its_directory_stops(self):
+        process, directory = self.start("moved", 2, pace=3)
+        self.reach(process, directory, 20)
+        directory.rename(self.path / "elsewhere")
+        directory.mkdir()
+        (directory / "own").write_text("of somebody else")
+        self.end(process, directory, 1)
+        self.assertIn("RUN_DIRECTORY_LOST", self.said(directory))
+        self.assertEqual(sorted(p.name for p in directory.iterdir() if not p.name.startswith("coordinator.")), ["own"])
+        sp.run("resume", self.path / "elsewhere", "--ledger", check=0)
+        self.assert_same_story(self.path / "elsewhere")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -191,6 +191,22 @@ class Kill(unittest.TestCase):
         finally:
             labels.write_bytes(before)
 
+    def test_a_run_that_lost_its_lock_leaves_the_directory_to_the_next_one(self):
+        directory = self.path / "unlocked"
+        process = sp.start("train", self.job, "--run-dir", directory, "trainer.max_duration=100000st")
+        self.assertTrue(sp.wait_for(lambda: list(directory.glob("checkpoints/step-*")) or process.poll() is not None))
+        (directory / ".lock").unlink()
+        process.wait(60)
+        said = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual(process.returncode, 1, said)
+        self.assertIn("[RUN_DIRECTORY_LOST]", said)
+        self.assertFalse((directory / "report.json").exists())
+        next_one = sp.start("resume", directory, "--ledger")
+        self.assertTrue(sp.wait_for(lambda: sp.step_of(directory) > 0 or next_one.poll() is not None))
+        sp.kill(next_one, signal.SIGTERM)
+        self.assertEqual(next_one.returncode, 75)
+
     def test_resume_names_a_damaged_newest_checkpoint_and_uses_the_older(self):
         directory = self.path / "damaged"
         process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
