@@ -26,9 +26,30 @@ TEST(Coordinator, RefusesAWorkerThatWouldComputeOtherNumbers) {
       refused([](Identity& identity) { identity.job = "xyz"; }),
       AllOf(HasSubstr("digest is xyz, that of member 1 is job-digest"), HasSubstr("[COORDINATOR_IDENTITY_DIFFERS]")));
   EXPECT_THAT(refused([](Identity& identity) { identity.machine = "another CPU"; }),
-              HasSubstr("it has another CPU, member 1 has a CPU with libraries"));
+              HasSubstr("its machine is another CPU, that of member 1 is a CPU with libraries"));
+  EXPECT_THAT(refused([](Identity& identity) { identity.job = R"({"precision":"bf16"})"; }),
+              HasSubstr("its digest is {\"precision\":\"bf16\"}, that of member 1 is job-digest"));
   EXPECT_THAT(refused([](Identity& identity) { identity.probe = "0"; }), HasSubstr("[COORDINATOR_IDENTITY_DIFFERS]"));
   EXPECT_EQ(coordinator.status()["members"].size(), 1u);
+}
+
+TEST(Refusal, NamesTheFieldsThatDiffer) {
+  ClusterState state;
+  Member here, joiner;
+  here.id = MemberId(1);
+  here.identity = {R"({"data":"d1","trainer.precision":"fp32"})", R"({"build_libm":"aa","cpu":"x","libc":"2.36"})",
+                   "p"};
+  state.members[here.id] = here;
+  joiner.id = MemberId(2);
+  joiner.identity = here.identity;
+  EXPECT_EQ(refusal(joiner, state), "");
+  joiner.identity.job = R"({"data":"d1","trainer.precision":"bf16"})";
+  EXPECT_THAT(refusal(joiner, state), HasSubstr(": its trainer.precision is bf16, that of member 1 is fp32"));
+  joiner.identity.job = here.identity.job;
+  joiner.identity.machine = R"({"build_libm":"bb","cpu":"x"})";
+  EXPECT_THAT(refusal(joiner, state),
+              AllOf(HasSubstr(": its build_libm is bb, that of member 1 is aa; its libc is absent"),
+                    ::testing::Not(HasSubstr("cpu"))));
 }
 
 TEST(Coordinator, RefusesCallsWithoutTheToken) {

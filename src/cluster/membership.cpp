@@ -349,6 +349,28 @@ void apply(const Decision& decision, double now, ClusterState& state) {
   }
 }
 
+namespace {
+
+// Names each field in which two identities differ. An identity that is no JSON object is one field, `name`.
+std::string different_fields(const std::string& mine, const std::string& ours, const std::string& name,
+                             const std::string& whose) {
+  const auto left = parse_json(mine), right = parse_json(ours);
+  const auto text = [](const Json& value) { return value.is_string() ? value.get<std::string>() : dump(value); };
+  if (!left || !right || !left->is_object() || !right->is_object())
+    return "its " + name + " is " + mine + ", that of " + whose + " is " + ours;
+  Json all = *left;
+  all.update(*right);
+  std::string list;
+  for (const auto& [key, ignored] : all.items()) {
+    const Json is = left->value(key, Json("absent")), other = right->value(key, Json("absent"));
+    if (is == other) continue;
+    list += (list.empty() ? "its " : "; its ") + key + " is " + text(is) + ", that of " + whose + " is " + text(other);
+  }
+  return list;
+}
+
+}  // namespace
+
 std::string refusal(const Member& joiner, const ClusterState& state) {
   const Member* here = nullptr;
   for (const auto& [id, member] : state.members) {
@@ -359,11 +381,11 @@ std::string refusal(const Member& joiner, const ClusterState& state) {
   const Identity& ours = here->identity;
   const std::string whose = "member " + std::to_string(here->id.value);
   if (mine.job != ours.job) {
-    return "another job, model file or data: its digest is " + mine.job + ", that of " + whose + " is " + ours.job;
+    return "another job, model file or data: " + different_fields(mine.job, ours.job, "digest", whose);
   }
   if (mine.machine != ours.machine) {
-    return "another machine or other libraries, which give other bits: it has " + mine.machine + ", " + whose +
-           " has " + ours.machine;
+    return "another machine or other libraries, which give other bits: " +
+           different_fields(mine.machine, ours.machine, "machine", whose);
   }
   if (mine.probe != ours.probe) {
     return "it computes other numbers: its gradients of the probe shard have digest " + mine.probe + ", those of " +

@@ -30,6 +30,7 @@
 #include "data/data.h"
 #include "loop/control.h"
 #include "loop/group_members.h"
+#include "loop/job_changes.h"
 #include "loop/members.h"
 #include "loop/schedule.h"
 #include "loop/state.h"
@@ -102,11 +103,17 @@ class Trainer {
 struct Plan {
   spec::Job job;
   std::string resolved_yaml;  // the job as the run directory keeps it
+  std::string environment;    // environment.json; "" writes none
   data::DataInfo data;
   std::string model;  // identity of the model; a resume refuses another one
   int64_t parameters = 0, shards = 0, lanes = 0;
   std::vector<std::string> remarks;  // of the model, for the user
 };
+
+// Writes resolved.yaml and environment.json, unless they are there and say the same. Only the process that leads the
+// run calls this, once it was admitted, so that the files name what the group computes with. A run that resumes keeps
+// the file with its reasons. Throws DiskError, and what `disk` throws if it may not be written to.
+void write_decisions(Disk& disk, const std::string& run_directory, const Plan& plan);
 
 // The run's directory was moved, removed or replaced while it trained. Nothing more may be written there.
 struct DirectoryLost : Error {

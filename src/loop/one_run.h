@@ -32,6 +32,8 @@ class Run {
   void count_intervals();
   std::optional<int64_t> budget_steps() const;  // from budget.training
   std::optional<checkpoint::Loaded> state_to_begin_with();
+  std::string check_job(const checkpoint::Loaded& loaded) const;
+  void keep_decisions();
   void remove_earlier_report();
   void start_reporting(Step begins_at);
   void start_state(const std::optional<checkpoint::Loaded>& loaded);
@@ -128,7 +130,8 @@ class Run {
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave while no other member can take over
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
-  double next_look_ = 0;  // at the place of the run
+  double next_look_ = 0;         // at the place of the run
+  bool kept_decisions_ = false;  // by this process
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;

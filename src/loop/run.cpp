@@ -46,9 +46,12 @@ RunResult Run::train() {
   count_intervals();
   plan_steps();
   auto loaded = state_to_begin_with();
+  const std::string changes = loaded ? check_job(*loaded) : "";
   if (is_leader()) remove_earlier_report();
   start_reporting(loaded ? loaded->step : Step(0));
+  keep_decisions();
   log_start();
+  if (!changes.empty()) reporter_->say(report::Level::warning, "options_changed", changes);
   try {
     start_state(loaded);
     loaded.reset();
@@ -178,6 +181,7 @@ void Run::poll() {
 void Run::look_at_place() {
   next_look_ = now() + kLookSeconds;
   check_place();
+  keep_decisions();  // the leader may have died before it wrote them
 }
 
 void Run::check_place() const {

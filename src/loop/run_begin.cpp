@@ -1,7 +1,9 @@
 // Begins a run: from step 0, a checkpoint, given weights or another member.
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fenced_disk.h"
 #include "loop/one_run.h"
 #include "rundir/rundir.h"
 
@@ -47,6 +49,63 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
                 "see what is damaged with: sinew checkpoint verify " + root);
   }
   return std::move(newest.loaded);
+}
+
+// Refuses a state that was computed with other options, because one changed digit in resolved.yaml would otherwise
+// train on silently. A member of a population begins with the state of another trial, whose options differ on purpose.
+// Returns a sentence about changes that are allowed, for the log, or "".
+std::string Run::check_job(const checkpoint::Loaded& loaded) const {
+  const auto document = nlohmann::json::parse(loaded.state_json, nullptr, /*allow_exceptions=*/false);
+  const auto job = document.is_object() ? document.find("job") : document.end();
+  if (!document.is_object() || job == document.end() || !job->is_string()) return "";  // restoring it names the damage
+  const std::vector<OptionChange> changes = job_changes(job->get<std::string>(), plan_.resolved_yaml);
+  if (changes.empty()) return "";
+  const std::string carried =
+      rundir::file_in(rundir::file_in(options_.run_directory, rundir::kCheckpoints), rundir::kCarriedFile);
+  const std::string name = loaded.directory.substr(loaded.directory.rfind('/') + 1);
+  const bool of_another = disk_.exists(carried) && read_text(disk_, carried) == name + "\n";
+  if (of_another || !changes_result(changes))
+    return "options that differ from those of " + loaded.directory + ": " + to_string(changes);
+  throw Error(
+      "RUN_JOB_CHANGED",
+      "the state of step " + std::to_string(loaded.step.value) + " in " + loaded.directory +
+          " was trained with other options: " + to_string(changes),
+      "to continue, set these options back in " + rundir::file_in(options_.run_directory, rundir::kResolvedFile) +
+          "; to train with the new ones, start a run in another --run-dir with model.init_from: " + loaded.directory +
+          "; sinew control changes the learning rate or the batch size of a running run");
+}
+
+void write_decisions(Disk& disk, const std::string& run_directory, const Plan& plan) {
+  const auto kept = [&](const std::string& path, const auto& same) {
+    try {
+      return disk.exists(path) && same(read_text(disk, path));
+    } catch (const Error&) {  // not readable, or no list of options: it is written again
+      return false;
+    }
+  };
+  // A directory with a resolved.yaml is a run, so this file comes last.
+  const std::string environment = rundir::file_in(run_directory, rundir::kEnvironmentFile);
+  const std::string resolved = rundir::file_in(run_directory, rundir::kResolvedFile);
+  if (!plan.environment.empty() &&
+      !kept(environment, [&](const std::string& text) { return text == plan.environment; }))
+    write_durably(disk, environment, plan.environment);
+  if (!kept(resolved, [&](const std::string& text) { return job_changes(text, plan.resolved_yaml).empty(); }))
+    write_durably(disk, resolved, plan.resolved_yaml);
+}
+
+// Does not wait for the lease; look_at_place() calls it again.
+void Run::keep_decisions() {
+  if (kept_decisions_ || !is_leader()) return;
+  FencedDisk fenced(disk_, [this] { return may_write(); });
+  try {
+    fenced.check_may_write();
+    write_decisions(fenced, options_.run_directory, plan_);
+    kept_decisions_ = true;
+  } catch (const MayNotWrite&) {
+  } catch (const DiskError& trouble) {
+    kept_decisions_ = true;  // said once
+    reporter_->say(report::Level::warning, "decisions", std::string(trouble.what()) + "; training continues");
+  }
 }
 
 // Removes the report of an earlier attempt. Only the leader does this, and only while it holds the lease: if the others

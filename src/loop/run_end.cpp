@@ -34,7 +34,10 @@ void Run::finish() {
   rundir::Outcome outcome = outcome_so_far();
   restore_best();
   std::string left_out;
-  change_files([&](Disk& disk) { left_out = trainer_.write_artifact(disk); });
+  change_files([&](Disk& disk) {
+    if (!kept_decisions_) write_decisions(disk, options_.run_directory, plan_);
+    left_out = trainer_.write_artifact(disk);
+  });
   if (!left_out.empty()) reporter_->say(report::Level::warning, "model_file", left_out);
   if (stop_status_ != "stopped") test(outcome);  // a worker that must stop begins no new work
   outcome.status = stop_status_;

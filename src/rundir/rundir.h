@@ -37,6 +37,9 @@ inline constexpr const char* kViewFile = "view.json";
 inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kCheckpoints = "checkpoints";  // a directory
 inline constexpr const char* kModel = "model";              // a directory: the model artifact
+// In checkpoints/: names the checkpoint with which a member of a population begins. Another run with other options made
+// it.
+inline constexpr const char* kCarriedFile = ".carried";
 
 std::string file_in(const std::string& directory,
                     std::string_view name);  // file_in("runs/x/1", "job.yaml") is "runs/x/1/job.yaml"

@@ -62,6 +62,8 @@ TEST(Generations, CopyAStateOnTheDiskOfTheStudy) {
   const auto copies = checkpoint::list(disk, "/study/trial-2/checkpoints");
   ASSERT_EQ(copies.size(), 1);
   EXPECT_EQ(checkpoint::load(disk, copies[0])->step, Step(7));
+  EXPECT_EQ(read_text(disk, "/study/trial-2/checkpoints/.carried"), "step-00000007\n")
+      << "the training may begin with a state of other options";
 }
 
 }  // namespace

@@ -25,15 +25,15 @@ rundir::RunLock take_lock(const std::string& run_directory) {
   return std::move(*lock);
 }
 
-// Decides every auto and writes the decisions into the run directory.
-Resolved resolve_in_run(const RunOptions& options, const data::DataInfo& info, Disk& disk) {
+Machine machine_of(const RunOptions& options) {
   Machine machine = this_machine();
   machine.cores = std::max<int64_t>(1, machine.cores / std::max<int64_t>(1, options.workers_here));
+  return machine;
+}
+
+Resolved resolve_for_training(const RunOptions& options, const data::DataInfo& info, const Machine& machine) {
   Resolved resolved = resolve(options.job, info, machine);
   resolved.written.tune = {};  // training does not use it
-  write_durably(disk, rundir::file_in(options.run_directory, rundir::kResolvedFile),
-                spec::to_yaml(resolved.written, resolved.reasons));
-  write_durably(disk, rundir::file_in(options.run_directory, rundir::kEnvironmentFile), environment_json(machine));
   return resolved;
 }
 
@@ -42,10 +42,33 @@ void check_lengths(const spec::Job& job, const data::DataInfo& info) {
   loop::Schedule(job.scheduler, loop::lengths_of(job, info.train_size, info.tokens_per_sample));
 }
 
+// The coordinator compares the identities field by field and names those that differ. Of the options it gets those that
+// a machine may decide; the digest covers the others.
 Identity identity_of(const Resolved& resolved, const data::DataInfo& info, Engine& engine) {
-  const Digest parts[] = {digest_of(spec::to_yaml(resolved.written, {})), info.digest,
-                          digest_of(engine.replica(0).identity())};
-  return {to_hex(digest_of(std::span(parts))), numerics_json(), to_hex(engine.probe())};
+  const spec::TrainerOptions& trainer = resolved.written.trainer;
+  const nlohmann::json job = {{"options", to_hex(digest_of(spec::to_yaml(resolved.written, {})))},
+                              {"data", to_hex(info.digest)},
+                              {"model", to_hex(digest_of(engine.replica(0).identity()))},
+                              {"trainer.device", trainer.device},
+                              {"trainer.precision", trainer.precision},
+                              {"trainer.memory_format", trainer.memory_format}};
+  return {job.dump(), numerics_json(), to_hex(engine.probe())};
+}
+
+// Joins the group. If the group refuses this worker, the error also names the options that differ from those with which
+// the group trains.
+std::unique_ptr<Membership> join_group(const RunOptions& options, const Identity& identity,
+                                       const std::string& resolved_yaml, Disk& disk) {
+  try {
+    return options.join(identity);
+  } catch (const Error& refused) {
+    const std::string file = rundir::file_in(options.run_directory, rundir::kResolvedFile);
+    if (refused.code != ErrorCode("COORDINATOR_IDENTITY_DIFFERS") || !disk.exists(file)) throw;
+    const auto changes = loop::job_changes(read_text(disk, file), resolved_yaml);
+    if (changes.empty()) throw;
+    throw Error(refused.code, std::string(refused.what()) + "; compared with " + file + ": " + to_string(changes),
+                refused.hint);
+  }
 }
 
 loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, const rundir::RunPlace& place) {
@@ -70,16 +93,26 @@ FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
 RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, const rundir::RunPlace& place,
                        Disk& disk, Clock& clock) {
   const auto data = open_data(options.job);
-  const Resolved resolved = resolve_in_run(options, data->info(), disk);
+  const Machine machine = machine_of(options);
+  const Resolved resolved = resolve_for_training(options, data->info(), machine);
+  // A run that is alone is a run from here on, also if its model cannot be built. In a group, the leader writes this
+  // once it was admitted, and a resumed run once its checkpoint was compared.
+  loop::Plan decisions{.resolved_yaml = spec::to_yaml(resolved.written, resolved.reasons),
+                       .environment = environment_json(machine)};
+  if (!options.join && !rundir::is_run(options.run_directory))
+    loop::write_decisions(disk, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
   EngineTrainer trainer(resolved, *data, options.run_directory, options.on_work, disk);
   std::unique_ptr<Membership> membership;
   if (options.join) {
-    membership = options.join(identity_of(resolved, data->info(), trainer.engine()));
+    membership =
+        join_group(options, identity_of(resolved, data->info(), trainer.engine()), decisions.resolved_yaml, disk);
     trainer.engine().set_reducer(membership->reducer());
   }
-  return loop::run(trainer.plan(), loop_options(options, began, place), trainer,
-                   membership ? &membership->members() : nullptr, disk, clock);
+  loop::Plan plan = trainer.plan();
+  plan.environment = std::move(decisions.environment);
+  return loop::run(plan, loop_options(options, began, place), trainer, membership ? &membership->members() : nullptr,
+                   disk, clock);
 }
 
 }  // namespace

@@ -149,6 +149,103 @@ TEST_F(RunBegin, AStopWithoutAReasonEndsWithASentenceThatSaysWhoAskedForIt) {
   EXPECT_TRUE(end.starts_with("stopped by a user's request; ")) << end;
 }
 
+// One changed digit in resolved.yaml, between a stop and a resume.
+TEST_F(RunBegin, AStateIsNotTrainedOnWithOtherOptions) {
+  job_.model.dropout = 0.25;
+  run_in("run");
+  const spec::Job good = job_;
+  const auto text = [&](const std::string& name) { return read_text(system_disk(), run_directory_ + "/" + name); };
+  const std::string report = text("report.json"), resolved = text("resolved.yaml");
+  const std::pair<std::function<void()>, const char*> cases[] = {
+      {[&] { job_.optimizer.lr *= 1.5; }, "optimizer.lr was"},
+      {[&] { job_.model.dropout = 0.35; }, "model.dropout was 0.25, is 0.35"},
+      {[&] { job_.trainer.shards = 4; }, "trainer.shards was"},
+      {[&] { job_.trainer.precision = "bf16"; }, "trainer.precision was fp32, is bf16"},
+      {[&] { job_.trainer.max_duration.amount = 2; }, "trainer.max_duration was"},
+  };
+  for (const auto& [change, says] : cases) {
+    job_ = good;
+    change();
+    const std::string error = error_of([&] { run_in("run", true); });
+    EXPECT_ERROR(error, "RUN_JOB_CHANGED", says);
+    const auto outcome = rundir::parse_outcome(text("report.json"));
+    EXPECT_EQ(outcome->earlier_status, "done");
+    EXPECT_EQ(text("resolved.yaml"), resolved) << "nothing of the run was changed";
+    // Nor does a group begin with it, although nobody asked for a resume.
+    join_ = [](const Identity&) {
+      return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"});
+    };
+    EXPECT_EQ(code_of([&] { run_in("run", false); }), "RUN_JOB_CHANGED");
+    EXPECT_EQ(text("resolved.yaml"), resolved);
+    join_ = nullptr;
+  }
+  job_ = good;
+  EXPECT_EQ(run_in("run", true).exit_code, 0);
+  EXPECT_EQ(text("resolved.yaml"), resolved) << "it keeps its reasons";
+}
+
+TEST_F(RunBegin, AChangeWithoutEffectIsRecorded) {
+  const RunResult first = run_in("run");
+  job_.checkpoint.keep += 1;
+  EXPECT_EQ(run_in("run", true).digest, first.digest);
+  int said = 0;
+  for (const auto& line : lines_of("log.jsonl")) said += line.at("event") == "options_changed" ? 1 : 0;
+  EXPECT_EQ(said, 1);
+  EXPECT_NE(read_text(system_disk(), run_directory_ + "/resolved.yaml")
+                .find("  keep: " + std::to_string(job_.checkpoint.keep) + "\n"),
+            std::string::npos);
+}
+
+// As the member of a population begins.
+TEST_F(RunBegin, AStateThatWasCarriedOverMayHaveOtherOptions) {
+  run_in("first");
+  const std::string from = folder_ + "/first/checkpoints", to = folder_ + "/second/checkpoints";
+  std::filesystem::create_directories(to);
+  const std::string name = std::filesystem::read_symlink(from + "/last").string();
+  checkpoint::mirror(system_disk(), from + "/" + name, to);
+  job_.optimizer.lr *= 1.5;
+  job_.trainer.max_duration.amount = 2;
+  EXPECT_EQ(code_of([&] { run_in("second", true); }), "RUN_JOB_CHANGED");
+  std::filesystem::remove(folder_ + "/second/report.json");
+  std::ofstream(to + "/.carried") << name << "\n";
+  EXPECT_EQ(run_in("second", true).exit_code, 0);
+  EXPECT_EQ(run_in("second", true).exit_code, 0) << "its own states have its own options";
+}
+
+// A worker that the group refuses has changed no file; the error names what differs.
+TEST_F(RunBegin, ARefusedWorkerWritesNothing) {
+  join_ = [](const Identity&) -> std::unique_ptr<Membership> {
+    throw Error("COORDINATOR_IDENTITY_DIFFERS", "another job", "start it with the same job");
+  };
+  run_directory_ = folder_ + "/run";
+  std::filesystem::create_directories(run_directory_);
+  EXPECT_EQ(code_of([&] { run_in("run"); }), "COORDINATOR_IDENTITY_DIFFERS");
+  EXPECT_TRUE(std::filesystem::is_empty(run_directory_));
+  const auto refuse = std::exchange(join_, nullptr);
+  run_in("run");
+  std::ofstream(run_directory_ + "/environment.json") << "of the leader";
+  const std::string resolved = read_text(system_disk(), run_directory_ + "/resolved.yaml");
+  join_ = refuse;
+  job_.trainer.precision = "bf16";
+  EXPECT_ERROR(error_of([&] { run_in("run", true); }), "COORDINATOR_IDENTITY_DIFFERS",
+               "trainer.precision was fp32, is bf16");
+  EXPECT_EQ(read_text(system_disk(), run_directory_ + "/environment.json"), "of the leader");
+  EXPECT_EQ(read_text(system_disk(), run_directory_ + "/resolved.yaml"), resolved);
+}
+
+TEST_F(RunBegin, TheLeaderOfAGroupWritesWhatTheGroupComputesWith) {
+  join_ = [](const Identity& identity) {
+    const auto job = nlohmann::json::parse(identity.job), machine = nlohmann::json::parse(identity.machine);
+    EXPECT_EQ(job.at("trainer.precision"), "fp32");
+    EXPECT_LE(identity.job.size(), 1024U);  // the most that the coordinator takes
+    EXPECT_LE(identity.machine.size(), 1024U);
+    return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"});
+  };
+  run_in("run");
+  EXPECT_TRUE(rundir::is_run(run_directory_));
+  EXPECT_TRUE(nlohmann::json::parse(read_text(system_disk(), run_directory_ + "/environment.json")).contains("cpu"));
+}
+
 // The directory is moved, removed or taken by another training in the middle of the run.
 TEST_F(RunBegin, ARunThatLosesItsDirectoryStopsAndWritesNothingMore) {
   namespace fs = std::filesystem;

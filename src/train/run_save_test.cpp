@@ -136,9 +136,11 @@ TEST_F(RunSave, KeepsAsManyBestStepsAsKeepBestSays) {
     EXPECT_EQ(kept, 3);
     EXPECT_EQ(best(), name_of_step(list.back()));
   };
+  job_.trainer.max_duration = {11, spec::Duration::Unit::epochs};
+  job_.budget.training = "10ep";
   run_in("run");
   expect_best();
-  job_.trainer.max_duration = {11, spec::Duration::Unit::epochs};
+  job_.budget.training = "";
   run_in("run", true);
   expect_best();
 }

@@ -191,6 +191,17 @@ class Elastic(unittest.TestCase):
         sp.run("resume", self.path / "elsewhere", "--ledger", check=0)
         self.assert_same_story(self.path / "elsewhere")
 
+    def test_a_group_does_not_take_the_checkpoints_of_another_job(self):
+        process, directory = self.start("foreign", 2, pace=3)
+        self.reach(process, directory, 20)
+        process.send_signal(signal.SIGINT)
+        self.end(process, directory, 75)
+        for name in ("resolved.yaml", "job.yaml", "report.json"):
+            (directory / name).unlink()
+        process, directory = self.start("foreign", 2, "optimizer.lr=1e-3")
+        self.end(process, directory, 1)
+        self.assertIn("optimizer.lr was 0.003, is 0.001", self.said(directory))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -191,6 +191,23 @@ class Kill(unittest.TestCase):
         finally:
             labels.write_bytes(before)
 
+    def test_one_changed_digit_in_resolved_yaml_is_noticed_at_resume(self):
+        directory = self.path / "digit"
+        process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
+        self.assertTrue(sp.wait_for(lambda: list(directory.glob("checkpoints/step-*")) or process.poll() is not None))
+        sp.kill(process)
+        resolved = directory / "resolved.yaml"
+        before = resolved.read_text()
+        self.assertIn("dropout: 0.2\n", before)
+        resolved.write_text(before.replace("dropout: 0.2\n", "dropout: 0.3\n"))
+        for words in (("resume", directory), ("resume", directory, "--workers", 2)):
+            done = sp.run(*words)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("model.dropout was 0.2, is 0.3", done.stderr + done.stdout)
+        resolved.write_text(before)
+        sp.run("resume", directory, "--ledger", check=0)
+        self.assert_same_story(directory)
+
     def test_a_run_that_lost_its_lock_leaves_the_directory_to_the_next_one(self):
         directory = self.path / "unlocked"
         process = sp.start("train", self.job, "--run-dir", directory, "trainer.max_duration=100000st")

@@ -1,0 +1,21 @@
+// Inside loop/, part of loop.h: how the options of two jobs differ.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sinew::loop {
+
+struct OptionChange {
+  std::string key, before, now;  // `before` or `now` is "absent" if that job has no such option
+  bool of_result = true;         // the option may change the numbers of a step, or at which step the training ends
+};
+
+// Compares two texts of resolved.yaml, option by option; comments and the reasons in them do not count. An option that
+// an older version did not write has its default. A pure function. Throws Error if a text is no list of options.
+std::vector<OptionChange> job_changes(const std::string& before, const std::string& now);
+bool changes_result(const std::vector<OptionChange>& changes);
+// "optimizer.lr was 0.1, is 0.01; model.dropout was 0, is 0.5", at most ten of them; those of the result first.
+std::string to_string(const std::vector<OptionChange>& changes);
+
+}  // namespace sinew::loop
