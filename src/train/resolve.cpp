@@ -1,8 +1,6 @@
 #include "train/resolve.h"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/joined.h"
@@ -12,14 +10,6 @@
 
 namespace sinew::train {
 namespace {
-
-std::string cpu_model() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
 
 bool is_convolutional(const spec::Job& job) {
   return job.model.name == "cnn" || job.model.name.starts_with("resnet");
@@ -159,31 +149,6 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
 
 std::unique_ptr<data::Dataset> open_data(const spec::Job& job) {
   return job.data.format == "library" ? model::open_library_data(job) : data::open_dataset(job.data, job.trainer.seed);
-}
-
-namespace {
-
-nlohmann::json numerics() {
-  std::ostringstream versions;
-  versions << TORCH_VERSION_MAJOR << '.' << TORCH_VERSION_MINOR << '.' << TORCH_VERSION_PATCH;
-  const char* reproducible = std::getenv("MKL_CBWR");
-  return {{"sinew", "0.1.0"},
-          {"libtorch", versions.str()},
-          {"cpu", cpu_model()},
-          {"cpu_capability", at::get_cpu_capability()},
-          {"mkl_cbwr", reproducible == nullptr ? "" : reproducible}};
-}
-
-}  // namespace
-
-std::string numerics_json() {
-  return numerics().dump();
-}
-
-std::string environment_json(const Machine& machine) {
-  nlohmann::json environment = numerics();
-  environment["cores"] = machine.cores;
-  return environment.dump(1) + "\n";
 }
 
 }  // namespace sinew::train

@@ -22,6 +22,7 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
 // Returns the content of environment.json. Two runs can be bit-equal only if its versions and its CPU are equal.
 std::string environment_json(const Machine& machine);
 // The part of it that decides bits, as one line of JSON: two members compute the same bits only if theirs are equal.
+// Covers the CPU, the version of libtorch and the builds of the program and of the libraries that compute and decode.
 // The number of cores does not belong to it, because it never changes a result.
 std::string numerics_json();
 

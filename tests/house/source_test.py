@@ -82,7 +82,7 @@ class Version(unittest.TestCase):
     def test_the_version_is_the_same_everywhere(self):
         version = re.search(r"project\(sinew VERSION ([0-9.]+)", text_of("CMakeLists.txt")).group(1)
         self.assertIn(f'#define SINEW_VERSION "{version}"', text_of("include/sinew/library.h"))
-        self.assertIn(f'{{"sinew", "{version}"}}', text_of("src/train/resolve.cpp"))
+        self.assertIn(f'{{"sinew", "{version}"}}', text_of("src/train/environment.cpp"))
 
 
 class Packages(unittest.TestCase):

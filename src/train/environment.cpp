@@ -1,0 +1,119 @@
+#include "train/environment.h"
+
+#include <elf.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
+
+#include "model/model.h"
+#include "train/resolve.h"
+
+namespace sinew::train {
+namespace {
+
+constexpr size_t kIdBytes = 8;  // of 20; enough to tell builds apart
+
+// Libraries by the beginnings of their file names.
+constexpr std::array<std::pair<std::string_view, const char*>, 11> kLibraries = {{{"libc.so", "libc"},
+                                                                                  {"libm.so", "libm"},
+                                                                                  {"libmvec.so", "libmvec"},
+                                                                                  {"libstdc++.so", "libstdc++"},
+                                                                                  {"libgomp", "libgomp"},
+                                                                                  {"libtorch_cpu.so", "libtorch_cpu"},
+                                                                                  {"libc10.so", "libc10"},
+                                                                                  {"libmkl_core", "libmkl"},
+                                                                                  {"libturbojpeg", "libturbojpeg"},
+                                                                                  {"libpng", "libpng"},
+                                                                                  {"libz.so", "libz"}}};
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+// Returns the build id in one segment of notes, or "" if it has none.
+std::string build_id_in(const char* notes, size_t size) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  while (size >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, notes, sizeof note);
+    const size_t name = (note.n_namesz + 3UL) / 4 * 4, content = (note.n_descsz + 3UL) / 4 * 4;
+    if (size - sizeof note < name || size - sizeof note - name < content) return "";
+    const char* bytes = notes + sizeof note + name;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + sizeof note, "GNU", 4) == 0) {
+      std::string text;
+      for (size_t i = 0; i < std::min<size_t>(note.n_descsz, kIdBytes); ++i) {
+        const auto byte = static_cast<unsigned char>(bytes[i]);
+        text += {kDigits[byte >> 4], kDigits[byte & 15]};
+      }
+      return text;
+    }
+    notes += sizeof note + name + content;
+    size -= sizeof note + name + content;
+  }
+  return "";
+}
+
+int add_build_id(dl_phdr_info* object, size_t, void* into) {
+  auto& ids = *static_cast<std::map<std::string, std::string>*>(into);
+  const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  std::string name = ids.empty() ? "program" : "";  // the program comes first, without a name
+  for (const auto& [beginning, known] : kLibraries) {
+    if (!file.empty() && file.starts_with(beginning)) name = known;
+  }
+  if (name.empty()) return 0;
+  std::string& id = ids[name] = "unknown";
+  for (ElfW(Half) i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives addresses as numbers
+    const auto* notes = reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr);
+    if (std::string found = build_id_in(notes, segment.p_memsz); !found.empty()) id = std::move(found);
+  }
+  return 0;
+}
+
+nlohmann::json numerics() {
+  std::ostringstream versions;
+  versions << TORCH_VERSION_MAJOR << '.' << TORCH_VERSION_MINOR << '.' << TORCH_VERSION_PATCH;
+  const char* reproducible = std::getenv("MKL_CBWR");
+  nlohmann::json facts = {{"sinew", "0.1.0"},
+                          {"libtorch", versions.str()},
+                          {"libc", gnu_get_libc_version()},
+                          {"cpu", cpu_model()},
+                          {"cpu_capability", at::get_cpu_capability()},
+                          {"mkl_cbwr", reproducible == nullptr ? "" : reproducible}};
+  for (const auto& [name, id] : build_ids()) facts["build_" + name] = id;
+  return facts;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> build_ids() {
+  std::map<std::string, std::string> ids;
+  ::dl_iterate_phdr(add_build_id, &ids);
+  return ids;
+}
+
+std::string numerics_json() {
+  return numerics().dump();
+}
+
+std::string environment_json(const Machine& machine) {
+  nlohmann::json environment = numerics();
+  environment["cores"] = machine.cores;
+  return environment.dump(1) + "\n";
+}
+
+}  // namespace sinew::train
