@@ -122,7 +122,7 @@ std::string recovery_text(double seconds) {
   return text;
 }
 
-std::string text_of(const RecoveryStatus& recovery) {
+std::string recovery_text(const RecoveryStatus& recovery) {
   const std::string took = recovery.seconds ? "took " + recovery_text(*recovery.seconds) : "has not finished";
   return "last recovery " + took + ", " + recovery_text(recovery.seconds_ago) + " ago: " + recovery.why + "\n";
 }
@@ -234,7 +234,7 @@ std::string status_text(const std::string& run_directory, const CoordinatorStatu
   text += member_table(status);
   text += "\n" + (status.view ? "generation " + std::to_string(status.generation()) : "no view yet") +
           (status.why.empty() ? "" : ": " + status.why) + "\n";
-  if (status.last_recovery) text += text_of(*status.last_recovery);
+  if (status.last_recovery) text += recovery_text(*status.last_recovery);
   if (!status.decisions.empty()) text += "\nlast decisions:\n";
   for (size_t i = status.decisions.size() - std::min(kLastDecisions, status.decisions.size());
        i < status.decisions.size(); ++i)

@@ -6,7 +6,7 @@ namespace sinew::loop {
 namespace {
 
 constexpr const char* kBySignal = "stopped by a signal";
-constexpr double kLookSeconds = 1;        // between two looks at the run's directory
+constexpr double kPlaceCheckSeconds = 1;  // between two looks at the run's directory
 constexpr double kSuccessorSeconds = 10;  // time for a stopped or starting worker to join
 
 }  // namespace
@@ -179,7 +179,7 @@ void Run::poll() {
 }
 
 void Run::look_at_place() {
-  next_look_ = now() + kLookSeconds;
+  next_look_ = now() + kPlaceCheckSeconds;
   check_place();
   keep_decisions();  // the leader may have died before it wrote them
 }

@@ -6,6 +6,7 @@
 #include "base/joined.h"
 #include "spec/amounts.h"
 #include "spec/search.h"
+#include "spec/search_parameter.h"
 #include "spec/values.h"
 
 namespace sinew::spec {
