@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -132,11 +133,13 @@ std::optional<Error> shortage_of(const std::exception& error) {
   const bool torch = std::string_view(error.what()).find("can't allocate memory") != std::string_view::npos;
   if (torch || dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
     return Error("OUT_OF_MEMORY", "there is not enough memory", hint_of_limit(ENOMEM));
-  const auto* failed = dynamic_cast<const std::system_error*>(&error);
-  if (failed == nullptr) return std::nullopt;
-  const bool of_system =
-      failed->code().category() == std::system_category() || failed->code().category() == std::generic_category();
-  const int code = of_system ? failed->code().value() : 0;
+  int code = 0;
+  if (const auto* failed = dynamic_cast<const std::system_error*>(&error)) {
+    const auto& category = failed->code().category();
+    if (category == std::system_category() || category == std::generic_category()) code = failed->code().value();
+  } else if (const auto* of_boost = dynamic_cast<const boost::system::system_error*>(&error)) {
+    if (of_boost->code().category() == boost::system::system_category()) code = of_boost->code().value();
+  }
   if (code == EAGAIN) {
     return Error("THREAD_NOT_STARTED", std::string("cannot start a thread: ") + std::strerror(code),
                  hint_of_limit(EAGAIN) + "; a limit of memory (ulimit -v) counts the stacks of threads");

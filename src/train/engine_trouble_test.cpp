@@ -58,7 +58,7 @@ TEST(EngineTrouble, DoesNotCommitAGradientWhoseSquareIsInfinite) {
   EXPECT_NE(text.find("its norm is"), std::string::npos) << text;
   job.trainer.grad_clip_norm = 1;
   BentEngine clipped(job, data, bend);
-  EXPECT_GT(*clipped.engine.step(0.01, false).grad_norm, 1e18);  // clipping makes it usable
+  EXPECT_GT(clipped.engine.step(0.01, false).grad_norm, 1e18);  // clipping makes it usable
 }
 
 // A model with two buffers: a mask that is infinite from the beginning, and one that becomes infinite in training.

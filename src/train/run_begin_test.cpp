@@ -173,7 +173,7 @@ TEST_F(RunBegin, AStateIsNotTrainedOnWithOtherOptions) {
     EXPECT_EQ(text("resolved.yaml"), resolved) << "nothing of the run was changed";
     // Nor does a group begin with it, although nobody asked for a resume.
     join_ = [](const Identity&) {
-      return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"});
+      return std::make_unique<Alone>(std::vector{ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"}});
     };
     EXPECT_EQ(code_of([&] { run_in("run", false); }), "RUN_JOB_CHANGED");
     EXPECT_EQ(text("resolved.yaml"), resolved);
@@ -239,7 +239,7 @@ TEST_F(RunBegin, TheLeaderOfAGroupWritesWhatTheGroupComputesWith) {
     EXPECT_EQ(job.at("trainer.precision"), "fp32");
     EXPECT_LE(identity.job.size(), 1024U);  // the most that the coordinator takes
     EXPECT_LE(identity.machine.size(), 1024U);
-    return std::make_unique<Alone>(ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"});
+    return std::make_unique<Alone>(std::vector{ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"}});
   };
   run_in("run");
   EXPECT_TRUE(rundir::is_run(run_directory_));
