@@ -62,8 +62,8 @@ std::string_view take_last(std::string_view& text, const char* set) {
   return digits;
 }
 
-// Returns the process that write_durably made a temporary file of this name in: ".NAME.PID-RANDOM.tmp". Returns 0 for any
-// other name.
+// Returns the process that write_durably made a temporary file of this name in: ".NAME.PID-RANDOM.tmp". Returns 0 for
+// any other name.
 pid_t writer_of_temporary(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kTemporaryEnd)) return 0;
   name.remove_suffix(kTemporaryEnd.size());
@@ -291,8 +291,8 @@ std::string read_text(Disk& disk, const std::string& path) {
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
   const fs::path target(path);
   const std::string temporary =
-      (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(::getpid()) + "-" + random_hex(8) +
-                               std::string(kTemporaryEnd)))
+      (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(::getpid()) + "-" +
+                               random_hex(8) + std::string(kTemporaryEnd)))
           .string();
   const auto file = disk.create_new(temporary);
   try {

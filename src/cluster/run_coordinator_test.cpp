@@ -47,6 +47,7 @@ std::optional<CoordinatorInfo> info_of_a_coordinator(const Folder& folder, std::
   EXPECT_TRUE(wait_for(listens));
   stop.send(SIGTERM);
   coordinator.join();
+  info = coordinator_info_now(folder.path());  // what the wait has seen may be from the coordinator before
   if (code != nullptr) *code = error;
   return error.empty() ? info : std::nullopt;
 }

@@ -109,7 +109,7 @@ using Ints = std::vector<int64_t>;
 const torch::Tensor kNone;
 
 TEST(Guards, RefuseOperandsThatLibtorchDoesNotCheck) {
-  const torch::Tensor x = torch::rand({2, 3}), nothing = torch::rand({0, 5, 0, 0});
+  const torch::Tensor x = torch::ones({2, 3}), nothing = torch::ones({0, 5, 0, 0});
   const auto refused = [&](const char* name, const char* overload, std::vector<IValue> operands, const char* why) {
     EXPECT_ERROR(failure(std::string("aten::") + name, overload, std::move(operands)), "MODEL_OPERATOR_FAILED", why);
   };
@@ -118,22 +118,22 @@ TEST(Guards, RefuseOperandsThatLibtorchDoesNotCheck) {
   refused("_fft_c2c", "", {x, Ints{1, 1}, 0, true}, "twice");
   refused("native_batch_norm", "", {x, nothing, kNone, kNone, kNone, false, 0.1, 1e-5}, "running_mean");
   refused("native_batch_norm", "", {x, nothing, kNone, kNone, kNone, true, 0.1, 1e-5}, "weight has the shape");
-  refused("_native_batch_norm_legit", "no_stats", {torch::rand({4}), kNone, kNone, true, 0.1, 1e-5}, "two dimensions");
-  refused("_pdist_forward", "", {torch::rand({3, 2, 0}), 2.0}, "expects a matrix");
+  refused("_native_batch_norm_legit", "no_stats", {torch::ones({4}), kNone, kNone, true, 0.1, 1e-5}, "two dimensions");
+  refused("_pdist_forward", "", {torch::ones({3, 2, 0}), 2.0}, "expects a matrix");
   refused("_weight_norm", "", {x, nothing, 0}, "has a scale of the shape");
-  refused("_weight_norm", "", {x, torch::rand({2, 1}), 77}, "cannot keep dimension 77");
+  refused("_weight_norm", "", {x, torch::ones({2, 1}), 77}, "cannot keep dimension 77");
   refused("linalg_matrix_power", "", {torch::eye(2), std::numeric_limits<int64_t>::min()}, "exponent");
   const torch::Tensor least = torch::full({17}, std::numeric_limits<int64_t>::min(), torch::kInt64);
   refused("div", "Tensor_mode", {least, torch::full({17}, -1, torch::kInt64), "trunc"}, "by -1");
   refused("div", "Scalar_mode", {least, -1, "trunc"}, "by -1");
   refused("lstm", "input",
-          {torch::rand({2, 1, 3}), c10::List<at::Tensor>({torch::rand({4, 1, 2}), torch::rand({4, 1, 2})}),
+          {torch::ones({2, 1, 3}), c10::List<at::Tensor>({torch::ones({4, 1, 2}), torch::ones({4, 1, 2})}),
            c10::List<at::Tensor>(), false, 4, 0.0, false, false, false},
           "has 0 weights");
   refused("repeat_interleave", "self_Tensor",
-          {torch::rand({4}), torch::full({1}, int64_t{1} << 62, torch::kInt64), IValue(), IValue()}, "times in all");
+          {torch::ones({4}), torch::full({1}, int64_t{1} << 62, torch::kInt64), IValue(), IValue()}, "times in all");
   refused("scaled_dot_product_attention", "",
-          {torch::rand({2, 5, 4}), torch::rand({0, 0, 2}), torch::rand({3, 5, 2}), kNone, 0.0, false, IValue(), true},
+          {torch::ones({2, 5, 4}), torch::ones({0, 0, 2}), torch::ones({3, 5, 2}), kNone, 0.0, false, IValue(), true},
           "key has no heads");
   const torch::Tensor long_one = torch::zeros({1}).expand({int64_t{1} << 40});
   refused("unbind", "int", {long_one, 0}, "tensors");
@@ -143,17 +143,17 @@ TEST(Guards, RefuseOperandsThatLibtorchDoesNotCheck) {
 }
 
 TEST(Guards, LetOrdinaryOperandsPass) {
-  const torch::Tensor x = torch::rand({2, 3}), number = torch::full({3}, 7, torch::kInt64);
+  const torch::Tensor x = torch::ones({2, 3}), number = torch::full({3}, 7, torch::kInt64);
   EXPECT_EQ(failure("aten::_fft_r2c", "", {x, Ints{1}, 0, true}), "");
   EXPECT_EQ(failure("aten::native_batch_norm", "", {x, torch::ones({3}), kNone, kNone, kNone, true, 0.1, 1e-5}), "");
-  EXPECT_EQ(failure("aten::_weight_norm", "", {x, torch::rand({2, 1}), 0}), "");
+  EXPECT_EQ(failure("aten::_weight_norm", "", {x, torch::ones({2, 1}), 0}), "");
   EXPECT_EQ(failure("aten::div", "Tensor_mode", {number, torch::full({3}, -1, torch::kInt64), "trunc"}), "");
   EXPECT_EQ(failure("aten::linalg_matrix_power", "", {torch::eye(2), -3}), "");
   EXPECT_EQ(failure("aten::split", "Tensor", {x, 1, 1}), "");
   EXPECT_EQ(
       failure("aten::lstm", "input",
-              {torch::rand({2, 1, 3}), c10::List<at::Tensor>({torch::rand({1, 1, 2}), torch::rand({1, 1, 2})}),
-               c10::List<at::Tensor>({torch::rand({8, 3}), torch::rand({8, 2})}), false, 1, 0.0, false, false, false}),
+              {torch::ones({2, 1, 3}), c10::List<at::Tensor>({torch::ones({1, 1, 2}), torch::ones({1, 1, 2})}),
+               c10::List<at::Tensor>({torch::ones({8, 3}), torch::ones({8, 2})}), false, 1, 0.0, false, false, false}),
       "");
 }
 

@@ -115,7 +115,7 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const c10
       try {
         operands.push_back(operand_of(graph, given->value, argument.real_type()));
       } catch (const Error& error) {
-        throw Error("MODEL_OPERATOR_UNSUPPORTED", "argument '" + argument.name() + "': " + error.what(), "");
+        throw Error("MODEL_OPERATOR_UNSUPPORTED", "argument '" + argument.name() + "': " + error.what(), error.hint);
       }
     } else if (argument.default_value()) {
       operands.push_back(constant_operand(*argument.default_value()));

@@ -130,7 +130,7 @@ TEST(Archive, RefusesRecordsThatDisagreeOrAreWrong) {
       {"another size", p.with(p.local + 18, 9, 4)},
       {"another size", p.with(p.local + 22, 9, 4)},
       {"another checksum", p.with(p.local + 14, 9, 4)},
-      {"its directory entry is not", p.with(p.local + 8, 8, 2)},
+      {"compressed otherwise", p.with(p.local + 8, 8, 2)},
       {"cut off", p.with(p.central + 28, 0xFFFF, 2)},
   };
   for (const auto& [mention, bytes] : cases) EXPECT_ERROR(refused(bytes), "PROGRAM_BAD_ARCHIVE", mention);

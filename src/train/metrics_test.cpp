@@ -47,18 +47,18 @@ TEST(Metrics, OutputsOfAnotherShapeAreRefused) {
   const auto refusal = [](const torch::Tensor& outputs, const std::vector<int64_t>& truth) {
     return error_of([&] { metrics_of(outputs, truth, 3); });
   };
-  EXPECT_EQ(refusal(torch::rand({2, 3}), {0, 2}), "");
+  EXPECT_EQ(refusal(torch::ones({2, 3}), {0, 2}), "");
   EXPECT_ERROR(refusal(torch::zeros({1}).expand({2, 40'000'000}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2, 40000000]");
-  EXPECT_ERROR(refusal(torch::rand({2, 2}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2, 3]");
-  EXPECT_ERROR(refusal(torch::rand({3, 3}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[3, 3]");
-  EXPECT_ERROR(refusal(torch::rand({2}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2]");
-  EXPECT_ERROR(refusal(torch::rand({1, 1, 2, 3}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "");
+  EXPECT_ERROR(refusal(torch::ones({2, 2}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2, 3]");
+  EXPECT_ERROR(refusal(torch::ones({3, 3}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[3, 3]");
+  EXPECT_ERROR(refusal(torch::ones({2}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "[2]");
+  EXPECT_ERROR(refusal(torch::ones({1, 1, 2, 3}), {0, 2}), "MODEL_OUTPUT_MISMATCH", "");
 }
 
 TEST(Metrics, LabelsOutsideOfTheClassesAreRefused) {
   for (const int64_t label : {int64_t{-1}, int64_t{-100}, int64_t{3}, std::numeric_limits<int64_t>::min()}) {
     EXPECT_ERROR(error_of([&] {
-                   metrics_of(torch::rand({2, 3}), {0, label}, 3);
+                   metrics_of(torch::ones({2, 3}), {0, label}, 3);
                  }),
                  "TRAIN_LABEL_INVALID", std::to_string(label));
   }
@@ -69,7 +69,7 @@ TEST(Metrics, ARegressionNeedsANumberForEachTarget) {
   info.task = data::Task::regression;
   const MetricCounter counter("mse", info, true);
   Contribution leaf;
-  EXPECT_ERROR(error_of([&] { counter.count(torch::rand({5}), torch::rand({2}), leaf); }), "MODEL_OUTPUT_MISMATCH",
+  EXPECT_ERROR(error_of([&] { counter.count(torch::ones({5}), torch::ones({2}), leaf); }), "MODEL_OUTPUT_MISMATCH",
                "5 numbers for 2 targets");
 }
 

@@ -68,14 +68,14 @@ class RunEnd : public SmallRun {
   }
 };
 
-// The disk refuses the lines of the run for good, as with `ulimit -f`. Waiting for a lease would cure nothing.
-TEST_F(RunEnd, LinesThatTheDiskRefusesEndTheRunAtOnce) {
+// The disk refuses the lines of the run for good, as with `ulimit -f`. Waiting for a lease would cure nothing, and the
+// model is worth more than its ledger: a warning names the file, and the run ends with its checkpoint and its model.
+TEST_F(RunEnd, LinesThatTheDiskRefusesHoldUpNeitherTheEndNorTheModel) {
   ledger_ = true;
   std::filesystem::create_directories(folder_ + "/run/ledger.jsonl");  // a directory, so no line can be written
   join_with([] { return true; });
-  const std::string failure = failure_in("run");
-  EXPECT_NE(failure.find("TRAIN_SAVE_FAILED"), std::string::npos) << failure;
-  EXPECT_NE(failure.find("ledger.jsonl"), std::string::npos) << failure;
+  EXPECT_EQ(failure_in("run"), "");
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/run/model/model.safetensors"));
   EXPECT_LT(Asked::asked, 5);
 }
 

@@ -117,20 +117,6 @@ std::string type_of(const std::string& path) {
 
 }  // namespace
 
-// Whatever the record says, accepts only a directory below the root, and none with a hidden one on its way, because
-// such a directory has the store and the tokens.
-std::optional<BeneathFile> open_run_directory(Context& context, const store::Subject& subject) {
-  if (subject.kind != Kind::kRun) return std::nullopt;
-  const auto run = context.store.find(subject);
-  if (!run) return std::nullopt;
-  const std::string directory = registry::directory_of(*run, "");  // "/", and its path below the root
-  if (directory.size() < 2 || is_hidden(directory.substr(1)) || directory == "/.") return std::nullopt;
-  const auto root = open_directory(context.options.runs_root);
-  if (!root) return std::nullopt;
-  auto opened = open_beneath(*root, directory.substr(1));
-  return opened && opened->is_directory() ? std::optional(*std::move(opened)) : std::nullopt;
-}
-
 void check_path(const std::string& path, bool allow_root) {
   constexpr size_t kLongest = 400;
   if (path.empty() && allow_root) return;
@@ -153,7 +139,7 @@ void check_path(const std::string& path, bool allow_root) {
 // Opens the run's directory, if the run has one and it exists. Whatever the record says, opens only a directory below
 // the root that no link leads to, and none inside a hidden directory, because one of those has the store and the
 // tokens.
-std::optional<BeneathFile> directory_of(Context& context, const store::Subject& subject) {
+std::optional<BeneathFile> open_run_directory(Context& context, const store::Subject& subject) {
   if (subject.kind != Kind::kRun) return std::nullopt;
   const auto run = context.store.find(subject);
   if (!run) return std::nullopt;

@@ -169,7 +169,8 @@ TEST(Events, NameTheTokenAndTheAddress) {
   const std::string run = new_run(test, "x", "s");
   EXPECT_EQ(post(test, "/runs/set-tag", {{"run_id", run}, {"key", "k"}, {"value", "v"}}, "a"), 200);
   std::vector<std::string> actors;
-  for (const Json& event : test.call("GET", "/api/v1/events?kind=run&id=" + run).json["events"]) {
+  const Json events = test.call("GET", "/api/v1/events?kind=run&id=" + run).json["events"];
+  for (const Json& event : events) {
     actors.push_back(event.value("actor", ""));
     EXPECT_EQ(event.value("address", ""), "127.0.0.1");
   }

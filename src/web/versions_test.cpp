@@ -210,7 +210,7 @@ TEST(Versions, PromptsAndWebhooksAreNotOffered) {
             200);
   const Json prompt{{"key", "mlflow.prompt.is_prompt"}, {"value", "true"}};
   const Json tagged{{"name", "p"}, {"tags", Json::array({prompt})}};
-  Json of_model{{"name", "m"}, {"version", "1"}, {"source", "s"}, {"tags", Json::array({prompt})}};
+  Json of_model{{"name", "m"}, {"version", "1"}, {"source", "s3://b/s"}, {"tags", Json::array({prompt})}};
   of_model.update(prompt);
   const std::vector<std::tuple<const char*, const char*, Json>> requests{
       {"POST", "/registered-models/create", tagged},

@@ -140,6 +140,8 @@ class Kill(unittest.TestCase):
         for workers in ([], ["--workers", "2"]):
             directory = self.path / f"usr1-{len(workers)}"
             process = sp.start("train", self.job, "--run-dir", directory, "--ledger", *workers)
+            while not directory.exists():  # a program that is still being loaded cannot ignore a signal
+                time.sleep(0.001)
             for _ in range(40):
                 time.sleep(0.02)
                 process.send_signal(signal.SIGUSR1)

@@ -1,0 +1,71 @@
+#include "supervise/outside_worker.h"
+
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "cluster/cluster.h"
+#include "rundir/rundir.h"
+
+namespace sinew::supervise {
+namespace {
+
+std::string read_secret(const std::string& path) {
+  std::string text(1024, '\0');
+  text.resize(system_disk().read_at(path, 0, std::as_writable_bytes(std::span(text))));
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  if (text.empty())
+    throw UsageError("SECRET_EMPTY", path + " holds no secret", "write the secret of coordinator.json into it");
+  return text;
+}
+
+// The run's directory. It may have no resolved.yaml yet, if the run has just been started.
+std::string directory_of(const OutsideWorker& worker) {
+  std::error_code unknown;
+  const bool path = std::filesystem::is_directory(worker.where, unknown);
+  return path ? worker.where : rundir::find_run(worker.root, worker.where);
+}
+
+// Throws Error if no worker can ever join the run in this directory.
+void check_group(const std::string& directory) {
+  const bool alone =
+      rundir::is_run(directory) && !system_disk().exists(rundir::file_in(directory, rundir::kCoordinatorFile));
+  if (alone) cluster::running_coordinator("", directory);  // throws: it has no coordinator
+}
+
+}  // namespace
+
+WorkerLaunch launch_of(const OutsideWorker& worker) {
+  WorkerLaunch launch;
+  launch.programs = worker.programs;
+  launch.hang_seconds = worker.hang_seconds;
+  if (worker.by_url()) {
+    launch.job = worker.more[0];
+    launch.run_directory = worker.more[1];
+    launch.overrides = {worker.more.begin() + 2, worker.more.end()};
+    system_disk().make_directories(launch.run_directory);
+    cluster::CoordinatorInfo info;
+    info.url = worker.where;
+    info.secret = read_secret(worker.secret_file);
+    cluster::write_coordinator_info(launch.run_directory, info);
+  } else {
+    launch.run_directory = directory_of(worker);
+    check_group(launch.run_directory);
+    launch.job = rundir::file_in(launch.run_directory, rundir::kResolvedFile);
+    launch.resume = true;
+  }
+  return launch;
+}
+
+bool is_over(const std::string& directory, const std::function<void(const std::string&)>& say) {
+  const auto info = cluster::coordinator_info_now(directory);
+  if (!info || !info->exit_code) return false;
+  if (*info->exit_code != kDone && *info->exit_code != kBudget) cluster::running_coordinator("", directory);  // throws
+  say("the run in " + directory + " is over; it ended with exit code " + std::to_string(*info->exit_code));
+  return true;
+}
+
+}  // namespace sinew::supervise
