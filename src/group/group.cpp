@@ -101,7 +101,7 @@ void Group::start_at(int64_t collective, Origin origin, std::optional<uint64_t> 
   state.check_alive();
 }
 
-void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message) {
+void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message, std::optional<Mark> mark) {
   State& state = *state_;
   auto shape = std::make_shared<const Shape>(shards, std::move(lengths));
   const std::lock_guard lock(state.mutex);
@@ -111,6 +111,8 @@ void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string cont
   state.open->collective = state.collective++;
   state.open->shape = std::move(shape);
   state.open->control_message = std::move(control_message);
+  state.open->mark = mark;
+  state.open->compare = state.wants_comparison;
   state.open->leaves.resize(static_cast<size_t>(shards));
   state.note_progress();
   state.open->began = state.looked;
@@ -136,7 +138,11 @@ Group::Turn Group::turn() {
 Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
   check_alive();
   SINEW_CHECK(open, collective);
-  if (records.contains(open->collective)) return {Turn::Kind::over, {}};
+  if (const auto record = records.find(open->collective); record != records.end()) {
+    if (!open->judged) judge_marks(record->second->small.reduced);
+    check_alive();
+    return {Turn::Kind::over, {}};
+  }
   if (open->plan && !open->plan->todo.empty()) {
     const int64_t shard = open->plan->todo.front();
     open->plan->todo.pop_front();
@@ -219,7 +225,7 @@ Reduced Group::finish(const std::vector<float*>& out) {
   {
     const std::lock_guard lock(state.mutex);
     state.check_alive();
-    SINEW_CHECK(state.open && state.records.contains(state.open->collective), state.collective);
+    SINEW_CHECK(state.open && state.records.contains(state.open->collective) && state.open->judged, state.collective);
     record = state.records.at(state.open->collective);
     shape = state.open->shape;
   }
@@ -235,6 +241,8 @@ Reduced Group::finish(const std::vector<float*>& out) {
   over.swap(state.open);
   if (over->plan) state.learn_usual_collective(state.clock.monotonic_seconds() - over->began);
   state.collective_history = record->after();
+  if (record->small.reduced.compare) state.wants_comparison = false;
+  if (over->mark && over->mark->part == Mark::kWhole && !record->small.reduced.marks.empty()) state.compared = true;
   ++state.counts.collectives;
   state.forget();
   return record->small.reduced;
@@ -250,6 +258,23 @@ bool Group::expects(int64_t shard, int64_t shards) const {
     guess = {state_->view->generation, cluster::plan_shards(*state_->view, shards)};
   }
   return guess.owners[static_cast<size_t>(shard)] == state_->me;
+}
+
+void Group::ask_to_compare() {
+  const std::lock_guard lock(state_->mutex);
+  state_->wants_comparison = true;
+}
+
+bool Group::compared() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->compared;
+}
+
+bool Group::has_peers() const {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->view) return false;
+  return std::ranges::any_of(state_->view->members,
+                             [&](const auto& one) { return one.id != state_->me && !one.joining; });
 }
 
 bool Group::ahead() const {

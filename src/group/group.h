@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/mark.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/cluster.h"
 #include "link/link.h"
@@ -37,6 +38,14 @@ namespace sinew::group {
 struct Fenced : std::runtime_error {
   using std::runtime_error::runtime_error;
   std::optional<int64_t> finished = std::nullopt;  // set by Member's constructor if the run is over: its exit code
+};
+
+// Members that trained together have different states. All members of the group find it out at the same collective. The
+// work of the group since the states were last equal may be wrong, whichever of them is right.
+struct MembersDiffer : Error {
+  // `outvoted`: the members whose state differs from that of most members; empty if no state is that of more than half.
+  MembersDiffer(const std::string& what, std::vector<MemberId> outvoted);
+  std::vector<MemberId> outvoted;
 };
 
 // The state with which a member began.
@@ -56,6 +65,12 @@ struct Leaf {
   std::shared_ptr<const void> keep;
 };
 
+struct MemberMark {
+  MemberId member;
+  Mark mark;
+  bool operator==(const MemberMark&) const = default;
+};
+
 // The reduced result of a collective, without its rows of floats: Group::finish writes these to the caller's memory.
 struct Reduced {
   std::vector<bool> present;  // by row: true if at least one shard had the row
@@ -63,6 +78,8 @@ struct Reduced {
   std::string small;          // the small bytes of all shards, merged
   // the control message that the leader sent with this collective; the same on every member
   std::string control_message;
+  std::vector<MemberMark> marks;  // of the computing members that gave one, ascending by member
+  bool compare = false;           // a member asked for a comparison of the whole states (Group::ask_to_compare)
 };
 
 struct GroupOptions {
@@ -118,8 +135,11 @@ class Group {
   // that the group later repeated with another control message, the histories differ, and the joiner is fenced.
   void start_at(int64_t collective, Origin origin, std::optional<uint64_t> history = std::nullopt);
   // Opens the next collective. `lengths` has the number of floats of each row and may be empty. `control_message` is
-  // used if this member is the leader.
-  void begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message);
+  // used if this member is the leader. `mark` is a digest of this member's state. The collective gives a result only if
+  // all marks are equal; otherwise next_shard and turn throw MembersDiffer on every computing member. A joining member
+  // whose mark is not that of the group is fenced.
+  void begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message,
+             std::optional<Mark> mark = std::nullopt);
   // Returns a shard to compute, or nullopt once the reduced result is here. In between, it works on sums and waits.
   // Every lane calls it until it returns nullopt. Throws Fenced, also when the collective made no progress for too
   // long.
@@ -135,6 +155,14 @@ class Group {
   // Call it after next_shard has returned nullopt. Writes the reduced rows to `out`, leaves absent rows as they are,
   // and ends the collective.
   Reduced finish(const std::vector<float*>& out);
+
+  // Sets Reduced::compare of the next collective in which this member takes part, for all members. Call it between
+  // collectives.
+  void ask_to_compare();
+  // Whether this member's whole state was found equal to the group's since it began.
+  bool compared() const;
+  // Whether another member computes, so that its mark is compared with this member's.
+  bool has_peers() const;
 
   // Returns whether this member would compute this shard of the next collective under the current view. The answer is a
   // hint for loading samples ahead.
@@ -183,10 +211,11 @@ class Membership {
   virtual Received receive_state() = 0;
 
   // The step thread calls this at each step boundary. If a joiner waits for the state, it calls `take`, which makes one
-  // copy of the state, and sends the copy in the background. One copy serves all joiners that wait at that moment.
+  // copy of the state, and sends the copy in the background. One copy serves all joiners that wait at that moment. It
+  // also asks for a comparison after the next step, in which the joiner learns whether its state is that of the group.
   virtual void boundary(const std::function<checkpoint::OwnedSnapshot()>& take) = 0;
-  // The step thread calls this at each step boundary; it is cheap. A joiner that has replayed every reduced result asks
-  // the coordinator to compute.
+  // The step thread calls this at each step boundary; it is cheap. A joiner that has replayed every reduced result, and
+  // whose state was found equal to the group's, asks the coordinator to compute.
   virtual void maybe_caught_up() = 0;
 
   // Requests of people that the leader has not taken yet. The leader puts them into its control message and then calls

@@ -15,6 +15,7 @@ static_assert(std::endian::native == std::endian::little, "payloads are read whe
 constexpr int64_t kMostShards = int64_t{1} << (kTreeLevels - 1);
 constexpr int64_t kMostRows = int64_t{1} << 32;
 constexpr int64_t kMostFloats = int64_t{1} << 50;
+constexpr int64_t kMostMarks = int64_t{1} << 20;
 constexpr size_t kAlignment = 64;
 
 std::unexpected<std::string> bad(const char* what) {
@@ -29,6 +30,22 @@ void write(ByteWriter& writer, const std::optional<uint64_t>& number) {
 std::optional<uint64_t> read_optional(ByteReader& reader) {
   if (!reader.truth()) return std::nullopt;
   return reader.number();
+}
+
+void write(ByteWriter& writer, const Mark& mark) {
+  writer.number(mark.step);
+  writer.number(mark.part);
+  writer.number(mark.digest.high);
+  writer.number(mark.digest.low);
+}
+
+Mark read_mark(ByteReader& reader) {
+  Mark mark;
+  mark.step = reader.whole(0, INT64_MAX - 1);
+  mark.part = reader.whole(Mark::kWhole, INT64_MAX - 1);
+  mark.digest.high = reader.number();
+  mark.digest.low = reader.number();
+  return mark;
 }
 
 size_t aligned(size_t size) {
@@ -192,6 +209,9 @@ link::Bytes encode(const SmallSums& sums) {
     writer.byte(node ? 1 : 0);
     if (node) writer.text(*node);
   }
+  writer.byte(sums.compare ? 1 : 0);
+  writer.byte(sums.mark ? 1 : 0);
+  if (sums.mark) write(writer, *sums.mark);
   return writer.take();
 }
 
@@ -205,6 +225,8 @@ Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes) {
     sums.nodes.emplace_back();
     if (reader.truth()) sums.nodes.back() = reader.text();
   }
+  sums.compare = reader.truth();
+  if (reader.truth()) sums.mark = read_mark(reader);
   if (!reader.ended()) return bad("small sums that do not read");
   return sums;
 }
@@ -219,6 +241,12 @@ link::Bytes encode(const ReducedHead& small) {
   writer.byte(small.reduced.any ? 1 : 0);
   writer.text(small.reduced.small);
   writer.text(small.reduced.control_message);
+  writer.byte(small.reduced.compare ? 1 : 0);
+  writer.number(static_cast<uint64_t>(small.reduced.marks.size()));
+  for (const MemberMark& one : small.reduced.marks) {
+    writer.number(one.member.value);
+    write(writer, one.mark);
+  }
   return writer.take();
 }
 
@@ -232,14 +260,21 @@ Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes) {
   small.reduced.any = reader.truth();
   small.reduced.small = reader.text();
   small.reduced.control_message = reader.text();
+  small.reduced.compare = reader.truth();
+  const int64_t marks = reader.whole(0, kMostMarks);
+  for (int64_t i = 0; i < marks && reader.good(); ++i) {
+    const MemberId member(reader.whole(0, INT64_MAX - 1));
+    small.reduced.marks.push_back({member, read_mark(reader)});
+  }
   if (!reader.ended()) return bad("the end of a collective that does not read");
   return small;
 }
 
-uint64_t history_after(uint64_t before, const std::string& control_message) {
+uint64_t history_after(uint64_t before, const std::string& control_message, bool compare) {
   ByteWriter writer;
   writer.number(before);
   writer.text(control_message);
+  if (compare) writer.byte(1);
   return digest_of(writer.take()).low;
 }
 

@@ -94,6 +94,8 @@ struct SmallSums {
   uint64_t shape = 0;
   std::vector<bool> rows;                         // by row: at least one leaf of the sender has this row
   std::vector<std::optional<std::string>> nodes;  // the small bytes of the sender's nodes, in order; nullopt: absent
+  bool compare = false;                           // see Group::ask_to_compare
+  std::optional<Mark> mark;                       // of the sender's state
   bool operator==(const SmallSums&) const = default;
 };
 link::Bytes encode(const SmallSums& sums);
@@ -108,7 +110,8 @@ struct ReducedHead {
 link::Bytes encode(const ReducedHead& reduced);
 Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes);
 
-// Returns the history after a collective with this control message.
-uint64_t history_after(uint64_t before, const std::string& control_message);
+// Returns the history after a collective with this control message. A collective that asks for a comparison gives
+// another history than one that does not, because the next collective of the two is another one.
+uint64_t history_after(uint64_t before, const std::string& control_message, bool compare = false);
 
 }  // namespace sinew::group

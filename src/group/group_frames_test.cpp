@@ -33,11 +33,19 @@ ViewChangeReport random_view_change_report(RandomStream& random) {
   return report;
 }
 
+Mark random_mark(RandomStream& random) {
+  return {static_cast<int64_t>(random.below(1000)),
+          static_cast<int64_t>(random.below(5)) - 1,
+          {random.bits64(), random.bits64()}};
+}
+
 SmallSums random_sums(RandomStream& random) {
   SmallSums sums{random.bits64(), random_bits(random, 40), {}};
   for (uint64_t n = random.below(6); n > 0; --n) {
     sums.nodes.push_back(random.below(3) == 0 ? std::nullopt : std::optional(random_text(random)));
   }
+  sums.compare = random.below(2) == 0;
+  if (random.below(2) == 0) sums.mark = random_mark(random);
   return sums;
 }
 
@@ -46,7 +54,10 @@ ReducedHead random_result(RandomStream& random) {
   small.shape = random.bits64();
   small.pieces = static_cast<int64_t>(random.below(50));
   small.before = random.bits64();
-  small.reduced = {random_bits(random, 30), random.below(2) == 0, random_text(random), random_text(random)};
+  small.reduced = {random_bits(random, 30), random.below(2) == 0, random_text(random), random_text(random), {}, false};
+  for (uint64_t n = random.below(4); n > 0; --n)
+    small.reduced.marks.push_back({MemberId(static_cast<int64_t>(random.below(100))), random_mark(random)});
+  small.reduced.compare = random.below(2) == 0;
   return small;
 }
 

@@ -4,7 +4,8 @@
 // lane claims; its result counts only if the view is still the same. Frames are collected in an Outbox and sent without
 // the mutex, because links may deliver frames at any time on their own threads. The rules that the frames follow are
 // explained in group_views.cpp (views, healing), group_sums.cpp (sums of a collective), group_results.cpp (reduced
-// results and their history), group_patience.cpp (timeouts) and group_bounds.cpp (limits on memory).
+// results and their history), group_marks.cpp (comparison of states), group_patience.cpp (timeouts) and
+// group_bounds.cpp (limits on memory).
 #pragma once
 
 #include <condition_variable>
@@ -41,7 +42,7 @@ struct Record {
   Payload small_bytes;
   std::vector<Payload> pieces;
   size_t bytes = 0;
-  uint64_t after() const { return history_after(small.before, small.reduced.control_message); }
+  uint64_t after() const { return history_after(small.before, small.reduced.control_message, small.reduced.compare); }
 };
 
 // An incomplete reduced result. All its parts come from one generation.
@@ -84,6 +85,9 @@ struct Open {
   int64_t collective = 0;
   std::shared_ptr<const Shape> shape;
   std::string control_message;
+  std::optional<Mark> mark;  // of this member's state
+  bool compare = false;      // this member asks for a comparison
+  bool judged = false;       // the marks of the result are equal, and this member's is among them
   double began = 0;
   std::vector<LeafSlot> leaves;
   std::optional<Plan> plan;  // nullopt: the view is not settled, or the reduced result is here already
@@ -135,6 +139,7 @@ struct Group::State {
   size_t result_bytes = 0;  // size of the largest known reduced result
   std::map<int64_t, Inbox> inboxes;
   std::optional<Open> open;
+  bool wants_comparison = false, compared = false;
   Counts counts;
   struct Guess {  // the plan of a coming collective, for expects()
     Generation generation;
@@ -187,6 +192,10 @@ struct Group::State {
   Work finish_work(size_t piece);
   Work reduce_work();
   void take_sums(MemberId from, const link::Frame& frame);
+
+  // -- group_marks.cpp
+  void judge_marks(const Reduced& reduced);  // ends this incarnation if the members' states differ
+  std::string name_in_view(MemberId id) const;
 
   // -- group_results.cpp
   void begin_at(int64_t first, std::optional<uint64_t> history_there);

@@ -110,8 +110,12 @@ std::optional<Work> Group::State::claim() {
 }
 
 Work Group::State::small_work() {
-  return [this, summing = open->plan->summing, leader = *view->leader()]() -> Commit {
-    auto bytes = std::make_shared<const link::Bytes>(encode(small_sums(*summing, options.merge)));
+  return [this, summing = open->plan->summing, leader = *view->leader(), compare = open->compare,
+          mark = open->mark]() -> Commit {
+    SmallSums sums = small_sums(*summing, options.merge);
+    sums.compare = compare;
+    sums.mark = mark;
+    auto bytes = std::make_shared<const link::Bytes>(encode(sums));
     return [this, summing, leader, bytes](Outbox& outbox) {
       if (leader == me) {
         inboxes[summing->collective].small[me] = bytes;

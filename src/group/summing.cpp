@@ -129,7 +129,7 @@ std::optional<std::string> merge_small(const std::vector<TreeNode>& nodes, Small
 }  // namespace
 
 SmallSums small_sums(const Summing& summing, const Merge& merge) {
-  SmallSums sums{summing.shape->digest, std::vector<bool>(summing.shape->lengths.size()), {}};
+  SmallSums sums{.shape = summing.shape->digest, .rows = std::vector<bool>(summing.shape->lengths.size()), .nodes = {}};
   for (const TreeNode& node : summing.nodes) {
     std::vector<TreeNode> places;
     Smalls values;
@@ -163,6 +163,8 @@ ReducedHead reduced_head(const Summing& summing, const std::vector<Sent>& sent, 
       if (sums->rows[row]) small.reduced.present[row] = true;
     }
     for (size_t n = 0; n < one.nodes.size(); ++n) all.emplace_back(one.nodes[n], std::move(sums->nodes[n]));
+    if (sums->mark) small.reduced.marks.push_back({one.from, *sums->mark});
+    small.reduced.compare = small.reduced.compare || sums->compare;
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first.begin() < b.first.begin(); });
   std::vector<TreeNode> nodes;

@@ -14,8 +14,8 @@ namespace sinew::link {
 namespace {
 
 constexpr std::array<char, 4> kMagic = {'S', 'N', 'W', 'L'};
-constexpr uint16_t kVersion = 2;
-constexpr std::string_view kLabel = "sinew-link-2";
+constexpr uint16_t kVersion = 3;
+constexpr std::string_view kLabel = "sinew-link-3";
 static_assert(std::endian::native == std::endian::little);
 
 template <typename Value>

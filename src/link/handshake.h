@@ -35,7 +35,7 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello);
 // A problem with the first bytes of a hello. prefix_trouble() returns nullopt if there is none.
 struct PrefixTrouble {
   bool stranger = false;  // the bytes are not a hello
-  std::string why;        // "speaks version 1 of the link, this member version 2"
+  std::string why;        // "speaks version 2 of the link, this member version 3"
 };
 std::optional<PrefixTrouble> prefix_trouble(std::span<const std::byte, kPrefixBytes> prefix);
 Hello decode(std::span<const std::byte, kHelloBytes> hello);

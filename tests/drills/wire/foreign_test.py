@@ -46,7 +46,7 @@ def hello_of(seen, sender):
 
 
 def proof(secret, dialler, listener):
-    said = (b"sinew-link-2\x01" + dialler[8:16] + listener[8:16] + dialler[56:88] + listener[56:88] + dialler[24:56])
+    said = (b"sinew-link-3\x01" + dialler[8:16] + listener[8:16] + dialler[56:88] + listener[56:88] + dialler[24:56])
     return hmac.new(secret, said, hashlib.sha256).digest()
 
 

@@ -1,0 +1,54 @@
+// The comparison of the members' states.
+//
+// Each computing member sends the mark of its state with its small bytes, and the result of the collective contains all
+// marks. So all members of the group judge the same marks at the same collective and come to the same end. A joining
+// member, or a member that was not in the view of the result, compares its own mark with the group's.
+//
+// The callers of all functions in this file hold the mutex.
+#include <algorithm>
+
+#include "group/agreement.h"
+#include "group/group_state.h"
+
+namespace sinew::group {
+namespace {
+
+constexpr const char* kSuspect = "test the memory and the processor of their machines";
+
+}  // namespace
+
+MembersDiffer::MembersDiffer(const std::string& what, std::vector<MemberId> outvoted_given)
+    : Error("GROUP_MEMBERS_DIVERGED", what,
+            outvoted_given.empty() ? std::string("every checkpoint was compared before it was saved: ") + kSuspect +
+                                         ", then continue with `sinew resume`; three or more workers find out by "
+                                         "themselves which of them is wrong"
+                                   : "test the memory and the processor of that machine"),
+      outvoted(std::move(outvoted_given)) {}
+
+std::string Group::State::name_in_view(MemberId id) const {
+  const cluster::ViewMember* view_member = view ? view->find(id) : nullptr;
+  return member_name(id) + (view_member == nullptr ? "" : " (" + view_member->address + ")");
+}
+
+void Group::State::judge_marks(const Reduced& reduced) {
+  const Agreement agreement = agreement_of(reduced.marks);
+  const auto name = [this](MemberId id) { return name_in_view(id); };
+  const bool differ = agreement.split || !agreement.outvoted.empty();
+  const bool among_them = std::ranges::find(reduced.marks, me, &MemberMark::member) != reduced.marks.end();
+  if (differ && among_them) {
+    const std::string text = disagreement_text(reduced.marks, agreement, name);
+    failure = std::make_exception_ptr(MembersDiffer(
+        agreement.split ? "the members have different states, and it is not known which of them is right: " + text
+                        : "a member's state differs from that of the others: " + text,
+        agreement.outvoted));
+    return changed.notify_all();
+  }
+  if (differ) return fence("the members of the group have different states");
+  if (agreement.mark && open->mark && *open->mark != *agreement.mark) {
+    std::vector<MemberMark> two = {{me, *open->mark}, {reduced.marks.front().member, *agreement.mark}};
+    return fence(member_name(me) + " does not have the group's state: " + disagreement_text(two, {}, name));
+  }
+  open->judged = true;
+}
+
+}  // namespace sinew::group
