@@ -26,6 +26,9 @@ struct MemberReport {
   std::vector<std::pair<MemberId, std::string>> lost;  // members to which the link broke, with the reason
   std::optional<int64_t> finished;                     // from the leader: the run's exit code
   int64_t taken_requests = 0;                          // from the leader: highest number it put into the control log
+  // Why the group's work since its newest checkpoint cannot be trusted; empty if it can. All members of the view are
+  // fenced then, and the next members begin from that checkpoint.
+  std::string dissolve;
 };
 
 // The client calls these on a thread of its own, one at a time. They must return soon.

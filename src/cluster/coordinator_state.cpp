@@ -67,7 +67,17 @@ void CoordinatorState::fence(const std::string& incarnation, const std::string& 
   fenced_order_.pop_front();
 }
 
+// A successor learns of the members of the view one by one, so this is repeated until it decides on the next view.
+void CoordinatorState::lose_the_dissolved() {
+  if (dissolved_.empty() || !state_.view) return;
+  for (const ViewMember& entry : state_.view->members) {
+    const auto member = state_.members.find(entry.id);
+    if (member != state_.members.end() && member->second.lost.empty()) member->second.lost = dissolved_;
+  }
+}
+
 void CoordinatorState::decide(Moment at) {
+  lose_the_dissolved();
   const Decision decision = next_view(at.now, state_, options_.cluster);
   why_ = decision.why;
   bool lost = false;
@@ -90,6 +100,7 @@ void CoordinatorState::decide(Moment at) {
   }
   const auto before = state_.view;
   cluster::apply(decision, at.now, state_);
+  if (!state_.view || (decision.view && decision.view->fresh)) dissolved_.clear();
   if (decision.view && options_.on_view) options_.on_view(*decision.view);
   if (before && !state_.view) {
     abandoned_ = before->generation;

@@ -77,6 +77,7 @@ class CoordinatorState {
 
   void notice_pause(Moment at);  // every call first calls this
   void decide(Moment at);
+  void lose_the_dissolved();
   void log(Moment at, const std::string& text);
   // Returns the answer to a sender that is not a member or must introduce itself first; nullopt if it is a known
   // member.
@@ -85,6 +86,7 @@ class CoordinatorState {
   void learn_view(const View& view, Moment at);
   void learn_requests(const std::vector<ControlRequest>& requests);
   void apply(const Heartbeat& heartbeat, Moment at);
+  void dissolve(MemberId by, const std::string& why, Moment at);
   void update_recovery(Moment at);
   void fence(const std::string& incarnation, const std::string& why);
   bool listening(double now) const { return now < state_.listens_until; }
@@ -103,6 +105,7 @@ class CoordinatorState {
   std::vector<ControlRequest> requests_;  // not taken yet, by number
   int64_t last_request_ = 0, taken_ = 0;
   int64_t next_id_ = 1;
+  std::string dissolved_;  // why all members of the view must go; empty: they need not
   std::deque<LogLine> log_;
   std::optional<Recovery> recovery_;
   std::optional<double> due_;

@@ -207,9 +207,20 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
     log(at, "member " + std::to_string(heartbeat.id.value) + " ends the run with exit code " +
                 std::to_string(*report.finished));
   }
+  if (!report.dissolve.empty()) dissolve(heartbeat.id, report.dissolve, at);
   taken_ = std::max(taken_, report.taken_requests);
   last_request_ = std::max(last_request_, taken_);
   std::erase_if(requests_, [&](const ControlRequest& request) { return request.number <= taken_; });
+}
+
+// The results that the members of the view have in common cannot be trusted, so none of these members may go on, not
+// even one that does not know it yet. With no member left that has the state, the next members begin from the newest
+// checkpoint.
+void CoordinatorState::dissolve(MemberId by, const std::string& why, Moment at) {
+  if (!dissolved_.empty()) return;
+  dissolved_ = why;
+  log(at, "member " + std::to_string(by.value) + " ends the group: " + why +
+              "; all members begin again from the newest checkpoint");
 }
 
 std::string CoordinatorState::requests_key() const {

@@ -72,6 +72,67 @@ Json status_of(const CoordinatorState& coordinator, double now) {
   return *parse_json(coordinator.status({now, now}).body);
 }
 
+// One member found that the states differ. The others may not know it yet, so none of them goes on.
+TEST(CoordinatorState, ADissolvedGroupGoesAsAWholeAndTheNextBeginsAnew) {
+  CoordinatorState coordinator(options_for(3), {0, 0});
+  std::vector<Speaker> all = group(coordinator, 3, 0);
+  Speaker joiner("joiner");
+  joiner.join(coordinator, 0.1);
+  joiner.speak(coordinator, 0.1);
+  ASSERT_FALSE(joiner.reply.fenced);
+  all[1].heartbeat.report.dissolve = "member 3 has another state";
+  all[1].speak(coordinator, 0.2);
+  for (Speaker* member : {&all[0], &all[1], &all[2], &joiner}) {
+    member->speak(coordinator, 0.2);
+    ASSERT_TRUE(member->reply.fenced);
+    EXPECT_THAT(*member->reply.fenced, HasSubstr("member 3 has another state"));
+  }
+  std::vector<Speaker> next;
+  for (int i = 0; i < 3; ++i) {
+    next.emplace_back("next-" + std::to_string(i));
+    next.back().join(coordinator, 0.4);
+  }
+  for (Speaker& member : next) member.speak(coordinator, 0.4);
+  ASSERT_TRUE(next[0].reply.view);
+  EXPECT_TRUE(next[0].reply.view->fresh);
+  EXPECT_EQ(next[0].reply.view->members.size(), 3U);
+}
+
+// The successor hears from one member that the group must end, before it hears from the others at all.
+TEST(CoordinatorState, ASuccessorDissolvesTheGroupToTheLastMember) {
+  std::vector<Speaker> all;
+  {
+    CoordinatorState first(options_for(3), {0, 0});
+    all = group(first, 3, 0);
+  }
+  CoordinatorState coordinator(options_for(3, 1000), {1, 1});
+  all[0].heartbeat.report.dissolve = "member 3 has another state";
+  all[0].speak(coordinator, 1.1);
+  all[1].speak(coordinator, 1.3);
+  all[2].speak(coordinator, 1.5);
+  for (double now = 1.6; now < 4; now += 0.2) {
+    for (Speaker& member : all) {
+      if (!member.reply.fenced) member.speak(coordinator, now);
+    }
+    coordinator.tick({now, now});
+  }
+  for (const Speaker& member : all) {
+    ASSERT_TRUE(member.reply.fenced);
+    EXPECT_THAT(*member.reply.fenced, HasSubstr("member 3 has another state"));
+  }
+}
+
+TEST(CoordinatorState, AJoinerCannotDissolveTheGroup) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  std::vector<Speaker> all = group(coordinator, 2, 0);
+  Speaker joiner("joiner");
+  joiner.join(coordinator, 0.1);
+  joiner.heartbeat.report.dissolve = "the others are wrong";
+  joiner.speak(coordinator, 0.1);
+  all[0].speak(coordinator, 0.2);
+  EXPECT_FALSE(all[0].reply.fenced);
+}
+
 TEST(CoordinatorState, GivesARepeatedJoinTheSameId) {
   CoordinatorState coordinator(options_for(3), {0, 0});
   Speaker one("a"), again("a"), other("b");

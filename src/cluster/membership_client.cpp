@@ -13,7 +13,8 @@ bool is_urgent(const MemberReport& before, const MemberReport& after) {
     return report.view ? report.view->generation : Generation();
   };
   return before.phase != after.phase || generation(before) != generation(after) || before.lost != after.lost ||
-         before.finished != after.finished || before.taken_requests != after.taken_requests;
+         before.finished != after.finished || before.taken_requests != after.taken_requests ||
+         before.dissolve != after.dissolve;
 }
 
 Introduction introduction_of(const ClientOptions& options) {

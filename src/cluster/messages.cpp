@@ -70,6 +70,7 @@ MemberReport report_of(Fields& fields) {
   report.facts = fields.text("facts", kLongestFacts, "");
   report.taken_requests = fields.whole("taken_requests", 0, 0);
   if (fields.has("finished")) report.finished = fields.whole("finished", 0, std::nullopt, 255);
+  report.dissolve = one_line(fields.text("dissolve", kLongestText, ""), kLongestText);
   const Json* lost = fields.list("lost", kMostMembers);
   if (lost == nullptr) return report;
   for (const Json& one : *lost) {
@@ -133,6 +134,7 @@ std::string to_json(const Heartbeat& heartbeat) {
   if (report.taken_requests > 0) json["taken_requests"] = report.taken_requests;
   if (report.finished) json["finished"] = *report.finished;
   if (heartbeat.knows_end) json["knows_end"] = true;
+  if (!report.dissolve.empty()) json["dissolve"] = one_line(report.dissolve, kLongestText);
   if (!report.lost.empty()) {
     json["lost"] = Json::array();
     for (const auto& [id, why] : report.lost) json["lost"].push_back({{"id", id.value}, {"why", one_line(why)}});
