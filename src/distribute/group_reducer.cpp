@@ -14,13 +14,14 @@ thread_local double shard_began = 0;  // when this lane began its shard
 GroupReducer::GroupReducer(group::Group& group, double pace, Clock& clock)
     : group_(group), pace_(pace), clock_(clock) {}
 
-void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) {
+void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
+                         std::optional<Mark> mark) {
   gradients_ = gradients;
   training_ = !gradients.empty();
   if (training_) meter_.begin_collective(clock_.monotonic_seconds());
   std::vector<int64_t> lengths;
   for (const torch::Tensor& gradient : gradients) lengths.push_back(gradient.numel());
-  group_.begin(shards, std::move(lengths), std::move(control_message));
+  group_.begin(shards, std::move(lengths), std::move(control_message), mark);
 }
 
 std::optional<ShardIndex> GroupReducer::next_shard() {
@@ -70,6 +71,7 @@ train::Reducer::Reduced GroupReducer::reduced() {
   }
   if (found.any) reduced.sums = decoded(found.small);
   reduced.control_message = found.control_message;
+  reduced.compare = found.compare;
   return reduced;
 }
 

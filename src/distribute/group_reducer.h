@@ -15,7 +15,9 @@ class GroupReducer final : public train::Reducer {
   // `pace`: see JoinOptions. The group must outlive the reducer.
   GroupReducer(group::Group& group, double pace, Clock& clock);
 
-  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) override;
+  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
+             std::optional<Mark> mark) override;
+  bool compares() const override { return group_.has_peers(); }
   std::optional<ShardIndex> next_shard() override;
   void deliver(ShardIndex shard, std::optional<train::Contribution> leaf) override;
   void reduce() override {}  // when next_shard returns nullopt, the result is already here

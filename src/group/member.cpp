@@ -276,6 +276,7 @@ Membership::Received Member::receive_state() {
 
 void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
   if (!state_->state_wanted) return;
+  state_->group->ask_to_compare();
   State::Parcel parcel{
       std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->collective(), state_->group->history(), {}};
   {
@@ -289,10 +290,10 @@ void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
 
 void Member::maybe_caught_up() {
   if (!state_->joining) return;
-  const bool ahead = state_->group->ahead();
+  const bool ready = state_->group->compared() && !state_->group->ahead();
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->role->wants_to_compute(ahead)) return;
+    if (!state_->role->wants_to_compute(ready)) return;
   }
   state_->client->report([](cluster::MemberReport& report) { report.phase = cluster::Member::Phase::caught_up; });
 }

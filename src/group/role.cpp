@@ -32,8 +32,8 @@ void Role::report_view(cluster::MemberReport& report) const {
   if (joining() && report.phase == Phase::waiting) report.phase = Phase::joining;
 }
 
-bool Role::wants_to_compute(bool ahead) {
-  if (!joining() || asked_to_compute_ || ahead) return false;
+bool Role::wants_to_compute(bool ready) {
+  if (!joining() || asked_to_compute_ || !ready) return false;
   return asked_to_compute_ = true;
 }
 

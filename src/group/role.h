@@ -27,9 +27,9 @@ class Role {
   std::vector<MemberId> serve();
 
   // report_view writes the newest view and the phase into the report. wants_to_compute returns true once: when this
-  // joiner has nothing left to replay. `ahead` is true while it still has results to replay.
+  // joiner is ready. It is ready when it has nothing left to replay and its state was found equal to the group's.
   void report_view(cluster::MemberReport& report) const;
-  bool wants_to_compute(bool ahead);
+  bool wants_to_compute(bool ready);
 
  private:
   const cluster::ViewMember* view_member() const { return view_ ? view_->find(me_) : nullptr; }

@@ -11,6 +11,7 @@ namespace {
 constexpr double kTellSeconds = 0.2;  // between two reports of step and speed to the coordinator
 constexpr double kLookSeconds = 0.005;
 constexpr double kFinishedSeconds = 10;  // for the report of the end to reach the coordinator
+constexpr double kDissolveSeconds = 60;  // for the coordinator to end the group
 
 using Phase = cluster::Member::Phase;
 
@@ -82,6 +83,18 @@ void GroupMembers::report(std::optional<Step> durable, const std::string& facts_
 void GroupMembers::leave() {
   leaving_ = true;
   member_.report([](cluster::MemberReport& report) { report.phase = Phase::leaving; });
+}
+
+// Waits until the coordinator has fenced this member, because then it has fenced all others, too. A member that does
+// not know yet why the group ends could otherwise go on alone.
+void GroupMembers::dissolve(const std::string& why) {
+  member_.report([&](cluster::MemberReport& report) { report.dissolve = why; });
+  const double end = clock_.monotonic_seconds() + kDissolveSeconds;
+  while (clock_.monotonic_seconds() < end) {
+    member_.check();
+    clock_.sleep_seconds(kLookSeconds);
+  }
+  throw group::Fenced(why);
 }
 
 void GroupMembers::check_membership() const {

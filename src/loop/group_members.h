@@ -32,6 +32,7 @@ class GroupMembers : public Members {
   std::vector<ControlEntry> requests() override;
   void report(std::optional<Step> durable, const std::string& facts_json) override;
   void leave() override;
+  [[noreturn]] void dissolve(const std::string& why) override;
   void check_membership() const override;
   void finished(int exit_code) override;
   std::optional<int> wait_for_end() override;

@@ -55,6 +55,7 @@ struct StepResult {
   double grad_norm = -1;        // before clipping; -1 if neither clipping nor want_norm needed it
   SkippedSamples skipped;       // corrupt samples that this worker skipped
   std::string control_message;  // the leader's control message for this step
+  bool compare = false;         // the members must compare their whole states after this step
 };
 
 struct EvaluationResult {
@@ -74,6 +75,12 @@ struct Diverged : Error {
   using Error::Error;
 };
 
+// Memory of this worker's state changed although no step changed it. The state is wrong, and so is all that was
+// computed from it since the change.
+struct MemoryChanged : Error {
+  explicit MemoryChanged(const std::string& what);
+};
+
 // Computes for the loop, and owns the whole training state.
 class Trainer {
  public:
@@ -83,10 +90,16 @@ class Trainer {
   virtual int64_t batch_size(Step step) const = 0;  // from the job and the control log
   // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
   // Every member passes a `control_message`, and every member receives the leader's in the result. Throws Diverged or
-  // ShardFailed.
+  // ShardFailed. With several members, each sends a mark of one part of its state, and the marks are compared: throws
+  // group::MembersDiffer. With one member, throws MemoryChanged.
   virtual StepResult step(double lr, bool want_norm, std::string control_message) = 0;
   virtual EvaluationResult evaluate(data::Split split) = 0;
-  virtual Digest digest() = 0;                                              // of the whole state
+  virtual Digest digest() = 0;  // of the whole state
+  // Compares the states of all members, which all call it after the same step. `own` is the digest of this member's
+  // state. Throws group::MembersDiffer. Only for a run of several members.
+  virtual void compare(Digest own) = 0;
+  // Throws MemoryChanged if tensors that training never changes have changed.
+  virtual void check_memory() = 0;
   virtual checkpoint::OwnedSnapshot snapshot(const StateFacts& facts) = 0;  // one copy of the whole state
   virtual StateFacts restore(const checkpoint::Loaded& loaded) = 0;         // throws Error if it does not fit
   // Loads the weights that model.init_from names. Returns a sentence for the log.
@@ -107,6 +120,7 @@ struct Plan {
   data::DataInfo data;
   std::string model;  // identity of the model; a resume refuses another one
   int64_t parameters = 0, shards = 0, lanes = 0;
+  int64_t compared_parts = 1;        // members compare their states in so many parts, one in each step
   std::vector<std::string> remarks;  // of the model, for the user
 };
 
@@ -140,6 +154,7 @@ struct RunOptions {
   // Says why the run directory is no longer the run's, or "". The loop asks about once a second and before each change
   // of a file, and then throws DirectoryLost. Any thread; null: it cannot be lost.
   std::function<std::string()> place_lost = nullptr;
+  int went_back = 0;  // how often run() itself went back to a checkpoint
   // Runs the writing of checkpoints; see checkpoint::WriterOptions. If null, a thread of its own writes them.
   std::function<void(std::function<void()>)> in_background = nullptr;
 };

@@ -36,6 +36,9 @@ class Members {
   virtual void report(std::optional<Step> durable, const std::string& facts_json) = 0;
   // Announces that this worker wants to leave. Its work moves to the other members, or to joiners once they compute.
   virtual void leave() = 0;
+  // Ends the group, because its work since the newest checkpoint cannot be trusted. Every member then begins again from
+  // that checkpoint. Throws the error that ends this worker's membership.
+  [[noreturn]] virtual void dissolve(const std::string& why) = 0;
   virtual void check_membership() const = 0;  // throws if the others have continued without this worker
   // Called by the leader when everything is written: ends the run for all members.
   virtual void finished(int exit_code) = 0;

@@ -2,6 +2,8 @@
 // the methods that it is about.
 #pragma once
 
+#include <stdexcept>
+
 #include "loop/loop.h"
 
 namespace sinew::loop {
@@ -18,6 +20,7 @@ class MembersStub : public Members {
   std::vector<ControlEntry> requests() override { return {}; }
   void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
+  [[noreturn]] void dissolve(const std::string& why) override { throw std::runtime_error(why); }
   void check_membership() const override {}
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/exit_code.h"
+#include "group/group.h"
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
 #include "loop/loop.h"
@@ -25,6 +26,8 @@ std::string metrics_text(const report::Metrics& metrics);  // "  val/accuracy 0.
 class Run {
  public:
   Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk, Clock& clock);
+  // Throws MemoryChanged if the run has one worker and must go back to the newest checkpoint; this object is then of no
+  // further use.
   RunResult train();
 
  private:
@@ -51,6 +54,7 @@ class Run {
   void warn_of_missing(const report::Metrics& metrics);  // once for each metric
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
+  StepResult compute_step(double lr, bool want_norm);
   void poll();
   void look_at_place();
   void check_place() const;
@@ -69,6 +73,8 @@ class Run {
   void record_mirror();
   void save(bool best);
   void submit_pending();
+  void confirm(std::optional<Digest> own = std::nullopt);
+  void check_confirmed(Digest own) const;
   void wait_for_disk();
   void finish_saving();
   void save_last();
@@ -88,6 +94,8 @@ class Run {
   rundir::Outcome outcome_so_far();  // the fields of report.json that are a function of the state
   void test(rundir::Outcome& outcome);
   void fail(const Error& error);
+  RunResult members_differ(const group::MembersDiffer& differ);
+  void memory_changed(const MemoryChanged& changed);
   void write_report(rundir::Outcome& outcome);
 
   StateFacts facts() const {
@@ -125,6 +133,7 @@ class Run {
   std::vector<checkpoint::Damage> damaged_;  // checkpoints that were passed over when loading one
   bool from_member_ = false;                 // the state came from another member, in the middle of training
   std::optional<Step> last_saved_;
+  std::optional<std::pair<Step, Digest>> confirmed_;  // the newest state that all members were found to have
   int64_t skipped_ = 0, reported_skipped_saves_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;

@@ -60,6 +60,11 @@ RunResult Run::train() {
     if (leads_at_end()) finish();
   } catch (const DirectoryLost&) {
     throw;  // the report has no place either
+  } catch (const group::MembersDiffer& differ) {
+    return members_differ(differ);
+  } catch (const MemoryChanged& changed) {
+    memory_changed(changed);
+    throw;
   } catch (const Diverged& error) {
     // The same step diverges on every member; the leader alone reports it.
     if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
@@ -85,6 +90,7 @@ void Run::loop() {
   last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
   while (advance()) {
   }
+  confirm();
   report_work(Work::Kind::nothing);
 }
 
@@ -133,7 +139,7 @@ void Run::one_step() {
   const Step step = state().step;
   const double lr = plan_.job.optimizer.lr * schedule_->factor(step.value) * state().control.learning_rate_factor(step);
   const bool log_next = log_every_ && (step.value + 1) % *log_every_ == 0;
-  const StepResult result = trainer_.step(lr, log_next, pending_entries_.empty() ? "" : entries_json(pending_entries_));
+  const StepResult result = compute_step(lr, log_next);
   pending_entries_.clear();
   report_work(Work::Kind::recording);
   if (!result.control_message.empty()) {
@@ -150,19 +156,30 @@ void Run::one_step() {
   const bool evaluates = due(evaluate_every_) || last || due_actions.evaluation;
   const bool improved = evaluates && evaluate();
   if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs the window itself
-  if (options_.ledger) reporter_->ledger(state().step, trainer_.digest());
+  std::optional<Digest> own;
+  if (options_.ledger) reporter_->ledger(state().step, *(own = trainer_.digest()));
   reporter_->end_step();
   // A pending best state is submitted only now, because the records of its step must be written before the step is
   // saved.
   submit_pending();
-  if (improved) {
-    save(true);
-  } else if (due(save_every_) || due_actions.checkpoint) {
-    save(false);
-  }
+  // All members compare, although only the leader saves: no one saves a state that is not that of all.
+  const bool saves = improved || due(save_every_) || due_actions.checkpoint;
+  if (saves || result.compare) confirm(own);
+  if (saves) save(improved);
   submit_pending();
   show();
   report_work(Work::Kind::nothing);
+}
+
+// A loss or gradient that is not finite may come from a member whose memory changed. All members have the same result
+// and the state before the step, so all of them compare these states before they call it a fault of the job.
+StepResult Run::compute_step(double lr, bool want_norm) {
+  try {
+    return trainer_.step(lr, want_norm, pending_entries_.empty() ? "" : entries_json(pending_entries_));
+  } catch (const Diverged&) {
+    confirm();
+    throw;
+  }
 }
 
 // Signals, the clock and users' requests become entries that travel with this step and take effect at the next one,
@@ -325,9 +342,20 @@ bool Run::evaluate() {
   return verdict.improved && plan_.job.checkpoint.keep_best > 0;
 }
 
+// The only worker of a run goes back to its newest checkpoint by itself. With several members, the supervisor starts
+// the worker again.
 RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk,
               Clock& clock) {
-  return Run(plan, options, trainer, members, disk, clock).train();
+  RunOptions attempt = options;
+  while (true) {
+    try {
+      return Run(plan, attempt, trainer, members, disk, clock).train();
+    } catch (const MemoryChanged&) {
+      if (members) throw;
+      attempt.resume = true;
+      ++attempt.went_back;
+    }
+  }
 }
 
 }  // namespace sinew::loop

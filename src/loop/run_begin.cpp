@@ -137,6 +137,10 @@ void Run::log_start() {
                      std::to_string(job.trainer.batch_size) + " in " + std::to_string(plan_.shards) + " shards on " +
                      std::to_string(plan_.lanes) + (members_ ? " lanes per worker; " : " lanes; ") +
                      job.trainer.precision + " on " + job.trainer.device);
+  if (members_)
+    reporter_->say(report::Level::info, "comparison",
+                   "workers compare their states: the whole state within " + std::to_string(plan_.compared_parts) +
+                       (plan_.compared_parts == 1 ? " step" : " steps") + " and before each checkpoint");
   for (const std::string& remark : plan_.remarks)
     reporter_->say(report::Level::warning, "model", job.model.file + ": " + remark);
   reporter_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
@@ -173,9 +177,11 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
   before_ = saved.seconds;
   began_ = clock_.monotonic_seconds();
   if (trainer_.digest() != loaded.digest) {
-    throw Error("TRAIN_STATE_CORRUPT",
-                loaded.directory + ": the restored state does not have the digest with which it was saved",
-                "please report this, because it should be impossible");
+    throw Error(
+        "TRAIN_STATE_CORRUPT",
+        loaded.directory + ": the restored state does not have the digest with which it was saved",
+        "the memory of the machine that wrote it may be faulty: move this directory away, and an older checkpoint "
+        "is used");
   }
   if (from_member_) return reporter_->adopt(saved.records);  // the control log's entries continue unchanged
   state().control.resume_at(state().step);

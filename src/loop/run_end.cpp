@@ -13,8 +13,12 @@ namespace {
 constexpr double kFailedSaveSeconds = 60;
 constexpr double kLeaseSeconds = 120;  // the wait for a lease; longer than a member continues without a coordinator
 constexpr double kLeaseLookSeconds = 0.1;
+constexpr int kMostGoingBack = 3;  // how often one process goes back to a checkpoint because its memory changed
 
 }  // namespace
+
+MemoryChanged::MemoryChanged(const std::string& what)
+    : Error("TRAIN_MEMORY_CHANGED", what, "test the memory of this machine") {}
 
 // All members leave the loop at the same step with the same state. The leader ends the run. The others wait
 // until it has ended the run, and one of them replaces the leader if it dies.
@@ -31,6 +35,8 @@ bool Run::leads_at_end() {
 void Run::finish() {
   trainer_.leave_group();
   finish_saving();
+  const Digest own = trainer_.digest();
+  check_confirmed(own);
   rundir::Outcome outcome = outcome_so_far();
   restore_best();
   std::string left_out;
@@ -112,6 +118,9 @@ void Run::restore_best() {
                 "the last checkpoint is in " + root + "/last");
   }
   trainer_.restore(*loaded);
+  if (trainer_.digest() != loaded->digest)
+    throw MemoryChanged("the restored state of step " + std::to_string(loaded->step.value) +
+                        " does not have the digest with which it was saved");
   const std::string step = std::to_string(loaded->step.value);
   if (loaded->step != evaluation.best_step)
     return reporter_->say(report::Level::warning, "best_not_restored", lost + step + ", the best before it");
@@ -159,6 +168,42 @@ void Run::fail(const Error& error) {
   write_report(outcome);
   reporter_->finish(false);
   if (members_) members_->finished(kTrainingError);
+}
+
+// All members come here at the same collective. If most of them have one state, the group goes back to a time at which
+// all had it: every checkpoint was compared. If not, nobody can tell which state is right, and the run ends.
+RunResult Run::members_differ(const group::MembersDiffer& differ) {
+  if (!differ.outvoted.empty()) {
+    reporter_->say(report::Level::error, "members_differ",
+                   std::string(differ.what()) + "; all members go back to the newest checkpoint. " + differ.hint);
+    reporter_->flush();
+    members_->dissolve(differ.what());
+  }
+  if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
+  reporter_->say(report::Level::error, "members_differ", differ.what());
+  fail(differ);
+  throw differ;
+}
+
+// Throws if the run cannot go back: there is no checkpoint, or it went back too often already.
+void Run::memory_changed(const MemoryChanged& changed) {
+  reporter_->say(report::Level::error, "memory_changed",
+                 std::string(changed.what()) + "; the run goes back to the newest checkpoint. " + changed.hint);
+  reporter_->flush();
+  if (members_) members_->dissolve(changed.what());
+  const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
+  writer_.reset();  // waits for the checkpoint that is being written
+  pending_best_.reset();
+  const bool can_go_back = options_.went_back < kMostGoingBack && !checkpoint::list(disk_, root).empty();
+  if (can_go_back) return;
+  const Error error(changed.code,
+                    std::string(changed.what()) +
+                        (options_.went_back > 0
+                             ? "; it went back to a checkpoint " + std::to_string(options_.went_back) + " times already"
+                             : "; there is no checkpoint to go back to"),
+                    changed.hint);
+  fail(error);
+  throw Error(error);
 }
 
 void Run::write_report(rundir::Outcome& outcome) {

@@ -83,6 +83,7 @@ void Run::save(bool best) {
   }
   reporter_->flush();
   checkpoint::OwnedSnapshot taken = trainer_.snapshot(facts());
+  check_confirmed(taken.digest);
   last_saved_ = state().step;
   if (best) {
     pending_best_ = std::move(taken);
@@ -91,6 +92,27 @@ void Run::save(bool best) {
   } else {
     writer().submit(std::move(taken));
   }
+}
+
+// Ensures that the state of this step is that of all members, before it is saved or counts as the end of the run. A
+// worker that computes alone checks its own memory, because nobody else can. `own` is the state's digest, if it is
+// known already.
+void Run::confirm(std::optional<Digest> own) {
+  if (!members_ || !members_->has_peers()) trainer_.check_memory();
+  if (!members_) return;
+  if (!own) own = trainer_.digest();
+  trainer_.compare(*own);
+  report_work(Work::Kind::recording);
+  confirmed_ = {state().step, *own};
+}
+
+void Run::check_confirmed(Digest own) const {
+  if (!members_) return;
+  if (confirmed_ && confirmed_->first == state().step && confirmed_->second == own) return;
+  throw MemoryChanged("the state of step " + std::to_string(state().step.value) + " has digest " + to_hex(own) +
+                      (confirmed_ ? ", and that of all members at step " + std::to_string(confirmed_->first.value) +
+                                        " had digest " + to_hex(confirmed_->second)
+                                  : ", and was not compared with that of the others"));
 }
 
 // Also records the mirror's name if that waits for the lease. Submits the best state, which waits in memory while the

@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -84,6 +85,7 @@ Engine::Engine(const EngineOptions& options)
   }
   blocks_ = make_blocks(gradients_);
   optimizer_ = std::make_unique<Optimizer>(job.optimizer, state_, gradients_, blocks_);
+  list_memory();
   state_replaced();
 }
 
@@ -94,6 +96,7 @@ void Engine::state_replaced() {
   for (size_t p = 0; p < shadows_.size(); ++p) {
     if (shadows_[p].defined()) shadows_[p].copy_(state_.parameters[p].tensor);
   }
+  std::ranges::fill(still_digests_, std::nullopt);
   bind_replicas(false);
   forget_prefetched();
 }
@@ -329,13 +332,18 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   const auto parts = data::split_into_shards(range.count, size, shards());
   prefetch_next(range);
   skipped_ = {};
-  options_.reducer->begin(shards(), gradients_, std::move(control_message));
+  const bool compares = options_.reducer->compares();
+  const Mark mark = next_mark(compares);
+  options_.reducer->begin(shards(), gradients_, std::move(control_message),
+                          compares ? std::optional(mark) : std::nullopt);
   compute(range, parts);
+  if (!compares) check_unchanged(mark);
   report_work(0, {Work::Kind::updating, state_.step.value});
   Reducer::Reduced reduced = options_.reducer->reduced();
 
   StepResult result;
   result.control_message = std::move(reduced.control_message);
+  result.compare = reduced.compare;
   result.skipped = std::exchange(skipped_, {});
   result.loss_sum = reduced.sums.loss;
   result.weight = reduced.sums.weight;

@@ -12,6 +12,7 @@
 #include "train/blocks.h"
 #include "train/lanes.h"
 #include "train/loss.h"
+#include "train/memory_parts.h"
 #include "train/optimizer.h"
 #include "train/train.h"
 
@@ -45,6 +46,11 @@ class Engine {
   StepResult step(double lr, bool want_norm, std::string control_message = "");
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
+  // Compares the states of all members in a collective without shards. `own`: digest of this member's state.
+  void compare(Digest own);
+  // Throws MemoryChanged if a frozen parameter, its average or its shadow has changed.
+  void check_memory();
+  int64_t compared_parts() const { return std::max(moving_.count(), still_.count()); }
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
   EvaluationResult evaluate(data::Split split);
@@ -87,6 +93,9 @@ class Engine {
   void commit_buffers(const Contribution& sums);
   void bind_replicas(bool averaged);
   void refresh_shadow(const Block& block);
+  void list_memory();
+  Mark next_mark(bool compares);
+  void check_unchanged(const Mark& before);
   RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step
   // Throws Diverged if a buffer, finite so far, would not be finite after the step.
   void check_buffers(const data::StepRange& range, double loss, const Contribution& sums);
@@ -108,6 +117,8 @@ class Engine {
   std::vector<torch::Tensor> gradients_;  // the summed gradients of a step
   std::vector<torch::Tensor> shadows_;    // bfloat16 copy of each parameter, or undefined
   Blocks blocks_;
+  MemoryParts moving_, still_;                        // tensors that steps change, and those that no step changes
+  std::vector<std::optional<Digest>> still_digests_;  // of the parts of still_, as they were first seen
   std::unique_ptr<Optimizer> optimizer_;
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;

@@ -30,6 +30,7 @@ loop::Plan EngineTrainer::plan() {
           .parameters = model::parameter_count(model),
           .shards = engine_.shards(),
           .lanes = engine_.lanes().count(),
+          .compared_parts = engine_.compared_parts(),
           .remarks = model.remarks()};
 }
 

@@ -25,6 +25,8 @@ class EngineTrainer final : public loop::Trainer {
   StepResult step(double lr, bool want_norm, std::string control_message) override;
   EvaluationResult evaluate(data::Split split) override { return engine_.evaluate(split); }
   Digest digest() override;
+  void compare(Digest own) override { engine_.compare(own); }
+  void check_memory() override { engine_.check_memory(); }
   checkpoint::OwnedSnapshot snapshot(const StateFacts& facts) override;
   StateFacts restore(const checkpoint::Loaded& loaded) override;
   std::string warm_start() override;

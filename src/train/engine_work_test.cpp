@@ -56,7 +56,7 @@ TEST(EngineWork, ReportsEveryShardWithItsSamples) {
 // A reducer that hands out two shards and then blocks until give_up, as a group waits for the shards of its members.
 class Waiting final : public Reducer {
  public:
-  void begin(int64_t, const std::vector<torch::Tensor>&, std::string) override {}
+  void begin(int64_t, const std::vector<torch::Tensor>&, std::string, std::optional<Mark>) override {}
   std::optional<ShardIndex> next_shard() override {
     std::unique_lock lock(mutex_);
     if (next_ < 2) return ShardIndex(next_++);

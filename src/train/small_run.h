@@ -51,6 +51,7 @@ class Alone : public Membership, protected loop::Members {
   std::vector<ControlEntry> requests() override { return std::exchange(pending_entries_, {}); }
   void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
+  [[noreturn]] void dissolve(const std::string& why) override { throw std::runtime_error(why); }
   void check_membership() const override {
     if (!leased_) throw std::runtime_error("the others have continued without this member");
   }

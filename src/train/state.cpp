@@ -103,13 +103,6 @@ bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter
   return of_optimizer.numel() == parameter.numel();
 }
 
-// Returns the text that the digest covers for everything that is not a tensor.
-std::string digest_text(const TrainingState& state) {
-  std::string updates;
-  for (const int64_t of_parameter : state.optimizer_steps) updates += std::to_string(of_parameter) + " ";
-  return loop::counts_text(state) + updates + loop::decisions_text(state);
-}
-
 void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name,
           const torch::Tensor& tensor, TensorWalk& walk) {
   const torch::Tensor values = file_layout(tensor);
@@ -173,6 +166,12 @@ const checkpoint::TensorFile& part_of(const checkpoint::Loaded& loaded, const st
 }
 
 }  // namespace
+
+std::string digest_text(const TrainingState& state) {
+  std::string updates;
+  for (const int64_t of_parameter : state.optimizer_steps) updates += std::to_string(of_parameter) + " ";
+  return loop::counts_text(state) + updates + loop::decisions_text(state);
+}
 
 DType dtype_of(const torch::Tensor& tensor) {
   for (const TypePair& pair : kTypes) {

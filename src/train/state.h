@@ -12,6 +12,9 @@ torch::Tensor view_of(const Array& array);    // shares the array's memory
 // and everything else zero. The engine adds the optimizer state.
 TrainingState initial_state(const spec::Job& job, model::Model& model, torch::MemoryFormat format);
 
+// Returns the text that the digest covers for everything that is not a tensor.
+std::string digest_text(const TrainingState& state);
+
 // Copies the whole state once, for the background writer. The next step waits for the copy, so `lanes` share the work.
 checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts, Lanes* lanes = nullptr);
 

@@ -22,6 +22,7 @@
 #include "base/exit_code.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/mark.h"
 #include "base/tree.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
@@ -60,8 +61,12 @@ class Reducer {
  public:
   virtual ~Reducer() = default;
   // The summed gradients are written to `gradients`, the same tensors in every step; there are none in an evaluation.
-  // Every member passes a `control_message`, and every member receives the leader's with the result.
-  virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) = 0;
+  // Every member passes a `control_message`, and every member receives the leader's with the result. `mark` is a digest
+  // of this worker's state. If the marks of the members differ, next_shard throws an error on every member.
+  virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
+                     std::optional<Mark> mark = std::nullopt) = 0;
+  // Whether another member computes, with whose mark this worker's is compared.
+  virtual bool compares() const { return false; }
   virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
   // Any thread. `leaf` is nullopt if the shard has no samples.
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;
@@ -71,6 +76,7 @@ class Reducer {
     Contribution sums;
     std::vector<bool> present;
     std::string control_message;
+    bool compare = false;  // see StepResult
   };
   virtual Reduced reduced() = 0;
   // Called when a lane fails and will not deliver its shard. From now on no lane of this worker waits in next_shard.
@@ -97,6 +103,7 @@ using loop::entries_json;
 using loop::entries_of_json;
 using loop::EvaluationResult;
 using loop::EvaluationState;
+using loop::MemoryChanged;
 using loop::OnWork;
 using loop::RunResult;
 using loop::ShardFailed;

@@ -78,7 +78,8 @@ class LocalReducer final : public Reducer {
  public:
   explicit LocalReducer(int64_t held_bytes) : held_bytes_(held_bytes) {}
 
-  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message) override {
+  void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
+             std::optional<Mark>) override {
     control_message_ = std::move(control_message);
     leaves_.clear();
     leaves_.resize(static_cast<size_t>(shards));

@@ -21,8 +21,9 @@ std::vector<CollectiveShape> random_shapes(uint64_t seed) {
   const int64_t large[] = {300, 2500, 6000};
   const std::vector<int64_t> lengths = {large[random.below(3)], static_cast<int64_t>(random.below(700)), 1};
   const size_t steps = 30 + random.below(40);
-  std::vector<CollectiveShape> shapes(2 * steps + 1, {.shards = shards, .lengths = lengths});
-  for (size_t evaluation = steps; evaluation < shapes.size(); ++evaluation) shapes[evaluation].lengths.clear();
+  std::vector<CollectiveShape> shapes(3 * steps + 2, {.shards = shards, .lengths = lengths});
+  for (size_t other = steps; other < shapes.size(); ++other) shapes[other].lengths.clear();
+  for (size_t comparison = 2 * steps + 1; comparison < shapes.size(); ++comparison) shapes[comparison].shards = 1;
   return shapes;
 }
 
@@ -32,7 +33,7 @@ bool is_same(const loop::ControlEntry& a, const loop::ControlEntry& b) {
 
 }  // namespace
 
-TrainingJob::TrainingJob(uint64_t seed) : numbers(seed, random_shapes(seed)), steps((numbers.collectives() - 1) / 2) {}
+TrainingJob::TrainingJob(uint64_t seed) : numbers(seed, random_shapes(seed)), steps((numbers.collectives() - 2) / 3) {}
 
 uint64_t Control::with(uint64_t state) const {
   return random_key({state, std::bit_cast<uint64_t>(learning_rate), std::bit_cast<uint64_t>(batch_size)}).value;
@@ -46,6 +47,10 @@ void Judge::Tally::operator+=(const Tally& other) {
   recomputed += other.recomputed;
   effects += other.effects;
   entries += other.entries;
+  changes += other.changes;
+  noticed += other.noticed;
+  splits += other.splits;
+  not_judged += other.not_judged;
 }
 
 Judge::Tally Judge::tally() const {
@@ -55,7 +60,11 @@ Judge::Tally Judge::tally() const {
               .views = static_cast<int64_t>(views_.size()),
               .recomputed = 0,
               .effects = effects_,
-              .entries = 0};
+              .entries = 0,
+              .changes = changes_,
+              .noticed = noticed_,
+              .splits = splits_,
+              .not_judged = not_judged_ ? 1 : 0};
   for (const Attempt& attempt : attempts_) {
     tally.steps += static_cast<int64_t>(attempt.after.size());
     for (const auto& [shard, by] : attempt.computed) tally.recomputed += static_cast<int64_t>(by.size()) - 1;
@@ -102,11 +111,15 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
     complain("member " + number(id.value) + " begins at step " + number(step) + ", and step " + number(durable_) +
              " was durable");
   Attempt* const before = from ? &attempts_[static_cast<size_t>(from->attempt)] : nullptr;
+  if (before && before->wrong_from && step > *before->wrong_from && !not_judged_)
+    complain("member " + number(id.value) + " begins at step " + number(step) + " from a state that may be wrong");
   attempts_.push_back(
       {.begins_at = step,
        .members = {computing.begin(), computing.end()},
        .after = {},
        .before = state,
+       .wrong_from = {},
+       .noticed = false,
        .digests = before ? std::map{std::pair(step, before->digests[step])} : std::map<int64_t, Digest>(),
        .computed = {},
        .committed = {}});
@@ -135,6 +148,8 @@ Origin Judge::commits(const Commit& commit) {
 
 void Judge::judge_result(Attempt& of, const Commit& commit) {
   const std::string step = "step " + number(commit.step);
+  of.committed[commit.step].push_back(commit.pid);
+  if (may_be_wrong(of, commit.step)) return;
   const auto before = of.after.find(commit.step - 1);
   const bool first = commit.step == of.begins_at;
   if (!first && before == of.after.end()) return complain(step + " is committed and the one before is not");
@@ -142,7 +157,6 @@ void Judge::judge_result(Attempt& of, const Commit& commit) {
     return complain(step + " is computed from another state than the group's");
   const auto [found, added] = of.after.emplace(commit.step, commit.after);
   if (found->second != commit.after) return complain("there are two digests for " + step);
-  of.committed[commit.step].push_back(commit.pid);
   if (!added) return;
   const uint64_t numbers = commit.control.with(commit.before);
   const auto expected = job_.numbers.expected(commit.step, numbers);
@@ -198,14 +212,46 @@ Origin Judge::take_control_message(Origin before, int64_t step, const std::strin
 }
 
 void Judge::evaluates(int64_t pid, int64_t attempt, int64_t at, uint64_t state, const group::Reduced& reduced) {
-  attempts_[static_cast<size_t>(attempt)].committed[at].push_back(pid);
+  Attempt& of = attempts_[static_cast<size_t>(attempt)];
+  of.committed[at].push_back(pid);
+  if (may_be_wrong(of, at - job_.steps)) return;
   const auto wrong = difference(job_.numbers.expected(at, state), {}, reduced);
   if (!wrong.empty()) complain("an evaluation is not what one undisturbed member gets: " + wrong);
 }
 
+void Judge::compares(int64_t pid, int64_t attempt, int64_t at) {
+  attempts_[static_cast<size_t>(attempt)].committed[at].push_back(pid);
+}
+
 void Judge::digest(int64_t attempt, int64_t step, Digest digest) {
+  if (const Attempt& of = attempts_[static_cast<size_t>(attempt)]; of.wrong_from && step > *of.wrong_from) return;
   if (attempts_[static_cast<size_t>(attempt)].digests.emplace(step, digest).first->second != digest)
     complain("the state at step " + number(step) + " has two digests");
+}
+
+// ---- memory that changes --------------------------------------------------------------------------------------------
+
+void Judge::memory_changes(int64_t pid, int64_t attempt, int64_t step) {
+  Attempt& of = attempts_[static_cast<size_t>(attempt)];
+  of.wrong_from = std::min(of.wrong_from.value_or(step), step);
+  changed_[pid] = attempt;
+  ++changes_;
+}
+
+void Judge::notices(int64_t attempt, bool is_split) {
+  Attempt& of = attempts_[static_cast<size_t>(attempt)];
+  if (!of.wrong_from && !not_judged_) complain("the members find different states, and no memory has changed");
+  if (std::exchange(of.noticed, true)) return;
+  ++noticed_;
+  splits_ += is_split ? 1 : 0;
+}
+
+// If the memory of the process had changed and nobody had noticed it, the group may go on without the process and with
+// the results that it made wrong. Nobody can notice that any more, so the story is not judged.
+void Judge::disturbed(int64_t pid) {
+  disturbed_.insert(pid);
+  const auto found = changed_.find(pid);
+  if (found != changed_.end() && !attempts_[static_cast<size_t>(found->second)].noticed) not_judged_ = true;
 }
 
 bool Judge::result_is_gone(int64_t attempt, int64_t step) const {
@@ -216,8 +262,11 @@ bool Judge::result_is_gone(int64_t attempt, int64_t step) const {
 
 // ---- effects on the disk --------------------------------------------------------------------------------------------
 
-void Judge::durable(int64_t step) {
+void Judge::durable(int64_t step, int64_t attempt) {
   durable_ = std::max(durable_, step);
+  const Attempt& of = attempts_[static_cast<size_t>(attempt)];
+  if (of.wrong_from && step > *of.wrong_from && !not_judged_)
+    complain("the checkpoint of step " + number(step) + " has a state that may be wrong");
 }
 
 void Judge::effect(int64_t pid, bool leads, double confirmed, const std::string& path) {
@@ -231,6 +280,7 @@ void Judge::effect(int64_t pid, bool leads, double confirmed, const std::string&
 void Judge::ends(int code) {
   constexpr int kResumable = 75, kTrainingError = 1;
   if (stops_ && (code == kResumable || code == kTrainingError)) return;
+  if (splits_ > 0 && code == kTrainingError) return;
   if (code != 0) return complain("the run ends with exit code " + number(code));
   ended_well_ = true;
   for (const Attempt& attempt : attempts_) {
@@ -246,6 +296,7 @@ void Judge::ends(int code) {
 // Checks that the ledger has every step once, and that some attempt has both the digest of each line and that of the
 // line before.
 void Judge::ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved) {
+  if (not_judged_) return;
   if (saved != Step(job_.steps)) return complain("the run ends and its last state is not durable");
   for (size_t i = 0; i < ledger.size(); ++i) {
     const auto& [step, digest] = ledger[i];

@@ -20,12 +20,15 @@
 namespace sinew::sim {
 
 // The collectives of a random job of `steps` steps. The collective of a step has the step's number; the evaluation of
-// the state at step t has number steps + t.
+// the state at step t has number steps + t, and a comparison of the members' states at step t has number
+// 2 * steps + 1 + t.
 struct TrainingJob {
   explicit TrainingJob(uint64_t seed);
   group::simulation::Job numbers;
   int64_t steps;
   int64_t evaluation_at(Step step) const { return steps + step.value; }
+  int64_t comparison_at(Step step) const { return 2 * steps + 1 + step.value; }
+  bool is_comparison(int64_t number) const { return number > 2 * steps; }
 };
 
 // The inputs of a step besides the state.
@@ -65,14 +68,21 @@ class Judge {
   void delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid);
   Origin commits(const Commit& commit);  // returns the origin of the state after the step
   void evaluates(int64_t pid, int64_t attempt, int64_t number, uint64_t state, const group::Reduced& reduced);
+  void compares(int64_t pid, int64_t attempt, int64_t number);
   // A member's state at this step has this digest.
   void digest(int64_t attempt, int64_t step, Digest digest);
-  void durable(int64_t step);
+  void durable(int64_t step, int64_t attempt);
   // A process is about to rename a file into place on the shared disk. Only the leader may, while it has a lease.
   void effect(int64_t pid, bool leads, double confirmed, const std::string& path);
   // The story disturbed this process, or it ended. It may be fenced, and other members may repeat its work.
-  void disturbed(int64_t pid) { disturbed_.insert(pid); }
+  void disturbed(int64_t pid);
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
+  // Memory of this process, whose state is at this step, has changed. From this step on, results of the attempt may be
+  // wrong. They must not be what the run ends with, and no checkpoint may have them.
+  void memory_changes(int64_t pid, int64_t attempt, int64_t step);
+  // The members found the change: they end the attempt, or they end the run because no one knows who is right.
+  void notices(int64_t attempt, bool is_split);
+  bool is_over(int64_t attempt) const { return attempts_[static_cast<size_t>(attempt)].noticed; }
   // Whether all members that committed this step have been disturbed since. Then no member may be left that
   // could send the step's result, and a member that lacks it must join again.
   bool result_is_gone(int64_t attempt, int64_t step) const;
@@ -85,6 +95,7 @@ class Judge {
   const std::optional<std::string>& complaint() const { return complaint_; }
   struct Tally {  // lets a test check that enough happened
     int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0, entries = 0;
+    int64_t changes = 0, noticed = 0, splits = 0, not_judged = 0;  // of members' memory
     void operator+=(const Tally& other);
   };
   Tally tally() const;
@@ -95,6 +106,8 @@ class Judge {
     std::set<MemberId> members;                                            // those that began it
     std::map<int64_t, uint64_t> after;                                     // the state after each step
     uint64_t before = 0;                                                   // the state that it began with
+    std::optional<int64_t> wrong_from;                                     // the first step whose result may be wrong
+    bool noticed = false;                                                  // the members found that their states differ
     std::map<int64_t, Digest> digests;                                     // of the whole state, at each step
     std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the processes
     std::map<int64_t, std::vector<int64_t>> committed;  // by step: the processes that have its result
@@ -107,6 +120,7 @@ class Judge {
   };
 
   void judge_result(Attempt& of, const Commit& commit);
+  static bool may_be_wrong(const Attempt& of, int64_t step) { return of.wrong_from && step >= *of.wrong_from; }
   void check_control(const Commit& commit);
   Origin take_control_message(Origin before, int64_t step, const std::string& message);
 
@@ -121,6 +135,9 @@ class Judge {
   std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0;
   bool stops_ = false, ended_well_ = false;
+  std::map<int64_t, int64_t> changed_;  // processes whose memory changed; to the attempt
+  int64_t changes_ = 0, noticed_ = 0, splits_ = 0;
+  bool not_judged_ = false;
 };
 
 }  // namespace sinew::sim

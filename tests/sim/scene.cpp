@@ -54,6 +54,7 @@ Scene::Scene(uint64_t seed)
     : world(seed), network(world), post(world), run_directory(new_directory()), job(seed), judge(world, job) {
   plan = random_plan(world.random, job);
   shard_seconds = world.random.uniform(0.02, 0.2);
+  frozen_parts = 1 + world.random.below(5);
 }
 
 Scene::~Scene() {

@@ -31,6 +31,7 @@ struct Scene {
   Judge judge;
   loop::Plan plan;
   double shard_seconds = 0.03;
+  size_t frozen_parts = 1;  // a member's memory is compared in so many parts, one in each step
 };
 
 }  // namespace sinew::sim

@@ -13,13 +13,14 @@ namespace {
 using supervise::ChaosEvent;
 
 constexpr int64_t kChaosEvents = 12, kTroubles = 8;
+constexpr uint64_t kMostChanges = 3;
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
 constexpr double kPatienceSeconds = 300;  // added to the time that the slowest worker would need for the run alone
 
 }  // namespace
 
-Story::Story(uint64_t seed)
-    : seed_(seed), scene_(seed), begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
+Story::Story(uint64_t seed, Faults faults)
+    : seed_(seed), faults_(faults), scene_(seed), begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
   scene_.disk.before_write = [this] {
     if (Fiber::current() == nullptr) return;
     constexpr double kStall = 0.02;
@@ -39,15 +40,20 @@ void Story::begin_supervision() {
   supervisors_.push_back(std::make_unique<Supervisor>(scene_, run_, begins_with_));
 }
 
-void Story::play() {
+double Story::disturb() {
   World& world = scene_.world;
-  make_directories_durably(scene_.disk, scene_.run_directory);
-  begin_supervision();
   double end = 0;
   for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
-    world.after(1 + event.at, [this, event] { happens(event); });
     end = 1 + event.at;
+    if (faults_ == Faults::changes && event.kind != ChaosEvent::Kind::kill_worker) continue;
+    world.after(1 + event.at, [this, event] { happens(event); });
   }
+  for (uint64_t i = 1 + world.random.below(kMostChanges); faults_ != Faults::without_changes && i > 0; --i) {
+    world.after(world.random.uniform(1, end), [this] {
+      if (Worker* worker = anyone()) worker->change_memory();
+    });
+  }
+  if (faults_ == Faults::changes) return end;
   for (int64_t i = 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
     // Faults that end all workers have fewer entries here, so that they are rarer than the others.
@@ -57,6 +63,14 @@ void Story::play() {
     const Trouble trouble{world.random.uniform(1, end), kinds[world.random.below(std::size(kinds))]};
     world.after(trouble.at, [this, trouble] { happens(trouble); });
   }
+  return end;
+}
+
+void Story::play() {
+  World& world = scene_.world;
+  make_directories_durably(scene_.disk, scene_.run_directory);
+  begin_supervision();
+  const double end = disturb();
   double alone = 0;
   for (int64_t collective = 0; collective < scene_.job.numbers.collectives(); ++collective)
     alone += static_cast<double>(scene_.job.numbers.shape(collective).shards) * scene_.shard_seconds * kMostPace *

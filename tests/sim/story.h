@@ -19,9 +19,12 @@ struct Trouble {
   Kind kind = Kind::request;
 };
 
+// What happens in a story: everything but changes of memory, everything, or changes of memory and deaths of workers.
+enum class Faults { without_changes, all, changes };
+
 class Story {
  public:
-  explicit Story(uint64_t seed);
+  explicit Story(uint64_t seed, Faults faults = Faults::without_changes);
   void play();
   // Returns what went wrong, or nullopt if nothing did.
   const std::optional<std::string>& complaint() const { return scene_.judge.complaint(); }
@@ -31,6 +34,7 @@ class Story {
  private:
   void happens(const supervise::ChaosEvent& event);
   void happens(const Trouble& trouble);
+  double disturb();  // returns when the last disturbance happens
   void cut_links();
   void reset_link();
   void machine_dies();
@@ -41,6 +45,7 @@ class Story {
   Worker* anyone();
 
   const uint64_t seed_;
+  const Faults faults_;
   Scene scene_;
   int64_t begins_with_;
   RunOfStory run_;

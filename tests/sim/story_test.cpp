@@ -38,12 +38,12 @@ void print_log(const Story& story, size_t most) {
   for (size_t i = log.size() > most ? log.size() - most : 0; i < log.size(); ++i) std::cout << log[i] << '\n';
 }
 
-Judge::Tally play(uint64_t first, uint64_t count) {
+Judge::Tally play(uint64_t first, uint64_t count, Faults faults = Faults::without_changes) {
   Judge::Tally tally;
   for (const int signal : {SIGABRT, SIGSEGV}) std::signal(signal, on_crash);
   for (uint64_t seed = first; seed < first + count; ++seed) {
     playing = seed;
-    Story story(seed);
+    Story story(seed, faults);
     story.play();
     tally += story.tally();
     if (!story.complaint()) continue;
@@ -54,7 +54,9 @@ Judge::Tally play(uint64_t first, uint64_t count) {
   }
   std::cout << tally.stories << " stories: " << tally.attempts << " attempts, " << tally.steps << " steps, "
             << tally.views << " views, " << tally.recomputed << " shards computed twice, " << tally.effects
-            << " changes of the disk, " << tally.entries << " control entries\n";
+            << " changes of the disk, " << tally.entries << " control entries, " << tally.changes
+            << " changes of memory, " << tally.noticed << " times noticed, " << tally.splits << " without a majority, "
+            << tally.not_judged << " not judged\n";
   return tally;
 }
 
@@ -72,6 +74,27 @@ TEST(Story, WhateverHappensTheRunIsThatOfOneUndisturbedMember) {
   const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
   const auto tally = play(first, number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kShort));
   if (tally.stories >= static_cast<int64_t>(kShort)) expect_enough(tally);
+}
+
+// Memory of members changes, and workers die in between. No wrong result remains.
+TEST(Story, AChangeOfAMembersMemoryLeavesNoTrace) {
+  const auto first = number_in_environment("SINEW_SIM_SEED", 0);
+  const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
+  const auto tally = play(first, number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kShort), Faults::changes);
+  if (tally.stories < static_cast<int64_t>(kShort)) return;
+  EXPECT_GT(tally.changes, tally.stories);
+  EXPECT_GT(tally.noticed, tally.stories);
+  EXPECT_GT(tally.splits, tally.stories / 20);
+  EXPECT_LT(tally.not_judged, tally.stories / 4);
+}
+
+TEST(Story, AChangeOfAMembersMemoryAmongOtherFaultsLeavesNoTrace) {
+  const auto first = number_in_environment("SINEW_SIM_SEED", 0);
+  const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
+  const auto tally = play(first, number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kShort), Faults::all);
+  if (tally.stories < static_cast<int64_t>(kShort)) return;
+  EXPECT_GT(tally.noticed, tally.stories / 2);
+  EXPECT_LT(tally.not_judged, tally.stories / 2);
 }
 
 TEST(Story, ASeedAlwaysGivesTheSameStory) {

@@ -19,7 +19,20 @@ double loss_of(const group::Reduced& reduced) {
 
 }  // namespace
 
-Trainer::Trainer(Scene& scene, int64_t pid, Lanes& lanes) : scene_(scene), pid_(pid), lanes_(lanes) {}
+Trainer::Trainer(Scene& scene, int64_t pid, Lanes& lanes)
+    : scene_(scene), pid_(pid), lanes_(lanes), frozen_(scene.frozen_parts), first_seen_(frozen_) {}
+
+void Trainer::change_memory(RandomStream& random) {
+  frozen_[random.below(frozen_.size())] ^= uint64_t{1} << random.below(64);
+}
+
+uint64_t Trainer::deviation() const {
+  uint64_t all = 0;
+  for (size_t i = 0; i < frozen_.size(); ++i) all = random_key({all, frozen_[i]}).value;
+  uint64_t none = 0;
+  for (size_t i = 0; i < frozen_.size(); ++i) none = random_key({none, 0}).value;
+  return all ^ none;
+}
 
 int64_t Trainer::batch_size(Step step) const {
   return state_.control.batch_size(step, scene_.plan.job.trainer.batch_size);
@@ -30,9 +43,16 @@ loop::StepResult Trainer::step(double lr, bool, std::string control_message) {
   const int64_t step = state_.step.value;
   const Control control{lr, static_cast<double>(batch_size(state_.step))};
   const uint64_t input = control.with(numbers_);
+  const size_t part = static_cast<size_t>(step) % frozen_.size();
+  std::optional<Mark> mark;
+  if (lanes_.has_peers()) {
+    mark = Mark{.step = step, .part = static_cast<int64_t>(part), .digest = {numbers_, frozen_[part]}};
+  } else if (frozen_[part] != first_seen_[part]) {
+    throw loop::MemoryChanged("memory changed");
+  }
   auto rows = group::simulation::blank(scene_.job.numbers.shape(step).lengths);
-  const LeafOf leaf = [&](int64_t shard) { return scene_.job.numbers.leaf(step, shard, input); };
-  const group::Reduced reduced = lanes_.collective(step, control_message, leaf, rows);
+  const LeafOf leaf = [&](int64_t shard) { return scene_.job.numbers.leaf(step, shard, input ^ deviation()); };
+  const group::Reduced reduced = lanes_.collective(step, control_message, mark, leaf, rows);
   const uint64_t after = group::simulation::Job::next_state(input, rows, reduced);
   origin = scene_.judge.commits({pid_, *origin, step, numbers_, after, control, rows, reduced, state_.control});
   numbers_ = after;
@@ -47,6 +67,7 @@ loop::StepResult Trainer::step(double lr, bool, std::string control_message) {
   result.weight = result.loss_sum = 1;
   result.samples = result.seen = range.count;
   result.control_message = reduced.control_message;
+  result.compare = reduced.compare;
   return result;
 }
 
@@ -54,17 +75,30 @@ loop::EvaluationResult Trainer::evaluate(data::Split) {
   Fiber::current()->sleep(scene_.world.random.uniform(0, kBetweenSteps));
   const int64_t number = scene_.job.evaluation_at(state_.step);
   if (alone_) return {.metrics = {{"loss", loss_of(scene_.job.numbers.expected(number, numbers_).reduced)}}};
-  const LeafOf leaf = [&](int64_t shard) { return scene_.job.numbers.leaf(number, shard, numbers_); };
+  const LeafOf leaf = [&](int64_t shard) { return scene_.job.numbers.leaf(number, shard, numbers_ ^ deviation()); };
   std::vector<std::vector<float>> no_rows;
-  const group::Reduced reduced = lanes_.collective(number, "", leaf, no_rows);
+  const group::Reduced reduced = lanes_.collective(number, "", std::nullopt, leaf, no_rows);
   scene_.judge.evaluates(pid_, origin->attempt, number, numbers_, reduced);
   return {.metrics = {{"loss", loss_of(reduced)}}};
 }
 
 Digest Trainer::digest() {
-  const Digest found = {numbers_, digest_of(loop::counts_text(state_) + loop::decisions_text(state_)).low};
-  if (origin) scene_.judge.digest(origin->attempt, state_.step.value, found);
+  const Digest found = {numbers_ ^ deviation(),
+                        digest_of(loop::counts_text(state_) + loop::decisions_text(state_)).low};
+  if (origin && deviation() == 0) scene_.judge.digest(origin->attempt, state_.step.value, found);
   return found;
+}
+
+void Trainer::compare(Digest own) {
+  const int64_t number = scene_.job.comparison_at(state_.step);
+  const LeafOf leaf = [](int64_t) { return std::nullopt; };
+  std::vector<std::vector<float>> no_rows;
+  lanes_.collective(number, "", Mark{.step = state_.step.value, .digest = own}, leaf, no_rows);
+  scene_.judge.compares(pid_, origin->attempt, number);
+}
+
+void Trainer::check_memory() {
+  if (frozen_ != first_seen_) throw loop::MemoryChanged("memory changed");
 }
 
 checkpoint::OwnedSnapshot Trainer::snapshot(const loop::StateFacts& facts) {
@@ -73,6 +107,7 @@ checkpoint::OwnedSnapshot Trainer::snapshot(const loop::StateFacts& facts) {
   owned.digest = digest();
   nlohmann::json document = loop::state_document(state_, facts);
   document["numbers"] = numbers_;
+  document["frozen"] = frozen_;
   if (origin) document["origin"] = {origin->attempt, origin->history};
   owned.state_json = document.dump();
   Buffer bytes(sizeof numbers_);
@@ -87,6 +122,7 @@ loop::StateFacts Trainer::restore(const checkpoint::Loaded& loaded) {
   loop::StateFacts facts;
   loop::read_document(document, state_, facts);
   numbers_ = document.at("numbers");
+  frozen_ = first_seen_ = document.at("frozen").get<std::vector<uint64_t>>();
   if (document.contains("origin")) origin = {document.at("origin").at(0), document.at("origin").at(1)};
   return facts;
 }
@@ -94,7 +130,7 @@ loop::StateFacts Trainer::restore(const checkpoint::Loaded& loaded) {
 std::string Trainer::write_artifact(Disk& disk) {
   const std::string directory = rundir::file_in(scene_.run_directory, rundir::kModel);
   disk.make_directories(directory);
-  write_durably(disk, directory + "/model.json", std::to_string(numbers_));
+  write_durably(disk, directory + "/model.json", std::to_string(numbers_ ^ deviation()));
   return "";
 }
 

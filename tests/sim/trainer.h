@@ -17,8 +17,9 @@ using LeafOf = std::function<std::optional<group::Leaf>(int64_t shard)>;
 // Computes a collective together with the other members.
 class Lanes {
  public:
-  virtual group::Reduced collective(int64_t number, const std::string& control_message, const LeafOf& leaf_of,
-                                    std::vector<std::vector<float>>& rows) = 0;
+  virtual group::Reduced collective(int64_t number, const std::string& control_message, std::optional<Mark> mark,
+                                    const LeafOf& leaf_of, std::vector<std::vector<float>>& rows) = 0;
+  virtual bool has_peers() const = 0;  // another member computes
 
  protected:
   ~Lanes() = default;
@@ -31,12 +32,16 @@ class Trainer final : public loop::Trainer {
   // Where the state comes from; nullopt before an attempt has begun, when it is the state of step 0.
   std::optional<Origin> origin;
   uint64_t numbers() const { return numbers_; }
+  // Changes one bit of this worker's memory.
+  void change_memory(RandomStream& random);
 
   loop::State& state() override { return state_; }
   int64_t batch_size(Step step) const override;
   loop::StepResult step(double lr, bool want_norm, std::string control_message) override;
   loop::EvaluationResult evaluate(data::Split split) override;
   Digest digest() override;
+  void compare(Digest own) override;
+  void check_memory() override;
   checkpoint::OwnedSnapshot snapshot(const loop::StateFacts& facts) override;
   loop::StateFacts restore(const checkpoint::Loaded& loaded) override;
   std::string warm_start() override { return ""; }
@@ -44,11 +49,16 @@ class Trainer final : public loop::Trainer {
   std::string write_artifact(Disk& disk) override;
 
  private:
+  // The result of steps with a changed memory differs from that of an undisturbed member by this.
+  uint64_t deviation() const;
+
   Scene& scene_;
   const int64_t pid_;
   Lanes& lanes_;
   loop::State state_;
   uint64_t numbers_ = 0;  // takes the place of the tensors
+  // Takes the place of frozen parameters. They are 0 unless the memory changes. Each step compares one of them.
+  std::vector<uint64_t> frozen_, first_seen_;
   bool alone_ = false;
 };
 

@@ -43,6 +43,7 @@ class Worker final : public group::Membership, public Lanes {
   void stop();
   void go_on();
   void ask_to_leave();
+  void change_memory();
 
   const std::optional<ProcessEnd>& end() const { return end_; }
   const std::string& address() const { return address_; }
@@ -88,8 +89,9 @@ class Worker final : public group::Membership, public Lanes {
   void run();
   ProcessEnd run_loop(std::string& why);
   void write_in_background(const std::function<void()>& work);
-  group::Reduced collective(int64_t number, const std::string& control_message, const LeafOf& leaf_of,
-                            std::vector<std::vector<float>>& rows) override;
+  group::Reduced collective(int64_t number, const std::string& control_message, std::optional<Mark> mark,
+                            const LeafOf& leaf_of, std::vector<std::vector<float>>& rows) override;
+  bool has_peers() const override { return group_->has_peers(); }
   void lane(int lane, int64_t number, const LeafOf& leaf_of);
   void post(int lane, const Work& work);
 

@@ -64,6 +64,7 @@ void Worker::end_process(ProcessEnd end, const std::string& why) {
   for (auto thread = threads_.rbegin(); thread != threads_.rend(); ++thread) (*thread)->cancel();
   scene_.network.died(address_);
   if (computed_ && end.code == kRejoin && !scene_.judge.is_disturbed(pid) &&
+      !scene_.judge.is_over(trainer_->origin->attempt) &&
       !scene_.judge.result_is_gone(trainer_->origin->attempt, in_collective_))
     scene_.judge.complain("process " + std::to_string(pid) + " computed, was not disturbed, and was put out: " + why);
   scene_.judge.disturbed(pid);
@@ -77,6 +78,13 @@ void Worker::stop() {
   scene_.judge.disturbed(pid);
   process.stop();
   scene_.network.stopped(address_);
+}
+
+void Worker::change_memory() {
+  if (!trainer_ || !trainer_->origin || role_->joining() || end_ || scene_.judge.is_disturbed(pid)) return;
+  scene_.world.say("-- memory of process " + std::to_string(pid) + " changes");
+  scene_.judge.memory_changes(pid, trainer_->origin->attempt, trainer_->state().step.value);
+  trainer_->change_memory(scene_.world.random);
 }
 
 void Worker::ask_to_leave() {

@@ -12,7 +12,11 @@ constexpr double kLeaseSeconds = 1;
 }  // namespace
 
 void Worker::report(const std::function<void(cluster::MemberReport&)>& change) {
-  if (!membership_->report(change)) return;
+  const bool urgent = membership_->report([&](cluster::MemberReport& report) {
+    change(report);
+    if (!report.dissolve.empty()) scene_.judge.notices(trainer_->origin->attempt, false);
+  });
+  if (!urgent) return;
   dirty_ = true;
   speak();
 }
@@ -33,6 +37,7 @@ group::Membership::Received Worker::receive_state() {
 
 void Worker::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
   if (!role_->owes_state()) return;
+  group_->ask_to_compare();
   const auto taken = std::make_shared<const checkpoint::OwnedSnapshot>(take());
   for (const MemberId joiner : role_->serve()) {
     scene_.world.say("process " + std::to_string(pid) + " sends its state of step " +
@@ -45,7 +50,7 @@ void Worker::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
 }
 
 void Worker::maybe_caught_up() {
-  if (role_->wants_to_compute(group_->ahead()))
+  if (role_->wants_to_compute(group_->compared() && !group_->ahead()))
     report([](cluster::MemberReport& report) { report.phase = cluster::Member::Phase::caught_up; });
 }
 

@@ -96,6 +96,8 @@ ProcessEnd Worker::run_loop(std::string& why) {
     return ends("the run is over", result.exit_code);
   } catch (const group::Fenced& out) {
     return ends(out.what(), members.exit_code_if_fenced());
+  } catch (const group::MembersDiffer& differ) {
+    return ends(differ.what(), kTrainingError);
   } catch (const Error& error) {
     scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());
     return ends(error.what(), kTrainingError);
@@ -108,16 +110,17 @@ void Worker::write_in_background(const std::function<void()>& work) {
   work();
   const std::string last = rundir::file_in(scene_.run_directory, rundir::kCheckpoints) + "/last";
   if (!scene_.disk.exists(last)) return;
-  if (const auto durable = checkpoint::describe(scene_.disk, last)) scene_.judge.durable(durable->step.value);
+  if (const auto durable = checkpoint::describe(scene_.disk, last))
+    scene_.judge.durable(durable->step.value, trainer_->origin->attempt);
 }
 
 // ---- lanes ---------------------------------------------------------------------------------------------------------
 
-group::Reduced Worker::collective(int64_t number, const std::string& control_message, const LeafOf& leaf_of,
-                                  std::vector<std::vector<float>>& rows) {
+group::Reduced Worker::collective(int64_t number, const std::string& control_message, std::optional<Mark> mark,
+                                  const LeafOf& leaf_of, std::vector<std::vector<float>>& rows) {
   const auto& shape = scene_.job.numbers.shape(number);
   in_collective_ = number;
-  group_->begin(shape.shards, shape.lengths, control_message);
+  group_->begin(shape.shards, shape.lengths, control_message, mark);
   int running = lanes_;
   std::exception_ptr failure;
   for (int i = 0; i < lanes_; ++i) {
@@ -125,6 +128,9 @@ group::Reduced Worker::collective(int64_t number, const std::string& control_mes
       try {
         lane(i, number, leaf_of);
       } catch (const group::Fenced&) {
+        failure = std::current_exception();
+      } catch (const group::MembersDiffer& differ) {
+        scene_.judge.notices(trainer_->origin->attempt, differ.outvoted.empty());
         failure = std::current_exception();
       }
       --running;
@@ -155,7 +161,8 @@ void Worker::lane(int lane, int64_t number, const LeafOf& leaf_of) {
       const double factor = pace_ * scene_.world.random.uniform(kLeastOfUsual, kMostOfUsual);
       Fiber::current()->sleep(scene_.shard_seconds * factor);
       group_->deliver(turn.shard, leaf_of(turn.shard.value));
-      scene_.judge.delivers(trainer_->origin->attempt, number, turn.shard.value, pid);
+      if (!scene_.job.is_comparison(number))
+        scene_.judge.delivers(trainer_->origin->attempt, number, turn.shard.value, pid);
       computed_ = true;
     }
     wake();

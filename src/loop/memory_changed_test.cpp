@@ -1,0 +1,260 @@
+// What a run does when the memory of its state changes, and when its members' states differ.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/exit_code.h"
+#include "base/hand_clock.h"
+#include "group/group.h"
+#include "loop/members_stub.h"
+
+namespace sinew::loop {
+namespace {
+
+constexpr int64_t kSteps = 12;
+
+// Its state is one number. A step makes the next one.
+class NumberTrainer final : public Trainer {
+ public:
+  State& state() override { return state_; }
+  int64_t batch_size(Step) const override { return 1; }
+  StepResult step(double, bool, std::string control_message) override {
+    if (before_step) before_step(state_.step.value);
+    number = digest_of("after " + std::to_string(number)).low;
+    state_.step = state_.step.next();
+    state_.samples += 1;
+    return {.loss = 1, .loss_sum = 1, .weight = 1, .samples = 1, .control_message = std::move(control_message)};
+  }
+  EvaluationResult evaluate(data::Split) override { return {}; }
+  Digest digest() override { return {number, digest_of(counts_text(state_)).low}; }
+  void compare(Digest own) override {
+    if (on_compare) on_compare(own);
+  }
+  void check_memory() override {
+    if (on_check) on_check();
+  }
+  checkpoint::OwnedSnapshot snapshot(const StateFacts& facts) override {
+    checkpoint::OwnedSnapshot taken;
+    taken.step = state_.step;
+    taken.digest = digest();
+    nlohmann::json document = state_document(state_, facts);
+    document["number"] = number;
+    taken.state_json = document.dump();
+    taken.parts["model"].emplace_back(checkpoint::TensorEntry{.name = "none", .dtype = DType::u8, .shape = {1}},
+                                      Buffer(1));
+    return taken;
+  }
+  StateFacts restore(const checkpoint::Loaded& loaded) override {
+    StateFacts facts;
+    const auto document = nlohmann::json::parse(loaded.state_json);
+    read_document(document, state_, facts);
+    number = document.at("number");
+    return facts;
+  }
+  std::string warm_start() override { return ""; }
+  void leave_group() override {}
+  std::string write_artifact(Disk&) override { return ""; }
+
+  uint64_t number = 1;
+  std::function<void(int64_t step)> before_step = nullptr;
+  std::function<void(Digest)> on_compare = nullptr;
+  std::function<void()> on_check = nullptr;
+
+ private:
+  State state_;
+};
+
+class MemoryChange : public testing::Test {
+ protected:
+  MemoryChange() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sinew-memory-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    plan_.job.name = "memory";
+    plan_.job.trainer.max_duration = {kSteps, spec::Duration::Unit::steps};
+    plan_.job.trainer.batch_size = 1;
+    plan_.job.trainer.eval_interval = {1e6, spec::Duration::Unit::steps};
+    plan_.job.checkpoint.interval = "4st";
+    plan_.job.checkpoint.keep = 10;
+    plan_.job.logging.tensorboard = false;
+    plan_.job.logging.interval = {1, spec::Duration::Unit::steps};
+    plan_.resolved_yaml = "name: memory\n";
+    plan_.data.train_size = 100;
+    plan_.model = "numbers";
+  }
+  ~MemoryChange() override { std::filesystem::remove_all(folder_); }
+
+  // Runs in the directory `name`.
+  RunResult run_in(const std::string& name, NumberTrainer& trainer, Members* members = nullptr) {
+    directory_ = folder_ + "/" + name;
+    std::filesystem::create_directories(directory_);
+    RunOptions options{.run_directory = directory_, .ledger = true};
+    options.screen.output = options.screen.errors = [](std::string_view) {};
+    options.in_background = [](const std::function<void()>& work) { work(); };
+    return run(plan_, options, trainer, members, system_disk(), clock_);
+  }
+  std::string file(const std::string& name) const {
+    std::ifstream in(directory_ + "/" + name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::vector<nlohmann::json> lines_of(const std::string& name) const {
+    std::vector<nlohmann::json> lines;
+    std::ifstream in(directory_ + "/" + name);
+    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+  bool said(const std::string& event) const {
+    for (const auto& line : lines_of("log.jsonl")) {
+      if (line.at("event") == event) return true;
+    }
+    return false;
+  }
+  std::string calm_ledger() {
+    NumberTrainer trainer;
+    run_in("calm", trainer);
+    return file("ledger.jsonl");
+  }
+
+  std::string folder_, directory_;
+  Plan plan_;
+  HandClock clock_;
+};
+
+TEST_F(MemoryChange, AWorkerAloneGoesBackToTheNewestCheckpoint) {
+  const std::string calm = calm_ledger();
+  NumberTrainer trainer;
+  int changes = 0;
+  trainer.before_step = [&](int64_t step) {
+    if (step == 7 && ++changes == 1) {
+      trainer.number ^= 1;
+      throw MemoryChanged("a bit changed");
+    }
+  };
+  EXPECT_EQ(run_in("changed", trainer).exit_code, 0);
+  EXPECT_EQ(changes, 2);  // step 7 was computed again
+  EXPECT_EQ(file("ledger.jsonl"), calm);
+  EXPECT_TRUE(said("memory_changed"));
+  int64_t before = 0;
+  for (const auto& line : lines_of("metrics.jsonl")) {
+    const int64_t step = line.at("step");
+    EXPECT_GT(step, std::exchange(before, step));
+  }
+}
+
+TEST_F(MemoryChange, AChangedStateIsNotSaved) {
+  const std::string calm = calm_ledger();
+  NumberTrainer trainer;
+  int checks = 0;
+  trainer.on_check = [&] {
+    if (++checks == 2) throw MemoryChanged("a frozen parameter changed");  // before the checkpoint of step 8
+  };
+  EXPECT_EQ(run_in("changed", trainer).exit_code, 0);
+  EXPECT_EQ(file("ledger.jsonl"), calm);
+  EXPECT_GT(checks, 3);
+}
+
+TEST_F(MemoryChange, WithoutACheckpointTheRunEnds) {
+  NumberTrainer trainer;
+  trainer.before_step = [&](int64_t step) {
+    if (step == 2) throw MemoryChanged("a bit changed");
+  };
+  try {
+    run_in("changed", trainer);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode("TRAIN_MEMORY_CHANGED"));
+  }
+  EXPECT_EQ(nlohmann::json::parse(file("report.json")).at("status"), "failed");
+}
+
+TEST_F(MemoryChange, ARunThatGoesBackInVainEnds) {
+  NumberTrainer trainer;
+  int times = 0;
+  trainer.before_step = [&](int64_t step) {
+    if (step == 6 && ++times > 0) throw MemoryChanged("a bit changed");
+  };
+  EXPECT_THROW(run_in("changed", trainer), Error);
+  EXPECT_EQ(times, 4);
+}
+
+// The leader of a group with others.
+class Leader final : public MembersStub {
+ public:
+  bool is_leader() const override { return true; }
+  bool may_write() const override { return true; }
+  [[noreturn]] void dissolve(const std::string& why) override {
+    dissolved = why;
+    throw group::Fenced(why);
+  }
+  void finished(int code) override { exit_code = code; }
+  std::string dissolved;
+  int exit_code = -1;
+};
+
+TEST_F(MemoryChange, EveryCheckpointWasComparedFirst) {
+  NumberTrainer trainer;
+  Leader leader;
+  std::vector<int64_t> compared;
+  trainer.on_compare = [&](Digest own) {
+    EXPECT_EQ(own, trainer.digest());
+    const int64_t step = trainer.state().step.value;
+    // one checkpoint for each earlier comparison, and none of this step yet
+    EXPECT_EQ(checkpoint::list(system_disk(), directory_ + "/checkpoints").size(), compared.size());
+    compared.push_back(step);
+  };
+  EXPECT_EQ(run_in("compared", trainer, &leader).exit_code, 0);
+  EXPECT_EQ(compared, (std::vector<int64_t>{4, 8, 12, 12}));  // and once more at the end
+}
+
+TEST_F(MemoryChange, ALeaderWithoutTheGroupsStateDoesNotSave) {
+  NumberTrainer trainer;
+  Leader leader;
+  trainer.on_compare = [&](Digest) {
+    if (trainer.state().step.value == 8) trainer.number ^= 1;  // after the comparison, before the copy
+  };
+  EXPECT_THROW(run_in("changed", trainer, &leader), group::Fenced);
+  EXPECT_NE(leader.dissolved, "");
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/checkpoints/step-00000008"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/checkpoints/step-00000004"));
+}
+
+TEST_F(MemoryChange, OutvotedMembersEndTheGroupAndNoMajorityEndsTheRun) {
+  for (const bool majority : {true, false}) {
+    NumberTrainer trainer;
+    Leader leader;
+    trainer.before_step = [&](int64_t step) {
+      const std::vector<MemberId> outvoted = majority ? std::vector{MemberId(2)} : std::vector<MemberId>();
+      if (step == 5) throw group::MembersDiffer("member 2 has another state", outvoted);
+    };
+    if (majority) {
+      EXPECT_THROW(run_in("outvoted", trainer, &leader), group::Fenced);
+      EXPECT_EQ(leader.dissolved, "member 2 has another state");
+    } else {
+      EXPECT_THROW(run_in("split", trainer, &leader), group::MembersDiffer);
+      EXPECT_EQ(leader.exit_code, kTrainingError);
+      EXPECT_EQ(nlohmann::json::parse(file("report.json")).at("status"), "failed");
+    }
+    EXPECT_TRUE(said("members_differ"));
+  }
+}
+
+// A loss that is not finite may be the work of a member whose memory changed.
+TEST_F(MemoryChange, ADivergedStepIsComparedFirst) {
+  NumberTrainer trainer;
+  Leader leader;
+  trainer.before_step = [](int64_t step) {
+    if (step == 5) throw Diverged("TRAIN_DIVERGED", "the loss is not finite", "");
+  };
+  trainer.on_compare = [&](Digest) {
+    if (trainer.state().step.value == 5) throw group::MembersDiffer("member 2 has another state", {MemberId(2)});
+  };
+  EXPECT_THROW(run_in("diverged", trainer, &leader), group::Fenced);
+  EXPECT_EQ(leader.dissolved, "member 2 has another state");
+}
+
+}  // namespace
+}  // namespace sinew::loop
