@@ -29,7 +29,7 @@ SECTIONS = {
     "Store and server": ["store", "server"],
     "Search": ["search", "warm", "stopping", "fronts", "suggestions"],
     "A first visit": ["cold"],
-    "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction"],
+    "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction", "comparison"],
 }
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
@@ -41,7 +41,7 @@ ROWS = {
     "cold": cold.cold,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
     "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
-    "strangers": elastic.strangers, "reduction": elastic.reduction,
+    "strangers": elastic.strangers, "reduction": elastic.reduction, "comparison": elastic.comparison,
 }
 NOTES = {
     "Throughput": "Ratios: samples a second of Sinew over the peer's, the median over rounds in which contestants take turns; "

@@ -261,3 +261,19 @@ def join(folder, quick):
             times.append(time.monotonic() - began)
     return [figure("from `sinew scale` to the new worker computing, s", statistics.median(times),
                    detail=f"median of {len(times)}; most {max(times):.2f} s")]
+
+
+BYTES = {"csv": 12 * 5508, "cnn": 12 * 50186, "mlp64": 12 * 203530}  # of weights and AdamW's two averages
+
+
+def comparison(folder, quick):
+    """Measures the digest that each of two workers makes of a part of its state, against the time of a step."""
+    seconds, shares, details = 5 if quick else 15, [], []
+    for name, size in BYTES.items():
+        made = subprocess.run([contestants.BIN / "comparison_loop", str(size), "3" if quick else "20"], capture_output=True, text=True,
+                              check=True, timeout=300)
+        step = jobs.JOBS[name].batch / contestants.sinew_rate(folder, name, seconds, lanes=1, workers=2)
+        shares.append(1e-6 * float(made.stdout) / step)
+        details.append(f"{name}: {float(made.stdout):.1f} us of {1e6 * step:,.0f} us")
+    return [figure("comparing states: digest of a part in each step, against the step, most, %", 100 * max(shares), 0.5, low=True,
+                   detail="2 one-lane workers; " + "; ".join(details))]

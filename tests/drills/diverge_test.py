@@ -1,0 +1,175 @@
+"""Flips one bit in the memory of a training worker, from outside. The run notices it and goes back to its newest checkpoint,
+or ends if nobody can tell which worker is right. No wrong result remains."""
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+STEPS = 300
+FROZEN = "convolutions.0.weight"
+SAVED_EVERY = 50
+WORDS = ["trainer.shards=7", f"model.freeze=[{FROZEN}]", f"checkpoint.interval={SAVED_EVERY}st", "checkpoint.keep_best=0"]
+SLOW = ["trainer.shards=7", f"model.freeze=[{FROZEN}]", "checkpoint.interval=10st", "checkpoint.keep_best=0",
+        "model.channels=[64,128]", "trainer.batch_size=128", "trainer.max_duration=60st"]
+PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
+
+
+def tensor_bytes(path, name):
+    """Returns the bytes of a tensor of a safetensors file."""
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    begin, end = json.loads(data[8:8 + size])[name]["data_offsets"]
+    return data[8 + size + begin:8 + size + end]
+
+
+def flip_a_bit(pid, wanted):
+    """Flips a bit of these bytes wherever they are in the memory of the process. Returns how often they were there."""
+    found = 0
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        for line in maps:
+            area, access, _, _, inode = line.split()[:5]
+            if not access.startswith("rw") or inode != "0" or "[v" in line:
+                continue
+            begin, end = (int(text, 16) for text in area.split("-"))
+            try:
+                memory.seek(begin)
+                content = memory.read(end - begin)
+            except OSError:
+                continue
+            at = content.find(wanted)
+            while at >= 0:
+                memory.seek(begin + at + 6)  # in the second float: bits of its exponent and its highest fraction
+                memory.write(bytes([content[at + 6] ^ 0x40]))
+                found += 1
+                at = content.find(wanted, at + 1)
+    return found
+
+
+class Diverge(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.job = sp.write_job(cls.path, STEPS)
+        sp.run("train", cls.job, *WORDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
+        cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
+        cls.weights = tensor_bytes(cls.path / "calm/checkpoints/last/model.safetensors", FROZEN)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def start(self, name, *words, pace=1, job=WORDS):
+        directory = self.path / name
+        with open(self.path / f"{name}.log", "ab") as log:
+            process = subprocess.Popen(sp.command("train", self.job, *job, "--run-dir", directory, "--ledger", *words),
+                                       stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "SINEW_PACE": str(pace)})
+        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        return process, directory
+
+    def said(self, directory):
+        return (self.path / f"{directory.name}.log").read_text()
+
+    def reach(self, process, directory, step):
+        self.assertTrue(sp.wait_for(lambda: process.poll() is not None or sp.step_of(directory) >= step, PATIENCE), self.said(directory))
+        self.assertIsNone(process.poll(), self.said(directory))
+
+    def grows(self, directory, workers):
+        self.assertTrue(sp.wait_for(lambda: len(sp.computing(directory)) == workers, PATIENCE), self.said(directory))
+
+    def end(self, process, directory, code):
+        process.wait(PATIENCE)
+        self.assertEqual(process.returncode, code, self.said(directory)[-4000:])
+
+    def events(self, directory):
+        return [json.loads(line) for line in (directory / "log.jsonl").read_text().splitlines()]
+
+    def assert_same_story(self, directory):
+        self.assertEqual((directory / "ledger.jsonl").read_text(), self.calm)
+        self.assertEqual(sp.report(directory)["digest"], sp.report(self.path / "calm")["digest"])
+        steps = [json.loads(line)["step"] for line in (directory / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(steps, sorted(steps))
+
+    def flip(self, pid):
+        self.assertGreater(flip_a_bit(pid, self.weights), 0)
+
+    def flip_stopped(self, process, directory, weights):
+        """Flips a bit while the process is stopped and writes no checkpoint, because the copy that it writes has the same bytes."""
+        while process.poll() is None:
+            pid = self.worker_of(process)
+            os.kill(pid, signal.SIGSTOP)
+            idle = (directory / "checkpoints/last").is_symlink() and not list(directory.glob("checkpoints/.saving-*"))
+            if idle:
+                self.assertGreater(flip_a_bit(pid, weights), 0)
+            os.kill(pid, signal.SIGCONT)
+            if idle:
+                return
+            time.sleep(0.002)
+        self.fail("it ended, and wrote a checkpoint at every look")
+
+    def test_one_of_three_is_named_and_all_go_back(self):
+        for place in (0, 2):  # the leader, then another
+            process, directory = self.start(f"three-{place}", "--workers", 3, pace=10)
+            self.grows(directory, 3)
+            self.reach(process, directory, 20)
+            members = {member["pid"]: member["id"] for member in sp.status(directory)["members"]}
+            victim = sorted(members, key=members.get)[place]
+            self.flip(victim)
+            self.end(process, directory, 0)
+            self.assert_same_story(directory)
+            [told] = [event["text"] for event in self.events(directory) if event["event"] == "members_differ"]
+            self.assertRegex(told, rf"has digest [0-9a-f]{{32}} on member {members[victim]} \(.*\) and [0-9a-f]{{32}} on member ")
+            self.assertRegex((directory / "coordinator.log").read_text(), "ends the group: .*all members begin again")
+
+    def test_two_end_the_run_and_a_resume_goes_on(self):
+        process, directory = self.start("two", "--workers", 2, pace=8)
+        self.grows(directory, 2)
+        self.reach(process, directory, 20)
+        self.flip(sp.computing(directory)[1])
+        self.end(process, directory, 1)
+        self.assertRegex(self.said(directory), r"[0-9a-f]{32} on member \d+ .*[0-9a-f]{32} on member \d+ .*\[GROUP_MEMBERS_DIVERGED\]")
+        self.assertIn("try: ", self.said(directory))
+        self.assertEqual(sp.report(directory)["status"], "failed")
+        sp.run("resume", directory, "--workers", 2, "--ledger", timeout=PATIENCE, check=0)
+        self.assert_same_story(directory)
+
+    def test_the_only_worker_of_a_group_goes_back(self):
+        process, directory = self.start("one", "--workers", 1, pace=5)
+        self.reach(process, directory, SAVED_EVERY)
+        self.flip(sp.computing(directory)[0])
+        self.end(process, directory, 0)
+        self.assert_same_story(directory)
+        self.assertEqual([event["event"] for event in self.events(directory)].count("memory_changed"), 1)
+
+    def test_one_process_goes_back(self):
+        sp.run("train", self.job, *SLOW, "--run-dir", self.path / "slow", "--ledger", check=0)
+        weights = tensor_bytes(self.path / "slow/checkpoints/last/model.safetensors", FROZEN)
+        process, directory = self.start("alone", job=SLOW)
+        self.flip_stopped(process, directory, weights)
+        self.end(process, directory, 0)
+        self.assertEqual((directory / "ledger.jsonl").read_text(), (self.path / "slow/ledger.jsonl").read_text())
+        self.assertEqual([event["event"] for event in self.events(directory)].count("memory_changed"), 1)
+
+    def worker_of(self, process):
+        """Returns the process that trains: this one, or a child of it. It has the most memory."""
+        def memory(pid):
+            try:
+                return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+            except (OSError, TypeError):  # it has ended
+                return 0
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        return max([process.pid, *map(int, children)], key=memory)
+
+
+if __name__ == "__main__":
+    unittest.main()
