@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kSkippedNumbers = 1000;
 constexpr const char* kSeeFormat = "docs/formats/coordinator.md describes the calls";
 
-Member member_of(MemberId id, const Introduction& introduction, double now) {
+Member introduced_member(MemberId id, const Introduction& introduction, double now) {
   Member member;
   member.id = id;
   member.address = introduction.address;
@@ -87,7 +87,7 @@ Reply CoordinatorState::join(const std::string& body, Moment at) {
     return refuse(429, kTooMany,
                   "the run has " + std::to_string(kMostMembers) + " members already, the most it can have", "");
   }
-  Member member = member_of(MemberId(next_id_), request->introduction, at.now);
+  Member member = introduced_member(MemberId(next_id_), request->introduction, at.now);
   if (const std::string why = refusal(member, state_); !why.empty()) {
     log(at, "a worker on " + member.host + " is refused: " + why);
     return refuse(403, kIdentityDiffers, "the coordinator refuses this worker: " + why,
@@ -151,7 +151,7 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
     if (newcomer_goes) return fenced_reply(why);
     state_.members.erase(heartbeat.id);
   }
-  Member member = member_of(heartbeat.id, *heartbeat.introduction, at.now);
+  Member member = introduced_member(heartbeat.id, *heartbeat.introduction, at.now);
   if (const std::string why = refusal(member, state_); !why.empty()) {
     fence(heartbeat.incarnation, why);
     return fenced_reply(why);
