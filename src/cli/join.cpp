@@ -9,7 +9,7 @@
 #include "cli/programs.h"
 #include "cluster/cluster.h"
 #include "http/http.h"
-#include "supervise/outside_worker.h"
+#include "supervise/supervise.h"
 
 namespace sinew::cli {
 namespace {

@@ -10,6 +10,7 @@
 #include "supervise/chaos_plan.h"
 #include "supervise/launched_worker.h"
 #include "supervise/launcher.h"
+#include "supervise/outside_worker.h"
 #include "supervise/restart_loop.h"
 #include "supervise/run_log.h"
 #include "supervise/supervisor.h"
