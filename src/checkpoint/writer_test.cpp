@@ -225,7 +225,8 @@ TEST(Writer, ReportsTroubleAndTriesAgain) {
 
 TEST(Writer, ADiskWithRoomForTheKeptCheckpointsOnlyGetsTheNextOne) {
   FaultyDisk disk;
-  Writer writer(disk, {kRoot, "", 2, 1});
+  SetClock clock;  // all checkpoints have the same size then
+  Writer writer(disk, {kRoot, "", 2, 1}, clock);
   save_and_wait(writer, 10);
   writer.set_best({Step(10)});
   save_and_wait(writer, 20);
