@@ -1,6 +1,8 @@
 // Loading and verifying a checkpoint (docs/formats/checkpoint.md, "How a reader decides"). The reader reads every file
 // once, so the bytes that it checked are the bytes that it returns.
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/manifest.h"
@@ -121,6 +123,28 @@ Summary summary_of(const Reader& reader, const std::string& directory) {
   return {manifest.step, directory, reader.bytes(), manifest.digest, manifest.written_seconds};
 }
 
+// Reads the manifest and returns what `read` makes of the checkpoint, or the damage that one of the two found.
+template <typename Read>
+auto with_manifest(Disk& disk, const std::string& directory, const Read& read)
+    -> std::expected<std::invoke_result_t<const Read&, Reader&>, Damage> {
+  try {
+    Reader reader(disk, directory, false);
+    reader.read_manifest();
+    if constexpr (std::is_void_v<std::invoke_result_t<const Read&, Reader&>>) {
+      read(reader);
+      return {};
+    } else {
+      return read(reader);
+    }
+  } catch (Found& found) {
+    return std::unexpected(std::move(found.damage));
+  }
+}
+
+void check_listed(const Reader& reader, const std::string& directory, const std::string& name) {
+  if (!reader.manifest().files.contains(name)) throw Found{Damage{directory, name, "is not listed in the manifest"}};
+}
+
 }  // namespace
 
 Error checkpoint_damaged(const Damage& damage) {
@@ -129,9 +153,7 @@ Error checkpoint_damaged(const Damage& damage) {
 }
 
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
-  try {
-    Reader reader(disk, directory, false);
-    reader.read_manifest();
+  return with_manifest(disk, directory, [&](Reader& reader) {
     reader.check_listing();
     Loaded loaded{reader.manifest().step, directory, {}, {}, reader.manifest().digest};
     for (const auto& [name, checksums] : reader.manifest().files) {
@@ -142,45 +164,26 @@ std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
       }
     }
     return loaded;
-  } catch (Found& found) {
-    return std::unexpected(std::move(found.damage));
-  }
+  });
 }
 
 std::expected<std::string, Damage> load_state(Disk& disk, const std::string& directory) {
-  try {
-    Reader reader(disk, directory, false);
-    reader.read_manifest();
-    return reader.read_state();
-  } catch (Found& found) {
-    return std::unexpected(std::move(found.damage));
-  }
+  return with_manifest(disk, directory, [](Reader& reader) { return reader.read_state(); });
 }
 
 std::expected<TensorFile, Damage> load_file(Disk& disk, const std::string& directory, const std::string& name) {
-  try {
-    Reader reader(disk, directory, false);
-    reader.read_manifest();
-    if (!reader.manifest().files.contains(name))
-      return std::unexpected(Damage{directory, name, "is not listed in the manifest"});
+  return with_manifest(disk, directory, [&](Reader& reader) {
+    check_listed(reader, directory, name);
     return reader.read_part(name, true);
-  } catch (Found& found) {
-    return std::unexpected(std::move(found.damage));
-  }
+  });
 }
 
 std::expected<void, Damage> check_file(Disk& disk, const std::string& directory, const std::string& name) {
-  try {
-    Reader reader(disk, directory, false);
-    reader.read_manifest();
-    if (name == kManifest) return {};
-    if (!reader.manifest().files.contains(name))
-      return std::unexpected(Damage{directory, name, "is not listed in the manifest"});
+  return with_manifest(disk, directory, [&](Reader& reader) {
+    if (name == kManifest) return;
+    check_listed(reader, directory, name);
     reader.read_file(name, [](std::span<const std::byte>) {});
-    return {};
-  } catch (Found& found) {
-    return std::unexpected(std::move(found.damage));
-  }
+  });
 }
 
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache) {
