@@ -13,35 +13,16 @@ namespace {
 
 using Options = std::map<std::string, std::string>;
 
-// Options that say where a run trains, what it shows and keeps, and how long it may take. The content of files is
-// compared by digests of its own, so their paths may change.
-constexpr std::array<std::string_view, 22> kWithoutEffect = {"name",
-                                                             "trainer.lanes",
-                                                             "data.prefetch.",
-                                                             "data.train.path",
-                                                             "data.train.images",
-                                                             "data.train.labels",
-                                                             "data.val.path",
-                                                             "data.val.images",
-                                                             "data.val.labels",
-                                                             "data.test.path",
-                                                             "data.test.images",
-                                                             "data.test.labels",
-                                                             "data.library",
-                                                             "model.file",
-                                                             "loss.library",
-                                                             "logging.",
-                                                             "checkpoint.keep",
-                                                             "checkpoint.mirror",
-                                                             "checkpoint.interval",
-                                                             "workers.",
-                                                             "budget.",
-                                                             "tune."};
+// Where a run reads and keeps its files. Their content is compared by digests of its own, so the paths may change.
+constexpr std::array<std::string_view, 14> kPlaces = {
+    "data.train.path", "data.train.images", "data.train.labels", "data.val.path",       "data.val.images",
+    "data.val.labels", "data.test.path",    "data.test.images",  "data.test.labels",    "data.library",
+    "model.file",      "loss.library",      "checkpoint.mirror", "checkpoint.interval",
+};
 
 bool is_of_result(const std::string& key) {
-  return std::ranges::none_of(kWithoutEffect, [&](std::string_view prefix) {
-    return prefix.ends_with('.') || prefix == "checkpoint.keep" ? key.starts_with(prefix) : key == prefix;
-  });
+  return !rundir::is_of_the_machine(key) && std::ranges::find(kPlaces, key) == kPlaces.end() &&
+         !key.starts_with("checkpoint.keep");
 }
 
 // A text that this version cannot read as a job, for example one of a newer version, is compared as it stands.

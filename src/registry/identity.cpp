@@ -75,15 +75,6 @@ void read_steering(const std::string& run_directory, RunIdentity& identity) {
   }
 }
 
-// Returns whether the option only sets where and how to train. Such options do not change a bit of the result.
-bool is_of_the_machine(const std::string& key) {
-  for (const char* prefix :
-       {"trainer.lanes", "data.prefetch.", "logging.", "checkpoint.", "workers.", "budget.", "tune.", "name"}) {
-    if (key.starts_with(prefix)) return true;
-  }
-  return false;
-}
-
 using Texts = std::map<std::string, std::string>;
 
 // Appends a line to `facts` for each key whose values differ.
@@ -157,7 +148,11 @@ Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
     for (const std::string& what : again.manual_changes) facts.push_back("a user changed the new run: " + what);
   }
   compare_data(recorded.data, again.data, facts);
-  compare_texts(recorded.options, again.options, "the job", is_of_the_machine, facts);
+  // Checkpoints do not change a bit of the result, whatever is monitored and kept.
+  const auto skip = [](const std::string& key) {
+    return rundir::is_of_the_machine(key) || key.starts_with("checkpoint.");
+  };
+  compare_texts(recorded.options, again.options, "the job", skip, facts);
   if (recorded.timed_changes != again.timed_changes) {
     facts.push_back(
         "the clock or a user chose other steps (trainer.eval_interval or trainer.max_duration in seconds): "

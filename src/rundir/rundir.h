@@ -126,6 +126,9 @@ double started_wall_seconds(const std::string& directory);
 // Parses resolved.yaml into a flat list of dotted keys and the values as written. Throws Error with the position if the
 // text is not a YAML mapping, or is too large to be a job.
 std::map<std::string, std::string> flat_options(const std::string& yaml);
+// Returns whether the option with this key only sets where and how a run trains. Such options do not change a bit of
+// the result.
+bool is_of_the_machine(const std::string& key);
 
 // ---- how a run ended: report.json ----------------------------------------------------------------------------------
 
