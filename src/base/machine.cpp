@@ -82,7 +82,6 @@ void open_standard_streams() {
 }
 
 void begin_program() {
-  open_standard_streams();
   need_files();
   need_stack();
   need_proc();

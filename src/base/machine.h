@@ -19,7 +19,7 @@ namespace sinew {
 // this process opens would get the number of a standard stream, and messages would be written into that file.
 void open_standard_streams();
 
-// Opens the standard streams, and raises the soft limits of open files and of the stack to what the program needs, as
+// Raises the soft limits of open files and of the stack to what the program needs, as
 // far as the hard limits allow it. Throws UsageError if a limit is too low, or if /proc is not mounted: the programs
 // find each other and their children there. Call it before the first thread starts.
 void begin_program();

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/hex.h"
 #include "model/model.h"
 #include "train/resolve.h"
 
@@ -43,7 +44,6 @@ std::string cpu_model() {
 
 // Returns the build id in one segment of notes, or "" if it has none.
 std::string build_id_in(const char* notes, size_t size) {
-  constexpr const char* kDigits = "0123456789abcdef";
   while (size >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) note;
     std::memcpy(&note, notes, sizeof note);
@@ -51,12 +51,8 @@ std::string build_id_in(const char* notes, size_t size) {
     if (size - sizeof note < name || size - sizeof note - name < content) return "";
     const char* bytes = notes + sizeof note + name;
     if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + sizeof note, "GNU", 4) == 0) {
-      std::string text;
-      for (size_t i = 0; i < std::min<size_t>(note.n_descsz, kIdBytes); ++i) {
-        const auto byte = static_cast<unsigned char>(bytes[i]);
-        text += {kDigits[byte >> 4], kDigits[byte & 15]};
-      }
-      return text;
+      const auto* id = reinterpret_cast<const unsigned char*>(bytes);
+      return hex_of({id, std::min<size_t>(note.n_descsz, kIdBytes)});
     }
     notes += sizeof note + name + content;
     size -= sizeof note + name + content;

@@ -3,19 +3,13 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "train/blocks.h"
 
 namespace sinew::train {
 namespace {
 
 // Adds bytes [begin, end) of the tensor's memory.
 void update(DigestStream& stream, const torch::Tensor& tensor, int64_t begin, int64_t end) {
-  if (tensor.is_cpu()) {
-    const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
-    return stream.update(std::span(bytes + begin, static_cast<size_t>(end - begin)));
-  }
-  const torch::Tensor here = flat(tensor).cpu();
-  const auto* bytes = static_cast<const std::byte*>(here.const_data_ptr());
+  const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
   stream.update(std::span(bytes + begin, static_cast<size_t>(end - begin)));
 }
 
