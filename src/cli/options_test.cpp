@@ -6,6 +6,18 @@
 namespace sinew::cli {
 namespace {
 
+// Returns the sentence and the hint of the refusal.
+std::string refusal(Options& options, const Arguments& arguments, ErrorCode code) {
+  try {
+    options.parse(arguments);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.code.text(), code.text());
+    return std::string(error.what()) + " / " + error.hint;
+  }
+  ADD_FAILURE() << "not refused";
+  return "";
+}
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -33,16 +45,7 @@ struct Fixture {
         .duration("--wait", given.wait, "how long to wait")
         .number("--price", "P", given.price, "an hour");
   }
-  std::string refused(const Arguments& arguments, ErrorCode code) {
-    try {
-      options.parse(arguments);
-    } catch (const UsageError& error) {
-      EXPECT_EQ(error.code.text(), code.text());
-      return std::string(error.what()) + " / " + error.hint;
-    }
-    ADD_FAILURE() << "not refused";
-    return "";
-  }
+  std::string refused(const Arguments& arguments, ErrorCode code) { return refusal(options, arguments, code); }
 };
 
 TEST(Options, AcceptsBothWaysToWriteAValueInAnyOrder) {
@@ -111,16 +114,7 @@ struct VerbFixture {
     EXPECT_EQ(options.run_verb(), 4);
     return ran;
   }
-  std::string refused(const Arguments& arguments, ErrorCode code) {
-    try {
-      options.parse(arguments);
-    } catch (const UsageError& error) {
-      EXPECT_EQ(error.code.text(), code.text());
-      return std::string(error.what()) + " / " + error.hint;
-    }
-    ADD_FAILURE() << "not refused";
-    return "";
-  }
+  std::string refused(const Arguments& arguments, ErrorCode code) { return refusal(options, arguments, code); }
 };
 
 TEST(OptionsVerbs, RunTheVerbWithItsWords) {
