@@ -1,6 +1,7 @@
 // Contents by digest and their attachments to records, the lineage between records, and notes.
 #include <nlohmann/json.hpp>
 
+#include "base/cost_limit.h"
 #include "store/transaction.h"
 #include "store/validator.h"
 
@@ -110,6 +111,7 @@ std::vector<Attachment> read_attachments(Database& database, const Subject& subj
   std::vector<Attachment> found;
   const auto take = [&](const Row& row) {
     found.push_back({std::string(row.text(0)), std::string(row.text(1)), row.integer(2)});
+    CostLimit::hold_current(static_cast<int64_t>(sizeof(Attachment) + row.text(0).size() + row.text(1).size()));
   };
   const auto kind = static_cast<int64_t>(subject.kind);
   if (folder.empty()) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,12 +61,24 @@ class Database {
   virtual void roll_back() noexcept = 0;
   // Executes a statement. The connection may delay it until the commit, which then reports its failure.
   virtual void run(std::string_view sql, std::initializer_list<Value> values) = 0;
-  virtual void each(std::string_view sql, std::initializer_list<Value> values,
-                    const std::function<void(const Row&)>& take) = 0;
+  // Reads the rows until `take` returns false. Throws the Error of the thread's CostLimit when that is over.
+  virtual void each_while(std::string_view sql, std::initializer_list<Value> values,
+                          const std::function<bool(const Row&)>& take) = 0;
+  void each(std::string_view sql, std::initializer_list<Value> values, const std::function<void(const Row&)>& take) {
+    each_while(sql, values, [&take](const Row& row) {
+      take(row);
+      return true;
+    });
+  }
   // Seconds on the clock that measures leases. All users of the store see the same clock.
   virtual double now() = 0;
   virtual bool has_table(std::string_view name) = 0;
   virtual std::vector<std::string> check() = 0;
+  // Looks for damage that costs little to find, within a read transaction. `shrunk_to`: the size to which the file has
+  // shrunk, if it has. Returns a message, or "".
+  virtual std::string damage(std::optional<int64_t> shrunk_to) = 0;
+  // Checks all pages from time to time, if that takes little. Returns a message, or "".
+  virtual std::string quick_check() = 0;
 };
 
 enum class Access { kWrite, kRead };

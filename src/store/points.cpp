@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/cost_limit.h"
 #include "store/downsample.h"
 #include "store/transaction.h"
 #include "store/validator.h"
@@ -261,6 +262,43 @@ std::vector<SeriesId> find_series(Database& database, std::span<const Series> wa
   return ids;
 }
 
+int64_t bytes_of(const std::vector<Point>& points) {
+  return static_cast<int64_t>(points.size() * sizeof(Point));
+}
+
+// Returns the points of a series in the window, from its chunks and from the tail. Counts them as held by the request,
+// if the thread serves one.
+std::vector<Point> read_window(Database& database, const SeriesId& id, const std::vector<Point>& tail,
+                               const Window& window) {
+  constexpr int64_t kChunksPerRead = 256;  // so that a connection holds only these chunks, and looks at the limit
+  const auto is_outside = [&](const Point& point) {
+    return point.step < window.first_step || point.step > window.last_step;
+  };
+  std::vector<Point> points, chunk;
+  const auto keep = [&](const std::vector<Point>& more) {
+    const size_t before = points.size();
+    std::copy_if(more.begin(), more.end(), std::back_inserter(points), [&](const Point& p) { return !is_outside(p); });
+    CostLimit::hold_current(static_cast<int64_t>((points.size() - before) * sizeof(Point)));
+  };
+  int64_t rows = kChunksPerRead;
+  for (int64_t part = 0; rows == kChunksPerRead; part += kChunksPerRead) {
+    rows = 0;
+    database.each("SELECT data FROM chunk WHERE run = ?1 AND series = ?2 AND part >= ?3 AND part < ?4 ORDER BY part",
+                  {id.first, id.second, part, part + kChunksPerRead}, [&](const Row& row) {
+                    ++rows;
+                    chunk.clear();
+                    unpack_points(row.text(0), chunk);
+                    keep(chunk);
+                  });
+    CostLimit::check_current();
+  }
+  keep(tail);
+  const int64_t before = bytes_of(points);
+  sort_unique(points);
+  CostLimit::release_current(before - bytes_of(points));
+  return points;
+}
+
 }  // namespace
 
 // Thins out each series before it reads the next, so only one complete series is in memory at a time.
@@ -284,15 +322,13 @@ std::vector<std::vector<Point>> read_history(Database& database, std::span<const
       history.push_back(is_new ? std::vector<Point>() : history[known->second]);
       continue;
     }
-    std::vector<Point> points;
-    database.each("SELECT data FROM chunk WHERE run = ?1 AND series = ?2 ORDER BY part", {id.first, id.second},
-                  [&](const Row& row) { unpack_points(row.text(0), points); });
-    const std::vector<Point>& tail = tails.at(id);
-    points.insert(points.end(), tail.begin(), tail.end());
-    sort_unique(points);
-    std::erase_if(points,
-                  [&](const Point& point) { return point.step < window.first_step || point.step > window.last_step; });
-    if (window.max_points > 0) downsample(points, std::max<int64_t>(window.max_points, 4));
+    std::vector<Point> points = read_window(database, id, tails.at(id), window);
+    const auto held = bytes_of(points);
+    if (window.max_points > 0) {
+      downsample(points, std::max<int64_t>(window.max_points, 4));
+      points.shrink_to_fit();
+    }
+    CostLimit::release_current(held - bytes_of(points));
     history.push_back(std::move(points));
   }
   return history;

@@ -46,8 +46,8 @@ class Postgres final : public Database {
   void run(std::string_view sql, std::initializer_list<Value> values) override {
     session_.use([&](PostgresLink& link) { link.send(sql, values); });
   }
-  void each(std::string_view sql, std::initializer_list<Value> values,
-            const std::function<void(const Row&)>& take) override {
+  void each_while(std::string_view sql, std::initializer_list<Value> values,
+                  const std::function<bool(const Row&)>& take) override {
     // The store holds no invalid text, so no row can match one; the server would reject such a query as an error.
     for (const Value& value : values) {
       const auto* text = std::get_if<std::string_view>(&value);
@@ -55,7 +55,7 @@ class Postgres final : public Database {
     }
     session_.use([&](PostgresLink& link) {
       link.send(sql, values);
-      link.finish(take);
+      link.finish_while(take);
     });
   }
   double now() override { return session_.now(); }
@@ -66,6 +66,8 @@ class Postgres final : public Database {
     return found;
   }
   std::vector<std::string> check() override { return {}; }  // the server checks its pages itself
+  std::string damage(std::optional<int64_t>) override { return ""; }
+  std::string quick_check() override { return ""; }
 
  private:
   const Access access_;

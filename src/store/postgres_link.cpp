@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/cost_limit.h"
 #include "store/libpq.h"
 
 namespace sinew::store {
@@ -70,6 +71,7 @@ std::string trimmed(const char* message) {
   return text;
 }
 
+constexpr int64_t kLookAgainMs = 50;  // at the limit of the request that waits
 constexpr const char* kCheckServer = "check that the server runs and can be reached";
 
 // Returns whether the SQLSTATE means that the connection is lost, or that the server is shutting down or starting.
@@ -130,7 +132,7 @@ PostgresLink::PostgresLink(const std::string& url, double timeout_seconds) : tim
   const char* keys[] = {
       "dbname", "connect_timeout", "application_name", "client_encoding", "tcp_user_timeout", "keepalives_idle",
       nullptr};
-  const char* values[] = {url.c_str(), "5", "sinew", "UTF8", "20000", "10", nullptr};
+  const char* values[] = {url.c_str(), "2", "sinew", "UTF8", "20000", "10", nullptr};
   connection_ = libpq().connectdbParams(keys, values, 1);
   if (libpq().status(connection_) == CONNECTION_OK) return;
   const std::string why = trimmed(libpq().errorMessage(connection_));
@@ -218,7 +220,9 @@ void PostgresLink::await_readable() {
       throw ConnectionLost("STORE_CONNECTION_LOST", "the PostgreSQL server has not answered within the timeout",
                            kCheckServer);
     }
-    ::poll(&wait, 1, static_cast<int>(left.count()));
+    // The server ends the statement of a request that is over when its connection closes.
+    CostLimit::check_current();
+    ::poll(&wait, 1, static_cast<int>(std::min<int64_t>(left.count(), kLookAgainMs)));
     if (libpq().consumeInput(connection_) != 1)
       throw ConnectionLost("STORE_CONNECTION_LOST", trimmed(libpq().errorMessage(connection_)), kCheckServer);
   }
@@ -231,6 +235,14 @@ void PostgresLink::fail(pg_result* result, const std::string& what) {
 }
 
 void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_last) {
+  if (!take_rows_of_last) return finish_while(nullptr);
+  finish_while([&](const Row& row) {
+    take_rows_of_last(row);
+    return true;
+  });
+}
+
+void PostgresLink::finish_while(const std::function<bool(const Row&)>& take_rows_of_last) {
   if (libpq().pipelineSync(connection_) != 1) fail(nullptr, trimmed(libpq().errorMessage(connection_)));
   Result failed(nullptr), last(nullptr);
   for (int nulls = 0; nulls < 3;) {  // libpq returns null after the results of each statement
@@ -259,7 +271,9 @@ void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_la
   }
   new_names_.clear();
   if (!take_rows_of_last) return;
-  for (int row = 0; row < libpq().ntuples(last.get()); ++row) take_rows_of_last(PostgresRow(last.get(), row));
+  for (int row = 0; row < libpq().ntuples(last.get()); ++row) {
+    if (!take_rows_of_last(PostgresRow(last.get(), row))) return;
+  }
 }
 
 }  // namespace sinew::store

@@ -29,6 +29,7 @@ class PostgresLink {
   // Waits for every statement that was sent. Throws the error of the first statement that failed; the server has
   // skipped the statements after it. `take_rows_of_last` receives the rows of the last statement.
   void finish(const std::function<void(const Row&)>& take_rows_of_last = nullptr);
+  void finish_while(const std::function<bool(const Row&)>& take_rows_of_last);  // until it returns false
   // Executes one text that may hold several statements. Only before the first `send`.
   void script(const std::string& sql);
 

@@ -101,6 +101,9 @@ void PostgresSession::connect() {
   const auto idle = std::to_string(static_cast<int64_t>(options_.lock_timeout_seconds * 1000 / 3) + 1);
   link->script("SET client_min_messages = warning; SET lock_timeout = " + milliseconds +
                "; SET idle_in_transaction_session_timeout = " + idle);
+  // A request that is over closes its connection. A server from version 14 on then ends the statement within a second.
+  link->send("SELECT set_config(name, '1000', false) FROM pg_settings WHERE name = 'client_connection_check_interval'",
+             {});
   link->send(
       "SELECT current_setting('synchronous_commit'), coalesce(current_schema(), ''), "
       "coalesce((SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()), 0), "

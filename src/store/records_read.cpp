@@ -14,9 +14,13 @@ namespace {
   "event.kind = record.kind AND event.id = record.id AND event.number = record.number "                   \
   "ORDER BY event.seq DESC LIMIT 1), 0) ELSE 0 END, owner, hidden_by"
 
+// A page ends with the record that brings it to so many bytes, packed. Unpacked they need about ten times as much.
+constexpr int64_t kMaxPageBytes = int64_t{4} << 20U;
+
 struct Page {
   std::vector<Record> records;
   std::vector<std::vector<SeriesSummary>> series;  // for each record
+  int64_t bytes = 0;                               // of the rows
 };
 
 void take(Page& page, const Row& row) {
@@ -35,6 +39,7 @@ void take(Page& page, const Row& row) {
   record.tags = unpack_labels(row.text(13));
   page.series.emplace_back();
   if (const auto packed = row.text(14); !packed.empty()) page.series.back() = unpack_summary(packed);
+  for (const int column : {2, 4, 5, 11, 12, 13, 14}) page.bytes += static_cast<int64_t>(row.text(column).size());
   record.changed_ms = row.integer(15);
   record.owner = row.text(16);
   record.hidden_by = row.text(17);
@@ -71,10 +76,22 @@ void finish(Database& database, Page& page, const std::optional<std::set<std::st
 
 }  // namespace
 
-std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects) {
+int64_t bytes_of(const Record& record) {
+  constexpr size_t kNode = 64;  // of a map, with its pointers and short texts
+  size_t bytes = sizeof(Record) + record.subject.id.size() + record.parent.size() + record.name.size() +
+                 record.body.size() + record.metrics.size() * (kNode + sizeof(Metric));
+  for (const auto* labels : {&record.params, &record.tags}) {
+    for (const auto& [key, value] : *labels) bytes += 2 * kNode + key.size() + value.size();
+  }
+  return static_cast<int64_t>(bytes);
+}
+
+std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects,
+                                                 int64_t max_bytes) {
   Page page;
   std::vector<bool> there;
   for (const Subject& subject : subjects) {
+    if (page.bytes >= max_bytes) break;
     const size_t before = page.records.size();
     database.each("SELECT " RECORD_COLUMNS
                   " FROM record LEFT JOIN summary ON summary.run = record.seq "
@@ -90,7 +107,7 @@ std::vector<std::optional<Record>> read_subjects(Database& database, std::span<c
   return found;
 }
 
-std::vector<Record> read_records(Database& database, const Query& query) {
+RecordPage read_records(Database& database, const Query& query) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
   Page page;
   const auto kind = static_cast<int64_t>(query.kind);
@@ -98,33 +115,40 @@ std::vector<Record> read_records(Database& database, const Query& query) {
                 metrics = query.metrics ? 1 : 0;
   const int64_t first = query.state ? static_cast<int64_t>(*query.state) : 0,
                 last = query.state ? first : std::numeric_limits<int32_t>::max();
-  const auto keep = [&](const Row& row) { take(page, row); };
+  const auto is_full = [&] {
+    return page.bytes >= kMaxPageBytes || static_cast<int64_t>(page.records.size()) >= query.limit;
+  };
+  const auto keep = [&](const Row& row) {
+    take(page, row);
+    return !is_full();
+  };
   if (query.name) {
     // Few records share a name, so parent and limit are applied here and not in SQL.
-    database.each(
+    database.each_while(
         "SELECT " RECORD_COLUMNS
         " FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
         "WHERE kind = ?1 AND name = ?2 AND seq < ?3 AND hidden <= ?4 AND state BETWEEN ?6 AND ?7 ORDER BY seq DESC",
         {kind, std::string_view(*query.name), before, hidden, metrics, first, last}, [&](const Row& row) {
           const bool wanted = !query.parent || row.text(4) == *query.parent;
-          if (wanted && static_cast<int64_t>(page.records.size()) < query.limit) take(page, row);
+          return !wanted || keep(row);
         });
   } else if (query.parent) {
-    database.each(
+    database.each_while(
         "SELECT " RECORD_COLUMNS
         " FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?6 AS BIGINT) = 1 "
         "WHERE kind = ?1 AND parent = ?2 AND seq < ?3 AND hidden <= ?4 AND state BETWEEN ?7 AND ?8 ORDER BY seq DESC "
         "LIMIT ?5",
         {kind, std::string_view(*query.parent), before, hidden, query.limit, metrics, first, last}, keep);
   } else {
-    database.each(
+    database.each_while(
         "SELECT " RECORD_COLUMNS
         " FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "
         "WHERE kind = ?1 AND seq < ?2 AND hidden <= ?3 AND state BETWEEN ?6 AND ?7 ORDER BY seq DESC LIMIT ?4",
         {kind, before, hidden, query.limit, metrics, first, last}, keep);
   }
   finish(database, page, query.keys);
-  return std::move(page.records);
+  const bool more = is_full();
+  return {std::move(page.records), more};
 }
 
 #undef RECORD_COLUMNS

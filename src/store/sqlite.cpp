@@ -10,9 +10,12 @@
 //   the checkpoint syncs both files.
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/cost_limit.h"
 #include "store/database.h"
 #include "store/sqlite_connection.h"
 
@@ -67,8 +70,8 @@ class Sqlite final : public Database {
   void run(std::string_view sql, std::initializer_list<Value> values) override {
     each(sql, values, [](const Row&) {});
   }
-  void each(std::string_view sql, std::initializer_list<Value> values,
-            const std::function<void(const Row&)>& take) override {
+  void each_while(std::string_view sql, std::initializer_list<Value> values,
+                  const std::function<bool(const Row&)>& take) override {
     sqlite3_stmt* statement = prepared(sql);
     int index = 0;
     for (const Value& value : values) bind(statement, ++index, value);
@@ -78,7 +81,9 @@ class Sqlite final : public Database {
       ~Reset() { sqlite3_reset(statement); }
     } reset{statement};
     int code = SQLITE_OK;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) take(row);
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+      if (!take(row)) return;
+    }
     if (code != SQLITE_DONE)
       connection_.fail(sqlite3_get_autocommit(connection_.handle()) != 0 ? "reading" : "writing", code);
   }
@@ -97,6 +102,38 @@ class Sqlite final : public Database {
       if (row.text(0) != "ok") found.emplace_back(row.text(0));
     });
     return found;
+  }
+  std::string damage(std::optional<int64_t> shrunk_to) override {
+    if (std::string problem = connection_.header_problem(); !problem.empty()) return problem;
+    int64_t bytes = 0;
+    each("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", {},
+         [&](const Row& row) { bytes = row.integer(0); });
+    if (shrunk_to && *shrunk_to < bytes) {
+      return "the file was cut to " + std::to_string(*shrunk_to) + " bytes; the store has " + std::to_string(bytes);
+    }
+    return "";
+  }
+  // Takes at most half a second and a hundredth of the time.
+  std::string quick_check() override {
+    constexpr double kMaxSeconds = 0.5, kPause = 5, kPauseFactor = 100;
+    const double begun = system_clock().monotonic_seconds();
+    if (begun < next_check_) return "";
+    std::string problem;
+    CostLimit limit(system_clock(), begun + kMaxSeconds, std::numeric_limits<int64_t>::max());
+    const CostLimit::Scope scope(&limit);
+    try {
+      sqlite3_db_release_memory(connection_.handle());  // so that SQLite reads the pages from the disk
+      each("PRAGMA quick_check(1)", {}, [&](const Row& row) {
+        if (row.text(0) != "ok") problem = "the database is damaged: " + std::string(row.text(0));
+      });
+    } catch (const Error& error) {
+      if (error.code != ErrorCode("REQUEST_TOO_LONG")) throw;
+      next_check_ = std::numeric_limits<double>::infinity();  // the store is too large for this
+      return "";
+    }
+    const double end = system_clock().monotonic_seconds();
+    next_check_ = end + std::max(kPause, kPauseFactor * (end - begun));
+    return problem;
   }
 
  private:
@@ -125,6 +162,7 @@ class Sqlite final : public Database {
     SINEW_CHECK(code == SQLITE_OK, code, index, sqlite3_sql(statement));
   }
 
+  double next_check_ = 0;
   Clock& clock_;
   SqliteConnection connection_;
   std::unordered_map<std::string_view, sqlite3_stmt*> statements_;

@@ -9,9 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/cost_limit.h"
+#include "store/wal_check.h"
+
 namespace sinew::store {
 namespace {
 
+constexpr int kStepsPerLook = 10'000;       // SQLite looks at the request's limit after so many steps of its machine
 constexpr int kApplicationId = 0x53494e57;  // "SINW"
 
 bool is_busy(int code) {
@@ -73,9 +77,13 @@ SqliteConnection::SqliteConnection(const std::string& path, const Options& optio
     if (code != SQLITE_OK) fail("opening", code);
     sqlite3_extended_result_codes(db_, 1);
     sqlite3_busy_handler(db_, &SqliteConnection::on_busy, this);
+    sqlite3_progress_handler(db_, kStepsPerLook, &SqliteConnection::on_progress, this);
+    if (write && !is_new) refuse_foreign_wal();
     prepare(access);
     if (is_new) sync_directory();
   } catch (...) {
+    // The last connection would move the WAL into the file when it closes; what was refused stays as it is.
+    sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     sqlite3_close(db_);
     throw;
   }
@@ -95,10 +103,16 @@ int SqliteConnection::on_busy(void* self, int tries) {
   return me.wait_a_little(tries, me.busy_since_) ? 1 : 0;
 }
 
+// Returns 1, which interrupts the statement, if the request that it serves is over.
+int SqliteConnection::on_progress(void*) {
+  const CostLimit* limit = CostLimit::current();
+  return limit != nullptr && limit->is_over() ? 1 : 0;
+}
+
 // Sleeps 0.1 ms at the first try, up to 5 ms later. A random factor keeps waiting processes from waking together.
-// Returns false after the lock timeout.
+// Returns false after the lock timeout, and if the request that it serves is over.
 bool SqliteConnection::wait_a_little(int tries, double since) {
-  if (clock_.monotonic_seconds() - since > lock_timeout_seconds_) return false;
+  if (clock_.monotonic_seconds() - since > lock_timeout_seconds_ || on_progress(this) != 0) return false;
   const double longest = std::min(0.005, 0.0001 * (1 << std::min(tries, 10)));
   clock_.sleep_seconds(longest * std::uniform_real_distribution(0.25, 1.0)(jitter_));
   return true;
@@ -114,6 +128,7 @@ void SqliteConnection::retry_while_busy(const std::string& doing, const std::fun
 }
 
 void SqliteConnection::fail(const std::string& doing, int code) {
+  if (code == SQLITE_INTERRUPT || is_busy(code)) CostLimit::check_current();
   if (db_ == nullptr) throw_error(path_, doing, code, 0, sqlite3_errstr(code));
   const std::string message = sqlite3_errmsg(db_);
   int system_code = sqlite3_system_errno(db_);
@@ -147,6 +162,27 @@ int64_t SqliteConnection::pragma(const char* sql) {
   return value;
 }
 
+// Only the first user of a store can find a WAL that does not belong to it. While others use the store, its files
+// change under this function.
+void SqliteConnection::refuse_foreign_wal() {
+  if (is_in_use(path_ + "-shm")) return;
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
+  unsigned char header[100] = {};
+  sqlite3_int64 bytes = 0;
+  if (file == nullptr || file->pMethods == nullptr || file->pMethods->xFileSize(file, &bytes) != SQLITE_OK) return;
+  if (bytes >= static_cast<sqlite3_int64>(sizeof header)) file->pMethods->xRead(file, header, sizeof header, 0);
+  DatabaseFile database;
+  database.page_bytes = header[16] << 8U | header[17];
+  if (database.page_bytes == 1) database.page_bytes = 65536;
+  if (database.page_bytes != 0) database.pages = bytes / database.page_bytes;
+  const std::string why = foreign_wal(path_ + "-wal", database);
+  if (why.empty()) return;
+  throw Error("STORE_FOREIGN_WAL", "store " + path_ + ": the file " + path_ + "-wal does not belong to it: " + why,
+              "if the store was restored from a backup, move " + path_ + "-wal and " + path_ +
+                  "-shm away; otherwise restore all files of one backup");
+}
+
 void SqliteConnection::prepare(Access access) {
   const bool empty = pragma("SELECT count(*) FROM sqlite_master") == 0;
   const int64_t owner = pragma("PRAGMA application_id");
@@ -171,6 +207,22 @@ void SqliteConnection::prepare(Access access) {
     retry_while_busy("opening", [&] { return execute(sql); });
   }
   if (access == Access::kRead) retry_while_busy("opening", [this] { return execute("PRAGMA query_only = 1"); });
+}
+
+std::string SqliteConnection::header_problem() {
+  constexpr std::string_view kMagic("SQLite format 3", 16);
+  constexpr int kApplicationIdAt = 68;
+  unsigned char header[100] = {};
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
+  // Opening the file again to read it would be wrong: closing it would release SQLite's locks (POSIX).
+  if (file == nullptr || file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
+    return "the file's header cannot be read";
+  if (std::memcmp(header, kMagic.data(), kMagic.size()) != 0) return "the file's header was overwritten";
+  uint32_t owner = 0;
+  for (int i = 0; i < 4; ++i) owner = owner << 8U | header[kApplicationIdAt + i];
+  // The application's id may be in the WAL alone until the first checkpoint.
+  return owner == 0 || owner == kApplicationId ? "" : "the file was overwritten with another program's database";
 }
 
 void SqliteConnection::sync_wal() {

@@ -31,6 +31,9 @@ class SqliteConnection {
   // Throws the Error for a result code.
   [[noreturn]] void fail(const std::string& doing, int code);
 
+  // Reads the header of the file from the disk. Returns what is wrong with it, or "".
+  std::string header_problem();
+
   // Syncs the WAL to the disk. Throws OutcomeUnknown when the disk does not confirm it.
   void sync_wal();
   // Does nothing if the last sync succeeded. Otherwise copies the WAL to the database file, syncs that file and starts
@@ -40,10 +43,12 @@ class SqliteConnection {
 
  private:
   static int on_busy(void* self, int tries);
+  static int on_progress(void* self);
   bool wait_a_little(int tries, double since);
   int last_errno();
   int64_t pragma(const char* sql);
   void prepare(Access access);
+  void refuse_foreign_wal();
   void sync_directory();
 
   const std::string path_;

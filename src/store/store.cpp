@@ -1,19 +1,22 @@
 #include "store/store.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
+#include "base/cost_limit.h"
 #include "base/proc.h"
 #include "store/commit_queue.h"
 #include "store/schema.h"
+#include "store/store_file.h"
 #include "store/transaction.h"
 
 namespace sinew::store {
 namespace {
 
 constexpr size_t kMaxReaders = 8;
-constexpr int64_t kReceiptDays = 30;
+constexpr int64_t kReceiptDays = 30, kAllBytes = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
@@ -26,6 +29,7 @@ struct Store::State {
     migrate(*writer, migrations(), wall_ms(), without_password(where));
     expire_leases_after_reboot();
     delete_old_receipts();
+    if (!is_postgres(where)) file.emplace(where);
   }
 
   std::unique_ptr<Database> open(Access access) const {
@@ -48,6 +52,8 @@ struct Store::State {
     for (;;) {
       std::unique_ptr<Database> reader;
       try {
+        CostLimit::check_current();
+        if (file) file->check();
         reader = borrow();
         reader->begin_read();
         auto result = work(*reader);
@@ -58,13 +64,20 @@ struct Store::State {
         if (reader != nullptr) give_back(nullptr);
         if (options.clock->monotonic_seconds() - since > options.reconnect_seconds)
           throw Error("STORE_CONNECTION_LOST", lost.what(), lost.hint);
+        CostLimit::check_current();
         options.clock->sleep_seconds(0.05);
+      } catch (const Error& error) {
+        if (reader != nullptr) give_back(nullptr);
+        note_damage(error);
+        throw;
       } catch (...) {
         if (reader != nullptr) give_back(nullptr);
         throw;
       }
     }
   }
+  void note_damage(const Error& error);
+  Condition look(double seconds);
   std::unique_ptr<Database> borrow();
   void give_back(std::unique_ptr<Database> reader);
 
@@ -74,6 +87,11 @@ struct Store::State {
   std::unique_ptr<Database> writer;
   // How far the clock of leases is ahead of `options.clock`, as the writer last measured it.
   std::atomic<double> lease_clock_offset = 0;
+
+  std::optional<StoreFile> file;     // of a SQLite store
+  std::unique_ptr<Database> looker;  // the connection of look()
+  std::mutex damage_mutex;
+  std::string damage;  // what a call has found; empty: nothing
 
   std::mutex readers_mutex;
   std::condition_variable reader_free;
@@ -122,6 +140,7 @@ void Store::State::delete_old_receipts() {
 // transaction has started.
 bool Store::State::commit_once(std::span<PendingWrite* const> group, bool& begun) {
   try {
+    if (file) file->check();
     writer->begin_write();
     begun = true;
     Transaction transaction{*writer, series, writer->now(), wall_ms()};
@@ -135,6 +154,7 @@ bool Store::State::commit_once(std::span<PendingWrite* const> group, bool& begun
     }
     flush_points(transaction);
     writer->commit(any_accepted ? Database::Durability::kDurable : Database::Durability::kNone);
+    if (file && any_accepted) file->check();  // what was written to a file without a name is lost
     return true;
   } catch (const ConnectionLost&) {
     writer->roll_back();
@@ -160,7 +180,8 @@ void Store::State::commit(std::span<PendingWrite* const> group) {
     }
   } catch (const OutcomeUnknown&) {
     for (PendingWrite* one : group) one->error = std::current_exception();
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    note_damage(error);
     // One batch may have caused the failure. Nothing was written, so each batch of the group is tried alone.
     if (begun && group.size() > 1) {
       for (PendingWrite* const& one : group) commit({&one, 1});
@@ -172,9 +193,47 @@ void Store::State::commit(std::span<PendingWrite* const> group) {
   }
 }
 
+void Store::State::note_damage(const Error& error) {
+  if (error.code != ErrorCode("STORE_DAMAGED")) return;
+  const std::lock_guard lock(damage_mutex);
+  damage = error.what();
+}
+
+Condition Store::State::look(double seconds) {
+  CostLimit limit(system_clock(), system_clock().monotonic_seconds() + seconds, kAllBytes);
+  const CostLimit::Scope scope(&limit);
+  try {
+    std::optional<int64_t> shrunk_to;
+    if (file) {
+      file->check();
+      bool shrunk = false;
+      const int64_t size = file->size(shrunk);
+      if (shrunk) shrunk_to = size;
+    }
+    if (looker == nullptr) looker = open(Access::kRead);
+    looker->begin_read();
+    looker->each("SELECT boot FROM machine", {}, [](const Row&) {});
+    const std::string problem = looker->damage(shrunk_to);
+    const std::string bad_page = problem.empty() ? looker->quick_check() : "";
+    looker->commit(Database::Durability::kNone);
+    if (!bad_page.empty()) note_damage(Error("STORE_DAMAGED", "store " + where + ": " + bad_page, ""));
+    if (!problem.empty()) {
+      looker = nullptr;
+      return {"store " + without_password(where) + ": " + problem, false};
+    }
+  } catch (const std::exception& error) {
+    looker = nullptr;
+    return {error.what(), false};
+  }
+  const std::lock_guard lock(damage_mutex);
+  return {damage, true};
+}
+
 std::unique_ptr<Database> Store::State::borrow() {
   std::unique_lock lock(readers_mutex);
-  reader_free.wait(lock, [this] { return !readers.empty() || readers_open < kMaxReaders; });
+  constexpr auto kLookAgain = std::chrono::milliseconds(50);  // at the limit of the request that waits
+  while (!reader_free.wait_for(lock, kLookAgain, [this] { return !readers.empty() || readers_open < kMaxReaders; }))
+    CostLimit::check_current();
   if (!readers.empty()) {
     auto reader = std::move(readers.back());
     readers.pop_back();
@@ -204,6 +263,7 @@ Store::Store(const std::string& where, Options options) : state_(std::make_uniqu
 Store::~Store() = default;
 
 Outcome Store::write(const Batch& batch) {
+  const CostLimit::Scope no_limit(nullptr);  // this thread may commit the batches of others as well
   return state_->queue.write(batch);
 }
 
@@ -211,23 +271,44 @@ std::optional<Record> Store::find(const Subject& subject) {
   return std::move(find({&subject, 1}).front());
 }
 std::vector<std::optional<Record>> Store::find(std::span<const Subject> subjects) {
-  return state_->read([&](Database& database) { return read_subjects(database, subjects); });
+  return state_->read([&](Database& database) { return read_subjects(database, subjects, kAllBytes); });
 }
-std::vector<Record> Store::list(const Query& query) {
+std::vector<std::optional<Record>> Store::find_some(std::span<const Subject> subjects, int64_t max_bytes) {
+  return state_->read([&](Database& database) { return read_subjects(database, subjects, max_bytes); });
+}
+RecordPage Store::page(const Query& query) {
+  if (query.limit <= 0) return {};
   return state_->read([&](Database& database) { return read_records(database, query); });
 }
+std::vector<Record> Store::list(const Query& query) {
+  RecordPage some = page(query);
+  std::vector<Record> records = std::move(some.records);
+  for (Query next = query; some.more && static_cast<int64_t>(records.size()) < query.limit;) {
+    next.before = records.back().seq;
+    next.limit = query.limit - static_cast<int64_t>(records.size());
+    some = page(next);
+    for (Record& record : some.records) {
+      CostLimit::hold_current(bytes_of(record));
+      records.push_back(std::move(record));
+    }
+  }
+  return records;
+}
 void Store::each(Query query, const std::function<void(Record record)>& take) {
-  while (true) {
-    std::vector<Record> page = list(query);
-    const bool last = static_cast<int64_t>(page.size()) < query.limit;
-    if (!page.empty()) query.before = page.back().seq;
-    for (Record& record : page) take(std::move(record));
-    if (last) return;
+  for (bool more = true; more;) {
+    RecordPage some = page(query);
+    if (!some.records.empty()) query.before = some.records.back().seq;
+    more = some.more;
+    for (Record& record : some.records) take(std::move(record));
+    CostLimit::check_current();
   }
 }
 std::vector<Record> Store::all(const Query& query) {
   std::vector<Record> records;
-  each(query, [&](Record record) { records.push_back(std::move(record)); });
+  each(query, [&](Record record) {
+    CostLimit::hold_current(bytes_of(record));
+    records.push_back(std::move(record));
+  });
   return records;
 }
 std::vector<std::vector<Point>> Store::history(std::span<const Series> series, const Window& window) {
@@ -256,6 +337,10 @@ std::vector<Event> Store::events(const EventQuery& query) {
 }
 int64_t Store::newest_event(const Subject& subject) {
   return state_->read([&](Database& database) { return read_newest_event(database, subject); });
+}
+
+Condition Store::look(double seconds) {
+  return state_->look(seconds);
 }
 
 Lease Store::lease(const std::string& name) {

@@ -224,6 +224,7 @@ struct Record {
   std::string owner;           // name of the actor that created it; empty: a program on its own account
   std::string hidden_by;       // name of the actor that hid it last; empty if it is visible, or a program hid it
 };
+int64_t bytes_of(const Record& record);  // about how much memory the record takes
 struct Query {
   Kind kind = Kind::kRun;
   std::optional<std::string> parent = {}, name = {};
@@ -233,6 +234,11 @@ struct Query {
   int64_t limit = 1000;                            // newest first
   std::optional<RunState> state = {};              // only runs in this state
   std::optional<std::set<std::string>> keys = {};  // only these metrics; nullopt: all
+};
+// A part of a list.
+struct RecordPage {
+  std::vector<Record> records;
+  bool more = false;  // there may be further records; Query::before = the last record's `seq` continues
 };
 struct Series {
   std::string run, key;
@@ -266,6 +272,12 @@ struct Lease {
   double seconds = 0;  // time left; 0 or less: the lease has expired
 };
 
+// Whether a store can be used now.
+struct Condition {
+  std::string problem;  // empty: none
+  bool usable = true;   // false: neither reads nor writes can succeed
+};
+
 // ---- the store -----------------------------------------------------------------------------------------------------
 
 struct Options {
@@ -280,7 +292,8 @@ struct Options {
 bool has_password(const std::string& where);
 
 // Any thread may call any method. Methods throw Error (codes STORE_*) when the disk or the connection fails or the file
-// is damaged. A batch whose `write` threw is not acknowledged; the caller may write it again under the same key.
+// is damaged. A batch whose `write` threw is not acknowledged; the caller may write it again under the same key. A read
+// ends with the Error of the thread's CostLimit (base/cost_limit.h), if there is one and it is over.
 class Store {
  public:
   // `where` is the path of a file, created if missing, or postgresql://... The constructor upgrades an older store to
@@ -295,7 +308,12 @@ class Store {
 
   std::optional<Record> find(const Subject& subject);
   std::vector<std::optional<Record>> find(std::span<const Subject> subjects);  // all from one snapshot
-  std::vector<Record> list(const Query& query);
+  // The same for the first subjects, at least one: stops when their records have about `max_bytes`, because a record
+  // may be large. The caller continues with the others.
+  std::vector<std::optional<Record>> find_some(std::span<const Subject> subjects, int64_t max_bytes);
+  // Returns up to `query.limit` records from one snapshot, and fewer if they are large.
+  RecordPage page(const Query& query);
+  std::vector<Record> list(const Query& query);  // up to `query.limit` records; several pages if they are large
   // Calls `take` for every record that matches, however many there are; `query.limit` is the page size. Each page comes
   // from one snapshot. `take` may use the store. `all` collects the records in memory.
   void each(Query query, const std::function<void(Record record)>& take);
@@ -316,6 +334,10 @@ class Store {
   // number. To decide on consistent data, call this first, then read the data, and pass the result in Batch::unchanged.
   int64_t newest_event(const Subject& subject);
   Lease lease(const std::string& name);
+  // Looks whether the store can be used, on a connection of its own, within about `seconds`: whether its file is still
+  // there and is the one that was opened, has its header and its size, or whether the PostgreSQL server answers; and
+  // whether a call has found damage. One thread at a time.
+  Condition look(double seconds);
   // Runs the database's own integrity check and reads all data. Returns one message for each problem.
   std::vector<std::string> check();
 

@@ -90,8 +90,10 @@ std::optional<Refusal> lost_lease(Transaction& transaction, const HeldLease& hel
 
 // ---- reads, all from the transaction's snapshot --------------------------------------------------------------------
 
-std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects);
-std::vector<Record> read_records(Database& database, const Query& query);
+// Reads the subjects in order until their records have `max_bytes`.
+std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects,
+                                                 int64_t max_bytes);
+RecordPage read_records(Database& database, const Query& query);
 std::vector<Alias> read_aliases(Database& database, const std::string& model);
 std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> series, const Window& window);
 std::vector<TailPoint> read_tail(Database& database);

@@ -1,0 +1,146 @@
+// Tests that a store whose file is removed, replaced, cut or overwritten, or whose server stops, says so and
+// acknowledges no write.
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "store/children.h"
+#include "store/testing.h"
+
+namespace sinew::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OpenStore : public testing::Test {
+ protected:
+  OpenStore() : store_(std::make_unique<Store>(path_)) { make_run(*store_); }
+  // Expects that the store refuses everything.
+  void expect_replaced() {
+    EXPECT_EQ(code_of([&] { done(*store_, SetTags{{Kind::kRun, "r"}, {{"a", "b"}}}); }), "STORE_REPLACED");
+    EXPECT_EQ(code_of([&] { store_->find({Kind::kRun, "r"}); }), "STORE_REPLACED");
+    const auto now = store_->look(5);
+    EXPECT_FALSE(now.usable);
+    EXPECT_NE(now.problem.find(path_), std::string::npos) << now.problem;
+  }
+
+  Folder folder_;
+  const std::string path_ = folder_ / "store.db";
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(OpenStore, AnOrdinaryStoreIsUsable) {
+  for (int i = 0; i < 3; ++i) {
+    const auto now = store_->look(5);
+    EXPECT_TRUE(now.usable);
+    EXPECT_EQ(now.problem, "");
+    done(*store_, SetTags{{Kind::kRun, "r"}, {{"a", std::to_string(i)}}});
+  }
+}
+
+TEST_F(OpenStore, ARemovedStoreAcknowledgesNothing) {
+  fs::remove(path_);
+  expect_replaced();
+}
+
+TEST_F(OpenStore, AReplacedStoreAcknowledgesNothing) {
+  { Store other(folder_ / "other.db"); }
+  fs::rename(folder_ / "other.db", path_);
+  expect_replaced();
+}
+
+TEST_F(OpenStore, AStoreWithoutItsWalAcknowledgesNothing) {
+  fs::remove(path_ + "-wal");
+  expect_replaced();
+}
+
+TEST_F(OpenStore, ACutFileIsNoticed) {
+  for (int i = 0; i < 2000; ++i) done(*store_, SetTags{{Kind::kRun, "r"}, {{"a", std::string(10'000, 'x')}}});
+  EXPECT_TRUE(store_->look(5).usable);
+  ASSERT_GT(fs::file_size(path_), 100'000U);  // SQLite has moved the WAL into the file
+  fs::resize_file(path_, 50'000);
+  const auto now = store_->look(5);
+  EXPECT_FALSE(now.usable);
+  EXPECT_NE(now.problem, "");
+}
+
+TEST_F(OpenStore, AnOverwrittenHeaderIsNoticed) {
+  EXPECT_TRUE(store_->look(5).usable);
+  std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary) << std::string(200, 'x');
+  EXPECT_FALSE(store_->look(5).usable);
+}
+
+TEST_F(OpenStore, ADamagedPageIsNoticed) {
+  for (int i = 0; i < 2000; ++i) done(*store_, SetTags{{Kind::kRun, "r"}, {{"a", std::string(10'000, 'x')}}});
+  store_.reset();  // moves the WAL into the file
+  store_ = std::make_unique<Store>(path_);
+  const auto size = static_cast<int64_t>(fs::file_size(path_));
+  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+  for (int64_t at = 4096 * 3; at < size; at += 4096) file.seekp(at) << std::string(4096, '\x7f');
+  file.close();
+  EXPECT_NE(store_->look(5).problem, "");
+}
+
+// Writes to a store and dies without closing it, so that its WAL stays.
+void write_and_die(const std::string& path, int count) {
+  Child child([&](const Child::Say& say) {
+    Store store(path);
+    if (!store.find({Kind::kRun, "r"})) make_run(store);
+    for (int i = 0; i < count; ++i) done(store, SetTags{{Kind::kRun, "r"}, {{"a", std::string(10'000, 'x')}}});
+    say("written");
+    ::_exit(0);
+  });
+  EXPECT_EQ(child.line(), "written");
+}
+
+TEST(Wal, OfAnotherStateOfTheFileIsRefusedAndLeftAlone) {
+  const Folder folder;
+  const std::string path = folder / "store.db";
+  write_and_die(path, 5);
+  { Store backup(path); }  // moves the WAL into the file
+  fs::copy_file(path, folder / "backup.db");
+  write_and_die(path, 30);
+  fs::copy_file(path + "-wal", folder / "wal");
+  // The store as it died opens, also as a copy of all its files.
+  fs::copy_file(path, folder / "copy.db");
+  fs::copy_file(path + "-wal", folder / "copy.db-wal");
+  EXPECT_EQ(code_of([&] { Store store(folder / "copy.db"); }), "");
+  write_and_die(path, 3000);  // SQLite moves most of it into the file
+  const auto late_pages = fs::file_size(path);
+  // An old backup beside a new WAL, and a new file beside an old WAL.
+  fs::copy_file(folder / "backup.db", folder / "old.db");
+  fs::copy_file(path + "-wal", folder / "old.db-wal");
+  fs::copy_file(path, folder / "new.db");
+  fs::copy_file(folder / "wal", folder / "new.db-wal");
+  for (const char* name : {"old.db", "new.db"}) {
+    const auto before = fs::file_size(folder / name);
+    EXPECT_EQ(code_of([&] { Store store(folder / name); }), "STORE_FOREIGN_WAL") << name;
+    EXPECT_EQ(fs::file_size(folder / name), before) << name;
+    fs::remove(folder / (std::string(name) + "-wal"));
+    fs::remove(folder / (std::string(name) + "-shm"));
+    EXPECT_EQ(code_of([&] { Store store(folder / name); }), "") << name;
+  }
+  EXPECT_GT(late_pages, 0U);
+}
+
+TEST(ConditionOfPostgres, AStoppedServerIsNoticedAndItsReturnToo) {
+  Location location(true);
+  Options options;
+  options.reconnect_seconds = 0.5;
+  Store store(location.where(), options);
+  make_run(store);
+  EXPECT_TRUE(store.look(1).usable);
+  PostgresServer::one().stop(SIGINT);
+  EXPECT_FALSE(store.look(1).usable);
+  EXPECT_EQ(code_of([&] { store.find({Kind::kRun, "r"}); }), "STORE_CONNECTION_LOST");
+  EXPECT_NE(code_of([&] { (void)store.write(SetTags{{Kind::kRun, "r"}, {{"a", "b"}}}); }), "");
+  PostgresServer::one().start();
+  EXPECT_TRUE(store.look(5).usable);
+  EXPECT_TRUE(store.find({Kind::kRun, "r"}));
+  done(store, SetTags{{Kind::kRun, "r"}, {{"a", "b"}}});
+}
+
+}  // namespace
+}  // namespace sinew::store

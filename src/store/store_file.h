@@ -1,0 +1,33 @@
+// Inside store/: notices that the file of an open SQLite store was removed or replaced. SQLite would go on with the
+// file that it has open, and every write would be lost when the last process closes it. Any thread.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+namespace sinew::store {
+
+class StoreFile {
+ public:
+  // Remembers the files that the path leads to now: the store's and its WAL. Construct it when the store is open and
+  // has written, so that both exist.
+  explicit StoreFile(std::string path);
+  // Throws Error (STORE_REPLACED) if the path leads to another file, or to none. Costs two system calls.
+  void check() const;
+  // Returns the size of the store's file, and in `shrunk` whether it was larger at an earlier call.
+  int64_t size(bool& shrunk);
+
+ private:
+  struct Identity {
+    uint64_t device = 0, inode = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  static Identity identity_of(const std::string& path);  // zeros if there is no such file
+  void check(const std::string& path, const Identity& opened) const;
+
+  const std::string path_;
+  const Identity store_, wal_;
+  std::atomic<int64_t> largest_ = 0;
+};
+
+}  // namespace sinew::store
