@@ -85,36 +85,77 @@ Response response_to(const std::exception& exception) {
 
 }  // namespace
 
-size_t Service::count() {
-  const std::lock_guard lock(mutex);
-  return connections.size();
-}
-
 std::vector<std::shared_ptr<Connection>> Service::all() {
   const std::lock_guard lock(mutex);
   std::vector<std::shared_ptr<Connection>> held;
-  for (Connection* connection : connections) {
+  guests.each([&](Connection* connection) {
     if (auto strong = connection->weak_from_this().lock()) held.push_back(std::move(strong));
-  }
+  });
   return held;
 }
 
-Connection::Connection(std::unique_ptr<Pipe> pipe, std::shared_ptr<Service> service)
-    : pipe_(std::move(pipe)), service_(std::move(service)), timer_(pipe_->socket().get_executor()) {
+bool Service::hold(const std::string& sender, int64_t more) {
+  const auto most = static_cast<int64_t>(options.max_body_memory);
+  const std::lock_guard lock(body_mutex);
+  body_bytes += more;
+  int64_t& of_sender = bytes_of_sender[sender];
+  of_sender += more;
+  const bool fits = body_bytes <= most && of_sender <= std::max(most / 4, static_cast<int64_t>(options.max_body_bytes));
+  if (of_sender == 0) bytes_of_sender.erase(sender);
+  return fits;
+}
+
+bool Service::make_room(const std::string& address) {
+  std::shared_ptr<Connection> replaced;
+  {
+    const std::lock_guard lock(mutex);
+    const Guests::Verdict verdict = guests.judge(address);
+    if (!verdict.accepted) return false;
+    if (verdict.replaced != nullptr) replaced = verdict.replaced->weak_from_this().lock();
+  }
+  if (replaced) asio::post(replaced->executor(), [replaced] { replaced->yield(); });
+  return true;
+}
+
+Connection::Connection(std::unique_ptr<Pipe> pipe, std::shared_ptr<Service> service, std::string peer)
+    : pipe_(std::move(pipe)),
+      service_(std::move(service)),
+      peer_(std::move(peer)),
+      timer_(pipe_->socket().get_executor()) {
   const std::lock_guard lock(service_->mutex);
-  service_->connections.insert(this);
+  service_->guests.add(this, peer_);
 }
 
 Connection::~Connection() {
+  abandon();
+  release_body();
   const std::lock_guard lock(service_->mutex);
-  service_->connections.erase(this);
+  service_->guests.remove(this);
   service_->closed.notify_all();
 }
 
+// Counts the body of the current request as it grows. Returns false if all bodies together are too large.
+bool Connection::hold_body() {
+  const auto bytes = static_cast<int64_t>(reader_->body_bytes());
+  if (bytes == held_bytes_) return true;
+  if (held_bytes_ == 0) sender_ = reader_->sender().empty() ? peer_ : reader_->sender();
+  return service_->hold(sender_, bytes - std::exchange(held_bytes_, bytes));
+}
+
+void Connection::release_body() {
+  if (held_bytes_ != 0) service_->hold(sender_, -std::exchange(held_bytes_, 0));
+}
+
+// Tells the handler that nobody waits for its answer any more.
+void Connection::abandon() {
+  if (abandoned_) *std::exchange(abandoned_, nullptr) = true;
+}
+
+void Connection::yield() {
+  if (phase_ != Phase::awaiting_answer && !known_) close();
+}
+
 void Connection::start() {
-  error_code unknown;
-  const auto endpoint = pipe_->socket().remote_endpoint(unknown);
-  if (!unknown) peer_ = endpoint.address().to_string();
   set_deadline(service_->options.read_seconds);
   pipe_->handshake([self = shared_from_this()](const error_code& error, size_t) {
     if (self->phase_ == Phase::closed) return;
@@ -136,8 +177,10 @@ void Connection::refuse_plain_http() {
 }
 
 void Connection::wait_for_request() {
+  const bool is_first = phase_ == Phase::handshake;
   phase_ = Phase::idle;
-  set_deadline(service_->options.idle_seconds);
+  const ServerOptions& options = service_->options;
+  set_deadline(is_first ? std::min(options.read_seconds, options.idle_seconds) : options.idle_seconds);
   parse_input();
 }
 
@@ -150,14 +193,23 @@ void Connection::parse_input() {
       reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->admission,
                       peer_);
       received_ = request_bytes_ = 0;
+      request_begun_ = std::chrono::steady_clock::now();
     }
     const size_t before = input_.size();
     const ParseState state = reader_->feed(input_);
     received_ += before - input_.size();
     request_bytes_ += before - input_.size();
-    if (state == ParseState::done) return call_handler();
     if (state == ParseState::refused) return refuse(reader_->refusal());
+    if (!hold_body()) {
+      Response refusal = error_response(503, "HTTP_OVERLOADED", "the bodies of all requests together are too large",
+                                        "send the request again in a moment, or in smaller parts");
+      refusal.headers["retry-after"] = "1";
+      return refuse(refusal);
+    }
+    if (state == ParseState::done) return call_handler();
     if (reader_->wants_continue()) send(kContinue);
+    const auto body_end = request_begun_ + to_duration(service_->options.body_seconds);
+    if (held_bytes_ > 0 && std::chrono::steady_clock::now() > body_end) return refuse_slow_body();
     if (received_ >= kBytesPerDeadline) {  // no header is that long, so these are bytes of a body
       set_deadline(service_->options.read_seconds);
       received_ = 0;
@@ -179,8 +231,10 @@ void Connection::call_handler() {
   keep_alive_ = reader_->keep_alive();
   head_only_ = reader_->head_only();
   chunked_ = reader_->chunks_allowed();
-  const Request request = reader_->take();
+  Request request = reader_->take();
   reader_.reset();
+  abandoned_ = std::make_shared<std::atomic<bool>>(false);
+  request.abandoned = abandoned_;
   // A waiting connection keeps no buffers. No read uses the large buffer now; only a read of a later phase does again.
   large_ = std::vector<char>();
   if (input_.empty()) release(input_);
@@ -222,6 +276,12 @@ void Connection::answer(uint64_t number, const Response& response) {
 
 void Connection::respond(const Response& response) {
   phase_ = Phase::responding;
+  abandoned_ = nullptr;
+  release_body();
+  if (response.known_client && !known_) {
+    const std::lock_guard lock(service_->mutex);
+    known_ = service_->guests.make_known(this);
+  }
   set_deadline(service_->options.read_seconds);
   since_deadline_ = 0;
   if (wants_source(response, head_only_)) {
@@ -295,6 +355,8 @@ void Connection::drain() {
 
 void Connection::close() {
   phase_ = Phase::closed;
+  abandon();
+  release_body();
   source_ = nullptr;
   timer_.cancel();
   error_code ignored;
@@ -374,17 +436,20 @@ void Connection::set_deadline(double seconds) {
 // A client gets a response that explains the timeout if it has sent a whole header and waits for the response. Other
 // connections are closed.
 void Connection::on_deadline() {
-  if (phase_ == Phase::reading && reader_->has_header()) {
-    return refuse(error_response(
-        408, "HTTP_REQUEST_TIMEOUT", "the request's body did not arrive in time",
-        "send faster: the server limits the time for each " + std::to_string(kBytesPerDeadline >> 10) + " KiB"));
-  }
+  if (phase_ == Phase::reading && reader_->has_header()) return refuse_slow_body();
   if (phase_ != Phase::awaiting_answer) return close();
   if (seconds_left_ > 0) {
     send(kContinue);
     return wait_for_answer();
   }
+  abandon();
   respond(error_response(504, "HTTP_ANSWER_TIMEOUT", "the server had no answer in time", "try again"));
+}
+
+void Connection::refuse_slow_body() {
+  refuse(error_response(408, "HTTP_REQUEST_TIMEOUT", "the request's body did not arrive in time",
+                        "send faster: the server limits the time for each " + std::to_string(kBytesPerDeadline >> 10) +
+                            " KiB, and for a whole body"));
 }
 
 }  // namespace sinew::http

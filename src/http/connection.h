@@ -8,14 +8,17 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <vector>
 
+#include "http/guests.h"
 #include "http/message.h"
 #include "http/pipe.h"
 
@@ -25,24 +28,35 @@ class Connection;
 
 // The state that all connections of a server share.
 struct Service {
-  ServerOptions options;
+  explicit Service(ServerOptions options_given)
+      : options(std::move(options_given)), guests(options.max_connections, options.max_connections_of_address) {}
+
+  const ServerOptions options;
   Handler handler;
   Admission admission;
   // Each Answer keeps the context alive. An Answer that is called after the Server's destruction posts to a context
   // that no thread runs.
   const std::shared_ptr<asio::io_context> context = std::make_shared<asio::io_context>();
 
+  // Counts `more` bytes (or fewer, below 0) of the bodies in memory. Returns false if there are too many.
+  bool hold(const std::string& sender, int64_t more);
+
   std::mutex mutex;
   std::condition_variable closed;  // notified when a connection is destroyed
-  std::set<Connection*> connections;
+  Guests guests;
 
-  size_t count();
+  std::mutex body_mutex;
+  int64_t body_bytes = 0;                          // of the bodies in memory
+  std::map<std::string, int64_t> bytes_of_sender;  // those above 0
+
   std::vector<std::shared_ptr<Connection>> all();
+  // Returns whether the server accepts a new connection from the address. May ask another connection to close.
+  bool make_room(const std::string& address);
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(std::unique_ptr<Pipe> pipe, std::shared_ptr<Service> service);
+  Connection(std::unique_ptr<Pipe> pipe, std::shared_ptr<Service> service, std::string peer);
   ~Connection();
 
   auto executor() { return pipe_->socket().get_executor(); }
@@ -52,15 +66,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Takes the next piece of the current body. nullopt means that the source failed and the body stays incomplete.
   void take_piece(uint64_t number, std::optional<std::string> piece);
   void finish();  // completes the response that is being sent, then closes
+  void yield();   // closes in favour of another connection, unless a handler works for this one
   void close();
 
  private:
   enum class Phase { handshake, idle, reading, awaiting_answer, responding, awaiting_piece, draining, closed };
 
+  bool hold_body();
+  void release_body();
+  void abandon();
   void refuse_plain_http();
   void wait_for_request();
   void parse_input();
   void refuse(const Response& refusal);
+  void refuse_slow_body();
   void call_handler();
   void wait_for_answer();
   void respond(const Response& response);
@@ -78,18 +97,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   const std::unique_ptr<Pipe> pipe_;
   const std::shared_ptr<Service> service_;
-  std::string peer_;
+  const std::string peer_;
   asio::steady_timer timer_;
   uint64_t deadline_ = 0;  // number of the newest deadline; the connection ignores the expiry of an older one
 
   Phase phase_ = Phase::handshake;
   std::optional<RequestReader> reader_;
   uint64_t number_ = 0;  // of the current request
-  bool keep_alive_ = true, head_only_ = false, refused_ = false, finishing_ = false;
-  size_t received_ = 0;          // bytes since the deadline was set
-  uint64_t request_bytes_ = 0;   // header and body
-  double seconds_left_ = 0;      // time for the response beyond the current deadline
-  bool sends_continue_ = false;  // sends "100 Continue" while the client waits for the response
+  bool keep_alive_ = true, head_only_ = false, refused_ = false, finishing_ = false, known_ = false;
+  size_t received_ = 0;         // bytes since the deadline was set
+  uint64_t request_bytes_ = 0;  // header and body
+  int64_t held_bytes_ = 0;      // of the body in memory, as counted in Service::body_bytes
+  std::string sender_;          // of that body
+  std::chrono::steady_clock::time_point request_begun_;
+  std::shared_ptr<std::atomic<bool>> abandoned_;  // of the request that a handler works on
+  double seconds_left_ = 0;                       // time for the response beyond the current deadline
+  bool sends_continue_ = false;                   // sends "100 Continue" while the client waits for the response
 
   Source source_;                 // of the current response
   std::string body_at_shutdown_;  // of the current response

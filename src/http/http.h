@@ -8,6 +8,7 @@
 // compiling it. A network failure is a return value, not an exception.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -47,6 +48,9 @@ struct Request {
   std::string body = {};
   std::string peer = {};            // the client's address without its port; set by the server
   std::shared_ptr<Sink> sink = {};  // the sink that received the body; then `body` is empty
+  // Becomes true when nobody waits for the answer any more: the client has left, or the time for the answer is over.
+  // Set by the server; a handler that works long looks at it and stops.
+  std::shared_ptr<const std::atomic<bool>> abandoned = {};
 };
 
 // Passes one piece of a body to the server. Call it once, from any thread, at once or later; an empty piece ends the
@@ -68,6 +72,9 @@ struct Response {
   std::optional<uint64_t> source_bytes = {};
   // The server sends this body instead if it shuts down before the first piece of a source without a length.
   std::string body_at_shutdown = {};
+  // The sender of the request is known (it has the secret, or a token). The server does not close its connection in
+  // favour of others (ServerOptions::max_connections).
+  bool known_client = false;
 };
 
 // ---- server --------------------------------------------------------------------------------------------------------
@@ -83,6 +90,7 @@ struct Decision {
   std::optional<size_t> max_body_bytes = {};          // nullopt: ServerOptions::max_body_bytes
   std::shared_ptr<Sink> sink = {};                    // null: the server collects the body in Request::body
   const std::set<std::string>* repeatable = nullptr;  // names that the query may repeat
+  std::string sender = {};  // whose share of ServerOptions::max_body_memory the body takes; empty: the address's
 };
 using Admission = std::function<Decision(const Request& header)>;  // runs on a server thread and must not block
 
@@ -92,14 +100,25 @@ struct ServerOptions {
   size_t max_body_bytes = 1 << 20;     // a larger body gets status 413
   size_t max_header_bytes = 16 << 10;  // a larger header gets status 431
   double idle_seconds = 60;            // the server closes a connection that has no request for so long
-  // The time limit for a header and for each 64 KiB of a body, which stops slow-loris attacks. Exceeding it gets status
-  // 408, or the server closes the connection.
+  // The time limit for the first byte of a connection, for a header and for each 64 KiB of a body, which stops
+  // slow-loris attacks. Exceeding it gets status 408, or the server closes the connection.
   double read_seconds = 10;
   // A request that is not answered within this time gets status 504. A body that went to a Sink extends the time in
   // proportion to its size.
   double answer_seconds = 120;
-  size_t max_connections = 4096;      // the server accepts and closes further connections at once
-  std::string certificate, key;       // PEM files; give both for TLS, or neither
+  // The time limit for a whole body that the server collects in memory, however steadily its bytes come. Exceeding it
+  // gets status 408.
+  double body_seconds = 120;
+  // Bodies that the server holds in memory for all requests together, from their first byte until their answer. A
+  // request beyond that gets status 503. One sender's bodies may take a quarter of it.
+  size_t max_body_memory = size_t{512} << 20;
+  // A connection is a stranger until a response on it has `known_client`. A new connection above a limit replaces the
+  // oldest stranger: above max_connections_of_address one of the same address, above max_connections one of any
+  // address. So idle strangers cannot keep clients out, however many they are. Known clients may use seven eighths of
+  // max_connections, so that some are left for new ones.
+  size_t max_connections = 4096;
+  size_t max_connections_of_address = 0;  // 0: max_connections
+  std::string certificate, key;           // PEM files; give both for TLS, or neither
   std::string shared_secret;          // instead of files: TLS from a secret that both sides have (base/shared_tls.h)
   double shutdown_grace_seconds = 2;  // how long the destructor waits for responses that are being sent
   bool await_answers = false;         // the destructor also waits for handlers that have not answered yet

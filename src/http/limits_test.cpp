@@ -229,28 +229,156 @@ TEST(Limits, IdleConnectionsKeepNoBuffers) {
   EXPECT_TRUE(kept_little) << (used() - before) / kClients << " bytes each";
 }
 
-TEST(Limits, ClosesConnectionsAboveTheLimit) {
+// Answers at once; the client is known if its path begins with /known.
+Handler door() {
+  return [](const Request& request, const Answer& answer) {
+    Response response{200, request.path, "text/plain", {}};
+    response.known_client = request.path.starts_with("/known");
+    answer(response);
+  };
+}
+
+TEST(Limits, ANewConnectionReplacesTheOldestStranger) {
+  ServerOptions options;
+  options.max_connections = 8;
+  Server server(options, door());
+  RawClient known(server.port());
+  known.send(get("/known/1"));
+  EXPECT_EQ(body_of(known.message()), "/known/1");
+  std::vector<RawClient> idle;
+  for (int i = 0; i < 7; ++i) {
+    idle.emplace_back(server.port());
+    idle.back().send(i == 0 ? "GET / HTTP/1.1\r\nHost:" : get("/" + std::to_string(i)));
+    if (i == 0) continue;
+    EXPECT_EQ(body_of(idle.back().message()), "/" + std::to_string(i));
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    RawClient late(server.port());
+    late.send(get("/late"));
+    EXPECT_EQ(body_of(late.message()), "/late");
+    EXPECT_EQ(idle[i].rest(), "");  // closed in favour of the late one
+    late.leave();
+    EXPECT_TRUE(eventually([&] {
+      RawClient next(server.port());
+      next.send("GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+      return body_of(next.message()) == "/next";
+    }));
+    idle.emplace_back(server.port());
+  }
+  known.send(get("/known/2"));
+  EXPECT_EQ(body_of(known.message()), "/known/2");
+}
+
+TEST(Limits, AnAddressAboveItsLimitClosesItsOldestStranger) {
+  ServerOptions options;
+  options.max_connections_of_address = 2;
+  Server server(options, door());
+  RawClient first(server.port()), second(server.port());
+  for (RawClient* client : {&first, &second}) {
+    client->send(get("/x"));
+    EXPECT_EQ(body_of(client->message()), "/x");
+  }
+  RawClient third(server.port());
+  third.send(get("/known"));
+  EXPECT_EQ(body_of(third.message()), "/known");
+  EXPECT_EQ(first.rest(), "");
+  second.send(get("/y"));
+  EXPECT_EQ(body_of(second.message()), "/y");
+}
+
+TEST(Limits, KnownClientsLeaveConnectionsForOthers) {
+  ServerOptions options;
+  options.max_connections = 8;
+  Server server(options, door());
+  std::vector<RawClient> known;
+  for (int i = 0; i < 8; ++i) {
+    known.emplace_back(server.port()).send(get("/known"));
+    EXPECT_EQ(body_of(known.back().message()), "/known");
+  }
+  RawClient late(server.port());
+  late.send(get("/late"));
+  EXPECT_EQ(body_of(late.message()), "/late");
+}
+
+TEST(Limits, ASilentStrangerIsClosedSoonerThanAnIdleClient) {
+  ServerOptions options;
+  options.read_seconds = 0.3;
+  options.idle_seconds = kPatience;
+  Server server(options, door());
+  RawClient once(server.port()), silent(server.port());
+  once.send(get("/once"));
+  EXPECT_EQ(body_of(once.message()), "/once");
+  EXPECT_EQ(silent.rest(), "");
+  ::usleep(400'000);
+  once.send(get("/twice"));
+  EXPECT_EQ(body_of(once.message()), "/twice");
+}
+
+TEST(Limits, AWholeBodyHasALimitOfTime) {
+  ServerOptions options;
+  options.max_body_bytes = 1 << 30;
+  options.body_seconds = 0.5;
+  Server server(options, door());
+  RawClient client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+  bool sent = true;
+  for (int i = 0; i < 1000 && sent; ++i) {
+    sent = client.send(std::string(70'000, 'b'));  // faster than read_seconds requires
+    ::usleep(20'000);
+  }
+  EXPECT_FALSE(sent);
+}
+
+TEST(Limits, BodiesInMemoryAreBoundedTogether) {
   HeldAnswers answers;
   ServerOptions options;
-  options.max_connections = 2;
+  options.max_body_memory = 1 << 20;
   Server server(options, answers.handler());
+  const auto post = [](const std::string& path, size_t bytes) {
+    return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n" +
+           std::string(bytes, 'b');
+  };
+  RawClient first(server.port()), second(server.port());
+  first.send(post("/hold", 700'000));
+  ASSERT_TRUE(eventually([&] { return answers.count() == 1; }));
+  second.send(post("/", 700'000));
+  const std::string refused = second.rest();
+  EXPECT_EQ(refusal(refused), "HTTP/1.1 503");
+  EXPECT_NE(refused.find("HTTP_OVERLOADED"), std::string::npos);
+  EXPECT_NE(refused.find("retry-after: 1"), std::string::npos);
+  for (auto& [id, answer] : answers.take()) answer({200, "", "text/plain", {}});
+  first.message();
+  RawClient third(server.port());  // the memory of the first request is free again
+  third.send(post("/", 700'000));
+  EXPECT_EQ(body_of(third.message()).size(), 700'007U);
+}
+
+TEST(Limits, AHandlerLearnsThatTheClientHasLeft) {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const std::atomic<bool>>> flags;
+  std::vector<Answer> kept;
+  ServerOptions options;
+  options.answer_seconds = 0.5;
+  Server server(options, [&](const Request& request, Answer answer) {
+    const std::lock_guard lock(mutex);
+    flags.push_back(request.abandoned);
+    kept.push_back(std::move(answer));
+  });
+  const auto count = [&] {
+    const std::lock_guard lock(mutex);
+    return flags.size();
+  };
   {
-    RawClient first(server.port()), second(server.port());
-    first.send(get("/1"));
-    second.send(get("/2"));
-    EXPECT_EQ(body_of(first.message()), "GET /1 ");
-    EXPECT_EQ(body_of(second.message()), "GET /2 ");
-    RawClient third(server.port());
-    third.send(get("/3"));
-    EXPECT_EQ(third.rest(), "");
-    first.send(get("/4"));
-    EXPECT_EQ(body_of(first.message()), "GET /4 ");
+    RawClient leaves(server.port());
+    leaves.send(get("/"));
+    ASSERT_TRUE(eventually([&] { return count() == 1; }));
+    EXPECT_FALSE(*flags[0]);
   }
-  EXPECT_TRUE(eventually([&] {
-    RawClient client(server.port());
-    client.send(get("/5"));
-    return body_of(client.message()) == "GET /5 ";
-  }));
+  EXPECT_TRUE(eventually([&] { return flags[0]->load(); }));
+  RawClient waits(server.port());
+  waits.send(get("/"));
+  EXPECT_TRUE(waits.message().starts_with("HTTP/1.1 504"));
+  EXPECT_TRUE(flags[1]->load());
 }
 
 TEST(Limits, RequestsWaitingBehindALongPollAreBounded) {

@@ -175,6 +175,7 @@ struct RequestReader::State {
     }
     if (decision.max_body_bytes) max_body_bytes = *decision.max_body_bytes;
     request.sink = std::move(decision.sink);
+    sender = std::move(decision.sender);
     return "";
   }
 
@@ -207,6 +208,7 @@ struct RequestReader::State {
   MessageReader<true> reader;
   bool continue_asked = false;
   Request request;
+  std::string sender;
   std::optional<Response> refusal;
 };
 
@@ -235,6 +237,14 @@ ParseState RequestReader::feed(std::string& bytes) {
 
 bool RequestReader::has_header() const {
   return state_->reader.parser.is_header_done();
+}
+
+const std::string& RequestReader::sender() const {
+  return state_->sender;
+}
+
+size_t RequestReader::body_bytes() const {
+  return state_->reader.parser.get().body().size();
 }
 
 bool RequestReader::wants_continue() {

@@ -25,13 +25,15 @@ class RequestReader {
   RequestReader& operator=(RequestReader&&) noexcept;
   // Removes the bytes of this request from the front of `bytes`. Do not call it after `done` or `refused`.
   ParseState feed(std::string& bytes);
-  bool wants_continue();            // true once: the client waits for "100 Continue" before it sends the body
-  bool has_header() const;          // the header is complete
-  Request take();                   // after done
-  bool keep_alive() const;          // after done
-  bool chunks_allowed() const;      // after done: the client understands a chunked response
-  bool head_only() const;           // after done: the response has no body (a HEAD request)
-  const Response& refusal() const;  // after refused: 400, 413, 431, or the response of the admission or the sink
+  bool wants_continue();              // true once: the client waits for "100 Continue" before it sends the body
+  bool has_header() const;            // the header is complete
+  size_t body_bytes() const;          // of the body that is in memory so far
+  const std::string& sender() const;  // Decision::sender
+  Request take();                     // after done
+  bool keep_alive() const;            // after done
+  bool chunks_allowed() const;        // after done: the client understands a chunked response
+  bool head_only() const;             // after done: the response has no body (a HEAD request)
+  const Response& refusal() const;    // after refused: 400, 413, 431, or the response of the admission or the sink
 
  private:
   struct State;

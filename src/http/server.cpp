@@ -23,7 +23,8 @@ void validate(const ServerOptions& options) {
     throw Error(kBadOptions, "a server has either a certificate or a shared secret, not both", "leave one of them out");
   }
   if (options.threads < 1) throw Error(kBadOptions, "a server needs at least one thread", "set threads to 1");
-  if (!(options.idle_seconds > 0) || !(options.read_seconds > 0) || !(options.answer_seconds > 0)) {
+  if (!(options.idle_seconds > 0) || !(options.read_seconds > 0) || !(options.answer_seconds > 0) ||
+      !(options.body_seconds > 0)) {
     throw Error(kBadOptions, "a server's time limits must be greater than 0", "leave them out to use the defaults");
   }
 }
@@ -32,10 +33,9 @@ void validate(const ServerOptions& options) {
 
 struct Server::State {
   State(const ServerOptions& options, Handler handler, Admission admission)
-      : service(std::make_shared<Service>()),
+      : service(std::make_shared<Service>(options)),
         acceptor(asio::make_strand(*service->context)),
         retry_timer(acceptor.get_executor()) {
-    service->options = options;
     service->handler = std::move(handler);
     service->admission = std::move(admission);
     tls = server_tls(options);
@@ -99,11 +99,13 @@ struct Server::State {
   }
 
   void start_connection(tcp::socket socket) try {
-    if (service->count() >= service->options.max_connections) return;
     error_code ignored;
+    const auto endpoint = socket.remote_endpoint(ignored);
+    const std::string peer = ignored ? "" : endpoint.address().to_string();
+    if (!service->make_room(peer)) return;
     socket.set_option(tcp::no_delay(true), ignored);
     auto pipe = tls ? server_pipe(std::move(socket), tls) : plain_pipe(std::move(socket));
-    const auto connection = std::make_shared<Connection>(std::move(pipe), service);
+    const auto connection = std::make_shared<Connection>(std::move(pipe), service, peer);
     asio::post(connection->executor(), [connection] { connection->start(); });
   } catch (const std::exception&) {
     // Out of memory. The socket closes, like one above the limit of connections.
@@ -123,7 +125,7 @@ struct Server::State {
     {
       std::unique_lock lock(service->mutex);
       service->closed.wait_for(lock, to_duration(service->options.shutdown_grace_seconds),
-                               [this] { return service->connections.empty(); });
+                               [this] { return service->guests.count() == 0; });
     }
     service->context->stop();
     for (std::thread& thread : threads) thread.join();
