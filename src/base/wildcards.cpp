@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/cost_limit.h"
+
 namespace sinew {
 namespace {
 
@@ -10,11 +12,14 @@ size_t character_bytes(char lead) {
   return byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
 
+constexpr size_t kRoundsPerCheck = 1 << 20;
+
 }  // namespace
 
 bool fits_wildcards(std::string_view text, std::string_view pattern, Wildcards wildcards) {
-  size_t at = 0, in_pattern = 0, star = std::string_view::npos, resume = 0;
+  size_t at = 0, in_pattern = 0, star = std::string_view::npos, resume = 0, rounds = 0;
   while (at < text.size()) {
+    if (++rounds % kRoundsPerCheck == 0) CostLimit::check_current();
     const bool more = in_pattern < pattern.size();
     if (more && pattern[in_pattern] == wildcards.any) {
       star = in_pattern++;

@@ -11,7 +11,7 @@ struct Wildcards {
 };
 
 // Whether the whole text matches. Backtracks only to the last `any`, so the time is at most proportional to the product
-// of both lengths.
+// of both lengths. Throws Error if the thread's CostLimit ends meanwhile.
 bool fits_wildcards(std::string_view text, std::string_view pattern, Wildcards wildcards);
 
 }  // namespace sinew

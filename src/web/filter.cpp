@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/cost_limit.h"
 #include "base/wildcards.h"
 #include "web/context.h"
 
@@ -29,7 +30,9 @@ class Reader {
   Reader(const std::string& text, const char* what) : text_(text), what_(what) {}
 
   [[noreturn]] void refuse(const std::string& expected) const {
-    refuse_invalid(std::string("Invalid ") + what_ + " '" + text_ + "': at character " + std::to_string(at_ + 1) +
+    constexpr size_t kShown = 500;
+    const std::string shown = text_.size() <= kShown ? text_ : text_.substr(0, kShown) + "...";
+    refuse_invalid(std::string("Invalid ") + what_ + " '" + shown + "': at character " + std::to_string(at_ + 1) +
                        " there should be " + expected,
                    "an example: metrics.loss < 1 AND params.lr = '0.1' AND tags.\"my tag\" LIKE 'a%'");
   }
@@ -169,6 +172,13 @@ std::string comparator_of(Reader& reader, const Column& column, bool number) {
   reader.refuse(labels ? "one of =, !=, LIKE, ILIKE, IS NULL, IS NOT NULL" : "one of =, !=, LIKE, ILIKE, IN, NOT IN");
 }
 
+void check_pattern(const Reader& reader, const std::string& pattern) {
+  constexpr size_t kMaxBytes = 5000, kMaxWildcards = 100;
+  const auto wildcards = std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '%' || c == '_'; });
+  if (pattern.size() > kMaxBytes || static_cast<size_t>(wildcards) > kMaxWildcards)
+    reader.refuse("a pattern of at most 5000 bytes and 100 wildcards (% and _)");
+}
+
 Clause clause_of(Reader& reader, const Grammar& grammar) {
   Clause clause;
   clause.column = column_of(reader, grammar);
@@ -187,6 +197,7 @@ Clause clause_of(Reader& reader, const Grammar& grammar) {
   const char next = reader.peek();
   if (!number) {
     clause.texts.push_back(reader.text_value());
+    if (clause.comparator.ends_with("LIKE")) check_pattern(reader, clause.texts[0]);
   } else if (!metric && (next == '\'' || next == '"')) {  // times may be in quotes
     const std::string text = reader.text_value();
     Reader inner(text, "number");
@@ -235,7 +246,11 @@ int rank_of(const Fact& fact) {
 }  // namespace
 
 std::vector<Clause> parse_filter(const std::string& filter, const Grammar& grammar) {
-  constexpr size_t kMaxClauses = 200;
+  constexpr size_t kMaxClauses = 200, kMaxBytes = 100'000;
+  if (filter.size() > kMaxBytes) {
+    refuse_invalid("Invalid filter: it has " + std::to_string(filter.size()) + " bytes; the limit is 100000",
+                   "split the search into several");
+  }
   Reader reader(filter, "filter");
   std::vector<Clause> clauses;
   if (reader.at_end()) return clauses;
@@ -267,6 +282,66 @@ bool matches(const std::vector<Clause>& clauses, const FactSource& facts) {
   });
 }
 
+namespace {
+
+// Returns a number below 0 if a record with the keys `a` comes before one with `b`, above 0 if after, or 0.
+int compare_keys(const std::vector<Order>& orders, const std::vector<Fact>& a, const std::vector<Fact>& b) {
+  for (size_t k = 0; k < orders.size(); ++k) {
+    const int first = rank_of(a[k]), second = rank_of(b[k]);
+    if (first != second) return first - second;
+    if (first != 0 || a[k] == b[k]) continue;
+    return (a[k] < b[k]) == orders[k].ascending ? -1 : 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Order> parse_orders(const std::vector<std::string>& texts, const Grammar& grammar) {
+  constexpr size_t kMaxOrders = 50;
+  if (texts.size() > kMaxOrders) {
+    refuse_invalid("'order_by' has " + std::to_string(texts.size()) + " columns; the limit is 50", "send fewer");
+  }
+  std::vector<Order> orders;
+  for (const std::string& text : texts) orders.push_back(parse_order(text, grammar));
+  return orders;
+}
+
+int64_t FirstRecords::bytes_of(const Entry& entry) {
+  size_t bytes = sizeof entry + entry.id.size() + entry.keys.size() * sizeof(Fact);
+  for (const Fact& key : entry.keys) {
+    if (const auto* text = std::get_if<std::string>(&key)) bytes += text->size();
+  }
+  return static_cast<int64_t>(bytes);
+}
+
+bool FirstRecords::comes_before(const Entry& a, const Entry& b) const {
+  return compare_keys(orders_, a.keys, b.keys) < 0;
+}
+
+void FirstRecords::offer(const std::string& id, std::vector<Fact> keys) {
+  ++offered_;
+  if (count_ == 0) return;
+  const auto before = [this](const Entry& a, const Entry& b) { return comes_before(a, b); };
+  Entry entry{id, std::move(keys)};
+  if (heap_.size() == count_) {
+    if (!before(entry, heap_.front())) return;
+    std::pop_heap(heap_.begin(), heap_.end(), before);
+    CostLimit::release_current(bytes_of(heap_.back()));
+    heap_.pop_back();
+  }
+  CostLimit::hold_current(bytes_of(entry));
+  heap_.push_back(std::move(entry));
+  std::push_heap(heap_.begin(), heap_.end(), before);
+}
+
+std::vector<std::string> FirstRecords::ids() {
+  std::sort_heap(heap_.begin(), heap_.end(), [this](const Entry& a, const Entry& b) { return comes_before(a, b); });
+  std::vector<std::string> ids;
+  for (Entry& entry : heap_) ids.push_back(std::move(entry.id));
+  return ids;
+}
+
 std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
                                  const std::function<Fact(size_t index, const Column& column)>& fact_of) {
   std::vector<std::vector<Fact>> keys(count);
@@ -275,16 +350,8 @@ std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
     indices[i] = i;
     for (const Order& order : orders) keys[i].push_back(fact_of(i, order.column));
   }
-  std::stable_sort(indices.begin(), indices.end(), [&](size_t a, size_t b) {
-    for (size_t k = 0; k < orders.size(); ++k) {
-      const Fact &left = keys[a][k], &right = keys[b][k];
-      const int first = rank_of(left), second = rank_of(right);
-      if (first != second) return first < second;
-      if (first != 0 || left == right) continue;
-      return orders[k].ascending ? left < right : right < left;
-    }
-    return false;
-  });
+  std::stable_sort(indices.begin(), indices.end(),
+                   [&](size_t a, size_t b) { return compare_keys(orders, keys[a], keys[b]) < 0; });
   return indices;
 }
 

@@ -150,6 +150,36 @@ TEST(Filter, LikeMatchesItsDefinition) {
   EXPECT_GT(matched, 1000);
 }
 
+TEST(Filter, KeepsTheFirstRecordsOfAnyOrder) {
+  RandomStream random(random_key({42}));
+  const auto fact = [&]() -> Fact {
+    switch (random.bits32() % 5) {
+      case 0: return {};
+      case 1: return std::numeric_limits<double>::quiet_NaN();
+      default: return static_cast<double>(random.bits32() % 4);
+    }
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Order> orders = {{{Column::Field::kMetric, "a"}, random.bits32() % 2 == 0},
+                                 {{Column::Field::kMetric, "b"}, random.bits32() % 2 == 0},
+                                 {{Column::Field::kAttribute, "name"}, true}};
+    const size_t count = random.bits32() % 40, wanted = random.bits32() % 45;
+    std::vector<std::vector<Fact>> keys;
+    FirstRecords first(orders, wanted);
+    for (size_t i = 0; i < count; ++i) {
+      keys.push_back({fact(), fact(), Fact(std::to_string(i))});
+      first.offer(std::to_string(i), keys.back());
+    }
+    const auto sorted = sorted_order(count, orders, [&](size_t index, const Column& column) {
+      return keys[index][column.key == "a" ? 0 : column.key == "b" ? 1 : 2];
+    });
+    std::vector<std::string> expected;
+    for (size_t i = 0; i < std::min(count, wanted); ++i) expected.push_back(std::to_string(sorted[i]));
+    EXPECT_EQ(first.offered(), count);
+    ASSERT_EQ(first.ids(), expected) << round;
+  }
+}
+
 TEST(Filter, AnyBytesAreParsedOrRefused) {
   const std::string words[] = {
       "metrics", "params", ".", "`", "\"",   "'",  "=",    "<",   ">=",   "LIKE", "IN", "(",  ")",
