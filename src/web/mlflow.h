@@ -60,6 +60,7 @@ struct Page {
   size_t first = 0, last = 0;
   std::string next;
 };
+inline constexpr size_t kMaxOffset = 1'000'000'000'000;  // more records than any store has
 Page page_of(const Args& args, size_t all, int64_t default_size, int64_t max_size);
 enum class View { kActive, kDeleted, kAll };
 View view_of(const Args& args, const char* name);
@@ -76,8 +77,10 @@ void check_tag(const std::string& key);
 // Refuses a tag by which MLflow's client makes a prompt of a registered model or of a version: this server offers no
 // prompts, and a prompt would appear among the models.
 void refuse_prompt(const store::Labels& tags);
-store::Labels tags_of(const Args& args);                           // all of "tags", checked
-store::SetTags tag_set(store::Subject subject, const Args& args);  // sets the tag "key" to "value", checked
+// All of "tags", checked. `max_value`: characters of a value.
+store::Labels tags_of(const Args& args, size_t max_value = SIZE_MAX);
+// Sets the tag "key" to "value", checked.
+store::SetTags tag_set(store::Subject subject, const Args& args, size_t max_value = SIZE_MAX);
 store::SetTags tag_removed(store::Subject subject, const Args& args);
 // Repeats the attempt, which reads and then writes, while another writer changes the record between the two. Each pause
 // before a repetition is random. When the attempts are used up, refuses with status 503: nothing is wrong with the

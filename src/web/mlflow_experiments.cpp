@@ -4,6 +4,7 @@
 
 #include "web/artifacts.h"
 #include "web/mlflow.h"
+#include "web/mlflow_limits.h"
 #include "web/permissions.h"
 
 namespace sinew::web {
@@ -64,6 +65,7 @@ Response experiments_create(Context& context, const Call& call) {
   const Args args(call);
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
+  check_length(name, kMaxExperimentName, "name");
   Json body = Json::object();
   if (args.has("artifact_location")) {
     const std::string location = args.text("artifact_location");
@@ -73,7 +75,7 @@ Response experiments_create(Context& context, const Call& call) {
   const std::string id = new_experiment_id();
   const std::string body_text = body.empty() ? "" : dump_json(body);
   store::Create create{{Kind::kExperiment, id}, "", name, body_text};
-  create.tags = tags_of(args);
+  create.tags = tags_of(args, kMaxExperimentTag);
   context.write(std::move(create));
   return json_response({{"experiment_id", id}});
 }
@@ -98,8 +100,7 @@ Response experiments_search(Context& context, const Call& call) {
   const Args args(call);
   const View view = view_of(args, "view_type");
   const auto clauses = parse_filter(args.text("filter", ""), kExperimentGrammar);
-  std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kExperimentGrammar));
+  std::vector<Order> orders = parse_orders(args.texts("order_by"), kExperimentGrammar);
   std::vector<store::Record> found = all_records(context, Kind::kExperiment);  // newest first, as in MLflow
   std::erase_if(found, [&](const store::Record& record) {
     return !is_in(view, record.hidden) ||
@@ -137,7 +138,7 @@ Response experiments_update(Context& context, const Call& call) {
 Response experiments_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = args.text("experiment_id");
-  write_to_experiment(context, id, tag_set({Kind::kExperiment, id}, args));
+  write_to_experiment(context, id, tag_set({Kind::kExperiment, id}, args, kMaxExperimentTag));
   return json_response(Json::object());
 }
 

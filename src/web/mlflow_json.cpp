@@ -5,6 +5,7 @@
 #include "base/hex.h"
 #include "base/json_text.h"
 #include "web/mlflow.h"
+#include "web/mlflow_limits.h"
 
 namespace sinew::web {
 
@@ -115,6 +116,7 @@ Page page_of(const Args& args, size_t all, int64_t default_size, int64_t max_siz
   if (!token.empty() && (error != std::errc() || end != token.data() + token.size())) {
     refuse_invalid("the page_token is malformed", "start with the first page, without a token");
   }
+  if (offset > kMaxOffset) refuse_invalid("the page_token is malformed", "start with the first page, without a token");
   Page page;
   page.first = std::min<size_t>(offset, all);
   page.last = std::min<size_t>(page.first + static_cast<size_t>(size), all);
@@ -148,6 +150,7 @@ store::Labels params_of(const Args& args) {
   store::Labels params;
   for (const Args& param : args.objects("params")) {
     const std::string key = param.text("key");
+    check_key(key, "params[" + std::to_string(params.size()) + "].key");
     if (!params.emplace(key, param.text("value", "")).second) {
       refuse_invalid("Duplicate parameter keys have been submitted: '" + key + "'",
                      "send one value for each parameter");
@@ -167,15 +170,21 @@ void refuse_prompt(const store::Labels& tags) {
                 "keep prompts as files of a run, or on another server");
 }
 
-store::Labels tags_of(const Args& args) {
+store::Labels tags_of(const Args& args, size_t max_value) {
   store::Labels tags = labels_of(args, "tags");
-  for (const auto& [key, value] : tags) check_tag(key);
+  for (const auto& [key, value] : tags) {
+    check_tag(key);
+    check_key(key, "tags.key");
+    check_length(value, max_value, "value");
+  }
   return tags;
 }
 
-store::SetTags tag_set(store::Subject subject, const Args& args) {
+store::SetTags tag_set(store::Subject subject, const Args& args, size_t max_value) {
   const std::string key = args.text("key"), value = args.text("value", "");
   check_tag(key);
+  check_key(key, "key");
+  check_length(value, max_value, "value");
   return {std::move(subject), {{key, value}}};
 }
 

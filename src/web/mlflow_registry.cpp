@@ -4,6 +4,7 @@
 
 #include "registry/registry.h"
 #include "web/frozen.h"
+#include "web/mlflow_limits.h"
 
 namespace sinew::web {
 namespace {
@@ -87,7 +88,7 @@ Response registered_models_create(Context& context, const Call& call) {
   if (name.empty()) refuse_invalid("Registered model name cannot be empty.");
   const std::string description = args.text("description", "");
   const std::string body = dump_json({{"description", description}});
-  const store::Labels given = tags_of(args);
+  const store::Labels given = tags_of(args, kMaxRegistryTag);
   refuse_prompt(given);
   const auto before = context.store.find({Kind::kModel, name, 0});
   if (before && before->hidden && !before->tags.contains(kLoggedModelTag)) {
@@ -146,8 +147,7 @@ Response registered_models_delete(Context& context, const Call& call) {
 Response registered_models_search(Context& context, const Call& call) {
   const Args args(call);
   const auto clauses = parse_filter(args.text("filter", ""), kRegisteredModelGrammar);
-  std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kRegisteredModelGrammar));
+  std::vector<Order> orders = parse_orders(args.texts("order_by"), kRegisteredModelGrammar);
   orders.push_back({{Column::Field::kAttribute, "name"}, true});
   std::vector<store::Record> found = all_records(context, Kind::kModel);
   auto versions = all_versions(context);
@@ -186,7 +186,7 @@ Response registered_models_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("name"));
   refuse_prompt({{args.text("key"), args.text("value", "")}});
-  context.write(tag_set(model.subject, args));
+  context.write(tag_set(model.subject, args, kMaxRegistryTag));
   return json_response(Json::object());
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "web/mlflow.h"
+#include "web/mlflow_limits.h"
 
 namespace sinew::web {
 namespace {
@@ -8,8 +9,14 @@ namespace {
 using store::Kind;
 using store::RunState;
 
-store::Point point_of(const Args& metric) {
+store::Point point_of(const Args& metric, const std::string& path) {
   const int64_t step = metric.integer("step", 0), time_ms = metric.integer("timestamp", 0);
+  if (time_ms < 0) {
+    refuse_invalid("Invalid value " + std::to_string(time_ms) + " for parameter '" + path +
+                       "timestamp' supplied: Timestamp must be a nonnegative long (64-bit integer)",
+                   "send milliseconds since 1970");
+  }
+  check_key(metric.text("key"), path + "name");
   const double value = metric.number("value");
   return {step, time_ms, value};
 }
@@ -164,6 +171,7 @@ Response runs_restore(Context& context, const Call& call) {
 Response runs_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("key"), value = args.text("value", "");
+  check_key(key, "key");
   write_to_run(context, id, with_tags(id, {{key, value}}));
   return json_response(Json::object());
 }
@@ -182,6 +190,7 @@ Response runs_delete_tag(Context& context, const Call& call) {
 Response runs_log_parameter(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("key"), value = args.text("value", "");
+  check_key(key, "key");
   write_to_run(context, id, {{store::SetParams{{Kind::kRun, id}, {{key, value}}}}});
   return json_response(Json::object());
 }
@@ -190,7 +199,7 @@ Response runs_log_metric(Context& context, const Call& call) {
   const Args args(call);
   const ModelMetrics of_models = parse_model_metrics(context, {args});
   const std::string id = run_of(args), key = args.text("key");
-  const store::Point point = point_of(args);
+  const store::Point point = point_of(args, "");
   write_to_run(context, id, {{store::AddPoints{id, key, {point}}}});
   write_model_metrics(context, of_models);
   return json_response(Json::object());
@@ -199,6 +208,7 @@ Response runs_log_metric(Context& context, const Call& call) {
 Response runs_log_batch(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);
+  check_batch(args, call.request.body.size());
   const store::Labels tags = tags_of(args);
   store::Batch batch = with_tags(run, {tags.begin(), tags.end()});
   if (auto params = params_of(args); !params.empty()) {
@@ -206,7 +216,10 @@ Response runs_log_batch(Context& context, const Call& call) {
   }
   std::map<std::string, std::vector<store::Point>> series;
   const std::vector<Args> metrics = args.objects("metrics");
-  for (const Args& metric : metrics) series[metric.text("key")].push_back(point_of(metric));
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const store::Point point = point_of(metrics[i], "metrics[" + std::to_string(i) + "].");
+    series[metrics[i].text("key")].push_back(point);
+  }
   for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   const ModelMetrics of_models = parse_model_metrics(context, metrics);
   write_to_run(context, run, std::move(batch));  // an empty batch as well: the store checks the run

@@ -3,6 +3,7 @@
 
 #include "registry/registry.h"
 #include "web/frozen.h"
+#include "web/mlflow_limits.h"
 #include "web/mlflow_models.h"
 #include "web/mlflow_registry.h"
 #include "web/permissions.h"
@@ -212,8 +213,7 @@ Response versions_delete(Context& context, const Call& call) {
 Response versions_search(Context& context, const Call& call) {
   const Args args(call);
   const auto clauses = parse_filter(args.text("filter", ""), kVersionGrammar);
-  std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kVersionGrammar));
+  std::vector<Order> orders = parse_orders(args.texts("order_by"), kVersionGrammar);
   orders.push_back({{Column::Field::kAttribute, "last_updated_timestamp"}, false});
   orders.push_back({{Column::Field::kAttribute, "name"}, true});
   orders.push_back({{Column::Field::kAttribute, "version_number"}, false});
@@ -264,7 +264,7 @@ Response versions_set_tag(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   refuse_prompt({{args.text("key"), args.text("value", "")}});
-  context.write(tag_set(version.subject, args));
+  context.write(tag_set(version.subject, args, kMaxRegistryTag));
   return json_response(Json::object());
 }
 

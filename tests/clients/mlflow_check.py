@@ -50,6 +50,49 @@ class MlflowClient(unittest.TestCase):
             call(*args, **more)
         self.assertEqual(caught.exception.error_code, code, str(caught.exception))
 
+    def test_names_are_accepted_as_by_mlflow(self):
+        """Compares the server with the code by which MLflow's own server decides. The client is left out, because it
+        refuses such names itself."""
+        from mlflow.exceptions import MlflowException
+        from mlflow.utils import validation
+
+        def is_accepted(check, *args):
+            try:
+                check(*args)
+                return True
+            except MlflowException:
+                return False
+
+        run = self.client.create_run("0").info.run_id
+        random.seed(7)
+        names = ["", "a", "a/b", "a//b", "/a", "a/", ".", "..", "..a", "a/..", "a/./b", "a/..b", "./a", "a b", " ", "a=b", "ü", "損失", "a\tb",
+                 "\U0001f9e0", "a\u2013b", "x" * 250, "x" * 251, "ü" * 250, "ü" * 251, "a:b", "%", "a\\b"]
+        names += ["".join(random.choice("ab/._- :=%é") for _ in range(random.randrange(8))) for _ in range(300)]
+        differ = []
+        for name in names:
+            calls = {"log-parameter": ({"key": name, "value": "v"}, is_accepted(validation._validate_param, name, "v")),
+                     "log-metric": ({"key": name, "value": 1, "timestamp": 1}, is_accepted(validation._validate_metric, name, 1, 1, 0)),
+                     "set-tag": ({"key": name, "value": "v"}, is_accepted(validation._validate_tag, name, "v"))}
+            for path, (body, accepted) in calls.items():
+                status = self.server.call("POST", f"/api/2.0/mlflow/runs/{path}", {"run_id": run, **body})[0]
+                self.assertIn(status, (200, 400), name)
+                if (status == 200) != accepted:
+                    differ.append((path, name, status))
+        self.assertEqual(differ, [])
+
+    def test_batches_have_the_limits_of_mlflow(self):
+        from mlflow.utils import validation
+        run = self.client.create_run("0").info.run_id
+        metric, label = {"key": "m", "value": 1, "timestamp": 1, "step": 1}, lambda i: {"key": f"k{i}", "value": "v"}
+        batch = lambda **more: self.server.call("POST", "/api/2.0/mlflow/runs/log-batch", {"run_id": run, **more})[0]
+        for field, limit, make in (("metrics", validation.MAX_METRICS_PER_BATCH, lambda i: metric),
+                                   ("params", validation.MAX_PARAMS_TAGS_PER_BATCH, label),
+                                   ("tags", validation.MAX_PARAMS_TAGS_PER_BATCH, label)):
+            self.assertEqual(batch(**{field: [make(i) for i in range(limit)]}), 200, field)
+            self.assertEqual(batch(**{field: [make(i) for i in range(limit + 1)]}), 400, field)
+        self.assertEqual(batch(params=[{"key": "p", "value": "1"}, {"key": "p", "value": "2"}]), 400)
+        self.assertEqual(batch(tags=[{"key": "t", "value": "x" * validation.MAX_BATCH_LOG_REQUEST_SIZE}]), 400)
+
     def test_a_typical_script(self):
         mlflow = self.mlflow
         mlflow.set_experiment("usual")
