@@ -29,7 +29,7 @@ struct Given {
   TokenGiven token;
   std::string verb, address = "127.0.0.1", certificate, key, access_log;
   std::vector<std::string> words;  // the arguments after the verb
-  int64_t port = 4711, rate = 1000, connections = 20'000;
+  int64_t port = 4711, rate = 1000, connections = 20'000, connections_each = 1000;
   bool no_auth = false, insecure = false;
 };
 
@@ -111,6 +111,7 @@ server::Options server_options(const Given& given) {
   server.http.key = given.key;
   server.http.max_body_bytes = 16 << 20;
   server.http.max_connections = http::connection_limit(static_cast<size_t>(given.connections));
+  server.http.max_connections_of_address = static_cast<size_t>(given.connections_each);
   server.http.shutdown_grace_seconds = 5;
   server.http.await_answers = true;  // otherwise a client could not know whether its last request was executed
   server.http.threads = 2;
@@ -170,6 +171,8 @@ int run_server(const Arguments& arguments) {
       .integer("--rate", "N", given.rate, 0, 1'000'000, "limit of requests per second for each caller; 0: no limit")
       .integer("--connections", "N", given.connections, 1, 1'000'000,
                "limit of connections, as far as the system allows")
+      .integer("--connections-each", "N", given.connections_each, 1, 1'000'000,
+               "limit of connections from one address that have not shown a token yet")
       .choice("--role", token.role, {"read", "submit", "admin"}, "token add: what the token allows")
       .text("--experiments", "LIST", token.experiments,
             "token add: the experiments that it may change; a* matches all with a")

@@ -135,7 +135,11 @@ struct Coordinator::Impl {
     if (request.method != route->method) {
       return answer(response_of(refuse(405, kBadRequest, request.path + " takes " + route->method, "")));
     }
-    serve(*route, request, std::move(answer));
+    // A member keeps its connection when strangers hold many.
+    serve(*route, request, [answer = std::move(answer)](http::Response response) {
+      response.known_client = true;
+      answer(std::move(response));
+    });
   }
 
   void serve(const Route& route, const http::Request& request, http::Answer answer) {
@@ -202,6 +206,9 @@ Coordinator::Coordinator(const CoordinatorOptions& options, Clock& clock)
   server.address = options.listen;
   server.port = options.port;
   server.max_body_bytes = size_t{4} << 20;
+  server.max_connections = http::connection_limit(server.max_connections);
+  server.max_connections_of_address = server.max_connections / 4;
+  server.max_body_memory = size_t{64} << 20;
   if (options.tls) server.shared_secret = options.secret;
   impl.server = std::make_unique<http::Server>(
       server, [&impl](const http::Request& request, http::Answer answer) { impl.handle(request, std::move(answer)); });

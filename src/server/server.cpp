@@ -37,7 +37,7 @@ void control_run(const std::string& coordinators, const std::string& directory, 
 
 struct Server::State {
   explicit State(const Options& options)
-      : store(options.store),
+      : store(options.store, store_options()),
         artifacts(options.artifacts),
         lease(claimed(), options.http.address + ":" + std::to_string(options.http.port)),
         api(api_options(options)),
@@ -48,6 +48,12 @@ struct Server::State {
     http.reset();  // stops the HTTP server before it waits for the indexer
   }
 
+  // A request does not wait for a database that is away: it gets status 503 within two seconds.
+  static store::Options store_options() {
+    store::Options given;
+    given.reconnect_seconds = 1;
+    return given;
+  }
   store::Store& claimed() {
     registry::claim(store, artifacts);
     return store;

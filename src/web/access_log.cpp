@@ -19,8 +19,8 @@ AccessEntry::AccessEntry(const Options& options, const http::Request& request)
       path_(request.path.substr(0, kLongestPath)),
       began_(options.clock->monotonic_seconds()) {}
 
-void AccessEntry::finish(int status) const {
-  if (!options_.access_log) return;
+void AccessEntry::finish(int status) {
+  if (!options_.access_log || finished_.exchange(true)) return;
   const double ms = (options_.clock->monotonic_seconds() - began_) * 1000;
   const nlohmann::ordered_json line{{"at", utc_iso(options_.clock->wall_seconds())},
                                     {"address", address_},

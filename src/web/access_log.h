@@ -1,7 +1,7 @@
 // Inside web/: one line for each finished request.
 #pragma once
 
-#include <memory>
+#include <atomic>
 #include <string>
 
 #include "http/http.h"
@@ -16,14 +16,16 @@ class AccessEntry {
   AccessEntry(const Options& options, const http::Request& request);
   // Sets the name of the token, once it is known.
   void set_token(const std::string& name) { token_ = name; }
-  // Writes the line. Call it once.
-  void finish(int status) const;
+  // Writes the line. Any thread may call it; further calls do nothing, because only the first answer reaches the
+  // client (http.h).
+  void finish(int status);
 
  private:
   const Options& options_;
   const std::string address_, method_, path_;
   const double began_;
   std::string token_;
+  std::atomic<bool> finished_ = false;
 };
 
 }  // namespace sinew::web

@@ -1,8 +1,10 @@
 // Dispatches a request: authenticates the caller, limits its rate, finds the route, checks the role, and turns every
 // failure into a response.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "base/cost_limit.h"
 #include "base/size_text.h"
 #include "web/access_log.h"
 #include "web/artifacts.h"
@@ -15,7 +17,17 @@
 namespace sinew::web {
 namespace {
 
-constexpr size_t kMaxWaiting = 10'000;
+// A quarter of the threads answers scans, the others everything else. A caller may use three quarters of either. The
+// system prefers the threads of short requests, and the store has connections for more readers than scans can occupy.
+Pool::Limits scan_limits(int threads) {
+  const int count = std::clamp(threads / 4, 1, 6);
+  return {count, std::max(1, count * 3 / 4), 500, 5'000, 5};
+}
+Pool::Limits other_limits(int threads) {
+  const int count = std::max(1, threads - scan_limits(threads).threads);
+  return {count, std::max(1, count * 3 / 4), 2'000, 10'000, 0};
+}
+
 constexpr size_t kMaxUnauthenticatedBody = 64 << 10;
 
 http::Response answer_of(const Refused& refused, const http::Request& request) {
@@ -75,6 +87,35 @@ void check_role(const Route* route, const Caller& caller) {
                 "use another method");
 }
 
+// `begun`: the request may have changed something already.
+[[noreturn]] void refuse_without_store(const std::string& problem, bool begun = false) {
+  if (begun) {
+    throw Refused(kOutcomeUnknown,
+                  "the store cannot be used now, and it is unknown whether the change was made: " + problem,
+                  "read the current state when GET /health succeeds again, then decide whether to repeat the request");
+  }
+  throw Refused(kStoreAway, "the store cannot be used now: " + problem, "GET /health tells when it can be used again");
+}
+
+// Names the sender of a request for a share of what the server has. All local callers of a server without tokens have
+// one name, so each address is a sender of its own.
+std::string name_of(const Caller& caller, const http::Request& request) {
+  return caller.role == Role::kNone || caller.name == kLocalCaller ? "address " + request.peer : "token " + caller.name;
+}
+
+// Tells Health that a request needs no answer from it any more.
+class Ended {
+ public:
+  Ended(Health& health, uint64_t number) : health_(health), number_(number) {}
+  ~Ended() { health_.done(number_); }
+  Ended(const Ended&) = delete;
+  Ended& operator=(const Ended&) = delete;
+
+ private:
+  Health& health_;
+  const uint64_t number_;
+};
+
 // Sets headers so that a browser neither guesses the type of a response nor executes any of it, and nothing caches it.
 void harden(http::Response& response) {
   response.headers.try_emplace("x-content-type-options", "nosniff");
@@ -86,7 +127,10 @@ void harden(http::Response& response) {
 
 struct Api::State {
   explicit State(Options options)
-      : shared(std::move(options)), router(routes()), pool(shared.options.threads, kMaxWaiting) {
+      : shared(std::move(options)),
+        router(routes()),
+        scans(scan_limits(shared.options.threads), *shared.options.clock),
+        pool(other_limits(shared.options.threads), *shared.options.clock) {
     create_default_experiment();
   }
 
@@ -126,14 +170,9 @@ struct Api::State {
   void handle(const http::Request& request, const http::Answer& answer) {
     ++shared.counters.requests;
     const auto access = std::make_shared<AccessEntry>(shared.options, request);
-    const auto finish = [answer, access](http::Response response) {
-      harden(response);
-      access->finish(response.status);
-      answer(std::move(response));
-    };
     Caller caller;
     RouteMatch match;
-    const http::Response refusal = respond(request, [&] {
+    http::Response early = respond(request, [&] {
       caller = shared.auth.caller(request);
       access->set_token(caller.name);
       const double wait =
@@ -142,24 +181,65 @@ struct Api::State {
       match = router.find(request.method, request.path);
       check_role(match.route, caller);
       if (match.route == nullptr) refuse_route(request, match);
-      return http::Response{};
+      if (match.route->role == Role::kNone) return call_route(request, match, caller);
+      const store::Condition condition = shared.health.condition();
+      if (!condition.usable) refuse_without_store(condition.problem);
+      http::Response later;
+      later.status = 0;
+      return later;
     });
-    if (match.route == nullptr || refusal.status != 200) return finish(refusal);
-    const auto kept = std::make_shared<const http::Request>(request);
-    const bool accepted = pool.post([this, kept, finish, caller, match] {
-      finish(respond(*kept, [&] {
-        Context context(shared, caller);
-        Call call{*kept, match.path};
-        check_fields(*match.route, call);
-        check_permission(context, *match.route, call);
-        return match.route->handle(context, call);
-      }));
-    });
-    if (accepted) return;
-    finish(respond(request, []() -> http::Response {
-      throw Refused(kOverloaded, "too many requests wait for the store", "try again in a moment");
-    }));
+    const bool known = caller.role != Role::kNone;
+    const auto finish = [answer, access, known](http::Response response) {
+      harden(response);
+      response.known_client = known;
+      access->finish(response.status);
+      answer(std::move(response));
+    };
+    if (early.status != 0) return finish(std::move(early));
+    post(request, match, caller, finish);
   }
+
+  http::Response call_route(const http::Request& request, const RouteMatch& match, const Caller& caller) {
+    Context context(shared, caller);
+    Call call{request, match.path};
+    check_fields(*match.route, call);
+    check_permission(context, *match.route, call);
+    return match.route->handle(context, call);
+  }
+
+  // Lets a thread of a pool answer the request, within the limit of what a request may cost.
+  void post(const http::Request& request, const RouteMatch& match, const Caller& caller,
+            const std::function<void(http::Response)>& finish) {
+    const auto kept = std::make_shared<const http::Request>(request);
+    const double until = shared.options.clock->monotonic_seconds() + shared.options.request_seconds;
+    const bool changes = match.route->role > Role::kRead;
+    const uint64_t number = shared.health.begin([this, kept, finish, changes](const std::string& problem) {
+      finish(respond(*kept, [&]() -> http::Response { refuse_without_store(problem, changes); }));
+    });
+    const auto ended = std::make_shared<Ended>(shared.health, number);
+    const auto outcome =
+        pool_of(*match.route)
+            .post(name_of(caller, request), [this, kept, finish, caller, match, until, changes, ended] {
+              finish(respond(*kept, [&] {
+                // A change is carried out even if its sender has left: the sender may count on it.
+                CostLimit limit(*shared.options.clock, until, shared.options.request_bytes,
+                                changes ? nullptr : kept->abandoned);
+                const CostLimit::Scope scope(&limit);
+                limit.check();  // the request may have waited for too long already
+                return call_route(*kept, match, caller);
+              }));
+            });
+    if (outcome == Pool::Outcome::kAccepted) return;
+    http::Response refusal = respond(request, [&]() -> http::Response {
+      if (outcome == Pool::Outcome::kFull)
+        throw Refused(kOverloaded, "too many requests wait for the store", "try again in a moment");
+      throw Refused(kCallerBusy, "too many requests of this caller wait", "wait for the answers to some of them");
+    });
+    refusal.headers["retry-after"] = "1";
+    finish(std::move(refusal));
+  }
+
+  Pool& pool_of(const Route& route) { return is_scan(route) ? scans : pool; }
 
   http::Response rate_limited(const http::Request& request, double wait) {
     ++shared.counters.limited;
@@ -190,7 +270,10 @@ struct Api::State {
       const double wait = is_file || !has_token ? shared.auth.wait_seconds(header, caller) : 0;
       if (wait > 0) return rate_limited(header, wait);
       check_role(match.route, caller);
+      const store::Condition condition = shared.health.condition();
+      if (!condition.usable) refuse_without_store(condition.problem);
       if (!has_token) decision.max_body_bytes = kMaxUnauthenticatedBody;
+      decision.sender = name_of(caller, header);
       if (!is_file) return http::Response{};
       check_upload_length(header, caller);
       decision.max_body_bytes = shared.options.max_upload_bytes;
@@ -209,7 +292,7 @@ struct Api::State {
 
   Shared shared;
   const Router router;
-  Pool pool;  // the last member, because its threads use the others
+  Pool scans, pool;  // the last members, because their threads use the others
 };
 
 Api::Api(Options options) : state_(std::make_unique<State>(std::move(options))) {}

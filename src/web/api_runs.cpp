@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/cost_limit.h"
 #include "base/joined.h"
 #include "base/number_text.h"
 #include "cluster/cluster.h"
@@ -30,15 +31,19 @@ std::vector<store::Record> listed_runs(Context& context, const Args& args, int64
   if (args.has("experiment")) query.parent = args.text("experiment");
   std::vector<store::Record> found;
   while (static_cast<int64_t>(found.size()) < limit) {
-    std::vector<store::Record> some = context.store.list(query);
-    const bool last = static_cast<int64_t>(some.size()) < query.limit;
-    if (!some.empty()) query.before = some.back().seq;
-    for (store::Record& run : some) {
+    store::RecordPage some = context.store.page(query);
+    if (!some.records.empty()) query.before = some.records.back().seq;
+    for (store::Record& run : some.records) {
       if (!state.empty() && state != store::to_string(run.state)) continue;
       if (!name.empty() && run.name.find(name) == std::string::npos) continue;
-      if (static_cast<int64_t>(found.size()) < limit) found.push_back(std::move(run));
+      if (static_cast<int64_t>(found.size()) == limit) break;
+      run.body.clear();  // a list shows neither of these, and they may be large
+      run.params.clear();
+      run.tags.clear();
+      CostLimit::hold_current(store::bytes_of(run));
+      found.push_back(std::move(run));
     }
-    if (last) break;
+    if (!some.more) break;
   }
   return found;
 }

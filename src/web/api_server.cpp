@@ -3,13 +3,16 @@
 
 namespace sinew::web {
 
-http::Response api_health(Context&, const Call&) {
+// The routes without a role run on a thread of the HTTP server, so they answer even if every other thread waits.
+http::Response api_health(Context& context, const Call&) {
+  const store::Condition condition = context.health.condition();
+  if (!condition.problem.empty())
+    throw Refused(kStoreAway, condition.problem, "look at the store and at its disk or server");
   return {200, "OK", "text/plain"};
 }
 
-// Reads from the store, so the request fails when the store cannot be read.
-http::Response api_ready(Context& context, const Call&) {
-  context.store.lease("server");
+http::Response api_ready(Context& context, const Call& call) {
+  api_health(context, call);
   return json_response({{"status", "ready"}});
 }
 
@@ -18,7 +21,8 @@ http::Response api_version(Context& context, const Call&) {
 }
 
 http::Response api_openapi(Context&, const Call&) {
-  return {200, openapi_text(), "application/json"};
+  static const std::string text = openapi_text();
+  return {200, text, "application/json"};
 }
 
 }  // namespace sinew::web

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/cost_limit.h"
 #include "web/args.h"
 #include "web/frozen.h"
 #include "web/mlflow.h"
@@ -16,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using store::Kind;
 
-constexpr int kDeepestFolder = 64;  // of a run's directory, for a copy of all its files
+constexpr int kDeepestFolder = 64;     // of a run's directory, for a copy of all its files
+constexpr int64_t kEntryBytes = 1000;  // about what an entry of a list takes, in memory and in the response
 
 // Returns whether a name in the path begins with '.', as ".." and the names of files that are being written do.
 bool is_hidden(const fs::path& relative) {
@@ -38,6 +40,8 @@ void list_directory(const BeneathFile& directory, const std::string& path, std::
   if (!folder || !folder->is_directory()) return;
   for (const auto& entry : fs::directory_iterator(folder->path(), error)) {
     const std::string name = entry.path().filename().string();
+    CostLimit::hold_current(kEntryBytes);
+    CostLimit::check_current();
     if (name.starts_with(".") || name == "coordinator.json" || entry.is_symlink(error)) continue;
     if (entry.is_directory(error)) {
       found.try_emplace(name, FileEntry{name, true, 0});
@@ -162,7 +166,8 @@ std::vector<FileEntry> list_files(Context& context, const store::Subject& subjec
     const size_t slash = rest.find('/');
     const std::string name = rest.substr(0, slash);
     const bool is_file = slash == std::string::npos;
-    found.try_emplace(name, FileEntry{name, !is_file, is_file ? file.bytes : 0});
+    if (found.try_emplace(name, FileEntry{name, !is_file, is_file ? file.bytes : 0}).second)
+      CostLimit::hold_current(kEntryBytes);
   }
   std::vector<FileEntry> list;
   for (auto& [name, entry] : found) list.push_back(std::move(entry));

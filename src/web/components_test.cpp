@@ -4,17 +4,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "base/disk.h"
 #include "base/expected_error.h"
+#include "base/hand_clock.h"
 #include "web/artifacts.h"
 #include "web/auth.h"
 #include "web/pool.h"
@@ -44,18 +49,111 @@ TEST(RateLimiter, InventedCallersDoNotFillTheMemory) {
   for (int i = 0; i < 100'000; ++i) EXPECT_EQ(limiter.take(std::to_string(i), i * 1e-6), 0);
 }
 
+constexpr auto kAccepted = Pool::Outcome::kAccepted;
+
+// Work that waits until the test lets it go.
+class Gate {
+ public:
+  std::function<void()> work(const std::string& name = "") {
+    return [this, name] {
+      std::unique_lock lock(mutex_);
+      begun_.push_back(name);
+      ++running_;
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return tickets_ > 0; });
+      --tickets_;
+      --running_;
+      changed_.notify_all();
+    };
+  }
+  void let(int count) {
+    const std::lock_guard lock(mutex_);
+    tickets_ += count;
+    changed_.notify_all();
+  }
+  // Waits until so many works have begun, and returns their names in order.
+  std::vector<std::string> begun(size_t count) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return begun_.size() >= count; }));
+    return begun_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> begun_;
+  int tickets_ = 0, running_ = 0;
+};
+
+TEST(Pool, ACallerCannotOccupyAllThreads) {
+  Gate gate;
+  Pool pool({4, 3}, system_clock());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(pool.post("greedy", gate.work("greedy")), kAccepted);
+  gate.begun(3);
+  EXPECT_EQ(pool.post("other", gate.work("other")), kAccepted);
+  EXPECT_EQ(gate.begun(4)[3], "other");
+  EXPECT_EQ(pool.running(), 4u);
+  gate.let(100);
+}
+
+TEST(Pool, CallersTakeTurns) {
+  Gate gate;
+  HandClock clock;
+  Pool pool({1, 1}, clock);
+  EXPECT_EQ(pool.post("first", gate.work("first")), kAccepted);
+  gate.begun(1);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(pool.post("greedy", gate.work("greedy")), kAccepted);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(pool.post("other", gate.work("other")), kAccepted);
+  gate.let(6);
+  const std::vector<std::string> begun = gate.begun(7);
+  EXPECT_EQ(std::count(begun.begin(), begun.end(), "greedy"), 3);
+  EXPECT_EQ(std::count(begun.begin(), begun.end(), "other"), 3);
+  gate.let(100);
+}
+
+TEST(Pool, ACallerWithExpensiveWorkWaitsForOneWithCheapWork) {
+  Gate gate;
+  HandClock clock;
+  Pool pool({1, 1}, clock);
+  const auto expensive = [&] {
+    gate.work("expensive")();
+    clock.seconds = clock.seconds + 10;
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(pool.post("hostile", expensive), kAccepted);
+  gate.begun(1);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(pool.post("good", gate.work("cheap")), kAccepted);
+  gate.let(6);
+  const std::vector<std::string> begun = gate.begun(6), all{"expensive", "cheap", "cheap", "cheap", "cheap", "cheap"};
+  EXPECT_EQ(std::vector(begun.begin(), begun.begin() + 6), all);
+  gate.let(100);
+}
+
+TEST(Pool, QueuesAreBounded) {
+  Gate gate;
+  Pool pool({1, 1, 3, 5}, system_clock());
+  EXPECT_EQ(pool.post("a", gate.work()), kAccepted);
+  gate.begun(1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(pool.post("a", gate.work()), kAccepted);
+  EXPECT_EQ(pool.post("a", gate.work()), Pool::Outcome::kCallerHasTooMuch);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(pool.post("b", gate.work()), kAccepted);
+  EXPECT_EQ(pool.post("c", gate.work()), Pool::Outcome::kFull);
+  gate.let(100);
+}
+
 TEST(Pool, DestructorDropsWaitingWork) {
   std::atomic<int> done = 0;
   std::atomic<bool> begun = false, dropped = false;
   {
-    Pool pool(1, 100);
+    Pool pool({1, 1}, system_clock());
     auto token = std::make_shared<int>();
-    EXPECT_TRUE(pool.post([&, waiting = std::weak_ptr<int>(token)] {
-      begun = true;
-      for (int i = 0; i < 10'000 && !waiting.expired(); ++i) ::usleep(1000);
-      dropped = waiting.expired();
-    }));
-    for (int i = 0; i < 10; ++i) EXPECT_TRUE(pool.post([token, &done] { ++done; }));
+    EXPECT_EQ(pool.post("a",
+                        [&, waiting = std::weak_ptr<int>(token)] {
+                          begun = true;
+                          for (int i = 0; i < 10'000 && !waiting.expired(); ++i) ::usleep(1000);
+                          dropped = waiting.expired();
+                        }),
+              kAccepted);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(pool.post("a", [token, &done] { ++done; }), kAccepted);
     for (int i = 0; i < 10'000 && !begun; ++i) ::usleep(1000);
   }
   EXPECT_TRUE(dropped);
@@ -64,10 +162,10 @@ TEST(Pool, DestructorDropsWaitingWork) {
 
 TEST(Pool, DestroysFinishedWorkWithoutTheLock) {
   std::atomic<int> done = 0;
-  Pool pool(1, 100);
-  const auto posts_at_its_end = [&](int*) { EXPECT_TRUE(pool.post([&] { ++done; })); };
+  Pool pool({1, 1}, system_clock());
+  const auto posts_at_its_end = [&](int*) { EXPECT_EQ(pool.post("a", [&] { ++done; }), kAccepted); };
   auto last = std::shared_ptr<int>(nullptr, posts_at_its_end);
-  EXPECT_TRUE(pool.post([&done, kept = std::move(last)] { ++done; }));
+  EXPECT_EQ(pool.post("a", [&done, kept = std::move(last)] { ++done; }), kAccepted);
   for (int i = 0; i < 10'000 && done < 2; ++i) ::usleep(1000);
   EXPECT_EQ(done, 2);
 }

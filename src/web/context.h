@@ -13,6 +13,7 @@
 #include "base/json_text.h"
 #include "registry/registry.h"
 #include "web/auth.h"
+#include "web/health.h"
 #include "web/upload_quota.h"
 #include "web/watcher.h"
 #include "web/web.h"
@@ -46,7 +47,10 @@ inline constexpr RefusalKind kNoRoute{404, "API_NO_ROUTE", "ENDPOINT_NOT_FOUND"}
 inline constexpr RefusalKind kWrongMethod{405, "API_WRONG_METHOD", "ENDPOINT_NOT_FOUND"};
 inline constexpr RefusalKind kRateLimited{429, "API_RATE_LIMITED", "REQUEST_LIMIT_EXCEEDED"};
 inline constexpr RefusalKind kNotOffered{501, "API_NOT_OFFERED", "NOT_IMPLEMENTED"};
+inline constexpr RefusalKind kCallerBusy{429, "API_CALLER_BUSY", "REQUEST_LIMIT_EXCEEDED"};
 inline constexpr RefusalKind kOverloaded{503, "API_OVERLOADED", "TEMPORARILY_UNAVAILABLE"};
+inline constexpr RefusalKind kOutcomeUnknown{503, "STORE_OUTCOME_UNKNOWN", "TEMPORARILY_UNAVAILABLE"};
+inline constexpr RefusalKind kStoreAway{503, "API_STORE_AWAY", "TEMPORARILY_UNAVAILABLE"};
 inline constexpr RefusalKind kBusyRecord{503, "API_BUSY_RECORD", "TEMPORARILY_UNAVAILABLE"};
 inline constexpr RefusalKind kInternalError{500, "API_INTERNAL_ERROR", "INTERNAL_ERROR"};
 
@@ -74,7 +78,8 @@ struct Shared {
         run_files(*options.clock),
         auth(options),
         watcher(*options.store, *options.clock),
-        upload_quota(*options.store) {}
+        upload_quota(*options.store),
+        health(*options.store) {}
 
   const Options options;
   registry::RunFileChecks run_files;
@@ -82,6 +87,7 @@ struct Shared {
   Watcher watcher;
   UploadQuota upload_quota;
   Counters counters;
+  Health health;  // the last member, because its threads use the others
 };
 
 // What one request works with. It refers to the shared part and may be copied.
@@ -94,6 +100,7 @@ struct Context {
         auth(shared.auth),
         watcher(shared.watcher),
         upload_quota(shared.upload_quota),
+        health(shared.health),
         counters(shared.counters),
         caller(std::move(caller_given)) {}
   // Writes on request of the caller. Returns when the write is durable. Throws Refused.
@@ -110,6 +117,7 @@ struct Context {
   Auth& auth;
   Watcher& watcher;
   UploadQuota& upload_quota;
+  Health& health;
   Counters& counters;
   const Caller caller;
 };
@@ -133,6 +141,9 @@ struct Route {
 };
 inline constexpr const char* kFile = "file";
 const std::vector<Route>& routes();
+// Returns whether the route's work grows with the number of records, points or files that the client asks for. Such
+// work has threads of its own, so that it does not hold up the others.
+bool is_scan(const Route& route);
 
 http::Response json_response(const Json& json, int status = 200);
 

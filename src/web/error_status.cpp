@@ -15,6 +15,11 @@ constexpr RefusalKind kKinds[] = {
     {503, "STORE_OUTCOME_UNKNOWN", kBusy},
     {503, "ARTIFACTS_BUSY", kBusy},
     {503, "MODEL_BUSY", kBusy},
+    {503, "STORE_REPLACED", kBusy},
+    // The request costs more than one request may.
+    {503, "REQUEST_TOO_LONG", kBusy},
+    {400, "REQUEST_TOO_LARGE", "INVALID_PARAMETER_VALUE"},
+    {408, "REQUEST_ABANDONED", kBusy},
     // Somebody must free space.
     {507, "STORE_NO_SPACE", kBusy},
     {507, "DISK_FULL", kBusy},

@@ -1,6 +1,7 @@
 // Searches runs, and returns the points of their metrics.
 #include <algorithm>
 
+#include "base/cost_limit.h"
 #include "base/json_text.h"
 #include "web/mlflow.h"
 
@@ -61,7 +62,7 @@ std::vector<Fact> dataset_facts(const store::Record& run, const std::string& key
 
 struct FoundRun {
   store::Record run;
-  const std::string* location;
+  const std::string& location;
 };
 
 Fact run_fact(const FoundRun& found, const Column& column) {
@@ -72,7 +73,7 @@ Fact run_fact(const FoundRun& found, const Column& column) {
     }
     case Column::Field::kParam: return label(found.run.params, column.key);
     case Column::Field::kTag: return label(found.run.tags, column.key);
-    case Column::Field::kAttribute: return attribute(found.run, *found.location, column.key);
+    case Column::Field::kAttribute: return attribute(found.run, found.location, column.key);
     case Column::Field::kDataset: break;
   }
   return {};
@@ -89,8 +90,49 @@ std::set<std::string> metrics_needed(const std::vector<Clause>& clauses, const s
   return keys;
 }
 
-Json metric_json(const std::string& key, const store::Point& point) {
-  return {{"key", key}, {"value", json_number(point.value)}, {"timestamp", point.time_ms}, {"step", point.step}};
+// Appends {"key", "value", "timestamp", "step", "run_id"} as text, because a response may have very many points. `run`
+// may be empty; both names are JSON already.
+void append_metric(std::string& text, const std::string& key, const store::Point& point, const std::string& run) {
+  text += text.ends_with('[') ? "{\"key\":" : ",{\"key\":";
+  text += key;
+  text += ",\"value\":";
+  append_json_number(text, point.value);
+  text += ",\"timestamp\":" + std::to_string(point.time_ms) + ",\"step\":" + std::to_string(point.step);
+  if (!run.empty()) text += ",\"run_id\":" + run;
+  text += '}';
+}
+
+// An answer that has reached so many bytes ends; the next page continues.
+constexpr size_t kMaxAnswerBytes = 32 << 20;
+
+// Finds the runs that match and returns the first of them in the order, up to `page.last`, and in `all` how many there
+// are. Holds only what decides the place of those.
+std::vector<std::string> first_runs(Context& context, const std::vector<std::string>& experiments, const View view,
+                                    const std::vector<Clause>& clauses, const std::vector<Order>& orders, size_t count,
+                                    size_t& all) {
+  store::Query query{.kind = Kind::kRun, .hidden = true, .limit = 5000, .keys = metrics_needed(clauses, orders)};
+  query.metrics = !query.keys->empty();
+  FirstRecords first(orders, count);
+  for (const std::string& id : std::set(experiments.begin(), experiments.end())) {
+    const auto experiment = context.store.find({Kind::kExperiment, id, 0});
+    if (!experiment) continue;
+    const std::string location = artifact_location(*experiment);
+    query.parent = id;
+    context.store.each(query, [&](store::Record run) {
+      const FoundRun candidate{std::move(run), location};
+      const auto facts = [&](const Column& column) {
+        return column.field == Column::Field::kDataset ? dataset_facts(candidate.run, column.key)
+                                                       : std::vector<Fact>{run_fact(candidate, column)};
+      };
+      CostLimit::check_current();
+      if (!is_in(view, candidate.run.hidden) || !matches(clauses, facts)) return;
+      std::vector<Fact> keys;
+      for (const Order& order : orders) keys.push_back(run_fact(candidate, order.column));
+      first.offer(candidate.run.subject.id, std::move(keys));
+    });
+  }
+  all = first.offered();
+  return first.ids();
 }
 
 }  // namespace
@@ -99,40 +141,35 @@ Response runs_search(Context& context, const Call& call) {
   const Args args(call);
   const View view = view_of(args, "run_view_type");
   const auto clauses = parse_filter(args.text("filter", ""), kRunGrammar);
-  std::vector<Order> orders;
-  for (const std::string& order : args.texts("order_by")) orders.push_back(parse_order(order, kRunGrammar));
+  std::vector<Order> orders = parse_orders(args.texts("order_by"), kRunGrammar);
   orders.push_back({{Column::Field::kAttribute, "start_time"}, false});
   orders.push_back({{Column::Field::kAttribute, "run_id"}, true});
-
-  store::Query query{.kind = Kind::kRun, .hidden = true, .limit = 5000, .keys = metrics_needed(clauses, orders)};
-  query.metrics = !query.keys->empty();
+  const Page wanted = page_of(args, kMaxOffset, 1000, 50'000);
+  size_t all = 0;
+  const auto ids = first_runs(context, args.texts("experiment_ids"), view, clauses, orders, wanted.last, all);
+  std::vector<store::Subject> subjects;
+  for (size_t i = wanted.first; i < ids.size(); ++i) subjects.push_back({Kind::kRun, ids[i]});
   std::map<std::string, std::string> locations;
-  std::vector<FoundRun> found;
-  for (const std::string& id : args.texts("experiment_ids")) {
-    const auto experiment = context.store.find({Kind::kExperiment, id, 0});
-    if (!experiment || locations.contains(id)) continue;
-    const std::string* location = &locations.emplace(id, artifact_location(*experiment)).first->second;
-    query.parent = id;
-    context.store.each(query, [&](store::Record run) {
-      FoundRun candidate{std::move(run), location};
-      const auto facts = [&](const Column& column) {
-        return column.field == Column::Field::kDataset ? dataset_facts(candidate.run, column.key)
-                                                       : std::vector<Fact>{run_fact(candidate, column)};
-      };
-      if (is_in(view, candidate.run.hidden) && matches(clauses, facts)) found.push_back(std::move(candidate));
-    });
+  Response response;
+  response.body = "{\"runs\":[";
+  size_t shown = 0;
+  while (shown < subjects.size() && response.body.size() < kMaxAnswerBytes) {
+    constexpr int64_t kBytesAtOnce = int64_t{4} << 20U;
+    for (const auto& run : context.store.find_some(std::span(subjects).subspan(shown), kBytesAtOnce)) {
+      if (response.body.size() >= kMaxAnswerBytes) break;
+      ++shown;
+      if (!run) continue;
+      const auto [location, is_new] = locations.try_emplace(run->parent);
+      if (is_new) location->second = artifact_location_of_run(context, *run);
+      if (!response.body.ends_with('[')) response.body += ',';
+      response.body += dump_json(run_json(*run, location->second));
+    }
   }
-  const auto sorted = sorted_order(found.size(), orders,
-                                   [&](size_t index, const Column& column) { return run_fact(found[index], column); });
-  const Page page = page_of(args, found.size(), 1000, 50'000);
-  std::vector<store::Subject> shown;
-  for (size_t i = page.first; i < page.last; ++i) shown.push_back(found[sorted[i]].run.subject);
-  Json answer{{"runs", Json::array()}};
-  for (const auto& whole : context.store.find(shown)) {
-    if (whole) answer["runs"].push_back(run_json(*whole, locations.at(whole->parent)));
-  }
-  if (!page.next.empty()) answer["next_page_token"] = page.next;
-  return json_response(answer);
+  response.body += ']';
+  const size_t next = wanted.first + shown;
+  if (next < all && shown > 0) response.body += ",\"next_page_token\":\"" + std::to_string(next) + "\"";
+  response.body += "}\n";
+  return response;
 }
 
 // Each request takes its page from the series as it is at that moment.
@@ -143,10 +180,14 @@ Response metrics_history(Context& context, const Call& call) {
   const store::Series series[] = {{id, key}};
   const std::vector<store::Point> points = context.store.history(series).front();
   const Page page = page_of(args, points.size(), 25'000, 100'000);
-  Json answer{{"metrics", Json::array()}};
-  for (size_t i = page.first; i < page.last; ++i) answer["metrics"].push_back(metric_json(key, points[i]));
-  if (!page.next.empty()) answer["next_page_token"] = page.next;
-  return json_response(answer);
+  const std::string name = dump_json(key);
+  Response response;
+  response.body = "{\"metrics\":[";
+  for (size_t i = page.first; i < page.last; ++i) append_metric(response.body, name, points[i], "");
+  response.body += ']';
+  if (!page.next.empty()) response.body += ",\"next_page_token\":\"" + page.next + "\"";
+  response.body += "}\n";
+  return response;
 }
 
 namespace {
@@ -161,20 +202,23 @@ std::vector<std::string> checked_runs(std::vector<std::string> runs) {
 }
 
 // Reads one series after the other, so that only one complete series is in memory.
-Json bulk(Context& context, const std::vector<std::string>& runs, const std::string& key, const store::Window& window,
-          size_t max_points) {
-  Json list = Json::array();
+Response bulk(Context& context, const std::vector<std::string>& runs, const std::string& key,
+              const store::Window& window, size_t max_points) {
+  const std::string name = dump_json(key);
+  Response response;
+  response.body = "{\"metrics\":[";
+  size_t count = 0;
   for (const std::string& run : runs) {
+    if (count == max_points) break;
+    const CostLimit::Temporary series_in_memory;
     const store::Series series[] = {{run, key}};
     const std::vector<store::Point> points = context.store.history(series, window).front();
-    for (const store::Point& point : points) {
-      if (list.size() == max_points) return list;
-      Json metric = metric_json(key, point);
-      metric["run_id"] = run;
-      list.push_back(std::move(metric));
-    }
+    const std::string id = dump_json(run);
+    for (size_t i = 0; i < points.size() && count < max_points; ++i, ++count)
+      append_metric(response.body, name, points[i], id);
   }
-  return list;
+  response.body += "]}\n";
+  return response;
 }
 
 }  // namespace
@@ -186,7 +230,7 @@ Response metrics_history_bulk(Context& context, const Call& call) {
   const auto max_points = static_cast<size_t>(std::min(args.integer("max_results", kMax, 1, INT64_MAX), kMax));
   const std::vector<std::string> runs = checked_runs(args.texts("run_id"));
   const std::string key = args.text("metric_key");
-  return json_response({{"metrics", bulk(context, runs, key, {}, max_points)}});
+  return bulk(context, runs, key, {}, max_points);
 }
 
 Response metrics_history_bulk_interval(Context& context, const Call& call) {
@@ -198,7 +242,7 @@ Response metrics_history_bulk_interval(Context& context, const Call& call) {
   window.max_points = std::max<int64_t>(4, args.integer("max_results", kMaxPointsOfRun, 1, kMaxPointsOfRun));
   const std::vector<std::string> runs = checked_runs(args.texts("run_ids"));
   const std::string key = args.text("metric_key");
-  return json_response({{"metrics", bulk(context, runs, key, window, SIZE_MAX)}});
+  return bulk(context, runs, key, window, SIZE_MAX);
 }
 
 // Tells the client that this server has none of the features of newer servers. So clients upload and download each

@@ -1,12 +1,23 @@
 #include "web/pool.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace sinew::web {
+namespace {
 
-Pool::Pool(int threads, size_t max_waiting) : max_waiting_(max_waiting) {
+// The least that a work counts, so that callers whose works take no time still take turns.
+constexpr double kLeastSeconds = 1e-4;
+
+}  // namespace
+
+Pool::Pool(const Limits& limits, Clock& clock) : limits_(limits), clock_(clock) {
   try {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+    for (int i = 0; i < limits_.threads; ++i) threads_.emplace_back([this] { run(); });
   } catch (...) {  // the machine has no thread left
     stop();
     throw;
@@ -19,37 +30,90 @@ Pool::~Pool() {
 
 void Pool::stop() {
   {
-    std::deque<std::function<void()>> dropped;  // destroyed after the lock, because destroying the work may take long
+    Callers dropped;  // destroyed after the lock, because destroying the work may take long
     const std::lock_guard lock(mutex_);
     ending_ = true;
-    dropped.swap(waiting_);
+    for (auto& [name, caller] : callers_) dropped[name].waiting.swap(caller.waiting);
+    waiting_ = 0;
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool Pool::post(std::function<void()> work) {
+Pool::Outcome Pool::post(const std::string& name, std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
-    if (ending_ || waiting_.size() >= max_waiting_) return false;
-    waiting_.push_back(std::move(work));
+    if (ending_ || waiting_ >= limits_.waiting_all) return Outcome::kFull;
+    Caller& caller = callers_[name];
+    if (caller.waiting.size() >= limits_.waiting_each) return Outcome::kCallerHasTooMuch;
+    if (caller.waiting.empty() && caller.running == 0) caller.used = std::max(caller.used, floor_);
+    caller.waiting.push_back(std::move(work));
+    ++waiting_;
   }
   changed_.notify_one();
-  return true;
+  return Outcome::kAccepted;
+}
+
+size_t Pool::running() {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+size_t Pool::waiting() {
+  const std::lock_guard lock(mutex_);
+  return waiting_;
+}
+
+// Returns the caller whose work is next, or the end if no work may begin.
+Pool::Callers::iterator Pool::next() {
+  auto best = callers_.end();
+  for (auto at = callers_.begin(); at != callers_.end(); ++at) {
+    const Caller& caller = at->second;
+    if (caller.waiting.empty() || caller.running >= limits_.running_each) continue;
+    const auto key = [](const Caller& one) { return std::pair(one.used, one.turn); };
+    if (best == callers_.end() || key(caller) < key(best->second)) best = at;
+  }
+  return best;
 }
 
 void Pool::run() {
+  if (limits_.niceness > 0) {
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), limits_.niceness);  // of this thread alone
+  }
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    std::function<void()> next = std::move(waiting_.front());
-    waiting_.pop_front();
+    auto at = callers_.end();
+    changed_.wait(lock, [&] { return ending_ || (waiting_ > 0 && (at = next()) != callers_.end()); });
+    if (ending_) return;
+    Caller& caller = at->second;
+    std::function<void()> work = std::move(caller.waiting.front());
+    caller.waiting.pop_front();
+    --waiting_;
+    ++running_;
+    ++caller.running;
+    caller.turn = ++turns_;
+    floor_ = std::max(floor_, caller.used);
+    caller.used += kLeastSeconds;  // so that its next work does not begin before the others' first
+    const double begun = clock_.monotonic_seconds();
     lock.unlock();
-    next();
-    next = nullptr;  // destroys the request and its file without the lock, because it may take long
+    work();
+    work = nullptr;  // destroys the request and its file without the lock, because it may take long
     lock.lock();
+    --running_;
+    --caller.running;
+    caller.used += std::max(0.0, clock_.monotonic_seconds() - begun);
+    if (waiting_ > 0) changed_.notify_one();  // the caller may have been at its limit of running works
+    forget_idle_callers();
   }
+}
+
+// Forgets the time that callers have used when it makes no difference any more: nobody competes, or they would start
+// level with the others anyway. Forgets all idle callers if they are many, so that their names do not fill the memory.
+void Pool::forget_idle_callers() {
+  constexpr size_t kMany = 1000;
+  if (waiting_ == 0 && running_ == 0) return callers_.clear();
+  if (callers_.size() < kMany) return;
+  std::erase_if(callers_, [](const auto& one) { return one.second.waiting.empty() && one.second.running == 0; });
 }
 
 }  // namespace sinew::web

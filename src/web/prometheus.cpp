@@ -40,8 +40,20 @@ void write_runs(Context& context, PrometheusText& out) {
   std::map<store::RunState, int64_t> states;
   context.store.each({Kind::kRun, {}, {}, false, false, 0, 5000},
                      [&](const store::Record& run) { ++states[run.state]; });
-  const std::vector<store::Record> running =
-      context.store.list({.kind = Kind::kRun, .limit = kMaxRuns, .state = store::RunState::kRunning});
+  std::vector<store::Record> running;
+  int64_t series_read = 0;
+  store::Query query{.kind = Kind::kRun, .limit = kMaxRuns, .state = store::RunState::kRunning};
+  for (bool more = true; more && series_read < kMaxSeries && query.limit > 0;) {
+    store::RecordPage page = context.store.page(query);
+    more = page.more;
+    query.limit -= static_cast<int64_t>(page.records.size());
+    if (!page.records.empty()) query.before = page.records.back().seq;
+    for (store::Record& run : page.records) {
+      if (series_read >= kMaxSeries) break;
+      series_read += static_cast<int64_t>(run.metrics.size());
+      running.push_back(std::move(run));
+    }
+  }
   out.family("sinew_runs", "gauge", "Runs by state.");
   for (const auto state : {store::RunState::kQueued, store::RunState::kRunning, store::RunState::kPaused,
                            store::RunState::kFinished, store::RunState::kFailed, store::RunState::kStopped}) {

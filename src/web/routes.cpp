@@ -1,5 +1,7 @@
 // All routes in one array. It determines which function serves a request, which role the caller needs, and the content
 // of docs/reference/openapi.json.
+#include <set>
+
 #include "web/api_routes.h"
 #include "web/artifacts.h"
 #include "web/mlflow.h"
@@ -168,6 +170,32 @@ const std::vector<Route> kRoutes = {
 
 const std::vector<Route>& routes() {
   return kRoutes;
+}
+
+bool is_scan(const Route& route) {
+  static const std::set<Handle> kScans{prometheus,
+                                       api_events,
+                                       api_experiments,
+                                       api_runs,
+                                       api_run_metric,
+                                       api_overlay,
+                                       api_run_files,
+                                       api_models,
+                                       api_model,
+                                       api_lineage,
+                                       experiments_search,
+                                       runs_search,
+                                       metrics_history,
+                                       metrics_history_bulk,
+                                       metrics_history_bulk_interval,
+                                       mlflow_run_artifacts,
+                                       mlflow_artifacts_list,
+                                       logged_models_search,
+                                       logged_models_list_artifacts,
+                                       registered_models_search,
+                                       registered_models_latest,
+                                       versions_search};
+  return kScans.contains(route.handle);
 }
 
 }  // namespace sinew::web

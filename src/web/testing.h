@@ -55,6 +55,11 @@ class RawSocket {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   void send(const std::string& text) { (void)!::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // Returns whether something has arrived that was not received yet.
+  bool has_bytes() const {
+    pollfd waiting{descriptor_, POLLIN, 0};
+    return ::poll(&waiting, 1, 0) == 1;
+  }
   // Receives until the bytes contain `text` or the server closes the connection, and returns all of them.
   std::string until(const std::string& text) {
     std::string all;
@@ -119,7 +124,7 @@ class TestServer {
 
   Reply call(const std::string& method, const std::string& target, const std::string& body = "",
              const std::string& who = "a", const http::Headers& headers = {}) {
-    http::Client client(server->url());
+    http::Client client(server->url(), {.max_body_bytes = 64 << 20});
     http::Request request;
     request.method = method;
     request.target = target;

@@ -7,6 +7,7 @@
 
 #include "base/disk.h"
 #include "base/expected_error.h"
+#include "web/access_log.h"
 #include "web/testing.h"
 #include "web/upload_quota.h"
 
@@ -251,6 +252,17 @@ TEST(AccessLog, HasOneLineForEachRequestAndNoSecret) {
   }
   EXPECT_EQ(found, (std::vector<std::string>{"s POST 200", "r GET 200", "r PUT 403", " GET 401"}));
   EXPECT_EQ(Json::parse(access.lines.at(1))["path"], "/api/v1/runs");
+}
+
+TEST(AccessLog, HasOneLineForARequestThatIsAnsweredTwice) {
+  Lines access;
+  Options options;
+  options.access_log = [&](const std::string& line) { access.add(line); };
+  AccessEntry entry(options, {});
+  entry.finish(503);  // the store is away, so Health answers for the thread that waits for it
+  entry.finish(200);
+  ASSERT_EQ(access.lines.size(), 1U);
+  EXPECT_EQ(Json::parse(access.lines[0])["status"], 503);
 }
 
 TEST(FailedLogins, AreReportedOncePerAddressAndMinute) {

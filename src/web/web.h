@@ -111,7 +111,9 @@ struct Options {
   // Schemes of places outside this server from which a version may come: the client of whoever loads the version
   // fetches its files there, so a path of its own machine, or any address on the web, is not accepted.
   std::set<std::string> source_schemes = {"s3", "gs", "abfss", "wasbs", "hdfs"};
-  int threads = 16;  // number of threads that may wait for the store
+  int threads = 16;             // number of threads that may wait for the store; a quarter of them for scans
+  double request_seconds = 60;  // a request that is not answered so long after its arrival is refused
+  int64_t request_bytes = int64_t{256} << 20;  // memory that the data of one request may take
   Clock* clock = &system_clock();
 };
 
