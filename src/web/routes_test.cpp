@@ -3,7 +3,10 @@
 
 #include <cctype>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <sstream>
 
 #include "web/fields.h"
 #include "web/mlflow.h"
@@ -198,7 +201,34 @@ class Routes : public testing::Test {
     const Reply reply = test_.call(route.method, target, body);
     EXPECT_GE(reply.status, 200) << route.method << " " << target << " " << body;
     EXPECT_LT(reply.status, 500) << route.method << " " << target << " " << body << " " << reply.response.body;
+    expect_documented(route, reply);
     return reply.status;
+  }
+  // Expects that openapi.json describes the answer: its status and, of a success, its fields and their types.
+  static void expect_documented(const Route& route, const Reply& reply) {
+    static const Fields document = Fields::parse(openapi_text());
+    std::string path = route.path, method = route.method;
+    for (size_t at; (at = path.find("*}")) != std::string::npos;) path.erase(at, 1);
+    for (char& c : method) c = static_cast<char>(std::tolower(c));
+    const Fields& responses = document.at("paths").at(path).at(method).at("responses");
+    const std::string status = std::to_string(reply.status), where = method + " " + path + " " + status;
+    ASSERT_TRUE(responses.contains(status)) << where << " " << reply.response.body;
+    if (reply.status >= 300 || !responses[status]["content"].contains("application/json")) return;
+    const Fields& schema = responses[status]["content"]["application/json"]["schema"];
+    ASSERT_TRUE(reply.json.is_object()) << where << " " << reply.response.body;
+    for (const Fields& name : schema.value("required", Fields::array()))
+      EXPECT_TRUE(reply.json.contains(name.get<std::string>())) << where << " lacks " << name;
+    for (const auto& [name, value] : reply.json.items()) {
+      ASSERT_TRUE(schema["properties"].contains(name)) << where << " has " << name;
+      const std::string type = schema["properties"][name]["type"];
+      EXPECT_TRUE(type == "string"    ? value.is_string()
+                  : type == "integer" ? value.is_number_integer()
+                  : type == "number"  ? value.is_number() || value.is_string()
+                  : type == "boolean" ? value.is_boolean()
+                  : type == "array"   ? value.is_array()
+                                      : value.is_object())
+          << where << " " << name << " is no " << type;
+    }
   }
 
   TestServer test_;
@@ -261,6 +291,31 @@ TEST_F(Routes, OfMlflowAreAllInTheTable) {
                                        (path.ends_with("{model_id}") && route.method == std::string("DELETE"));
     EXPECT_EQ(of_mlflow.contains(std::string(route.method) + " " + path.substr(mlflow + 7)), !names_all_in_its_path)
         << route.method << " " << path;
+  }
+}
+
+// Every reference of openapi.json leads to something, and every code that it names is in the list of codes.
+TEST(OpenApi, NamesOnlyWhatExists) {
+  const Fields document = Fields::parse(openapi_text());
+  std::ifstream page(std::string(SINEW_SOURCE_DIR) + "/docs/reference/errors.md");
+  const std::string codes{std::istreambuf_iterator<char>(page), {}};
+  ASSERT_FALSE(codes.empty());
+  for (const auto& [status, response] : document["components"]["responses"].items()) {
+    std::istringstream words(response["description"].get<std::string>());
+    for (std::string word; words >> word;) {
+      while (!word.empty() && std::isupper(static_cast<unsigned char>(word.back())) == 0) word.pop_back();
+      if (word.find('_') == std::string::npos) continue;
+      EXPECT_NE(codes.find("`" + word + "`"), std::string::npos) << word;
+    }
+  }
+  for (const auto& [path, methods] : document["paths"].items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      for (const auto& [status, response] : operation["responses"].items()) {
+        if (!response.contains("$ref")) continue;
+        EXPECT_EQ(response["$ref"], "#/components/responses/" + status);
+        EXPECT_TRUE(document["components"]["responses"].contains(status)) << path << " " << status;
+      }
+    }
   }
 }
 
