@@ -19,9 +19,27 @@ CODE_FORM = r"([A-Z0-9]+(?:_[A-Z0-9]+)+)"
 MADE = re.compile(r"\b(?:(?:Error|UsageError|ShardFailed|Diverged|LostConnection|Unsettled|ErrorCode)\s*\w*\(|ErrorCode\s+\w+\s*=|"
                   r"RefusalKind\s+\w+\s*\{\s*\d+\s*,|error_response\(\s*\d+\s*,)\s*\"" + CODE_FORM + '"')
 SAID = re.compile(r'"' + CODE_FORM + r'"|\[' + CODE_FORM + r"\]")
+# A command in a message: in backquotes, or at the beginning of a text.
+HINT = re.compile(r'(?:`|")sinew ([a-z][\w-]*)([^`"\n]*)(?:`|")')
+
+
+def wrong_hints(text, sections):
+    """Returns the commands in the text that do not exist, and those with an option that they do not have."""
+    found = []
+    for name, rest in HINT.findall(text):
+        section = sections.get(name)
+        if name in ("help", "was", "wrote"):  # "sinew was killed" is a sentence
+            continue
+        options = re.findall(r"(?<![\w-])--[a-z][\w-]*", rest)
+        if section is None or any(option != "--help" and not re.search(re.escape(option) + r"\b", section) for option in options):
+            found.append(f"sinew {name}{rest}")
+    return found
+
+
 NO_CODES = {
     "TEST_BROKEN", "TEST_FAILED",  # of headers for tests
     "RUN_DIR",                     # the name of an argument
+    "REQUEST_LIMIT_EXCEEDED",      # a code of MLflow's API
 }
 
 
@@ -86,6 +104,22 @@ class Docs(unittest.TestCase):
         self.assertTrue(commands)
         page = set(re.findall(r"^## sinew ([\w-]+)", text_of("docs/reference/commands.md"), re.MULTILINE))
         self.assertEqual(page, commands)
+
+    def test_hints_name_commands_and_options_that_exist(self):
+        page = text_of("docs/reference/commands.md")
+        sections = dict(re.findall(r"^## sinew ([\w-]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+        self.assertEqual(wrong_hints("throw Error(\"A_B\", \"x\", \"use `sinew train --workers 4`\");", sections), [])
+        for wrong in ("`sinew trian`", "`sinew train --wrokers 4`"):
+            self.assertEqual(len(wrong_hints(f'"try {wrong}"', sections)), 1, wrong)
+        found, hints = [], 0
+        for path in source_files():
+            if re.search(r"_(test|bench|fuzz)\.cpp$", str(path)):
+                continue
+            text = text_of(path)
+            hints += len(HINT.findall(text))
+            found += [f"{path}: {wrong}" for wrong in wrong_hints(text, sections)]
+        self.assertGreater(hints, 30)
+        self.assertEqual(found, [])
 
     def test_the_fields_of_coordinator_json_are_those_that_are_written(self):
         writer = re.search(r"^void write_coordinator_info\(.*?^}", text_of("src/cluster/coordinator_info.cpp"), re.MULTILINE | re.DOTALL)
