@@ -1,4 +1,5 @@
-// Baseline for the benchmarks: a training loop with libtorch alone, on tensors that are in memory from the start.
+// Measures the baseline of the benchmarks: a training loop with libtorch alone, on tensors that are in memory from the
+// start.
 //
 //   bare_loop MODEL BATCH SHARDS LANES SECONDS      MODEL: mlp | cnn | resnet | csv
 //

@@ -1,4 +1,5 @@
-"""Figures. A figure is a measured number with its target. It is a plain dictionary, kept in docs/benchmarks.json."""
+"""Defines figures. A figure is a measured number with its target, a plain dictionary that is kept in
+docs/benchmarks.json."""
 
 
 def figure(what, value, target=None, low=False, detail=""):

@@ -1,5 +1,5 @@
-// Another optimiser: a child process that speaks the ask-tell protocol (docs/formats/ask-tell.md) on its standard input
-// and output.
+// Runs another optimiser as a child process that speaks the ask-tell protocol (docs/formats/ask-tell.md) on its
+// standard input and output.
 #pragma once
 
 #include <cstdio>

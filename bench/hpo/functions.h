@@ -15,7 +15,7 @@
 
 namespace sinew::bench {
 
-// Access to a point by the names of its parameters.
+// The values of a point by the names of its parameters.
 class Values {
  public:
   Values(const tune::Space& space, const tune::Point& point) : space_(space), point_(point) {}

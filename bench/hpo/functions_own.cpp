@@ -1,5 +1,5 @@
-// Ten functions for development: ill-conditioned, multimodal, stepped, diverging, categorical, conditional and wide
-// ones.
+// Defines the ten functions for development: ill-conditioned, multimodal, stepped, diverging, categorical, conditional
+// and wide ones.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -75,7 +75,7 @@ double holes3(const Values& p, int variant) {
   return value;
 }
 
-// Whole numbers only, each with a weight of its own, in terraces.
+// Whole numbers only. Each has a weight of its own, and the value changes in terraces.
 double terraces6(const Values& p, int variant) {
   double sum = 0;
   const auto x = p.all();

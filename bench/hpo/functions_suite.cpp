@@ -1,5 +1,5 @@
-// The suite of ten functions: five classical surfaces in boxes, two narrow ones, and three that resemble tuning a
-// model.
+// Defines the suite of ten functions: five classical surfaces in boxes, two narrow ones, and three that resemble tuning
+// a model.
 #include <cmath>
 #include <numbers>
 
@@ -19,7 +19,7 @@ std::string box(int dimensions, const char* low, const char* high) {
   return space + "]";
 }
 
-// The same surface, shifted by up to `reach` along each axis.
+// Makes a function with this surface, shifted by up to `reach` along each axis.
 auto moved(const char* name, double reach, double (*surface)(const std::vector<double>&)) {
   return [=](const Values& p, int variant) {
     auto x = p.all();

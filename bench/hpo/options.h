@@ -1,4 +1,4 @@
-// Command line options of these programs: --name value, each with a default.
+// Parses the command line options of the programs in bench/hpo: --name value, each with a default.
 #pragma once
 
 #include <cstdio>

@@ -42,7 +42,7 @@ using Options = std::map<std::string, std::string>;
 
 // Describes the data and the options for which a model is built.
 struct About {
-  std::vector<int64_t> input_shape;  // of one sample: [channels, height, width], [columns], [window]
+  std::vector<int64_t> input_shape;  // the shape of one sample: [channels, height, width], [columns] or [window]
   bool tokens = false;               // true: the input is int64; false: it is float32
   int64_t outputs = 0;               // numbers that forward returns for each sample or token (classes, or targets)
   int64_t classes = 0;               // 0 if the target is a number

@@ -33,7 +33,7 @@ std::string to_string(const Work& work);
 // The newest post of one lane.
 struct LaneActivity {
   int lane = 0;
-  int64_t sequence = 0;  // counts the lane's posts: the same work started again has another number
+  int64_t sequence = 0;  // the number of posts of this lane so far; it differs even if the same work starts again
   Work work;
   bool operator==(const LaneActivity&) const = default;
 };

@@ -38,7 +38,7 @@ class CachedNode {
   std::vector<std::byte> data;                  // files only
   std::map<std::string, Pointer> entries;       // directories only
   std::optional<std::vector<std::byte>> media;  // what the device stores if it corrupts the data
-  bool poisoned = false;                        // a sync failed, so later syncs store nothing
+  bool poisoned = false;                        // true: a sync failed, so later syncs store nothing
 
   void write(Write what) {
     apply(what, data);
@@ -109,7 +109,7 @@ class CachedFiles {
 
   CachedFiles() { root_->directory = true; }
 
-  // The key draws which unsynced changes survive; without a key all survive, with none_survives none does.
+  // The key draws which unsynced changes survive. Without a key, all survive; with none_survives, none survives.
   void crash(std::optional<RandomKey> key, bool none_survives) {
     RandomStream random(key.value_or(RandomKey()));
     root_->crash([&] { return none_survives ? uint64_t{1} : key ? random.below(4) : uint64_t{0}; }, random);

@@ -1,4 +1,4 @@
-// A comparison of named numbers, as users write it in a job file: `model.heads * 8 <= model.dim`.
+// Parses and evaluates a comparison of named numbers, as users write it in a job file: `model.heads * 8 <= model.dim`.
 //
 //   comparison := sum (("<=" | ">=" | "<" | ">" | "==" | "!=") sum)+      neighbours are compared: 0 < a < b
 //   sum        := product (("+" | "-") product)*
@@ -43,7 +43,7 @@ class Comparison {
   enum class Relation { at_most, at_least, below, above, equal, unequal };
 
   struct Value {
-    double number = 0, scale = 0;  // scale: the largest magnitude that `number` was computed from
+    double number = 0, scale = 0;  // `scale` is the largest magnitude that `number` was computed from
   };
   static bool related(const Value& left, Relation relation, const Value& right);
   static Value applied(Step::Kind kind, const Value& left, const Value& right);

@@ -60,7 +60,8 @@ class Disk {
   virtual void rename(const std::string& from, const std::string& to) = 0;  // atomic replace
   virtual void symlink(const std::string& target, const std::string& path) = 0;
   virtual void remove_file(const std::string& path) = 0;  // succeeds if the file does not exist
-  virtual void remove_all(const std::string& path) = 0;   // succeeds, too; removes links, not their targets
+  // succeeds if the path does not exist; removes links, not their targets
+  virtual void remove_all(const std::string& path) = 0;
   virtual void sync_directory(const std::string& path) = 0;
   // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. The kernel keeps
   // pages that were not synced, and a file system in memory has no device.

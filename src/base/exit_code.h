@@ -1,4 +1,4 @@
-// Exit codes of the two programs, the same for every command (docs/reference/exit-codes.md).
+// Defines the exit codes of the two programs. A code means the same for every command (docs/reference/exit-codes.md).
 #pragma once
 
 namespace sinew {

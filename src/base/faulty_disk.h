@@ -43,8 +43,8 @@ class FaultyDisk final : public Disk {
   std::function<void(const std::string& to)> before_rename;
   int64_t calls() const { return count_; }
 
-  // The machine crashes and restarts. The key draws which unsynced changes survive; without a key all survive, with
-  // none_survives none does.
+  // The machine crashes and restarts. The key draws which unsynced changes survive. Without a key, all survive; with
+  // none_survives, none survives.
   void crash(std::optional<RandomKey> key, bool none_survives = false) {
     const std::lock_guard lock(mutex_);
     files_.crash(key, none_survives);

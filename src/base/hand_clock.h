@@ -1,4 +1,4 @@
-// A clock for tests.
+// For tests: a clock whose time the test sets.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// XXH3-128 digests of bytes: fast and not cryptographic. They detect accidental changes, not deliberate ones.
+// Computes XXH3-128 digests of bytes. They are fast and not cryptographic: they detect accidental changes, not
+// deliberate ones.
 #pragma once
 
 #include <compare>
@@ -28,7 +29,7 @@ class DigestStream {
   DigestStream(DigestStream&&) noexcept;
   DigestStream& operator=(DigestStream&&) noexcept;
   void update(std::span<const std::byte> bytes);
-  Digest digest() const;  // of the bytes so far; more may follow
+  Digest digest() const;  // the digest of the bytes so far; more bytes may follow
   void reset();
 
  private:

@@ -1,4 +1,4 @@
-// Bytes as lower-case hex digits, two digits for each byte.
+// Converts bytes to lower-case hex digits, two for each byte.
 #pragma once
 
 #include <cstddef>

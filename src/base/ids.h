@@ -1,4 +1,4 @@
-// Distinct integer types: a Step cannot be passed where a ShardIndex is expected.
+// Defines distinct integer types, so that the compiler refuses a Step where a ShardIndex is expected.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// Numbers and strings as JSON text. Only this code decides how Sinew writes a double.
+// Writes numbers and strings as JSON text. No other code decides how Sinew writes a double.
 //
 // JSON has no notation for non-finite numbers. Every file and HTTP response of Sinew writes them as the strings "NaN",
 // "Infinity" and "-Infinity". Finite numbers read back to the same bits.
@@ -21,8 +21,8 @@ void append_json_string(std::string& out, std::string_view text);  // quoted; in
 
 // Never throws, whatever bytes the strings hold: invalid UTF-8 becomes U+FFFD. With indent -1, writes one line.
 std::string dump_json(const nlohmann::ordered_json& value, int indent = -1);
-// The same for an object whose names are sorted. A template, so that a call with a braced list means the first
-// function.
+// Does the same as the function above for a JSON object that keeps its names sorted. It is a template, so that a call
+// with a braced list means the function above.
 template <std::same_as<nlohmann::json> SortedJson>
 std::string dump_json(const SortedJson& value, int indent = -1);
 

@@ -7,7 +7,8 @@
 namespace sinew {
 namespace {
 
-// Both kinds of JSON values are written in their own order, on one line or indented, whatever bytes they hold.
+// Tests dump_json for both types of JSON values, with names in order of insertion and with sorted names: on one line or
+// indented, whatever bytes the strings hold.
 TEST(JsonText, WritesWhatDumpWritesAndReplacesBytesThatAreNotUtf8) {
   const std::string text = R"({"b":1,"a":[0.5,"x"]})";
   EXPECT_EQ(dump_json(nlohmann::ordered_json::parse(text)), text);

@@ -1,4 +1,5 @@
-// Only a process of this machine and this container can be known to have ended.
+// Tests when the holder of a lease counts as ended: only a process of this machine and this container can be known to
+// have ended.
 #include "base/lease_holder.h"
 
 #include <gtest/gtest.h>

@@ -17,10 +17,10 @@ std::string kernel_text(const std::string& path, size_t most = 1 << 20);
 
 struct ProcessRow {
   pid_t pid = 0, parent = 0;
-  char state = '?';          // R S D T Z ...
+  char state = '?';          // the state as /proc names it: R running, S sleeping, Z zombie ...
   uint64_t started = 0;      // clock ticks since boot; pid and `started` together identify a process for ever
   uint64_t cpu_ticks = 0;    // CPU time of this process
-  uint64_t gone_ticks = 0;   // CPU time of its reaped children and their descendants
+  uint64_t gone_ticks = 0;   // CPU time of the children that it has reaped, and of their descendants
   int64_t memory_bytes = 0;  // resident set size
   int64_t threads = 0;
 };
@@ -41,8 +41,9 @@ int64_t usable_cores();
 
 // CPU time in seconds.
 struct CpuTimes {
-  double busy = 0;  // since boot, of the given cores; includes time that the hypervisor gave to other machines
-  double own = 0;   // of this process and of all its past and present descendants
+  // seconds since boot that the given cores were busy; includes time that the hypervisor gave to other machines
+  double busy = 0;
+  double own = 0;  // CPU time of this process and of all its past and present descendants
 };
 CpuTimes cpu_times(const std::set<int>& cores);
 // CpuTimes::busy, from the text of /proc/stat. Pure.

@@ -1,4 +1,4 @@
-// Tests of the parsers of the kernel's files.
+// Tests of what is read about processes and the machine from the kernel's files under /proc and /sys.
 #include "base/proc.h"
 
 #include <gtest/gtest.h>

@@ -164,7 +164,7 @@ std::string to_string(const ProcessEnd& end) {
 Process::Process(const ProcessOptions& options) {
   SINEW_CHECK(!options.command.empty(), "a process needs a program");
   const Row command(options.command), environment = environment_row(options.environment);
-  Pipe failure;  // a successful exec closes it; otherwise the child writes errno to it
+  Pipe failure;  // a successful exec closes the pipe; otherwise the child writes errno to it
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0)

@@ -28,7 +28,7 @@ std::string signal_name(int signal);           // "SIGKILL"; "signal 77" for a n
 // What the kernel reports about a process of this machine. process_facts returns nullopt if there is no such process.
 struct ProcessFacts {
   pid_t parent = 0;
-  bool stopped = false;  // by a signal or a debugger
+  bool stopped = false;  // true: a signal or a debugger has stopped the process
 };
 std::optional<ProcessFacts> process_facts(pid_t pid);
 
@@ -48,7 +48,7 @@ struct ProcessOptions {
   // Added to this process's environment; replaces variables of the same name.
   std::map<std::string, std::string> environment;
   std::string output;    // stdout and stderr are appended to this file; "": the child inherits them
-  int death_signal = 0;  // the kernel sends it to the child when the parent dies; 0: none
+  int death_signal = 0;  // the kernel sends this signal to the child when the parent dies; 0: it sends no signal
 };
 
 class Process {

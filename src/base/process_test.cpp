@@ -86,7 +86,7 @@ TEST_F(ProcessTest, WaitIsBoundedAndReturnsAtTheEnd) {
   pollfd one{process.descriptor(), POLLIN, 0};
   EXPECT_EQ(::poll(&one, 1, static_cast<int>(kLong * 1000)), 1);
   EXPECT_EQ(process.wait(), (ProcessEnd{0, SIGKILL}));
-  process.send(SIGKILL);  // no process gets this signal
+  process.send(SIGKILL);  // the child has ended, so no process gets this signal
   process.send_group(SIGKILL);
 }
 

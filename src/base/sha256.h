@@ -1,5 +1,5 @@
-// SHA-256 digests of bytes. SHA-256 is cryptographic, so a digest identifies a content even if an attacker chose
-// the bytes.
+// Computes SHA-256 digests of bytes. SHA-256 is cryptographic, so a digest identifies a content even if an attacker
+// chose the bytes.
 //
 // XXH3 (base/hash.h) is several times faster, but detects only accidental changes.
 #pragma once

@@ -15,7 +15,7 @@ Context context_of(std::string_view secret, TlsPeer peer = TlsPeer::same_secret)
   return {new_shared_tls(secret, peer), &SSL_CTX_free};
 }
 
-// A client and a server that a pair of memory buffers connects.
+// A TLS client and a TLS server that exchange their bytes through a pair of memory buffers.
 class Two {
  public:
   Two(SSL_CTX* client, SSL_CTX* server) : client_(SSL_new(client), &SSL_free), server_(SSL_new(server), &SSL_free) {

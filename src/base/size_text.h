@@ -1,4 +1,4 @@
-// Rounded sizes for output. Job files need exact sizes: see bytes_text of spec/.
+// Writes sizes rounded, for output. Job files need exact sizes: bytes_text of spec/ writes those.
 #pragma once
 
 #include <cstdint>

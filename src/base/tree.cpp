@@ -7,10 +7,10 @@ namespace {
 
 constexpr int64_t kTile = 2048;  // elements; a tile of every partial sum fits into the L1 cache
 
-// The sum of a node.
+// Points to one tile of the sum of a tree node.
 struct Sum {
   const float* values = nullptr;  // null if every leaf below is absent
-  bool given = true;              // `values` is memory of the caller; otherwise it is a tile
+  bool given = true;  // true: the caller owns the memory of `values`; false: it is a tile of Tiles, which is reused
 };
 
 // SINEW_CLONES: with ThreadSanitizer the function has no clones. The loader would choose a clone before ThreadSanitizer
@@ -58,8 +58,8 @@ Sum sum_tile(const std::vector<TreeNode>* nodes, const std::vector<const float*>
     }
     waiting[level] = sum;
   }
-  // The remaining nodes have no right siblings. They are joined upwards from the lowest level, which has the rightmost
-  // node.
+  // The nodes that are left have no right siblings. They are joined upwards, from the lowest level, which has the
+  // rightmost node.
   Sum root;
   for (int level = 0; level < kTreeLevels; ++level) {
     if (((covered >> level) & 1) != 0) root = join(waiting[level], root, tiles.last, n);

@@ -29,7 +29,7 @@ namespace sinew::checkpoint {
 
 // ---- safetensors ---------------------------------------------------------------------------------------------------
 
-struct TensorBytes {  // borrowed
+struct TensorBytes {  // does not own `bytes`
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
@@ -132,7 +132,7 @@ struct Snapshot {
   Step step;
   std::map<std::string, std::vector<TensorBytes>> parts;
   std::string state_json;  // cursor, control log, metrics so far, identity; only train/ interprets it
-  Digest digest;           // of the training state; `sinew checkpoint verify` prints it
+  Digest digest;           // the digest of the training state; `sinew checkpoint verify` prints it
 };
 
 struct Loaded {
@@ -211,7 +211,8 @@ std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<
 // A snapshot that owns its bytes. The step thread copies them once and passes the snapshot to the Writer.
 struct OwnedSnapshot {
   Step step;
-  std::map<std::string, std::vector<std::pair<TensorEntry, Buffer>>> parts;  // begin and end of entries are unused
+  // `begin` and `end` of each TensorEntry are unused
+  std::map<std::string, std::vector<std::pair<TensorEntry, Buffer>>> parts;
   std::string state_json;
   Digest digest;
 };
@@ -225,9 +226,9 @@ struct WriterOptions {
   // Writer skips that change and does not repeat it; the next snapshot makes its own changes. If it is empty, this
   // process may always write.
   std::function<bool()> may_write = nullptr;
-  // Null: the Writer writes on a thread of its own. Otherwise it passes work to this function, on the thread that gave
-  // it something to write, and the work is to be called later, on any thread, so that a simulation can decide when.
-  // Work may come while earlier work is under way, and may be called when the Writer is gone: both do nothing.
+  // Null: the Writer writes on a thread of its own. Otherwise the Writer passes its work to this function, on the
+  // thread that called the Writer. The function must see to it that the work is called later, on any thread, so that a
+  // simulation can decide when. Work that is called while earlier work runs, or after the Writer is gone, does nothing.
   std::function<void(std::function<void()> work)> in_background = nullptr;
   // The destructor waits this long for the work under way, then again without the mirror. With `in_background` it does
   // not wait and gives up the work at its next call of the disk.
@@ -268,7 +269,7 @@ class Writer {
   void set_best(std::vector<Step> best);
   WriterStatus status() const;
   // Waits until the Writer is idle, for at most `timeout_seconds`. Returns false on timeout.
-  bool wait(double timeout_seconds);  // by the clock, if there is an `in_background`
+  bool wait(double timeout_seconds);  // waits by the Writer's clock, if there is an `in_background`
   // Stops copying to the mirror for good. A copy under way ends at its next chunk, so that a snapshot that waits behind
   // a slow mirror is written.
   void abandon_mirror();

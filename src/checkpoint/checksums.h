@@ -1,5 +1,5 @@
-// Private to checkpoint/: the size and checksums of a file, for each MiB and for the whole, and reading a file while
-// checking it.
+// Private to checkpoint/: computes the size and the checksums of a file (one for each MiB and one for the whole file),
+// and checks them while the file is read.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ void put(FaultyDisk& disk, const std::string& directory, const std::string& name
 // Describes one damage: the file that load must name, and text for the messages of the test.
 struct Corruption {
   std::string what, file;
-  std::optional<uint64_t> offset;  // of the changed byte, if only one byte changed
+  std::optional<uint64_t> offset;  // the offset of the changed byte, if only one byte changed
 };
 
 class Corruptor {

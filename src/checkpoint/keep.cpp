@@ -1,4 +1,4 @@
-// Listing checkpoints, choosing which ones to delete, and pointing the links `last` and `best`.
+// Lists checkpoints, chooses which ones to delete, and points the links `last` and `best` to them.
 #include <algorithm>
 
 #include "checkpoint/checkpoint.h"
@@ -13,7 +13,7 @@ std::vector<std::string> list(Disk& disk, const std::string& root) {
     const auto step = parse_step_name(entry.name);
     if (step && entry.directory) steps.push_back(*step);
   }
-  std::sort(steps.begin(), steps.end());  // by number, because names sort like numbers only up to 8 digits
+  std::sort(steps.begin(), steps.end());  // sorts by number, because names sort like numbers only up to 8 digits
   std::vector<std::string> paths;
   for (const Step step : steps) paths.push_back(join(root, step_name(step)));
   return paths;

@@ -61,7 +61,8 @@ TEST(ToDelete, HoldsItsPromisesForAnyInput) {
     for (const Step step : doomed) {
       ASSERT_TRUE(there.contains(step));
       ASSERT_EQ(std::count(best.begin(), best.end(), step), 0);
-      // At least `keep` newer steps are left among those that count, which are the steps up to the verified one.
+      // Only steps up to the verified one count. Of these, at least `keep` that are newer than the deleted step are
+      // left.
       const auto newer = std::count_if(left.begin(), left.end(), [&](Step s) { return s > step && s <= *verified; });
       ASSERT_GE(newer, std::max<int64_t>(keep, 1));
     }

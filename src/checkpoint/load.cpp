@@ -1,4 +1,4 @@
-// Loading and verifying a checkpoint (docs/formats/checkpoint.md, "How a reader decides"). The reader reads every file
+// Loads and verifies a checkpoint (docs/formats/checkpoint.md, "How a reader decides"). The reader reads every file
 // once, so the bytes that it checked are the bytes that it returns.
 #include <algorithm>
 #include <type_traits>

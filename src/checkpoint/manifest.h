@@ -1,4 +1,4 @@
-// Private to checkpoint/: writing and parsing manifest.json, the list of the files in a checkpoint directory and their
+// Private to checkpoint/: writes and parses manifest.json, the list of the files in a checkpoint directory and their
 // checksums (docs/formats/checkpoint.md, "manifest.json").
 #pragma once
 

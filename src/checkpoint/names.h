@@ -1,5 +1,5 @@
-// Private to checkpoint/: the names in a checkpoint root. They distinguish steps from unfinished work, and tell to
-// which process the unfinished work belongs.
+// Private to checkpoint/: makes and reads the names in a checkpoint root. A name tells whether it is a step or
+// unfinished work, and which process the unfinished work belongs to.
 #pragma once
 
 #include <optional>

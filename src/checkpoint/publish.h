@@ -1,5 +1,5 @@
-// Private to checkpoint/: adding a step directory to a root and removing it. If the process dies in between, it never
-// leaves half of a directory under its final name.
+// Private to checkpoint/: adds a step directory to a root and removes it. If the process dies in between, no half of a
+// directory is left under its final name.
 #pragma once
 
 #include <functional>

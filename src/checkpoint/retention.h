@@ -1,5 +1,5 @@
-// Private to checkpoint/: which checkpoints the Writer keeps. BestSteps chooses the best steps to keep; Retention
-// deletes the steps of one root that are no longer kept.
+// Private to checkpoint/: decides which checkpoints the Writer keeps. BestSteps chooses the best steps to keep;
+// Retention deletes the steps of one root that are no longer kept.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Private to checkpoint/: writing and reading a safetensors file in pieces, so that the whole file is never in memory.
+// Private to checkpoint/: writes and reads a safetensors file in pieces, so that the whole file is never in memory.
 #pragma once
 
 #include <cstdint>

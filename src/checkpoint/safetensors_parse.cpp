@@ -1,4 +1,4 @@
-// Parsing a safetensors header: a strict state machine over the events of a JSON parser. It builds no tree, refuses
+// Parses a safetensors header: a strict state machine over the events of a JSON parser. It builds no tree, refuses
 // nesting deeper than the format's, and keeps only metadata, names, dtypes, shapes and offsets.
 #include <algorithm>
 #include <cstring>

@@ -65,7 +65,8 @@ struct Writer::State {
         best(options.keep_best) {}
 
   const WriterOptions options;
-  FencedDisk disk, mirror_disk;  // both wrap the same disk; mirror_disk is only for the mirror, and can be closed alone
+  // both wrap one disk; mirror_disk is for the mirror alone, so that it can be closed alone
+  FencedDisk disk, mirror_disk;
   Clock& clock;
   Retention retention, mirror_retention;  // only the writer's thread uses them
   BestSteps best;
@@ -73,7 +74,7 @@ struct Writer::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::optional<OwnedSnapshot> waiting;
-  bool busy = false;  // true: the thread is working; submit checks status.writing instead
+  bool busy = false;  // true: the thread is working (submit checks status.writing instead)
   bool stopping = false, over = false, abandoned = false, best_changed = false;
   WriterStatus status;
   std::thread thread;
@@ -196,7 +197,7 @@ struct Writer::State {
     changed.notify_all();
   }
 
-  // The work of a Writer without a thread.
+  // Does the waiting work of a Writer that has no thread of its own.
   void work_off() {
     std::unique_lock lock(mutex);
     while (!busy && !idle()) work(lock);

@@ -16,7 +16,7 @@ namespace {
 const std::string kRoot = "checkpoints";
 constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
 
-std::vector<std::function<void()>> background;  // work of Writers by_hand
+std::vector<std::function<void()>> background;  // the work of Writers that are made with by_hand
 
 WriterOptions by_hand(int64_t keep, int64_t keep_best) {
   return {.root = kRoot,

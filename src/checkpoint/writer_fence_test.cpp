@@ -18,7 +18,7 @@ void save_and_wait(Writer& writer, int64_t step) {
 
 TEST(WriterFence, ChangesNothingOnDiskWithoutPermission) {
   FaultyDisk disk;
-  bool turn = false;  // read by the writer's thread only between submit and wait
+  bool turn = false;  // whether this process may write; the writer's thread reads it only between submit and wait
   Writer writer(disk, {kRoot, "mirror", 1, 1, [&] { return turn; }});
   save_and_wait(writer, 10);
   EXPECT_EQ(disk.calls(), 0);

@@ -1,4 +1,5 @@
-// The commands of `sinew`. Each has its own file; main.cpp lists them all.
+// Declares the commands of `sinew`, and how they read a job file. Each command has its own file; main.cpp lists them
+// all.
 #pragma once
 
 #include <cstdint>

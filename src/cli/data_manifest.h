@@ -1,4 +1,4 @@
-// The digests of the data that a job reads. They are cached below the root of the runs.
+// Computes the digests of the data that a job reads. The digests are cached below the root of the runs.
 #pragma once
 
 #include <string>

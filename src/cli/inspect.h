@@ -1,4 +1,4 @@
-// Inside cli/: the parts of `sinew inspect`.
+// Inside cli/: declares what the files of `sinew inspect` share.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Inside cli/: the commands of `sinew models`.
+// Inside cli/: declares the commands of `sinew models`, and what they share.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,7 +20,7 @@ struct Given {
   bool json() const { return format == "json"; }
 };
 
-// Each returns the exit code.
+// Each function carries out one verb of `sinew models` and returns the exit code.
 int list(store::Store& store, const Given& given);
 int show(store::Store& store, const Given& given);
 int register_one(store::Store& store, const Given& given);

@@ -1,4 +1,4 @@
-// `sinew models register`, `promote`, `rollback`, `delete` and `gc`.
+// Implements `sinew models register`, `promote`, `rollback`, `delete` and `gc`.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// `sinew models list`, `show`, `diff` and `verify`.
+// Implements `sinew models list`, `show`, `diff` and `verify`.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// The place of the registry: --root, --store and --artifacts of every command that uses it.
+// Finds the store and the artifacts of the registry, from the options --root, --store and --artifacts, which every
+// command that uses the registry has.
 #pragma once
 
 #include <memory>

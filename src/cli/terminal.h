@@ -1,4 +1,4 @@
-// What the terminal behind an output of this program can do: one set of rules for all commands.
+// Finds out what the terminal behind an output of this program can do, by one set of rules for all commands.
 #pragma once
 
 namespace sinew::cli {

@@ -1,4 +1,4 @@
-// Calls and joins that the coordinator refuses, and requests to a run.
+// Tests calls and joins that the coordinator refuses, and users' requests on their way to the leader.
 #include <iostream>
 
 #include "cluster/protocol.h"

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kHeartbeatSeconds = 2;  // longest wait for the answer to a heartbeat
 constexpr double kUpdatesSeconds = 10;   // longest wait for the answer to a poll; the coordinator answers within five
-constexpr double kFirstPause = 0.02;     // after a failure; doubles with each one up to kLongestPause
+constexpr double kFirstPause = 0.02;  // pause after a failed call; each further failure doubles it, up to kLongestPause
 constexpr double kLongestPause = 0.25;
 
 std::string reason_in(const std::expected<http::Response, CallFailure>& response) {
@@ -35,7 +35,7 @@ struct Client::Impl {
   mutable std::mutex mutex;
   std::condition_variable changed;
   MembershipClient membership;
-  bool urgent = true;  // a heartbeat must go out before the next pulse
+  bool urgent = true;  // true: a heartbeat must be sent before the next pulse
   bool stopping = false;
   std::thread sender, receiver;
 

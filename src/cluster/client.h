@@ -1,4 +1,4 @@
-// A member's client of the coordinator.
+// The client through which a member talks to the coordinator: it joins the run, sends heartbeats and receives views.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace sinew::cluster {
 // What a member reports about itself. The next heartbeat carries it. The Client owns it; Client::report changes it.
 struct MemberReport {
   Member::Phase phase = Member::Phase::waiting;
-  std::optional<View> view;  // the view the member acts by; a successor learns the group's view from it
+  // the view by which the member acts; after a coordinator died, the next one learns the group's view from it
+  std::optional<View> view;
   int64_t step = 0, durable_step = -1;
   double speed = 0;
   std::string facts;
@@ -33,15 +34,17 @@ struct MemberReport {
 
 // The client calls these on a thread of its own, one at a time. They must return soon.
 struct ClientEvents {
-  std::function<void(const View&)> on_view = nullptr;               // every newer view, once
-  std::function<void(const std::string& why)> on_fenced = nullptr;  // this incarnation has ended: join again as another
+  std::function<void(const View&)> on_view = nullptr;  // every newer view, once
+  // this incarnation of the member has ended; the process must join again as another member
+  std::function<void(const std::string& why)> on_fenced = nullptr;
   // all requests that the leader has not taken
   std::function<void(const std::vector<ControlRequest>&)> on_requests = nullptr;
   std::function<void(int64_t exit_code)> on_finished = nullptr;  // the leader ended the run
 };
 
 struct ClientOptions {
-  std::function<std::string()> url = nullptr;  // called for every new connection: a successor may listen elsewhere
+  // called for every new connection, because the coordinator after a dead one may listen elsewhere
+  std::function<std::string()> url = nullptr;
   std::string secret;
   std::string address, host;
   int64_t pid = 0;
@@ -52,8 +55,9 @@ struct ClientOptions {
 
 // A member's connection to the coordinator, on two threads of its own. It sends a heartbeat at every change and every
 // pulse, and receives views by a long poll. If the coordinator does not answer, the client tries again and reports
-// everything to the successor. Events may come before the constructor returns, and may call report(). No event comes
-// after the destructor has returned; the destructor first sends what is left to report, within two seconds.
+// everything to the coordinator that replaces the dead one. Events may come before the constructor returns, and may
+// call report(). No event comes after the destructor has returned; the destructor first sends what is left to report,
+// within two seconds.
 class Client {
  public:
   // Joins the run. Throws Error when the coordinator refuses this member (the message names the difference) or cannot

@@ -1,4 +1,4 @@
-// What the coordinator knows about the members, and the decision on the next view. Pure functions; no clock of their
+// Defines what the coordinator knows about the members, and decides on the next view. Pure functions; no clock of their
 // own.
 #pragma once
 
@@ -32,19 +32,20 @@ struct Member {
   // caught_up: a joiner that wants to compute. finished: this member ended the run.
   enum class Phase { waiting, joining, caught_up, computing, leaving, finished };
   Phase phase = Phase::waiting;
-  Generation view;  // the newest view by which the member acts; 0: none
+  Generation view;  // the newest view by which the member acts; 0: it has no view yet
   int64_t step = 0, durable_step = -1;
   double speed = 0;   // shards a second of pure computing, smoothed; 0: not measured yet
   std::string facts;  // a JSON object for `sinew ps` (progress and the like), filled by the leader; may be empty
   double heard = 0;   // when the newest heartbeat came, in monotonic seconds of the coordinator
   double since = 0;   // when the member joined, or first reported to this coordinator
   std::string lost;   // why the member is known to be gone; empty if it is not known to be gone
-  // Another member reports that its link to this member broke. When two members report each other, only one goes.
+  // Another member reports that its link to this member broke. When two members report each other, the coordinator
+  // fences only one of them.
   struct LossReport {
     double at = 0;
     std::string why;
   };
-  std::map<MemberId, LossReport> loss_reports;  // by reporter
+  std::map<MemberId, LossReport> loss_reports;  // the key is the member that reports the loss
 };
 
 struct ClusterOptions {
@@ -52,9 +53,10 @@ struct ClusterOptions {
   int64_t wanted = 1;            // workers that the supervisor keeps
   double silence_seconds = 1.0;  // the coordinator fences a member that sends no heartbeat for this time
   double gather_seconds = 3.0;   // how long a first view waits for `wanted` members before it begins with `minimum`
-  double settle_seconds = 1.2;   // how long a successor listens to the members before it decides
-  double share_seconds = 2.0;    // the least time between two changes of shares
-  double share_change = 0.15;    // shares change only if a member's part of the work changes by more than this ratio
+  // after it replaced a dead coordinator, how long a coordinator listens to the members before it decides
+  double settle_seconds = 1.2;
+  double share_seconds = 2.0;  // the least time between two changes of shares
+  double share_change = 0.15;  // shares change only if a member's part of the work changes by more than this ratio
   // How long the coordinator keeps the report of a broken link before it acts on the report. It acts at once if most
   // computing members report the same. Within this time, other reports and a heartbeat of the reported member can
   // arrive. The time is longer than a pulse, so a living member has sent a heartbeat by then.
@@ -66,11 +68,11 @@ struct ClusterState {
   std::map<MemberId, Member> members;  // every member that has sent a heartbeat or joined, and is not fenced
   std::optional<View> view;            // the newest known view: made here, or reported by a member
   std::optional<int64_t> finished;     // the run's exit code, once the leader reported it
-  double shares_changed = 0;           // when shares last changed
-  double view_made = -1e9;             // when this coordinator made the view; long ago if a predecessor made it
-  double listens_until = 0;            // before this time, a successor makes no decision
-  double awake = 0;     // until then this coordinator did not run; silence before that time does not count
-  Generation at_least;  // the next generation is above this one
+  double shares_changed = 0;           // when the members' shares of the work last changed
+  double view_made = -1e9;   // when this coordinator made the view; long ago if an earlier coordinator made it
+  double listens_until = 0;  // before this time, a coordinator that replaced a dead one makes no decision
+  double awake = 0;          // until this time this coordinator did not run, so silence before it does not count
+  Generation at_least;       // the next generation is above this one
 };
 
 struct Decision {

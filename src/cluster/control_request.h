@@ -1,4 +1,4 @@
-// A user's request to a running training, and the one table of the kinds of requests.
+// Defines a user's request to a running training, and the one table of the kinds of requests.
 //
 // The coordinator, the HTTP API, `sinew control` and `sinew scale` all check a request by this table.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace sinew::cluster {
 
-constexpr int64_t kMostWorkers = 4096;  // of one run
+constexpr int64_t kMostWorkers = 4096;  // the most workers of one run
 
 // When the leader takes the request, it becomes an entry of the control log.
 struct ControlRequest {

@@ -1,4 +1,4 @@
-// The coordinator accepts exactly the values that the table of requests accepts.
+// Tests that the coordinator accepts exactly the values that the table of requests allows.
 #include "cluster/control_request.h"
 
 #include <gtest/gtest.h>

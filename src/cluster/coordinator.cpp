@@ -1,5 +1,5 @@
-// The coordinator over HTTP: routes, the secret, and members that wait for updates. CoordinatorState makes the
-// decisions.
+// Serves the coordinator over HTTP: its routes, the check of the secret, and the long polls of members that wait for
+// updates. CoordinatorState makes the decisions.
 #include <openssl/crypto.h>
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// The coordinator over HTTP (docs/formats/coordinator.md).
+// Declares the coordinator that serves its calls over HTTP (docs/formats/coordinator.md).
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,21 @@ struct CoordinatorOptions {
   std::string run_directory, job;
   std::string listen = "127.0.0.1";
   uint16_t port = 0;
-  Generation at_least;  // generations are above this one (a successor must not repeat its predecessor's)
+  Generation at_least;  // generations are above this one (a new coordinator must not repeat those of a dead one)
   MemberId first_id;    // ids are above this one
-  // The newest view that a predecessor made, if it is known. Exactly the members that compute by this view have the
-  // state. Without it, a successor takes the newest view that a member reports. That member may be one that the group
-  // has fenced, while the members that have the state died together with the predecessor.
+  // The newest view that an earlier coordinator of this run made, if it is known. Exactly the members that compute by
+  // this view have the state. If it is not known, the coordinator takes the newest view that a member reports. But the
+  // group may have fenced that member, while the members that have the state died together with the earlier
+  // coordinator.
   std::optional<View> last_view;
   std::function<void(const View& view)> on_view = nullptr;     // every new view, before a member receives it
   std::function<void(const std::string& line)> log = nullptr;  // every decision as a sentence
 };
 
 // Serves HTTP until it is destroyed. Routes: POST /v2/join, /v2/heartbeat, /v2/lost, /v2/scale, /v2/control; GET
-// /v2/updates (long poll), /v2/status, /healthz. For a successor, at_least and first_id must be above all numbers that
-// its predecessors can have given (a million for each is enough). If one of them is set, the coordinator listens to the
-// members of its predecessor before it decides.
+// /v2/updates (long poll), /v2/status, /healthz. If this coordinator replaces a dead one, at_least and first_id must be
+// above all numbers that the earlier coordinators can have given (a million for each is enough). If one of them is set,
+// the coordinator listens to the members of its predecessor before it decides.
 class Coordinator {
  public:
   Coordinator(const CoordinatorOptions& options, Clock& clock);

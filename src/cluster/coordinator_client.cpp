@@ -24,8 +24,8 @@ std::string scale_body(int64_t wanted) {
 // What is known about a call that failed.
 enum class Effect {
   none,     // the coordinator has not acted on the call
-  unknown,  // it may have acted on the call, but its answer did not arrive
-  refused,  // it has answered, and would answer the same again
+  unknown,  // the coordinator may have acted on the call, but its answer did not arrive
+  refused,  // the coordinator has answered, and would give the same answer again
 };
 struct FailedCall {
   Error error;
@@ -76,12 +76,12 @@ std::expected<std::string, FailedCall> try_call(CoordinatorConnection& connectio
 }
 
 enum class Repeat {
-  if_without_effect,  // a second call would have a second effect
-  unless_refused,     // two calls have the same effect as one
+  if_without_effect,  // only if the first call had no effect, because a second call would have a second effect
+  unless_refused,     // unless the coordinator refused the call, because two calls have the same effect as one
 };
 
-// Makes a call. If it failed in a way that the next call may cure, waits a second and makes it once more: a successor
-// of a dead coordinator answers within a fraction of a second. A refusal is final.
+// Makes a call. If it failed in a way that the next call may cure, waits a second and makes the call once more: the
+// coordinator that replaces a dead one answers within a fraction of a second. A refusal is final.
 std::string call_run(const CoordinatorInfo& info, const std::string& run_directory, Repeat repeat,
                      const std::string& method, const std::string& path, const std::string& body) {
   constexpr double kTimeoutSeconds = 5;

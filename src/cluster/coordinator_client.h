@@ -1,4 +1,4 @@
-// Single calls to the coordinator of a run (docs/formats/coordinator.md).
+// Makes single calls to the coordinator of a run (docs/formats/coordinator.md).
 //
 // The supervisor, ps, scale, control and chaos use it. The supervisor must continue if a call fails, so it
 // uses CoordinatorClient, which never throws. The user's commands use the functions that throw.
@@ -17,7 +17,7 @@ class CoordinatorClient {
  public:
   CoordinatorClient(std::string url, std::string secret, double timeout_seconds);
   std::optional<CoordinatorStatus> status() const;  // nullopt: there was no answer, or it could not be understood
-  // These return false if the coordinator did not answer, or refused.
+  // The following calls return false if the coordinator did not answer, or refused.
   bool lost(int64_t pid, const std::string& why) const;  // reports that a process of this machine is lost
   bool control(const std::string& kind, double value, const std::string& reason) const;
   bool scale(int64_t wanted) const;
@@ -36,8 +36,8 @@ std::string call(const std::string& url, const std::string& secret, const std::s
 
 // Calls of the user's commands to the coordinator of this run. They throw Error with the coordinator's refusal, or with
 // the reason why there is no answer. If the coordinator could not be reached or is not ready, they wait for a second
-// and call once more, because a successor may have taken over. If only the answer is missing, request_control does not
-// call again: the coordinator would make two requests of the two calls.
+// and call once more, because another coordinator may have replaced it. If only the answer is missing, request_control
+// does not call again: the coordinator would make two requests of the two calls.
 std::string fetch_status(const CoordinatorInfo& info, const std::string& run_directory);  // JSON
 void request_control(const CoordinatorInfo& info, const std::string& run_directory, const std::string& kind,
                      double value, const std::string& reason);

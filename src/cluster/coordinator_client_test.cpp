@@ -1,4 +1,4 @@
-// When the user's commands call a coordinator a second time, and when not.
+// Tests when a user's command repeats a call to a coordinator, and when it does not.
 #include "cluster/coordinator_client.h"
 
 #include <gtest/gtest.h>

@@ -17,9 +17,9 @@ namespace sinew::cluster {
 // HTTP carries no checksum, so the receiver could not notice a bit that changes on the way. Therefore all answers and
 // the calls of members carry a digest of the parts that have a meaning. Other callers may leave it out.
 inline constexpr const char* kSumHeader = "x-sinew-sum";
-std::string sum_of(const http::Request& request);    // of method, target, token and body
-std::string sum_of(const http::Response& response);  // of status and body
-bool is_as_sent(const http::Request& request);       // true if its sum fits, or if it has none
+std::string sum_of(const http::Request& request);    // over method, target, token and body
+std::string sum_of(const http::Response& response);  // over status and body
+bool is_as_sent(const http::Request& request);       // true if the message has no sum, or the right one
 
 // Makes a request with the token and with its sum.
 http::Request request_with(const std::string& secret, const std::string& method, const std::string& target,

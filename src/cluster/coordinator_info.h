@@ -1,5 +1,6 @@
-// RUN/coordinator.json: where a run's coordinator listens, and how many coordinators the run had before. A successor
-// computes from this number the ids and generations that it may give (docs/formats/coordinator.md).
+// Reads and writes RUN/coordinator.json: where a run's coordinator listens, and how many coordinators the run had
+// before. A coordinator that replaces a dead one (its successor) computes from this number the ids and generations that
+// it may give (docs/formats/coordinator.md).
 //
 // Each coordinator writes the file when it begins. Workers read it for every new connection; ps, scale and control read
 // it, too. A process that can read the file can control the run, so the file's mode is 0600.
@@ -15,7 +16,7 @@ struct CoordinatorInfo {
   std::string url, secret;
   int64_t pid = 0;
   int64_t incarnation = 0;           // number of coordinators that this run had before
-  std::optional<int64_t> exit_code;  // of the run, once it has ended
+  std::optional<int64_t> exit_code;  // the run's exit code, once the run has ended
   bool with_tls() const { return url.starts_with("https://"); }
 };
 

@@ -1,4 +1,4 @@
-// The coordinator's decisions, and the calls of users and of the supervisor.
+// Implements the coordinator's decisions, and answers the calls of users and of the supervisor.
 #include "cluster/coordinator_state.h"
 
 #include <algorithm>

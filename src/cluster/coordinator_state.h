@@ -1,4 +1,4 @@
-// What the coordinator knows, and how it answers calls. It has no network, no threads and no clock of its own: every
+// Holds what the coordinator knows, and answers calls. It has no network, no threads and no clock of its own: every
 // call passes the time as an argument. Coordinator puts HTTP and a mutex around this class; a simulation puts its own
 // network around it.
 #pragma once
@@ -19,7 +19,7 @@ namespace sinew::cluster {
 
 // The answer to a call.
 struct Reply {
-  int status = 200;  // of HTTP
+  int status = 200;  // the HTTP status
   std::string body;
 };
 Reply refuse(int status, ErrorCode code, const std::string& error, const std::string& hint);
@@ -60,8 +60,8 @@ class CoordinatorState {
 
  private:
   struct Incarnation {
-    std::string name;        // chosen by the member; no other has it
-    bool knows_end = false;  // the member has received that the run is over
+    std::string name;        // a name that the member chose; no other member has it
+    bool knows_end = false;  // true: the member has received that the run is over
   };
   struct LogLine {
     double wall = 0;
@@ -70,12 +70,12 @@ class CoordinatorState {
   // The time from the loss of a computing member until all computing members act by the next view.
   struct Recovery {
     double began = 0;
-    Generation generation;  // of the view after the loss
+    Generation generation;  // the generation of the first view after the loss
     std::string why;
     std::optional<double> seconds;  // nullopt: not over
   };
 
-  void notice_pause(Moment at);  // every call first calls this
+  void notice_pause(Moment at);  // every call of the public interface begins with this
   void decide(Moment at);
   void lose_the_dissolved();
   void log(Moment at, const std::string& text);
@@ -97,12 +97,12 @@ class CoordinatorState {
 
   CoordinatorOptions options_;
   ClusterState state_;
-  std::map<MemberId, Incarnation> incarnations_;  // of the members of state_
+  std::map<MemberId, Incarnation> incarnations_;  // for each member in state_
   // Maps the name of a fenced incarnation to the reason. The member receives the reason with its next call. The oldest
   // entries are dropped.
   std::map<std::string, std::string> fenced_;
   std::deque<std::string> fenced_order_;  // oldest first
-  std::vector<ControlRequest> requests_;  // not taken yet, by number
+  std::vector<ControlRequest> requests_;  // requests that the leader has not taken yet, ordered by number
   int64_t last_request_ = 0, taken_ = 0;
   int64_t next_id_ = 1;
   std::string dissolved_;  // why all members of the view must go; empty: they need not
@@ -111,7 +111,7 @@ class CoordinatorState {
   std::optional<double> due_;
   double last_call_ = 0;
   Generation made_;       // the newest view that this coordinator made
-  Generation abandoned_;  // no member that has the state is left of the views up to this generation
+  Generation abandoned_;  // of the views up to this generation, no member that has the state is left
   std::string why_;       // reason of the newest decision
 };
 

@@ -1,5 +1,6 @@
-// Calls of members: join, heartbeat and updates. If the coordinator does not know a member, it asks the member to
-// introduce itself. From the introductions a successor learns what its predecessor knew.
+// Answers the calls of members: join, heartbeat and updates. If the coordinator does not know a member, it asks the
+// member to introduce itself. From these introductions a successor (the next coordinator after one has died) learns
+// what its predecessor knew.
 #include <algorithm>
 
 #include "cluster/coordinator_state.h"
@@ -10,7 +11,8 @@
 namespace sinew::cluster {
 namespace {
 
-// A predecessor may have given numbers that no living member has received. A successor skips this many numbers.
+// An earlier coordinator may have given numbers that no living member has received. The coordinator that replaces it
+// skips this many numbers.
 constexpr int64_t kSkippedNumbers = 1000;
 constexpr const char* kSeeFormat = "docs/formats/coordinator.md describes the calls";
 

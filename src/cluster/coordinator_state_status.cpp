@@ -1,4 +1,4 @@
-// GET /v2/status: what the coordinator knows, for users and for the supervisor.
+// Answers GET /v2/status: what the coordinator knows, for users and for the supervisor.
 #include <algorithm>
 
 #include "cluster/coordinator_state.h"

@@ -1,5 +1,5 @@
-// The coordinator with a simulated clock: successors, fenced members that come back, late heartbeats, two members with
-// one id, and pauses of the coordinator itself.
+// Tests the coordinator with a simulated clock: a new coordinator that replaces a dead one (a successor), fenced
+// members that come back, late heartbeats, two members with one id, and pauses of the coordinator itself.
 #include "cluster/coordinator_state.h"
 
 #include <gmock/gmock.h>
@@ -197,9 +197,9 @@ TEST(CoordinatorState, ASuccessorTakesTheNewestReportedView) {
   EXPECT_FALSE(speakers[1].reply.fenced);
 }
 
-// The members that had the state died together with the coordinator. The only member that reports to the successor was
-// fenced before, but did not receive that. If the successor does not know the last view, it cannot detect this, and the
-// run continues from the older state.
+// The members that had the state died together with the coordinator. The only member that reports to the new
+// coordinator (the successor) was fenced before, but has not received that. If the successor does not know the last
+// view, it cannot detect this, and the run continues from the older state.
 TEST(CoordinatorState, ASuccessorThatKnowsTheLastViewFencesAnOldMember) {
   for (const bool knows : {true, false}) {
     std::optional<View> last;
@@ -278,7 +278,8 @@ TEST(CoordinatorState, AMemberThatReportsAfterTheListeningTimeBringsTheState) {
 TEST(CoordinatorState, TheMemberInTheViewKeepsADuplicateId) {
   CoordinatorState first(options_for(1), {0, 0});
   auto speakers = group(first, 1, 0);
-  CoordinatorState second(options_for(2), {10, 10});  // no option says that it is a successor
+  // the options do not say that this coordinator replaces a dead one
+  CoordinatorState second(options_for(2), {10, 10});
   Speaker newcomer("newcomer");
   newcomer.join(second, 10);
   ASSERT_EQ(newcomer.heartbeat.id, speakers[0].heartbeat.id);

@@ -1,4 +1,4 @@
-// The status of a coordinator: GET /v2/status, and what `sinew ps` shows (docs/formats/coordinator.md).
+// Defines the status of a coordinator, which GET /v2/status returns and `sinew ps` shows (docs/formats/coordinator.md).
 //
 // The coordinator writes this struct as JSON, and its callers read it back from the JSON.
 #pragma once
@@ -20,11 +20,11 @@ struct MemberStatus {
   std::string host, address, phase;
   bool in_view = false;
   double work_share = 0;  // fraction of all the work, 0 to 1
-  int64_t view = 0;       // generation of the newest view by which the member acts; 0: none
+  int64_t view = 0;       // generation of the newest view by which the member acts; 0: it has no view yet
   int64_t step = 0, durable_step = -1;
   double speed = 0;  // shards a second
   double here_seconds = 0, silent_seconds = 0;
-  int64_t donor = 0;  // of a joining member; 0: none
+  int64_t donor = 0;  // the donor of a joining member; 0: the member does not join
 };
 
 struct RecoveryStatus {
@@ -41,11 +41,11 @@ struct LoggedDecision {
 struct CoordinatorStatus {
   std::string job, run_directory;
   int64_t wanted = 0, minimum = 0;
-  bool listening = false;  // true: a successor that does not decide yet
+  bool listening = false;  // true: the coordinator replaced a dead one, listens to the members and does not decide yet
   double running_seconds = 0;
   std::string why;  // reason of the newest decision
   std::vector<MemberStatus> members;
-  std::vector<ControlRequest> requests;   // not taken yet
+  std::vector<ControlRequest> requests;   // requests that the leader has not taken yet
   std::vector<LoggedDecision> decisions;  // oldest first
   std::optional<View> view;
   int64_t leader = 0;               // 0: there is no view
@@ -54,8 +54,8 @@ struct CoordinatorStatus {
   std::optional<RecoveryStatus> last_recovery;
 
   int64_t generation() const { return view ? view->generation.value : 0; }
-  int64_t step() const;          // the highest of all members
-  int64_t durable_step() const;  // the highest of all members; -1: there is no checkpoint
+  int64_t step() const;          // the highest step of all members
+  int64_t durable_step() const;  // the highest durable step of all members; -1: there is no checkpoint
 };
 std::string to_json(const CoordinatorStatus& status);
 // Replaces control characters in texts by spaces. Throws Error when the text is not a status.

@@ -1,4 +1,4 @@
-// A coordinator and its members: forming a group, joining, losing, leaving, ending.
+// Tests a coordinator together with its members: they form a group, join later, are lost, leave and end.
 #include "cluster/testing.h"
 
 namespace sinew::cluster::testing {

@@ -1,4 +1,4 @@
-// A coordinator that serves HTTPS, and its members.
+// Tests a coordinator that serves HTTPS, together with its members.
 #include "cluster/testing.h"
 
 namespace sinew::cluster::testing {

@@ -23,7 +23,7 @@ struct Worker {
   bool leaving = false;
   double speed = 1;
   bool ever_in_view = false;
-  bool blamed = false;  // a link to or from it broke
+  bool blamed = false;  // true: a link to this member, or from it, broke
   std::optional<View> view;
 };
 
@@ -48,7 +48,7 @@ class Group {
   void calm() {
     for (Worker& worker : workers) {
       worker.stopped_until = 0;
-      if (worker.leaving && !worker.fenced) worker.dead = true;  // it has left
+      if (worker.leaving && !worker.fenced) worker.dead = true;  // a leaving worker ends when the disturbances end
     }
     while (living() < std::max(options.minimum, options.wanted)) join();
   }
@@ -137,7 +137,7 @@ class Group {
     Worker& worker = workers[at];
     if (worker.dead || worker.fenced || now < worker.stopped_until) return;
     const auto found = state.members.find(worker.id);
-    if (found == state.members.end()) {  // it was fenced: a new member replaces it
+    if (found == state.members.end()) {  // the group fenced this worker, and a new member replaces it
       worker.fenced = true;
       if (!worker.leaving && living() < 9) join();
       return;
@@ -191,7 +191,8 @@ class Soundness {
           std::find_if(group.workers.begin(), group.workers.end(), [&, me = id](auto& w) { return w.id == me; });
       ASSERT_NE(worker, group.workers.end());
       if (worker->dead || worker->leaving || worker->blamed || worker->stopped_until > group.now - 1) continue;
-      if (group.state.view && id < *group.state.view->leader()) continue;  // it would take the lead from the leader
+      // a member with this id would take the lead from the leader
+      if (group.state.view && id < *group.state.view->leader()) continue;
       const ViewMember* view_member = before.view ? before.view->find(id) : nullptr;
       ASSERT_TRUE(view_member != nullptr && view_member->joining) << id << " was put out without fault: " << why;
       EXPECT_TRUE(out.contains(view_member->donor)) << why;

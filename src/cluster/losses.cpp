@@ -43,7 +43,8 @@ void add_silent(double now, const ClusterState& state, const ClusterOptions& opt
 struct Break {
   MemberId reporter, reported;
   bool by_joining = false;
-  bool both_live = false;  // the reported member has sent a heartbeat since then, so the link broke and no process died
+  // true: the reported member has sent a heartbeat after the report, so the link broke and neither process died
+  bool both_live = false;
   double at = 0;
   std::string why;
 };

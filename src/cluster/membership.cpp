@@ -1,4 +1,5 @@
-// The next view: a pure function, so that a test can run thousands of histories of a group in a second.
+// Computes the next view of the group. It is a pure function, so that a test can run thousands of histories of a group
+// in a second.
 //
 // One view contains every change that is known at that time. Each change adds a sentence; all sentences together are
 // the reason of the view.

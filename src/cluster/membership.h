@@ -1,5 +1,5 @@
-// The parts of the decision on the next view. Each is a pure function that returns its reasons; next_view combines
-// them.
+// Declares the parts of the decision on the next view. Each is a pure function that returns its reasons; next_view
+// combines them.
 #pragma once
 
 #include <map>
@@ -14,8 +14,9 @@ namespace sinew::cluster {
 constexpr double kPatienceWithTheLast = 10;
 
 // Returns the members that the group has lost, each with the reason: another process reported the loss, the member has
-// not contacted this successor, it is silent, or it is at the end of a broken link. The coordinator waits longer for
-// the last members that have the state, because without them the run falls back to its checkpoint.
+// not contacted this coordinator since it replaced a dead one, the member is silent, or it is at the end of a broken
+// link. The coordinator waits longer for the last members that have the state, because without them the run falls back
+// to its checkpoint.
 std::map<MemberId, std::string> gone_members(double now, const ClusterState& state, const ClusterOptions& options);
 
 // Chooses members to fence, one at a time, until no report of a broken link is left to act on. It first chooses members

@@ -1,6 +1,6 @@
-// A member's side of the protocol with the coordinator: what it sends, and what the answers mean. It has no network, no
-// threads and no clock of its own. Client puts HTTP and threads around this class; a simulation puts its own network
-// around it.
+// The state machine of a member's client: what the member sends to the coordinator, and what the answers mean. It has
+// no network, no threads and no clock of its own. Client puts HTTP and threads around this class; a simulation puts its
+// own network around it.
 #pragma once
 
 #include <limits>
@@ -17,7 +17,7 @@ namespace sinew::cluster {
 // The actions that an answer requires of the member, in this order. An answer has no other effect.
 struct ReplyActions {
   bool understood = false;      // false: treat the answer as if it had not come
-  bool send_heartbeat = false;  // the coordinator waits for a heartbeat
+  bool send_heartbeat = false;  // true: the coordinator waits for a heartbeat of this member
   std::optional<View> view = {};
   std::optional<std::vector<ControlRequest>> requests = {};
   std::optional<int64_t> finished = {};
@@ -64,7 +64,7 @@ class MembershipClient {
   Generation known_view_;
   std::string requests_key_;
   std::vector<ControlRequest> requests_;
-  bool knows_end_ = false;  // this member has received that the run is over
+  bool knows_end_ = false;  // true: this member has received that the run is over
   double reached_ = 0;      // when a coordinator last answered
   // When the newest call was sent whose answer confirmed that this member is in the newest view.
   double confirmed_ = -std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// The messages between a member and the coordinator, as JSON (docs/formats/coordinator.md).
+// Writes and reads the messages between a member and the coordinator, as JSON (docs/formats/coordinator.md).
 //
 // The readers trust nothing: they check the kind and range of every field, and name the field that is wrong.
 #pragma once
@@ -31,9 +31,9 @@ struct Heartbeat {
   std::string incarnation;   // a name that the member chose when it joined; no other member has it
   Generation known_view;     // the newest view it has received
   std::string requests_key;  // identifies the list of requests that the member has received
-  bool knows_end = false;    // it has received that the run is over
+  bool knows_end = false;    // true: the member has received that the run is over
   MemberReport report;       // its view is sent only with the introduction
-  Generation acting_view;    // the generation of the view by which the member acts; 0: none
+  Generation acting_view;    // the generation of the view by which the member acts; 0: it has no view yet
   std::optional<Introduction> introduction;
   std::vector<ControlRequest> requests;  // the requests that the member knows; sent only with the introduction
 };
@@ -43,12 +43,14 @@ struct HeartbeatReply {
   // the coordinator does not know the member, which must introduce itself; the other fields are not set
   bool introduce = false;
   std::optional<std::string> fenced;  // this incarnation has ended, for this reason
-  Generation newest;                  // the generation of the newest view; 0: none yet
-  bool lease = false;  // the member is in the newest view, and the coordinator is sure that this view is the newest
+  Generation newest;                  // the generation of the newest view; 0: there is no view yet
+  // true: the member is in the newest view, and the coordinator is sure that this view is the newest
+  bool lease = false;
   std::optional<View> view;  // set if it is newer than known_view
   std::string requests_key;
-  std::optional<std::vector<ControlRequest>> requests;  // all that are not taken; set if requests_key is another
-  std::optional<int64_t> finished;                      // the run's exit code; not set if the member knows it
+  // all requests that are not taken; set if the member's requests_key differs
+  std::optional<std::vector<ControlRequest>> requests;
+  std::optional<int64_t> finished;  // the run's exit code; not set if the member knows it
 };
 
 // POST /v2/join

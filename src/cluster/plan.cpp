@@ -1,4 +1,4 @@
-// The assignment of shards and slices to members.
+// Assigns shards and slices to members.
 //
 // Every member computes the assignment for itself, and all must get the same result. So it depends on nothing but the
 // view, and shares are added in the order of ids.

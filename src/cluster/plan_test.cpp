@@ -1,4 +1,5 @@
-// The assignment of work for random views: balance, runs, aligned cuts, and shards that stay with their holder.
+// Tests the assignment of work for random views: it is balanced, cuts at aligned subtrees, and leaves a shard with the
+// member that has its result.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The protocol between the coordinator and its callers: its version, and the codes of its errors.
+// Defines the version of the protocol between the coordinator and its callers, and the codes of its errors.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr ErrorCode kMemberFenced = "COORDINATOR_MEMBER_FENCED";
 inline constexpr ErrorCode kTooMany = "COORDINATOR_TOO_MANY";
 inline constexpr ErrorCode kNotReady = "COORDINATOR_NOT_READY";
 inline constexpr ErrorCode kCallDamaged = "COORDINATOR_CALL_DAMAGED";
-// The caller makes these codes itself: the answer changed on its way, it has an unknown code, or there was none.
+// The caller makes these codes itself: the answer changed on its way, it has an unknown code, or no answer came.
 inline constexpr ErrorCode kAnswerDamaged = "COORDINATOR_ANSWER_DAMAGED";
 inline constexpr ErrorCode kRefused = "COORDINATOR_REFUSED";
 inline constexpr ErrorCode kUnreachable = "COORDINATOR_UNREACHABLE";

@@ -1,4 +1,4 @@
-// A coordinator together with the files of its run directory.
+// Runs a coordinator together with the files of its run directory.
 #include <unistd.h>
 
 #include <functional>
@@ -64,8 +64,9 @@ CoordinatorInfo begin_incarnation(const std::string& run_directory, Clock& clock
   return info;
 }
 
-// Writes the newest view for a successor on this machine. The file is not synced, because the recovery from a lost
-// member must not wait for a disk. If the disk is full, a successor has to rely on what the members report.
+// Writes the newest view for the coordinator that replaces this one on this machine. The file is not synced, because
+// the recovery from a lost member must not wait for a disk. If the disk is full, the next coordinator has to rely on
+// what the members report.
 void write_view(const std::string& path, const View& view) {
   Json json = {{"version", kViewFileVersion}};
   json.update(json_of(view));

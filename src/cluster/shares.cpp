@@ -1,4 +1,5 @@
-// Shares of the work follow the members' speeds, but not too often and not for small changes.
+// Computes each member's share of the work from the members' speeds. The shares do not change too often, and not for
+// small changes of a speed.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Coordinators that die, successors that listen, and members that stay silent.
+// Tests what happens when a coordinator dies and another one (the successor) replaces it, and when members are silent.
 #include "cluster/testing.h"
 
 namespace sinew::cluster::testing {

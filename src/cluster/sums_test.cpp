@@ -1,4 +1,5 @@
-// Bits that change between a member and the coordinator: neither side accepts a message that does not fit its sum.
+// Tests that neither the coordinator nor a member accepts a message that does not fit its checksum, because bits may
+// change on the way.
 #include "cluster/coordinator_connection.h"
 #include "cluster/protocol.h"
 #include "cluster/testing.h"

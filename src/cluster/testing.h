@@ -1,4 +1,4 @@
-// A coordinator and its members over real HTTP on loopback, for tests. The tests do not depend on the machine's speed:
+// For tests: a coordinator and its members over real HTTP on loopback. The tests do not depend on the machine's speed:
 // they wait for events, with a bound that only a hang reaches.
 #pragma once
 
@@ -71,7 +71,7 @@ class Running {
   std::thread ticks_;
 };
 
-// The coordinator's address, as members find it. A successor changes it.
+// The coordinator's address, as members find it. A coordinator that replaces a dead one sets its own address.
 class Address {
  public:
   void set(const std::string& url) {

@@ -1,4 +1,4 @@
-// Views, and their JSON.
+// Implements View, and converts views to JSON and back.
 #include <algorithm>
 
 #include "cluster/cluster.h"

@@ -1,4 +1,4 @@
-// Views of the group, and the assignment of the work to the members of a view.
+// Defines the views of the group, and assigns the work to the members of a view.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct ViewMember {
 // and decides what enters the control log.
 struct View {
   Generation generation;
-  std::vector<ViewMember> members;  // by id, ascending
-  // No member of this view has the state of an earlier one. All begin with the same state: the newest checkpoint or
-  // step 0.
+  std::vector<ViewMember> members;  // ordered by id, ascending
+  // True if no member of this view has the training state of an earlier view. Then all members begin with the same
+  // state: that of the newest checkpoint or, if there is no checkpoint, of step 0.
   bool fresh = false;
   std::string why;  // the reason of the view, as a sentence
   bool operator==(const View&) const = default;

@@ -1,4 +1,4 @@
-// Views as parts of larger JSON texts, and the limits that readers check.
+// Converts views to parts of larger JSON texts and back, and sets the limits that readers check.
 #pragma once
 
 #include "cluster/cluster.h"

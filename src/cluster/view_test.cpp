@@ -1,4 +1,4 @@
-// The JSON text of a view: writing, reading back, and rejected texts.
+// Tests View and its JSON text: writing, reading back, and refusing a text that is no view.
 #include <gtest/gtest.h>
 
 #include "base/random.h"

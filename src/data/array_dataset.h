@@ -1,5 +1,5 @@
-// Inside data/: a dataset of arrays that is complete and ready to load. The builder fills it, the loader only reads.
-// Private to the room.
+// Inside data/: a dataset of arrays that is complete and ready to load. array_builder.cpp fills ArrayContents; the
+// dataset only reads it. Private to the room.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ inline size_t index_of(Split split) {
 
 struct ArraySamples {
   std::shared_ptr<const ArraySplit> arrays;  // splits that are cut from one file share its arrays
-  std::vector<int64_t> samples;              // rows of the file; empty with `whole`
-  bool whole = false;                        // every row of the file, in order
+  std::vector<int64_t> samples;              // rows of the file; empty if `whole` is true
+  bool whole = false;                        // true: the samples are all rows of the file, in order
   Labels labels;                             // one for each row of the file
   int64_t size() const { return whole ? arrays->inputs.rows() : static_cast<int64_t>(samples.size()); }
   int64_t row(int64_t sample) const { return whole ? sample : samples[static_cast<size_t>(sample)]; }
@@ -27,10 +27,10 @@ struct ArrayContents {
   DataInfo info;
   spec::AugmentOptions augment;
   ArraySamples splits[3];
-  bool per_element = false;          // the inputs are columns of a table: each column has its own mean
+  bool per_element = false;          // true: the inputs are columns of a table, and each column has its own mean
   int64_t area = 1;                  // elements of one channel
   double unit = 1;                   // the value in the file that means 1.0: 255 if pixels are bytes
-  std::vector<double> mean, factor;  // in the file's units
+  std::vector<double> mean, factor;  // for the normalisation, in the units of the file
 };
 
 std::unique_ptr<Dataset> make_dataset(ArrayContents contents);

@@ -19,7 +19,7 @@ struct ArrayHeader {
   char kind = 'u';  // NumPy's letters: u unsigned, i signed, f floating-point, b boolean
   int width = 1;    // bytes of one element
   Shape shape;
-  size_t offset = 0;  // of the first element in the file
+  size_t offset = 0;  // where the first element begins in the file
   bool big_endian = false, fortran = false;
 };
 // Throws Error unless the header is followed by exactly the elements of the shape, and by at least one.

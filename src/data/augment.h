@@ -1,4 +1,5 @@
-// Inside augmentation: the random draws for one image, and the transforms that apply them. Private to the room.
+// Inside data/: makes the random draws for the augmentation of one image, and applies the transforms. Private to the
+// room.
 //
 // Every option draws from its own random stream, derived from the sample's key. So enabling one option never changes
 // the draws of another. All transforms work on floats in [0, 1], laid out [channels, height, width], before
@@ -16,7 +17,7 @@ namespace sinew::data {
 // The transforms of one image, in the order of the members. The defaults change nothing.
 struct AugmentDraw {
   int64_t crop_x = 0, crop_y = 0;            // the crop's corner relative to the unpadded image, [-padding, padding]
-  bool flip = false;                         // left-right
+  bool flip = false;                         // true: mirrored left to right
   double angle = 0;                          // degrees; positive angles turn clockwise on screen (y points down)
   int64_t translate_x = 0, translate_y = 0;  // whole pixels, right and down
   double scale = 1;                          // above 1 enlarges

@@ -1,5 +1,5 @@
-// The bilinear warp. Each row of the result reads the source along a straight line. The columns whose four neighbours
-// all lie inside the source need no bounds checks.
+// Warps an image by an affine map, with bilinear interpolation. Each row of the result reads the source along a
+// straight line. The columns whose four neighbours all lie inside the source need no bounds checks.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

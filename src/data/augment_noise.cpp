@@ -1,5 +1,5 @@
-// Gaussian noise that is fast enough for the input pipeline. Logarithm, sine and cosine are written so that the
-// compiler can vectorise them. They call no library, so the bits are the same with every C library.
+// Adds Gaussian noise, fast enough for the input pipeline. Logarithm, sine and cosine are written so that the compiler
+// can vectorise them. They call no library, so the bits are the same with every C library.
 #include <algorithm>
 #include <bit>
 #include <cmath>

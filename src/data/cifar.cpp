@@ -1,5 +1,5 @@
-// CIFAR-10 and CIFAR-100, binary version. Each image has one label byte (CIFAR-10) or two (CIFAR-100: coarse, fine),
-// followed by 3,072 pixels: a red, a green and a blue plane of 32 x 32.
+// Reads CIFAR-10 and CIFAR-100, binary version. Each image has one label byte (CIFAR-10) or two (CIFAR-100: coarse,
+// fine), followed by 3,072 pixels: a red, a green and a blue plane of 32 x 32.
 #include <algorithm>
 #include <filesystem>
 

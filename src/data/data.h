@@ -32,16 +32,16 @@ enum class Task { classification, regression, next_token };
 // What a model needs to know about the data before it can be built, and what a user wants to see.
 struct DataInfo {
   Task task = Task::classification;
-  std::string format;              // resolved: "idx", "csv", ...
-  Shape input_shape;               // of one sample: image [channels, height, width], table [columns], text [window]
+  std::string format;  // resolved: "idx", "csv", ...
+  Shape input_shape;   // the shape of one sample: image [channels, height, width], table [columns], text [window]
   DType input_dtype = DType::f32;  // f32, or i64 for tokens
-  Shape target_shape;              // of one sample: [] for a class or a number, [window] for text
+  Shape target_shape;              // the shape of one sample's target: [] for a class or a number, [window] for text
   int64_t classes = 0;             // classification: number of classes; text: size of the vocabulary; else 0
   std::vector<std::string> class_names;                 // may be empty
   std::vector<std::string> input_names;                 // tables: one name for each encoded column ("cut=Ideal")
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
   int64_t tokens_per_sample = 1;                        // text: the window; else 1
-  double target_mean = 0, target_std = 1;               // regression: of train; the targets keep their own units
+  double target_mean = 0, target_std = 1;  // regression: over the targets of train, which keep their own units
   // The digest of the data options and of the files of all splits. It covers the whole content of files, except of
   // images: there it covers all names, sizes and labels, but the content of only some files.
   Digest digest;

@@ -40,7 +40,8 @@ void fit_numeric(const Table& table, const Column& column, const std::vector<int
   const bool constant = !(deviation > 1e-12 * std::abs(feature.mean));
   feature.center = normalize ? feature.mean : 0;
   feature.std = normalize && !constant ? deviation : 1;
-  feature.missing_index = given < static_cast<int64_t>(rows.size()) ? 0 : -1;  // the caller sets the index
+  // 0 means that there is an indicator; the caller sets its index
+  feature.missing_index = given < static_cast<int64_t>(rows.size()) ? 0 : -1;
 }
 
 // The categories that occur in the training rows, sorted.

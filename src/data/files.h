@@ -15,7 +15,7 @@ namespace sinew::data {
 struct FileBytes {
   std::string path;
   std::vector<std::byte> bytes;  // gunzipped
-  Digest digest;                 // of the bytes on disk, so of the compressed bytes where the file is gzipped
+  Digest digest;                 // over the bytes on disk, so over the compressed bytes if the file is gzipped
 };
 
 // `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error naming the file if it is

@@ -1,4 +1,5 @@
-// Inside data/: the functions behind open_dataset's list of formats, and what they share. Private to the room.
+// Inside data/: declares the functions that open_dataset calls for each format, and what they share. Private to the
+// room.
 #pragma once
 
 #include <cstdint>

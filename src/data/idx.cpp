@@ -1,5 +1,5 @@
-// IDX, the format of MNIST and similar datasets: 00 00, type, number of dimensions, the dimensions as big-endian u32,
-// then the elements, big-endian.
+// Reads IDX, the format of MNIST and similar datasets: 00 00, type, number of dimensions, the dimensions as big-endian
+// u32, then the elements, big-endian.
 #include <algorithm>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// The cost of bringing one image into a batch on one core: decode, resize, augment.
+// Measures the cost of bringing one image into a batch on one core: decode, resize, augment.
 #include <benchmark/benchmark.h>
 #include <turbojpeg.h>
 

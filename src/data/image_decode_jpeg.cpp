@@ -1,4 +1,4 @@
-// JPEG through libturbojpeg: baseline, progressive and arithmetic; grey, YCbCr, RGB, CMYK and YCCK.
+// Decodes JPEG through libturbojpeg: baseline, progressive and arithmetic; grey, YCbCr, RGB, CMYK and YCCK.
 #include <turbojpeg.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// PNG through libpng: every colour type and depth, interlaced or not.
+// Decodes PNG through libpng: every colour type and depth, interlaced or not.
 //
 // libpng reports errors through longjmp. So everything that must be freed lives in a PngReader that the caller's frame
 // owns. The functions that call setjmp have no local variable with a destructor, and none that changes after setjmp.

@@ -16,7 +16,7 @@ struct Taps {
     int64_t first, count;
   };
   std::vector<Window> windows;  // one for each output
-  std::vector<float> weights;   // `max_count` for each output
+  std::vector<float> weights;   // `max_count` weights for each output
   int64_t max_count = 0;
 };
 

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 16;                   // nested folders; stops at links that form a cycle
-constexpr uint64_t kMaxFileBytes = 1ULL << 30;  // of one image file
+constexpr uint64_t kMaxFileBytes = 1ULL << 30;  // the most bytes of one image file
 constexpr char kListLine[] = "write each line as `path<TAB>label` or `path,label`";
 
 void collect(const std::string& root, const std::string& folder, const std::string& label, int depth,

@@ -1,4 +1,4 @@
-// Images on disk that are decoded at each load: a folder for each class, or a list of paths and labels.
+// Opens image datasets, whose files are decoded at each load: a folder for each class, or a list of paths and labels.
 #include "data/image_folder.h"
 
 #include <algorithm>
@@ -175,7 +175,7 @@ void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
 }
 
 void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
-  TargetRounding rounding;  // of the training targets
+  TargetRounding rounding;  // for the training targets
   for (ImageSplit& split : splits) {
     for (const ImageFile& file : split.files) {
       const std::optional<double> number = file.label_number();

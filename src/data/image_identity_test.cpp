@@ -1,4 +1,4 @@
-// The digest of an image dataset, and which names its classes may have.
+// Tests what the digest of an image dataset covers, and which names its classes may have.
 #include <gmock/gmock.h>
 
 #include <filesystem>

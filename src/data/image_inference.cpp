@@ -1,5 +1,5 @@
-// New images for a trained model: one file, a folder of files at any depth, or a list. Labels are read only where the
-// request asks for them.
+// Opens new images for a trained model: one file, a folder of files at any depth, or a list. Labels are read only where
+// the request asks for them.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMaxDeclaredSide = 16384;  // of the image size that model.json may declare
+constexpr int64_t kMaxDeclaredSide = 16384;  // the largest side of an image that model.json may declare
 
 class ImageInferenceData final : public Dataset {
  public:

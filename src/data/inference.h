@@ -1,4 +1,5 @@
-// Inside data/: new samples for a trained model, preprocessed as the training data was. Private to the room.
+// Inside data/: opens new samples for a trained model and preprocesses them as the training data was. Private to the
+// room.
 //
 // While it opens the training data, each format writes the preprocessing that it fitted on train as JSON
 // (DataInfo.preparation). Later it opens new files with that JSON alone and does not need the training data. Both ways

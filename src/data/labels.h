@@ -1,4 +1,4 @@
-// Inside data/: the targets of array formats. Private to the room.
+// Inside data/: reads the targets of the array formats (IDX, CIFAR, NumPy). Private to the room.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace sinew::data {
 // What the targets of train mean. The targets of the other splits must follow it.
 struct LabelSchema {
   Task task = Task::classification;
-  Shape shape;          // of one sample's target
+  Shape shape;          // the shape of one sample's target
   int64_t classes = 0;  // classification: the largest label of train + 1
   std::string reason;   // why this task was chosen, where the job says auto
 };
@@ -22,7 +22,7 @@ LabelSchema infer_labels(const FileArray& train, const std::string& task);
 struct Labels {
   std::vector<int64_t> classes;
   std::vector<float> numbers;
-  TargetRounding rounding;  // of `numbers`
+  TargetRounding rounding;  // how much `numbers` lost when they were rounded to float32
 };
 // Throws Error naming the first target that does not follow the schema ("labels.gz[17]: ...").
 Labels read_labels(const FileArray& targets, const LabelSchema& schema);

@@ -1,4 +1,5 @@
-// NumPy's .npy, versions 1 to 3: magic, version, length of the header, the header (a Python dictionary), elements.
+// Reads NumPy's .npy, versions 1 to 3: magic, version, length of the header, the header (a Python dictionary),
+// elements.
 #include <charconv>
 #include <cstring>
 

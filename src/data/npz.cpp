@@ -1,4 +1,4 @@
-// NumPy's .npz: a ZIP archive of .npy files, stored or deflated. numpy.savez writes ZIP64.
+// Reads NumPy's .npz: a ZIP archive of .npy files, stored or deflated. numpy.savez writes ZIP64.
 #include <zlib.h>
 
 #include <algorithm>

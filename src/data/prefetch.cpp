@@ -22,8 +22,8 @@ struct Entry {
   ShardRequest request;
   int64_t bytes = 0;  // memory of its batch; reserved as soon as the loading begins
   Stage stage = Stage::waiting;
-  bool claimed = false;    // a caller of take() waits for it
-  bool cancelled = false;  // cleared while a thread was loading it; that thread discards it
+  bool claimed = false;    // true: a caller of take() waits for this entry
+  bool cancelled = false;  // true: the entry was cleared while a thread was loading it; that thread discards it
   Batch batch;
   std::exception_ptr failure;
 };

@@ -146,7 +146,7 @@ TEST(Prefetcher, TheCallerLoadsAShardThatNoThreadBegan) {
   prefetcher.prefetch(all);
   dataset.wait_until_begun(1);  // the only thread waits in the first load
   std::thread taker([&] { expect_right(prefetcher.take(all[5]), all[5], dataset, 1); });
-  dataset.wait_until_begun(2);  // this load must come from `taker`
+  dataset.wait_until_begun(2);  // the second load can only come from `taker`
   dataset.set_open(true);
   taker.join();
   for (const size_t i : {0, 1, 2, 3, 4, 6, 7, 8, 9}) expect_right(prefetcher.take(all[i]), all[i], dataset, 1);

@@ -1,4 +1,4 @@
-// Inside propose_job: one detector for each kind of data. Private to the room.
+// Inside data/: declares the detectors of propose_job, one for each kind of data. Private to the room.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Detectors that recognise a dataset by its file names: IDX, CIFAR, NumPy, images.
+// Implements the detectors that recognise a dataset by its file names: IDX, CIFAR, NumPy, images.
 #include <algorithm>
 #include <filesystem>
 #include <map>

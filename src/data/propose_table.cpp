@@ -1,4 +1,5 @@
-// Detectors for tables and texts. For a table they choose the column to predict and the columns to leave out.
+// Implements the detectors of tables and texts. For a table they choose the column to predict and the columns to leave
+// out.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -13,7 +14,7 @@
 namespace sinew::data {
 namespace {
 
-constexpr size_t kPreviewBytes = 1 << 18;  // of a file, from its beginning
+constexpr size_t kPreviewBytes = 1 << 18;  // bytes that are read from the beginning of a file
 
 constexpr char kObjectLine[] = "write one object on each line: {\"a\": 1, \"b\": \"x\"}";
 

@@ -1,4 +1,4 @@
-// The job file that `sinew init` writes. It holds only the lines that matter for this data.
+// Writes the job file of `sinew init`. It holds only the lines that matter for the data at hand.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// resolved.yaml holds what each `auto` became, and a resumed run reads only this file. So it must be a valid job file
-// that names the same data.
+// Tests resolved.yaml, which holds what each `auto` became. A resumed run reads only this file, so it must be a valid
+// job file that names the same data.
 #include <functional>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// Inside data/: the rows of a table file, in any of the table formats. Private to the room.
+// Inside data/: reads the rows of a table file, in any of the table formats. Private to the room.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class RowReader {
   virtual ~RowReader() = default;
   virtual const std::vector<std::string>& columns() const = 0;  // may grow with each row (jsonl)
   virtual bool next(Row& row) = 0;                              // false at the end; the caller passes the same row
-  virtual size_t bytes_read() const = 0;                        // of the text so far
+  virtual size_t bytes_read() const = 0;                        // bytes of the text that were read so far
 };
 
 // `text` and `name` must outlive the reader. RFC 4180: a header line, quotes, doubled quotes, CRLF, LF or CR. The
@@ -41,7 +41,7 @@ std::unique_ptr<RowReader> read_jsonl(std::string_view text, const std::string& 
 // Returns the whole field as a number, correctly rounded, and infinite on overflow. Returns nullopt if it is not a
 // number.
 std::optional<double> parse_number(std::string_view text);
-// Whether the field is one of the marks of a missing value: "" NA N/A n/a na NaN nan NULL null ?
+// Whether the field is one of the texts that stand for a missing value: "" NA N/A n/a na NaN nan NULL null ?
 bool is_missing(std::string_view text);
 
 }  // namespace sinew::data

@@ -72,7 +72,7 @@ class TableBuilder {
   struct Slot {
     size_t field = 0;  // index into the fields of a row
     bool inferred = false;
-    bool mistyped = false;          // inferred, and a value was not a number
+    bool mistyped = false;          // true: the type is inferred, and a value was not a number
     int32_t last = -1;              // the code of the previous value, because values often repeat
     std::deque<std::string> words;  // backing store for the keys of `codes`
     std::unordered_map<std::string_view, int32_t> codes;

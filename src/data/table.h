@@ -1,4 +1,4 @@
-// Inside data/: a table file in memory, and its encoding as input of a model. Private to the room.
+// Inside data/: reads a table file into memory, and encodes it as input of a model. Private to the room.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Column {
 struct Table {
   std::string name;  // the path of the file
   Digest digest;
-  std::vector<Column> columns;           // the requested ones, in the file's order
+  std::vector<Column> columns;           // the columns that the caller asked for, in the file's order
   std::vector<int64_t> lines;            // the line of each row in the file
   int64_t skipped = 0;                   // rows that do not parse and were left out
   std::string first_skipped;             // the place of the first skipped row, and why it was skipped
@@ -66,7 +66,7 @@ struct Feature {
 // The encoding of a table. It is fitted on the training rows alone and applied to every split.
 struct Encoding {
   std::vector<Feature> features;
-  std::vector<std::string> names;  // of the input columns
+  std::vector<std::string> names;  // the names of the input columns
   int64_t width() const { return static_cast<int64_t>(names.size()); }
 };
 // `features`: names of columns, in order. `declared`: the columns that the user declared categorical; they may have

@@ -1,5 +1,5 @@
-// New rows of a table for a trained model. The file must have the columns that the model reads; it needs the target
-// only where the request asks for labels.
+// Opens new rows of a table for a trained model. The file must have the columns that the model reads; it needs the
+// target only where the request asks for labels.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Inside data/: the meaning of a table's target column. Private to the room.
+// Inside data/: finds out what a table's target column means (classes or numbers), and reads it. Private to the room.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ struct Targets {
   std::vector<int64_t> rows;
   std::vector<int64_t> classes;  // classification: one for each of `rows`
   std::vector<float> numbers;    // regression: one for each of `rows`
-  TargetRounding rounding;       // of `numbers`
+  TargetRounding rounding;       // how much `numbers` lost when they were rounded to float32
   int64_t skipped = 0;
   std::string first_skipped;
 };

@@ -8,8 +8,9 @@
 namespace sinew::data {
 namespace {
 
-constexpr double kMaxRounding = 1.0 / 2000;  // of the standard deviation: neighbours in float32 are 1/1000 of it apart
-constexpr double kConstant = 1e-12;          // a standard deviation this small beside the mean is itself rounding
+// in standard deviations: neighbours in float32 are then 1/1000 of one apart
+constexpr double kMaxRounding = 1.0 / 2000;
+constexpr double kConstant = 1e-12;  // a standard deviation this small beside the mean is itself rounding
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Inside data/: whether regression targets keep their differences when they are rounded to float32. Private to the
-// room.
+// Inside data/: finds out whether regression targets keep their differences when they are rounded to float32. Private
+// to the room.
 //
 // Targets are float32 before they are standardised. Numbers near 1.7e9 are then 128 apart, so targets that differ by
 // less, such as times in seconds, become equal, and a model would learn a constant without any sign of it.
@@ -19,8 +19,9 @@ class TargetRounding {
 
  private:
   int64_t count_ = 0;
-  double mean_ = 0, squares_ = 0;    // of the values before rounding; sum of the squared distances from the mean
-  double rounding_ = 0, worst_ = 0;  // the largest rounding error, and its value
+  // the mean of the values before rounding, and the sum of their squared distances from the mean
+  double mean_ = 0, squares_ = 0;
+  double rounding_ = 0, worst_ = 0;  // the largest rounding error, and the value that has it
 };
 
 }  // namespace sinew::data

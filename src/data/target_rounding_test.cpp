@@ -1,4 +1,4 @@
-// Targets whose differences float32 would lose are refused; all others pass.
+// Tests that targets are refused if float32 would lose their differences, and that all others are accepted.
 #include "data/target_rounding.h"
 
 #include <gtest/gtest.h>

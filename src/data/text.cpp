@@ -1,5 +1,5 @@
-// Plain text for next-token prediction, cut into fixed windows. The input of sample i is tokens
-// [i * window, i * window + window); its target is the same range shifted by one.
+// Reads plain text for next-token prediction, cut into fixed windows. The input of sample i is tokens [i * window, i *
+// window + window); its target is the same range shifted by one.
 //
 // Each split is one contiguous range of the text: train is the beginning, val follows, and test is the end.
 // Neighbouring windows have much in common, so a shuffled split would leak val into train.
@@ -34,9 +34,9 @@ struct Tokens {
 
 struct TextSplit {
   std::string file;
-  std::shared_ptr<const Tokens> tokens;  // of the whole file
+  std::shared_ptr<const Tokens> tokens;  // the tokens of the whole file
   std::vector<uint64_t> offsets;         // byte offset of each window's first token
-  int64_t first = 0, windows = 0;        // first token, number of samples
+  int64_t first = 0, windows = 0;        // the first token of the split, and its number of samples
 };
 
 struct TextContents {

@@ -1,5 +1,5 @@
-// New text for a trained model, cut into windows as in training. The last position of a window predicts the token after
-// the window; the file need not contain that token.
+// Opens new text for a trained model, cut into windows as in training. The last position of a window predicts the token
+// after the window; the file need not contain that token.
 #include <algorithm>
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-// Training by a group: the reducer over the members of a group, and a run's membership in the group.
+// Training by a group: this room implements train's Reducer over the members of a group, and lets a run join the group.
 //
 // worker/ uses this room. It is thin: group/ works with floats and bytes, and this room converts tensors to them and
 // back.
@@ -21,13 +21,14 @@ struct MembershipEnd {
 };
 
 struct JoinOptions {
-  std::string coordinator_file;      // path of coordinator.json; read again for every connection, because the next
-                                     // coordinator rewrites it
+  // The path of coordinator.json. The file is read again for every connection, because the next coordinator rewrites
+  // it.
+  std::string coordinator_file;
   std::string listen = "127.0.0.1";  // where this member's links listen
   std::string advertise;             // host name for the other members; `listen` if empty
   double pace = 1;                   // slows every shard down by this factor, for tests
   double patience_seconds = 120;     // see GroupOptions
-  MembershipEnd* ending = nullptr;   // outlives the Membership
+  MembershipEnd* ending = nullptr;   // must outlive the Membership
 };
 
 // Joins the run's group. Returns once a view contains this worker. Throws Error when the coordinator refuses the

@@ -1,5 +1,5 @@
-// train's Reducer over a group. It uses the same tree as a single process, so the result has the same bits, whichever
-// member computes a shard. Private to distribute/.
+// Implements train's Reducer over a group. It uses the same tree as a single process, so the result has the same bits,
+// whichever member computes a shard. Private to distribute/.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class GroupReducer final : public train::Reducer {
   double pace_;
   Clock& clock_;
   std::vector<torch::Tensor> gradients_;
-  bool training_ = false;  // the collective has gradients; only the speed of such collectives is measured
+  bool training_ = false;  // true: the collective has gradients; the speed is measured only in such collectives
   SpeedMeter meter_;
   std::atomic<int> lanes_{1};
   std::atomic<int> busy_{0};

@@ -1,4 +1,4 @@
-// Test: the reducer over a group gives the same bits as the reducer of one process.
+// Tests that the reducer over a group gives the same bits as the reducer of one process.
 #include "distribute/group_reducer.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Tests: encoding keeps every bit of a contribution, and adding encoded contributions equals adding the contributions.
+// Tests that encoding keeps every bit of a contribution, and that adding encoded contributions equals adding the
+// contributions.
 #include "distribute/small_sums.h"
 
 #include <gtest/gtest.h>

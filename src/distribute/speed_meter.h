@@ -32,7 +32,7 @@ class SpeedMeter {
  private:
   mutable std::mutex mutex_;
   double shards_ = 0, seconds_ = 0;  // computed shards and their time; the weight of older ones decays
-  bool given_ = true;                // this worker received a shard in this collective
+  bool given_ = true;                // true: this worker received a shard in this collective
   double collective_began_ = 0;
   std::optional<double> without_since_;  // start of the first collective without a shard
   std::optional<double> given_since_;    // start of the first collective with shards

@@ -1,4 +1,4 @@
-// Encoding of numbers, bits and texts as bytes. Private to group/.
+// Encodes numbers, bits and texts as bytes, and decodes them. Private to group/.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The public interface: a collective as the step thread and its lanes see it.
+// Implements the public interface of Group: a collective as the step thread and its lanes see it.
 #include "group/group.h"
 
 #include <algorithm>

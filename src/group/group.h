@@ -73,7 +73,7 @@ struct MemberMark {
 
 // The reduced result of a collective, without its rows of floats: Group::finish writes these to the caller's memory.
 struct Reduced {
-  std::vector<bool> present;  // by row: true if at least one shard had the row
+  std::vector<bool> present;  // for each row: true if at least one shard had the row
   bool any = false;           // true if at least one shard was not absent; otherwise `small` is empty
   std::string small;          // the small bytes of all shards, merged
   // the control message that the leader sent with this collective; the same on every member
@@ -105,7 +105,7 @@ struct GroupOptions {
   size_t handover_bytes = size_t{256} << 20;
 };
 
-struct Counts {               // of this member, since it began
+struct Counts {               // what this member has done since it began
   int64_t computed = 0;       // shards delivered
   int64_t collectives = 0;    // collectives finished
   int64_t healed = 0;         // shards it computed because another member was lost
@@ -144,8 +144,8 @@ class Group {
   // Every lane calls it until it returns nullopt. Throws Fenced, also when the collective made no progress for too
   // long.
   std::optional<ShardIndex> next_shard();
-  // The same for a caller that has no thread to wait in: it does at most one part of the work on sums and returns at
-  // once. `idle` means that there is nothing to do until a frame, a view or a result comes.
+  // Does the work of next_shard() for a caller that has no thread to wait in: it does at most one part of the work on
+  // sums and returns at once. `idle` means that there is nothing to do until a frame, a view or a result arrives.
   struct Turn {
     enum class Kind { shard, worked, idle, over } kind = Kind::idle;
     ShardIndex shard;
@@ -196,10 +196,10 @@ class Membership {
   virtual Group& group() = 0;
   // Changes this member's report to the coordinator.
   virtual void report(const std::function<void(cluster::MemberReport&)>& change) = 0;
-  virtual bool is_leader() const = 0;  // of the newest view
+  virtual bool is_leader() const = 0;  // whether this member leads the newest view
   virtual bool joining() const = 0;    // this member takes the state from receive_state()
-  virtual bool leased() const = 0;     // it is the leader and holds the lease (cluster::Client::leased)
-  virtual void check() const = 0;      // throws Fenced when this incarnation has ended
+  virtual bool leased() const = 0;  // whether this member is the leader and holds the lease (cluster::Client::leased)
+  virtual void check() const = 0;   // throws Fenced when this incarnation has ended
 
   // A joiner's state: the donor's snapshot and the collective before which it was taken. Blocks for a bounded time.
   // Throws Fenced when no state comes, when the donor is lost, or when a view lacks this member.
@@ -218,7 +218,7 @@ class Membership {
   // whose state was found equal to the group's, asks the coordinator to compute.
   virtual void maybe_caught_up() = 0;
 
-  // Requests of people that the leader has not taken yet. The leader puts them into its control message and then calls
+  // Requests of users that the leader has not taken yet. The leader puts them into its control message and then calls
   // taken() with the highest number.
   virtual std::vector<cluster::ControlRequest> requests() = 0;
   virtual void taken(int64_t number) = 0;

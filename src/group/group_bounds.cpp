@@ -1,6 +1,6 @@
-// Limits on the memory for waiting frames, in this process and in the links' queues. Each limit is a number of bytes,
-// but at least a few reduced results of the largest collective, because a model may be larger than any fixed number.
-// The callers of all functions in this file hold the mutex.
+// Limits the memory for waiting frames, in this process and in the links' queues. Each limit is a number of bytes, but
+// at least a few reduced results of the largest collective, because a model may be larger than any fixed number. The
+// callers of all functions in this file hold the mutex.
 #include <algorithm>
 
 #include "group/group_state.h"
@@ -8,9 +8,10 @@
 namespace sinew::group {
 namespace {
 
-constexpr size_t kResultsForJoiner = 8;  // the two that are kept, and those that come during the transfer of the state
+// results: the two that are kept, and those that come while the state is transferred
+constexpr size_t kResultsForJoiner = 8;
 constexpr size_t kResultsQueued = 4;
-constexpr size_t kResultsEarly = 16;  // a collective's sums (several nodes of each member) and its result
+constexpr size_t kResultsEarly = 16;  // results: a collective's sums (several nodes of each member) and its result
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Limits on the memory for waiting frames.
+// Tests the limits on the memory for waiting frames (group_bounds.cpp).
 #include <gtest/gtest.h>
 
 #include "group/protocol_testing.h"

@@ -1,4 +1,4 @@
-// The messages between the members of a group, as bytes. Private to group/.
+// Encodes and decodes the messages between the members of a group. Private to group/.
 //
 // Decoding is strict and bounded. For any bytes from a peer it gives a value or a text that says what is wrong.
 // Decoding needs memory in proportion to the received bytes and never reads past them. Numbers are little-endian.
@@ -39,25 +39,25 @@ struct Shape {
   Shape() = default;
   Shape(int64_t shards, std::vector<int64_t> lengths);
   int64_t shards = 0;
-  std::vector<int64_t> lengths;  // by row
-  std::vector<int64_t> offsets;  // of each row in the flat row; the last entry is the number of floats
+  std::vector<int64_t> lengths;  // the number of floats of each row
+  std::vector<int64_t> offsets;  // where each row begins in the flat row; the last entry is the number of all floats
   uint64_t digest = 0;
   int64_t floats() const { return offsets.back(); }
 };
 
 // The parts of rows that are in [begin, end) of the flat row, without empty parts.
 struct RowPart {
-  int64_t row = 0, offset = 0, count = 0;  // offset: within the row
+  int64_t row = 0, offset = 0, count = 0;  // `offset` counts from the beginning of the row
 };
 std::vector<RowPart> row_parts(const Shape& shape, int64_t begin, int64_t end);
 
 // ---- report at a view change ---------------------------------------------------------------------------------------
 
 struct ViewChangeReport {
-  int64_t collective = -1;          // the first collective whose result the sender lacks; -1: it has no state yet
+  int64_t collective = -1;  // the first collective whose result the sender lacks; -1: the sender has no state yet
   std::optional<uint64_t> history;  // digest of the control messages of all collectives before that one
   bool joining = false;
-  bool computed_before = false;  // the sender computed in its previous view
+  bool computed_before = false;  // true: the sender computed in its previous view
   std::optional<Origin> origin;  // the state with which the sender began, if it began with a fresh view
   // By shard of that collective: the sender has the result or computes it. The list is empty if it has not begun the
   // collective.
@@ -70,10 +70,10 @@ Decoded<ViewChangeReport> decode_view_change_report(const link::Bytes& bytes);
 // ---- rows of floats: sums of nodes, or a piece of a reduced result (one node) ---------------------------------------
 
 struct BlockHead {
-  uint64_t shape = 0;          // digest
-  int64_t begin = 0, end = 0;  // range in the flat row
+  uint64_t shape = 0;          // the digest of the collective's Shape
+  int64_t begin = 0, end = 0;  // the range in the flat row that the floats cover
   int64_t nodes = 0;
-  int64_t pieces = 0;  // number of pieces of this collective
+  int64_t pieces = 0;  // the number of pieces into which this collective is cut
   bool operator==(const BlockHead&) const = default;
 };
 Decoded<BlockHead> decode_head(const link::Bytes& bytes);
@@ -92,7 +92,7 @@ Decoded<std::vector<const float*>> read_block(const link::Bytes& bytes, const Bl
 
 struct SmallSums {
   uint64_t shape = 0;
-  std::vector<bool> rows;                         // by row: at least one leaf of the sender has this row
+  std::vector<bool> rows;                         // for each row: true if at least one leaf of the sender has it
   std::vector<std::optional<std::string>> nodes;  // the small bytes of the sender's nodes, in order; nullopt: absent
   bool compare = false;                           // see Group::ask_to_compare
   std::optional<Mark> mark;                       // of the sender's state
@@ -103,7 +103,7 @@ Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes);
 
 struct ReducedHead {
   uint64_t shape = 0;
-  int64_t pieces = 0;   // number of pieces of this result
+  int64_t pieces = 0;   // the number of pieces into which this result is cut
   uint64_t before = 0;  // digest of the control messages of all collectives before this one
   Reduced reduced;
 };

@@ -1,4 +1,4 @@
-// Decodes any bytes from a peer: no crash, no hang, and no read past the end.
+// Fuzzes the decoder of frames with any bytes from a peer: it must not crash, hang or read past the end.
 #include "group/group_frames_judge.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -31,7 +31,7 @@ inline void judge(const link::Bytes& bytes, int64_t rows, int64_t nodes) {
   SINEW_CHECK(head || !head.error().empty());
   if (!head) return;
   const Shape shape(3, std::vector<int64_t>(static_cast<size_t>(rows), 5));
-  BlockHead expected = *head;  // the range in the head, clipped to the collective
+  BlockHead expected = *head;  // the same head, with its range clipped to the collective
   expected.nodes = nodes;
   expected.end = std::min(expected.end, shape.floats());
   if (expected.begin >= expected.end) return;

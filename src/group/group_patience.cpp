@@ -1,4 +1,4 @@
-// The timeout of a collective that makes no progress, and what the member does then.
+// Decides when a collective that makes no progress has reached its timeout, and what the member does then.
 //
 // A member that delivers shards sends a progress frame once a second, so a collective may take any time while a member
 // makes progress. When nothing has come for the limit (patience()), a member reports the members it waits for, and the
@@ -20,8 +20,8 @@ constexpr double kCollectivesOfPatience = 40;  // factor on the usual duration o
 constexpr double kNewestCollective = 0.2;      // weight of the newest collective in the usual duration
 constexpr double kProgressSeconds = 1;         // seconds between two progress frames; less if patience_seconds is short
 constexpr double kLongestLook = 1;             // if two checks are further apart, this process did not run in between
-// Factors on the limit: kHearsay until members are reported that may wait for others themselves, kInVain until this
-// member fences itself.
+// Factors on the limit. After kHearsay times the limit, this member also reports members that may themselves wait for
+// others. After kInVain times the limit, it fences itself.
 constexpr double kHearsay = 1.5, kInVain = 2;
 
 }  // namespace

@@ -1,4 +1,5 @@
-// How long a member waits for a collective, and which members it reports when nothing comes.
+// Tests how long a member waits for a collective, and which members it reports when nothing arrives
+// (group_patience.cpp).
 #include <gtest/gtest.h>
 
 #include <thread>

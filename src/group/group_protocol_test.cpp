@@ -1,4 +1,4 @@
-// One member against scripted frames: what it sends and accepts, and what fences it.
+// Tests one member against scripted frames: what it sends and accepts, and what fences it.
 #include <gtest/gtest.h>
 
 #include <thread>

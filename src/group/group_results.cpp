@@ -1,4 +1,4 @@
-// Reduced results: how they come in, how long they are kept, and how the member checks that they belong together.
+// Receives reduced results, keeps them for a while, and checks that they belong together.
 //
 // All parts of a result come from frames of one view, and a new view drops all incomplete results, so the parts fit
 // each other. Each result contains a digest of the control messages of all collectives before it. A joiner may have

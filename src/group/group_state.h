@@ -45,18 +45,18 @@ struct Record {
   uint64_t after() const { return history_after(small.before, small.reduced.control_message, small.reduced.compare); }
 };
 
-// An incomplete reduced result. All its parts come from one generation.
+// A reduced result of which parts are missing. All its parts come from one generation.
 struct Gathering {
   std::optional<ReducedHead> small;
   Payload small_bytes;
-  std::optional<BlockHead> head;  // the head of one of its pieces
+  std::optional<BlockHead> head;  // the head of one of the received pieces
   std::map<int64_t, Payload> pieces;
   size_t bytes = 0;
 };
 
 // The sums and small bytes that other members have sent to this member for a collective.
 struct Inbox {
-  std::map<std::pair<int64_t, MemberId>, Payload> sums;  // by piece and sender
+  std::map<std::pair<int64_t, MemberId>, Payload> sums;  // the key is the piece and the member that sent the sums
   std::map<MemberId, Payload> small;
 };
 
@@ -68,14 +68,14 @@ struct LeafSlot {
 
 // The assignment of work in the open collective under one view.
 struct Plan {
-  std::vector<MemberId> owners;                     // by shard
-  std::map<MemberId, std::vector<TreeNode>> nodes;  // of each member that has shards
+  std::vector<MemberId> owners;                     // the owner of each shard
+  std::map<MemberId, std::vector<TreeNode>> nodes;  // the nodes of each member that has shards
   std::vector<Piece> pieces;
   std::deque<int64_t> todo;      // shards of this member that no lane has begun
   int64_t missing = 0;           // number of this member's shards that are not delivered
   std::deque<size_t> to_send;    // pieces of other members that no lane has claimed
   std::deque<size_t> to_finish;  // pieces of this member for which all sums are here and that no lane has claimed
-  std::vector<int64_t> awaited;  // by piece of this member: number of members whose sums are missing
+  std::vector<int64_t> awaited;  // for each piece of this member: the number of members whose sums are missing
   bool small_claimed = false, reduce_claimed = false;
   std::shared_ptr<const Summing> summing;  // set once all shards of this member are delivered
 };
@@ -91,7 +91,8 @@ struct Open {
   double began = 0;
   std::vector<LeafSlot> leaves;
   std::optional<Plan> plan;  // nullopt: the view is not settled, or the reduced result is here already
-  std::optional<std::vector<bool>> first_mine;  // by shard: it was assigned to this member before the view changed
+  // for each shard: true if it was assigned to this member before the view changed
+  std::optional<std::vector<bool>> first_mine;
 };
 
 struct Group::State {
@@ -109,9 +110,10 @@ struct Group::State {
 
   // -- timeout of a collective
   double still = 0, looked = 0;  // `still`: seconds without progress, measured at `looked`, the time of the last check
-  double usual_collective = 0;   // smoothed duration of the collectives in which it computed; 0: none is over
+  // smoothed duration of the collectives in which this member computed; 0: no such collective is over
+  double usual_collective = 0;
   double progress_sent_at = -1e9;  // when this member last sent a progress frame
-  std::set<MemberId> blamed;       // members reported since the last progress
+  std::set<MemberId> blamed;       // members that this member has reported since the last progress
 
   // -- the end of this incarnation
   std::optional<std::string> out;
@@ -127,12 +129,13 @@ struct Group::State {
   std::set<MemberId> given_up;  // joiners that receive too slowly; this member sends them nothing more under this view
 
   // -- collectives
-  bool started = false, born = false;  // born: it began with a fresh view
+  bool started = false, born = false;  // born: this member began with a fresh view
   Origin origin;
-  int64_t collective = 0;                      // the next one to begin
-  std::optional<uint64_t> collective_history;  // of all collectives before `collective`; valid while none is open
+  int64_t collective = 0;  // the next one to begin
+  // history of all collectives before `collective`; valid while no collective is open
+  std::optional<uint64_t> collective_history;
   std::optional<int64_t> have;      // the first collective whose result is not here; nullopt: a joiner that waits
-  std::optional<uint64_t> history;  // of all collectives before `have`
+  std::optional<uint64_t> history;  // history of all collectives before `have`
   std::map<int64_t, std::shared_ptr<const Record>>
       records;  // results that are here; the last is of collective have - 1
   std::map<int64_t, Gathering> gatherings;
@@ -141,14 +144,14 @@ struct Group::State {
   std::optional<Open> open;
   bool wants_comparison = false, compared = false;
   Counts counts;
-  struct Guess {  // the plan of a coming collective, for expects()
+  struct Guess {  // the plan of a collective that has not begun here, for expects()
     Generation generation;
     std::vector<MemberId> owners;
   } guess;
 
   // -- group.cpp
   void check_alive() const;            // throws the reason why this incarnation ended
-  void fence(const std::string& why);  // calls then throw Fenced
+  void fence(const std::string& why);  // ends this incarnation; further calls throw Fenced
   void fail(const Error& error);
   bool ended() const { return out || failure; }
   void send(Outbox& outbox);  // call it without the mutex
@@ -161,7 +164,7 @@ struct Group::State {
   // -- group_patience.cpp: timeout of a collective
   void note_progress();  // notes progress: a frame came, or a result was made here
   void send_progress(Outbox& outbox);
-  double patience() const;  // the limit for no progress, in seconds
+  double patience() const;  // seconds that a collective may take without progress
   void learn_usual_collective(double took);
   void check_timeout(Outbox& outbox);                               // called while a lane waits; reports silent members
   std::set<MemberId> stalled_members(bool include_indirect) const;  // members that this member waits for
@@ -169,9 +172,10 @@ struct Group::State {
 
   // -- group_bounds.cpp
   void learn_result_size(const link::Frame& one);
-  size_t most_for_joiner() const;  // limit on the bytes of results to replay
+  // limit on the bytes of results that this member, as a joiner, keeps until it can replay them
+  size_t most_for_joiner() const;
   size_t most_early() const;
-  bool takes(MemberId joiner, Outbox& outbox);  // false if this member sends nothing more to it
+  bool takes(MemberId joiner, Outbox& outbox);  // false if this member sends nothing more to the joiner
 
   // -- group_views.cpp
   void enter(const cluster::View& next, Outbox& outbox);

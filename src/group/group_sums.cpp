@@ -1,4 +1,4 @@
-// The work on the sums of a collective.
+// Does the work on the sums of a collective.
 //
 // The rows of a collective form one flat row. It is cut into slices (one for each member, by plan_slices), and each
 // slice into pieces. When all shards of a member are delivered, it sends, for each piece of another member, the sums of

@@ -1,4 +1,4 @@
-// View changes: a member came, left, or got another share.
+// Handles view changes: a member came, left, or got another share of the work.
 //
 // When a view begins, every member sends a ViewChangeReport. All members drop the frames of the previous view. If a
 // member has the complete result of a collective, it hands the result over to members that lack it. Every other result

@@ -1,4 +1,4 @@
-// A member: it passes views, requests and frames from the coordinator and the links to the group.
+// Implements a member: it passes views, requests and frames from the coordinator and the links to the group.
 //
 // Threads: those of the client (views, requests), those of the links (frames, losses), the step thread (boundary,
 // receive_state) and one that sends snapshots. One mutex guards what they share. No thread holds the mutex while it

@@ -1,4 +1,4 @@
-// A member with its client and its links against a real coordinator.
+// Tests a member, with its client and its links, against a real coordinator.
 #include <gtest/gtest.h>
 
 #include "group/group.h"

@@ -1,4 +1,5 @@
-// Tools for testing one member against scripted frames: links that record what it sends, and frames of other members.
+// For tests of one member against scripted frames: links that record what the member sends, and frames of other
+// members.
 #pragma once
 
 #include <mutex>

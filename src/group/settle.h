@@ -1,4 +1,4 @@
-// The point from which a group continues after a view change: a pure function of the members' reports. Private to
+// Finds the point from which a group continues after a view change: a pure function of the members' reports. Private to
 // group/.
 #pragma once
 
@@ -18,7 +18,8 @@ struct Settled {
   int64_t collective = 0;
   MemberId giver;  // the member that sends earlier results to members that lack them
   std::vector<std::optional<MemberId>>
-      held;  // by shard of that collective: the member that has it; empty if no member has begun it
+      // for each shard of `collective`: the member that has its result; empty if no member has begun the collective
+      held;
   std::map<MemberId, std::string> fenced;  // computing members that cannot continue, each with the reason
   std::optional<Error> conflict;           // set if the members cannot be one group
 };

@@ -37,7 +37,7 @@ TEST(Settle, ContinuesAtTheFirstMissingCollectiveAndKeepsHeldShards) {
   EXPECT_EQ(settled.giver, MemberId(2));
   ASSERT_EQ(settled.held.size(), 4U);
   EXPECT_EQ(settled.held[0], MemberId(4));
-  EXPECT_EQ(settled.held[1], MemberId(2));  // the lowest member that has it
+  EXPECT_EQ(settled.held[1], MemberId(2));  // the lowest member that has the result of shard 1
   EXPECT_FALSE(settled.held[2] || settled.held[3]);
   EXPECT_TRUE(settled.fenced.empty() && !settled.conflict);
 }

@@ -57,7 +57,8 @@ std::vector<CollectiveShape> random_shapes(uint64_t seed, int64_t collectives);
 std::string difference(const Expected& right, const std::vector<std::vector<float>>& rows, const Reduced& reduced);
 // Merges small bytes. The result depends on the shape of the tree.
 std::string joined(std::string_view left, std::string_view right);
-std::string merge(std::string_view left, std::string_view right);  // the same as joined(), but sometimes slow
+// returns what joined() returns, but sometimes slowly
+std::string merge(std::string_view left, std::string_view right);
 std::vector<std::vector<float>> blank(const std::vector<int64_t>& lengths);
 
 // ---- the members ---------------------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ class Person {
   std::atomic<bool> over_{false}, ended_{false};
   mutable std::mutex mutex_;
   std::string why_;
-  std::map<int64_t, int64_t> delivered_;  // by collective
+  std::map<int64_t, int64_t> delivered_;  // the number of shards delivered in each collective
   std::map<int64_t, std::string> control_messages_;
   uint64_t state_ = 0;
 };
@@ -125,8 +126,9 @@ class Person {
 struct Script {
   uint64_t seed = 0;
   int64_t members = 3, collectives = 8;
-  int kills = 0, joins = 0, shares = 0, leaves = 0;  // number of each, at random times
-  bool slow_views = true;                            // views reach members at random times
+  // how many members are killed, join, get another share and leave, at random times
+  int kills = 0, joins = 0, shares = 0, leaves = 0;
+  bool slow_views = true;  // true: each view reaches the members at random times
 };
 
 class Town {
@@ -145,14 +147,15 @@ class Town {
   // -- for the members
   const Script script_;
   const Job job_;
-  std::vector<Expected> expected_;  // result by collective
+  std::vector<Expected> expected_;  // the result of each collective
   std::vector<uint64_t> states_;    // state before each collective, and after the last one
   World world_;
   RandomStream random_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  cluster::View view_;                                 // the newest view
-  std::map<MemberId, std::optional<Snapshot>> asked_;  // by joiner: the snapshot that it asked for, once there is one
+  cluster::View view_;  // the newest view
+  // for each joiner: the snapshot that it asked for, once there is one
+  std::map<MemberId, std::optional<Snapshot>> asked_;
   std::atomic<int64_t> delivered_{0};
   std::atomic<bool> stopping_{false};
   // -- the coordinator

@@ -1,4 +1,5 @@
-// The simulated job: shapes, leaves, and the results of a single process.
+// The simulated job of simulation.h: random collectives, the values of their shards (leaves), and the reduced results
+// that a single process would get. The tests compare the group's results with these.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -45,7 +46,7 @@ std::string joined(std::string_view left, std::string_view right) {
   return "(" + std::string(left) + std::string(right) + ")";
 }
 
-// Merges slowly, so that views change meanwhile.
+// Merges slowly at random, so that views change during a merge.
 std::string merge(std::string_view left, std::string_view right) {
   if (digest_of(left).low % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(digest_of(right).low % 1000));
   return joined(left, right);

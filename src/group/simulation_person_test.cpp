@@ -1,4 +1,4 @@
-// A member of the simulation. It does what distribute/ does, without tensors.
+// Implements Person of simulation.h, a member of the simulated group. It does what distribute/ does, without tensors.
 #include <gtest/gtest.h>
 
 #include "group/simulation.h"

@@ -1,4 +1,4 @@
-// The scripted coordinator of the simulation, and the checks at the end.
+// Implements Town of simulation.h: the scripted coordinator of the simulation, and the checks at the end.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The transfer of a snapshot of the training state from a donor to a joining member. Private to group/.
+// Transfers a snapshot of the training state from a donor to a joining member. Private to group/.
 //
 // Format: one frame that describes the tensors and their sizes, then the bytes of all tensors in that order, in chunks.
 // A link either delivers everything in order or is lost, so chunks are neither repeated nor acknowledged.

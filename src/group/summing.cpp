@@ -50,7 +50,7 @@ namespace {
 struct Input {
   TreeNode node;
   const Leaf* leaf = nullptr;
-  std::vector<const float*> sums;  // by row part; set if another member sent the node
+  std::vector<const float*> sums;  // for each part of a row; set if another member sent the node
 };
 
 // Returns the error for members whose shapes differ. They cannot be in one group, whichever of them is right.

@@ -1,4 +1,5 @@
-// The arithmetic of a collective: sums of nodes for other members, reduced pieces, and small bytes. Private to group/.
+// Does the arithmetic of a collective: computes the sums of nodes for other members, the reduced pieces, and the
+// reduced small bytes. Private to group/.
 //
 // Pure functions of a member's leaves and of what it received. They run in parallel and without the group's mutex. The
 // order of additions is that of the tree (base/tree.h), whichever member adds.
@@ -27,7 +28,7 @@ struct Summing {
   std::shared_ptr<const Shape> shape;
   std::vector<const Leaf*> leaves;  // this member's leaves by shard; null: absent, or the shard of another member
   std::vector<bool> mine;
-  std::vector<TreeNode> nodes;  // the maximal nodes of this member
+  std::vector<TreeNode> nodes;  // the maximal nodes that cover this member's shards
   int64_t pieces = 0;
 };
 

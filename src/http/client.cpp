@@ -58,9 +58,9 @@ struct Exchange {
   size_t written = 0;
   ResponseReader reader;
   std::array<char, 16 << 10> chunk;
-  bool done = false;       // the response is complete, or the exchange failed
-  bool any_byte = false;   // some of the response has arrived
-  bool reusable = false;   // the connection can serve the next call
+  bool done = false;       // true: the response is complete, or the exchange failed
+  bool any_byte = false;   // true: a part of the response has arrived
+  bool reusable = false;   // true: the connection can serve another call
   error_code write_error;  // does not end the exchange: the server may have responded before it closed
   std::optional<Failure> failure;
 };

@@ -114,8 +114,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   double seconds_left_ = 0;                       // time for the response beyond the current deadline
   bool sends_continue_ = false;                   // sends "100 Continue" while the client waits for the response
 
-  Source source_;                 // of the current response
-  std::string body_at_shutdown_;  // of the current response
+  Source source_;                 // the body of the current response, if it comes from a source
+  std::string body_at_shutdown_;  // Response::body_at_shutdown of the current response
   uint64_t piece_number_ = 0;
   bool chunked_ = false;
   std::optional<uint64_t> bytes_left_;  // bytes that the source must still produce; nullopt if its length is unknown

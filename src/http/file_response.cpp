@@ -1,4 +1,4 @@
-// Responses whose body is a file or other stored content: all of it, or the one range that the client asked for.
+// Makes responses whose body is a file or other stored content: all of it, or the one range that the client asked for.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -42,7 +42,7 @@ struct Request {
   std::string target = "/";                  // path and query as sent
   std::string path = "/";                    // decoded, without the query; set by the server
   std::map<std::string, std::string> query;  // decoded; set by the server; a repeated name gives status 400
-  // The further values of query names that Decision::repeatable allows more than once.
+  // Further values of the query's names that occur more than once (only if Decision::repeatable allows them).
   std::map<std::string, std::vector<std::string>> repeated = {};
   Headers headers = {};
   std::string body = {};
@@ -121,7 +121,7 @@ struct ServerOptions {
   std::string certificate, key;           // PEM files; give both for TLS, or neither
   std::string shared_secret;          // instead of files: TLS from a secret that both sides have (base/shared_tls.h)
   double shutdown_grace_seconds = 2;  // how long the destructor waits for responses that are being sent
-  bool await_answers = false;         // the destructor also waits for handlers that have not answered yet
+  bool await_answers = false;         // true: the destructor also waits for handlers that have not answered yet
   int threads = 1;
 };
 
@@ -136,7 +136,7 @@ size_t connection_limit(size_t wanted);
 using ReadAt = std::function<size_t(uint64_t offset, std::span<std::byte> out)>;
 Response content_response(const Request& request, uint64_t size, ReadAt read_at, const std::string& content_type,
                           const std::string& tag);
-// The same for a file. Throws Error (HTTP_NO_FILE) if the file cannot be opened.
+// Returns content_response for the bytes of a file. Throws Error (HTTP_NO_FILE) if the file cannot be opened.
 Response file_response(const Request& request, const std::string& path, const std::string& content_type,
                        const std::string& tag);
 

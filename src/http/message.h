@@ -1,5 +1,5 @@
-// Inside http/: HTTP/1.1 messages as bytes. Readers parse them from a stream in pieces of any size; writers produce
-// them. Pure; the readers accept any bytes.
+// Inside http/: reads and writes HTTP/1.1 messages. Readers parse them from a stream in pieces of any size; writers
+// produce their bytes. Pure; the readers accept any bytes.
 #pragma once
 
 #include <cstddef>
@@ -45,11 +45,11 @@ class ResponseReader {
  public:
   ResponseReader(size_t max_body_bytes, bool to_head);
   ~ResponseReader();
-  ParseState feed(std::string& bytes);  // as RequestReader::feed
+  ParseState feed(std::string& bytes);  // works like RequestReader::feed
   ParseState end();                     // the server has closed the connection
-  Response take();                      // after done
-  bool keep_alive() const;              // after done
-  const Failure& refusal() const;       // after refused: broken or too_large
+  Response take();                      // call it after `done`
+  bool keep_alive() const;              // call it after `done`
+  const Failure& refusal() const;       // call it after `refused`: broken or too_large
 
  private:
   struct State;

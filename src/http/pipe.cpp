@@ -16,7 +16,7 @@ struct Tls {
   }
   Tls(const std::string& secret, TlsPeer peer) : context(new_shared_tls(secret, peer)), shared(true) {}
   asio::ssl::context context;
-  const bool shared = false;  // a shared secret, not the host's name, identifies the peer
+  const bool shared = false;  // true: a shared secret identifies the peer, not the host's name
 };
 
 namespace {

@@ -1,5 +1,5 @@
-// Inside http/: the byte stream of one connection, plain or TLS, with the same interface for server and client. Only
-// this file and those that include it see Asio's types.
+// Inside http/: a Pipe is the byte stream of one connection, plain or TLS, with the same interface for server and
+// client. Only this file and those that include it see Asio's types.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -29,7 +29,8 @@ class Pipe {
   virtual void read_some(asio::mutable_buffer into, Done done) = 0;
   virtual void write_some(asio::const_buffer from, Done done) = 0;
   virtual tcp::socket& socket() = 0;
-  virtual std::string certificate_error() const { return ""; }  // after a failed handshake
+  // why the certificate was refused; call it after a failed handshake
+  virtual std::string certificate_error() const { return ""; }
 };
 
 // The keys of a server or client, and the certificates it trusts. All connections share one.

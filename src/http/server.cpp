@@ -12,7 +12,8 @@
 namespace sinew::http {
 namespace {
 
-constexpr auto kAcceptAgain = std::chrono::milliseconds(50);  // after accept failed, usually for lack of descriptors
+// the pause after accept failed, usually for lack of descriptors
+constexpr auto kAcceptAgain = std::chrono::milliseconds(50);
 
 void validate(const ServerOptions& options) {
   constexpr ErrorCode kBadOptions = "HTTP_BAD_OPTIONS";
@@ -116,8 +117,8 @@ struct Server::State {
       error_code ignored;
       acceptor.close(ignored);
       retry_timer.cancel();
-      // No connection starts from now on. Responses that handlers have given before are already posted, so the
-      // connections receive them before finish().
+      // No connection starts from now on. A response that a handler has already given is in the queue of its
+      // connection's executor, which runs its tasks in order. So the connection gets the response before finish().
       for (const auto& connection : service->all()) {
         asio::post(connection->executor(), [connection] { connection->finish(); });
       }

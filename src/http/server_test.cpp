@@ -230,7 +230,7 @@ TEST(Server, KeepsOrClosesTheConnectionAsRequested) {
   EXPECT_EQ(body_of(answer), "");
   RawClient half(server.port());
   half.send(get("/1") + get("/2"));
-  half.half_close();  // the server still sends responses that handlers give at once
+  half.half_close();  // the client closes its sending side; the server still sends responses that handlers give at once
   EXPECT_EQ(body_of(half.message()), "GET /1 ");
   EXPECT_EQ(body_of(half.rest()), "GET /2 ");
 }

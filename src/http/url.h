@@ -1,4 +1,4 @@
-// Inside http/: URLs and request targets as text. Pure; accepts any bytes.
+// Inside http/: parses and writes URLs and request targets. Pure; accepts any bytes.
 #pragma once
 
 #include <cstdint>

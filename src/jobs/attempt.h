@@ -1,4 +1,4 @@
-// One attempt of a command: its processes, their output and their limits. It executes decisions and makes none.
+// Runs one attempt of a command: its processes, their output and their limits. It executes decisions and makes none.
 #pragma once
 
 #include <csignal>
@@ -21,14 +21,14 @@ class Attempt {
  public:
   struct Plan {
     const spec::Job* job = nullptr;
-    RankContext context;  // of rank 0
+    RankContext context;  // the context of rank 0; the contexts of the other ranks are made from it
     Limits limits;
     std::vector<int> kept;  // descriptors that the reapers keep open
     std::function<void(int64_t rank, bool errors, const Line& line)> visit;
   };
   explicit Attempt(Plan plan);
 
-  std::vector<int> descriptors() const;  // for poll(2)
+  std::vector<int> descriptors() const;  // the descriptors to wait for with poll(2)
   // Reads the output and the reaper's events. Returns true once no process of the attempt remains.
   bool turn();
   // Returns true once all ranks have ended, or one could not be started. Then the reaper kills the other processes, at

@@ -1,4 +1,4 @@
-// attempts.jsonl of a run directory: the attempts of a command and how each of them ended.
+// Reads and writes attempts.jsonl of a run directory: the attempts of a command and how each of them ended.
 //
 // The process that holds the run's lock writes this file. It syncs each line before it acts on it. Every attempt that
 // began gets exactly one end. If its sinew was killed, the next process that takes the lock writes the end
@@ -22,7 +22,7 @@ namespace sinew::jobs {
 struct AttemptRecord {
   int64_t attempt = 0;
   double began = 0;  // seconds since 1970
-  std::string mark;  // the value of SINEW_JOB_ID of its processes
+  std::string mark;  // the attempt's SINEW_JOB_ID, which all its processes have in their environment
   std::string host;
   std::string boot;  // boot id of the machine; after a reboot none of its processes can be left
   std::vector<std::string> groups;

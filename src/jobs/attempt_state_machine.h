@@ -19,14 +19,14 @@ namespace sinew::jobs {
 
 // How an attempt ended. It decides whether another attempt follows.
 enum class ExitReason {
-  done,           // exit code 0
-  exit,           // another exit code
-  crash,          // a signal that sinew did not send
-  out_of_memory,  // it exceeded its limit or the machine's memory
-  timeout,        // it exceeded budget.attempt
-  preempted,      // exit code 75: it saved its state and wants a restart
-  ended,          // sinew ended it: stop request, budget, early stopping, objective
-  no_start,       // the program cannot be started
+  done,           // the command ended with exit code 0
+  exit,           // the command ended with another exit code
+  crash,          // a signal that sinew did not send ended the command
+  out_of_memory,  // the command exceeded its memory limit or the machine's memory
+  timeout,        // the command exceeded the time limit budget.attempt
+  preempted,      // the command ended with exit code 75: it saved its state and wants a restart
+  ended,          // sinew ended the command because of a stop request, the budget, early stopping or the objective
+  no_start,       // the command cannot be started
 };
 const char* to_string(ExitReason reason);  // "out_of_memory"
 
@@ -35,14 +35,14 @@ enum class StopReason { stop, budget, timeout, memory, pids, early_stop, objecti
 
 // How an attempt ended. Only processes that survive SIGKILL are left of it.
 struct AttemptFacts {
-  std::vector<ProcessEnd> ends;        // of the ranks that were started, in the order in which they ended
+  std::vector<ProcessEnd> ends;        // the ends of the ranks that were started, in the order in which they ended
   std::vector<int64_t> ranks;          // ranks[i] is the rank of ends[i]
-  bool reaper_lost = false;            // the inner reaper was killed
-  bool over_memory_limit = false;      // the kernel killed a process at the limit of its control group
-  bool machine_out_of_memory = false;  // the kernel's out-of-memory killer ran during the attempt
+  bool reaper_lost = false;            // true: the inner reaper was killed
+  bool over_memory_limit = false;      // true: the kernel killed a process at the limit of its control group
+  bool machine_out_of_memory = false;  // true: the kernel's out-of-memory killer ran during the attempt
   std::string no_start;                // why the attempt could not be started; empty if it was started
-  bool transient = false;              // true: no_start is due to the lack of a resource that may become free
-  bool unkillable = false;             // a process of it survives SIGKILL
+  bool transient = false;   // true: the attempt could not start because of a lack of a resource that may become free
+  bool unkillable = false;  // true: a process of the attempt survives SIGKILL
 };
 
 struct AttemptResult {
@@ -63,16 +63,17 @@ struct AttemptStateMachine {
   // waiting: the next attempt will start. ended: no other attempt follows. over: the action finish was returned.
   enum class Phase { waiting, running, ended, over };
   Phase phase = Phase::waiting;
-  int64_t attempt = 0;  // number of the newest attempt; 0: none yet
+  int64_t attempt = 0;  // number of the newest attempt; 0: no attempt has begun
   double next_start = 0, began = 0;
   double used_seconds = 0;                // budget that finished attempts have used
   std::map<ExitReason, int64_t> retried;  // how many retries each reason has used
-  StopRequests stop;                      // an immediate one kills at once
+  StopRequests stop;                      // an immediate stop request kills at once
   std::optional<StopReason> stop_reason;  // why sinew is ending this attempt
   std::string stop_text;
-  double terminated = -1, killed = -1;  // when the state machine returned these actions; below 0: not yet
-  double leftovers_since = -1;  // since when all ranks have ended and other processes remain; below 0: this is not so
-  std::optional<AttemptResult> last;  // of the newest finished attempt
+  double terminated = -1, killed = -1;  // when the state machine returned these actions; below 0: it has not
+  // since when all ranks have ended and other processes remain; below 0: ranks still run, or no process remains
+  double leftovers_since = -1;
+  std::optional<AttemptResult> last;  // the result of the newest attempt that has ended
   bool unkillable = false;            // true: a process of that attempt survives SIGKILL
 };
 

@@ -107,7 +107,7 @@ class Story {
     if (random_.below(3) == 0) policy_.budget_seconds = 1 + random_.uniform() * 200;
     const uint64_t stops = random_.below(4);
     for (uint64_t i = 0; i < stops; ++i) stops_.push_back(random_.uniform() * 150);
-    stops_.push_back(1000);  // this one ends a command that would run forever
+    stops_.push_back(1000);  // this stop request ends a command that would run forever
     std::ranges::sort(stops_);
   }
 
@@ -151,7 +151,7 @@ class Story {
         ASSERT_LT(asked_, 0) << "asked twice";
         EXPECT_FALSE(action.why.empty());
         asked_ = now_;
-        if (rest_ || random_.below(3) == 0) break;  // it ignores SIGTERM
+        if (rest_ || random_.below(3) == 0) break;  // the command ignores SIGTERM
         ends_at_ = std::min(ends_at_, now_ + random_.uniform() * policy_.grace_seconds * 1.5);
         end_ = random_.below(2) == 0 ? ProcessEnd{75, 0} : ProcessEnd{0, SIGTERM};
         break;
@@ -262,8 +262,8 @@ class Story {
   double now_ = 0, began_ = 0, ends_at_ = 0, asked_ = -1, killed_ = -1, stopped_at_ = -1;
   ProcessEnd end_;
   bool runs_ = false, over_limit_ = false;
-  bool rest_ = false;  // all ranks have ended, and other processes remain
-  bool left_ = false;  // one of these processes survives SIGKILL
+  bool rest_ = false;  // true: all ranks have ended, and other processes remain
+  bool left_ = false;  // true: one of the remaining processes survives SIGKILL
   int rest_kills_ = 0;
   int64_t starts_ = 0, finishes_ = 0;
 };

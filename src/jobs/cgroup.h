@@ -1,4 +1,4 @@
-// Limits on a command by control groups, version 2 or 1, as far as this process may create them.
+// Limits a command by control groups, version 2 or 1, as far as this process may create them.
 //
 // Each attempt gets its own group below sinew's group. If version 2 forbids groups below a group that has processes, it
 // is beside sinew's group. Every rank enters the group before it executes the command. The group is removed when it is
@@ -44,12 +44,13 @@ int64_t memory_kills(
 // Returns the number of processes that the kernel killed since boot because the machine ran out of memory.
 int64_t machine_memory_kills();
 
-// These two are for a process that is about to execute a command. They are async-signal-safe except for the strings.
+// A process that is about to execute a command calls these two functions. They are async-signal-safe except for the
+// strings.
 bool enter_group(const std::string& group);  // returns false and sets errno if it fails
 void prefer_for_memory_killer();
 
-// Returns whether make_groups may have created this path for this mark. This check is needed because the path comes
-// from a file of the run, which may contain anything.
+// Returns whether `path` can be a group that make_groups made for the attempt with this SINEW_JOB_ID (`mark`). This
+// check is needed because the path comes from a file of the run, which may contain anything.
 bool is_group_of(const std::string& path, const std::string& mark);
 std::set<pid_t> members_of(const std::vector<std::string>& groups);
 void remove_groups(const std::vector<std::string>& groups);  // removes the empty ones

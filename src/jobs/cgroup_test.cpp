@@ -1,4 +1,4 @@
-// Control groups: their paths, and limits that cannot be enforced.
+// Tests how control groups are found, and the report of limits that cannot be enforced.
 #include "jobs/cgroup.h"
 
 #include <gtest/gtest.h>

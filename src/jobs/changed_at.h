@@ -1,4 +1,4 @@
-// The modification time of a file or directory. Links are not followed.
+// Reads the modification time of a file or directory. Does not follow links.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,7 +1,8 @@
-// Finds the descendants of a process, or the processes with a mark, in /proc, and kills them.
+// Finds and kills processes through /proc: the descendants of a process, or all processes that were started with a
+// given SINEW_JOB_ID (the mark) in their environment.
 //
-// A process can leave its session, its group and its parent. But below a subreaper it stays a descendant, and /proc
-// shows the environment that it started with for its whole life. A pid may be reused, so this code signals every
+// A process can leave its session, its group and its parent. But below a subreaper it stays a descendant, and as long
+// as it lives, /proc shows the environment with which it started. A pid may be reused, so this code signals every
 // process through a pidfd, after it has checked that this is still the process that was found.
 #pragma once
 
@@ -33,6 +34,6 @@ struct KillPlan {
 // Kills all processes that plan.find returns, and repeats this until plan.is_over returns true. Zombies of other
 // parents do not count. Returns false if it takes longer than `seconds`.
 bool kill_until_gone(const KillPlan& plan, double seconds);
-void reap_one(pid_t pid);  // a KillPlan::reap
+void reap_one(pid_t pid);  // the function for KillPlan::reap that waits for the process
 
 }  // namespace sinew::jobs

@@ -1,4 +1,4 @@
-// Processes found in /proc.
+// Tests that the processes of this machine are found in /proc, and those with a mark by their mark.
 #include "jobs/descendants.h"
 
 #include <gtest/gtest.h>

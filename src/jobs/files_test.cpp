@@ -1,4 +1,5 @@
-// Output files of limited size, streams split into lines, attempts.jsonl, and the convention for checkpoints.
+// Tests the files of a command's run: output files of limited size, output split into lines, attempts.jsonl, and the
+// checkpoints that a command writes.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>

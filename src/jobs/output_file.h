@@ -1,4 +1,4 @@
-// The output of a command in files of limited size.
+// Writes the output of a command to files of limited size.
 //
 // There are two files: NAME, to which the class writes, and NAME.1 with the output before it. When NAME is full, it
 // replaces NAME.1. This happens between two lines, so a file can exceed the limit by the rest of a line. If that line

@@ -1,4 +1,4 @@
-// The command line and the environment of a rank. Pure.
+// Makes the command line and the environment of a rank (one process of a command). Pure.
 #pragma once
 
 #include <cstdint>

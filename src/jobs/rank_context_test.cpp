@@ -1,4 +1,4 @@
-// The command line and the environment of a rank.
+// Tests the command line and the environment of a rank.
 #include "jobs/rank_context.h"
 
 #include <gtest/gtest.h>

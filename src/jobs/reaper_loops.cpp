@@ -25,8 +25,9 @@ extern char** environ;
 namespace sinew::jobs {
 namespace {
 
-constexpr double kRoundSeconds = 3600;  // of one round of killing; a reaper never stops trying, it starts another round
-constexpr int kScanMs = 500;            // between two checks, in case a notification of the kernel is lost
+// the length of one round of killing; after it the reaper starts another round and never gives up
+constexpr double kRoundSeconds = 3600;
+constexpr int kScanMs = 500;  // the time between two checks, in case a notification of the kernel is lost
 
 // Ignores the signals that a user or a launcher may send to all processes of sinew. Only SIGKILL ends a reaper.
 void ignore_signals() {
@@ -225,9 +226,9 @@ class InnerReaper {
   std::vector<pid_t> pids_;         // pids of the ranks; 0: ended
   std::vector<pid_t> terminating_;  // process groups that got SIGTERM and still have processes
   int ended_ = 0;
-  bool kill_requested_ = false;  // sinew asked for it, or has ended
-  bool failed_ = false;          // a rank could not be started
-  bool orphaned_ = false;        // sinew has ended
+  bool kill_requested_ = false;  // true: sinew asked to kill all processes, or has ended
+  bool failed_ = false;          // true: a rank could not be started
+  bool orphaned_ = false;        // true: sinew has ended
 };
 
 }  // namespace

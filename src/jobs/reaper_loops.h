@@ -1,4 +1,4 @@
-// The two reaper processes. Private to reapers.cpp.
+// Declares the loops that the two reaper processes run. Private to reapers.cpp.
 #pragma once
 
 #include "jobs/reapers.h"

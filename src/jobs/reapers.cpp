@@ -22,7 +22,7 @@
 namespace sinew::jobs {
 namespace {
 
-// scans in a row without a process that count as proof: a process may be created during a single scan of /proc
+// so many scans in a row that find no process count as proof: a process may be created during a single scan of /proc
 constexpr int kEmptyScans = 3;
 constexpr double kEndSeconds = 60;  // time for killed processes to end; they may have to finish a write to a slow disk
 

@@ -1,4 +1,4 @@
-// The processes of one attempt and the two reapers that watch them.
+// Starts the processes of one attempt, and the two reapers that watch them.
 //
 // sinew ── outer reaper ── inner reaper ── rank 0, rank 1 ... ── processes that the ranks start
 //
@@ -6,8 +6,9 @@
 // sends SIGKILL to the ranks when the inner reaper ends. The inner reaper kills all of its descendants when sinew ends.
 // The outer reaper does so when sinew or the inner reaper ends, and sinew does so when both reapers have ended. So two
 // of the three may be killed at any time, and the third still kills all other processes. A process of the command can
-// survive only if all three die at the same instant. Then sweep() finds it by its mark as soon as another process takes
-// the run's lock. All three hold that lock, so a run counts as running until all of its processes have ended.
+// survive only if all three die at the same instant. Then sweep() finds it by the SINEW_JOB_ID in its environment as
+// soon as another process takes the run's lock. All three hold that lock, so a run counts as running until all of its
+// processes have ended.
 //
 // The calling process must have a single thread, because both reapers are forks that do not exec.
 #pragma once
@@ -29,7 +30,7 @@ struct RankStart {
 };
 
 struct AttemptStart {
-  std::string workdir;  // if empty, that of this process
+  std::string workdir;  // if empty, the working directory of this process
   std::vector<RankStart> ranks;
   std::vector<std::string> groups;  // cgroup directories that every rank enters
   std::vector<int> kept;            // descriptors that the reapers keep open (the run's lock)
@@ -41,9 +42,9 @@ struct ReaperEvent {
   enum class Fault { program, workdir, group };
   Kind kind = Kind::gone;
   int rank = 0;
-  ProcessEnd end;                // ended
-  int code = 0;                  // no_start: errno
-  Fault fault = Fault::program;  // no_start: what could not be used
+  ProcessEnd end;                // set if kind is ended
+  int code = 0;                  // set if kind is no_start: errno
+  Fault fault = Fault::program;  // set if kind is no_start: what could not be used
 };
 
 class RankProcesses {
@@ -77,9 +78,10 @@ class RankProcesses {
   bool lost_ = false, gone_ = false, waited_ = false, finished_ = false;
 };
 
-// Kills the processes that an earlier attempt with this mark left, and returns their number. Throws Error if one of
-// them survives, because no other attempt may run beside it. The mark and the groups come from a file that `owner`
-// wrote. So sweep() kills only processes that `owner` may kill, even if the caller has more rights.
+// Kills the processes that an earlier attempt left, and returns their number. `mark` is the attempt's SINEW_JOB_ID, by
+// which the processes are found. Throws Error if one of the processes survives, because no other attempt may run beside
+// it. `mark` and `groups` come from a file that `owner` wrote. So sweep() kills only processes that `owner` may kill,
+// even if the caller has more rights.
 int sweep(const std::string& mark, std::vector<std::string> groups, uid_t owner, double seconds);
 
 }  // namespace sinew::jobs

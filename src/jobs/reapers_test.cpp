@@ -1,4 +1,4 @@
-// The processes of an attempt: groups and programs that cannot be used, processes that do not end.
+// Tests the processes of an attempt: control groups and programs that cannot be used, and processes that do not end.
 #include "jobs/reapers.h"
 
 #include <fcntl.h>
@@ -122,7 +122,7 @@ TEST_F(Reapers, KillsAProcessThatIgnoresSigterm) {
   EXPECT_TRUE(processes.finish(kLong));
 }
 
-// Starts a process with this mark in its environment.
+// Starts a process that has SINEW_JOB_ID=<mark> in its environment.
 Process sleeper(const std::string& mark) {
   ProcessOptions options;
   options.command = {"/bin/sleep", "1000"};

@@ -84,7 +84,7 @@ class Runner final : public Shell {
   AttemptStateMachine state_;
   Policy policy_;
   std::string server_run_id_;
-  Limits limits_;  // of the newest attempt
+  Limits limits_;  // the limits of the newest attempt
   std::unique_ptr<FileTail> tail_;
   std::unique_ptr<Attempt> attempt_;
   double next_check_ = 0, next_overwritten_ = 0, jitter_ = 0, shown_until_ = kForever;

@@ -125,7 +125,7 @@ void RunReporter::settle(std::optional<int64_t> second) {
   const std::vector<MetricLine> held = std::exchange(held_, {});
   const int64_t first = *held.front().step, next = second.value_or(std::numeric_limits<int64_t>::max());
   int64_t from = std::min(first, next);
-  bool stands = false;  // an earlier attempt has a record of the first step
+  bool stands = false;  // true: an earlier attempt has a record of the first step
   reporter_->flush();
   for (const report::MetricRecord& old : report::read_metrics(rundir::file_in(directory_, rundir::kMetricsFile))) {
     stands = stands || old.step == first;

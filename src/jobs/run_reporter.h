@@ -1,4 +1,4 @@
-// What a run of a command prints and writes: metrics, messages and report.json.
+// Prints and writes what a run of a command reports: metrics, messages and report.json.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class RunReporter {
   std::optional<MetricWatch> watch_;
   double started_ = 0, epoch_ = 0;
   int64_t newest_step_ = -1, samples_ = 0;
-  bool settled_ = false;          // true: it is known which old records this attempt replaces, see settle()
+  bool settled_ = false;          // true: settle() has decided which old records this attempt replaces
   bool fresh_ = false;            // true: there are metrics that tick() has not written
   int64_t newest_before_ = -1;    // the newest step of earlier attempts
   std::vector<MetricLine> held_;  // lines of this attempt's first step, until settle() is called

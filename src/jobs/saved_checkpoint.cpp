@@ -1,4 +1,4 @@
-// The checkpoints of commands, by the convention of docs/guides/commands.md.
+// Finds and copies the checkpoints that a command writes, by the convention of docs/guides/commands.md.
 #include <fcntl.h>
 #include <unistd.h>
 

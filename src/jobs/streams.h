@@ -1,4 +1,4 @@
-// The outputs of a command: the pipes of its ranks, and the file to which it may write its metrics.
+// Reads the outputs of a command: the pipes of its ranks, and the file to which it may write its metrics.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The messages of the handshake (docs/formats/link.md), without a socket.
+// Writes and checks the messages of the handshake (docs/formats/link.md), without a socket.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Frames between the members of a group, over connections that report when they break.
+// Links carry frames between the members of a group, over connections that report when they break.
 //
 // group/ uses this room. There are two implementations with one conformance suite: in memory (tests, simulation, one
 // process) and TCP. Either a frame arrives whole, unchanged and in order, or the connection is reported lost, once.
@@ -39,13 +39,13 @@ struct Frame {
   uint16_t kind = 0;
   Generation generation;
   int64_t collective = 0;
-  int64_t part = 0;                      // a slice, a chunk
+  int64_t part = 0;                      // the number of a slice or of a chunk, as the sender's room defines it
   std::shared_ptr<const Bytes> payload;  // may be null; shared, so that one result goes to many peers without a copy
 };
 
 struct Peer {
   MemberId id;
-  std::string address;  // as returned by its Links::address()
+  std::string address;  // the address that Links::address() of that peer returned
 };
 
 // The links call these functions on their own threads, one at a time. The functions must return soon; they may call
@@ -98,7 +98,7 @@ class MemoryNetwork {
 struct TcpOptions {
   std::string listen = "127.0.0.1";  // address to listen on, at a free port
   std::string advertise;             // host name for other members; empty: the listening address
-  std::string job;                   // must be the same on both ends
+  std::string job;                   // the name of the job; it must be the same on both ends
   std::string
       secret;  // must be the same on both ends; the handshake proves it by HMAC-SHA256 over random numbers of both
   bool tls = false;            // all bytes inside TLS with keys from the secret; both ends must set it

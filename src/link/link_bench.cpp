@@ -1,4 +1,5 @@
-// Two members of one process over TCP on loopback: the round-trip time of a small frame, and the rate of large ones.
+// Measures two members of one process over TCP on loopback: the round-trip time of a small frame, and the rate of large
+// ones.
 #include <benchmark/benchmark.h>
 
 #include <condition_variable>

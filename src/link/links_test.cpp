@@ -149,7 +149,7 @@ TEST_P(LinksTest, FramesOfADiallerWaitUntilItIsWanted) {
 
 TEST_P(LinksTest, ACloseIsReportedOnceAfterTheLastFrame) {
   for (const bool lower_closes : {false, true}) {
-    const int64_t first = lower_closes ? 1 : 11;  // an id is never given twice
+    const int64_t first = lower_closes ? 1 : 11;  // the second id differs, because an id is never given twice
     const auto a = member(first), b = member(first + 1), c = member(first + 2);
     join_all({a.get(), b.get(), c.get()});
     Member& gone = lower_closes ? *a : *b;

@@ -1,4 +1,4 @@
-// Links between members of one process, made of queues. Tests and simulations of higher rooms use them.
+// Implements links between members of one process, by queues. Tests and simulations of higher rooms use them.
 //
 // One mutex guards the whole network. That is fast enough, because there are few members and a frame is only a pointer.
 // Each member has one thread for its events. The network breaks as a real one does: frames in flight when a member dies
@@ -31,7 +31,7 @@ size_t bytes_of(const Frame& frame) {
 // A member's state for one wanted peer.
 struct CableEnd {
   std::string address;
-  Time deadline;  // the peer is lost if it is not connected by then
+  Time deadline;  // a peer that is not connected at this time is lost
   enum class Is { waiting, standing, lost } is = Is::waiting;
   std::deque<Frame> queue = {};  // frames that wait for the connection
   size_t queued = 0;             // bytes in the queue

@@ -1,4 +1,5 @@
-// Links over TCP. One network thread uses the sockets and calls the events. Callers share only Ends with it.
+// Links over TCP. One network thread uses the sockets and calls the functions in Events. The threads that call Links
+// share only the object ends_ (tcp_ends.h) with it.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr size_t kUnfinished = 256;  // limit for unfinished handshakes of callers, and for guests
+constexpr size_t kUnfinished = 256;  // limit for handshakes of callers that are not finished, and limit for guests_
 
 std::chrono::steady_clock::duration seconds(double count) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));

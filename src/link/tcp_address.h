@@ -1,4 +1,4 @@
-// "host:port", and the check of options.
+// Converts addresses between HostPort and "host:port", and checks TcpOptions.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr double kLeastBytesPerSecond = 16 << 10;  // while a connection stays in the middle of a frame
+constexpr double kLeastBytesPerSecond = 16 << 10;  // the least rate while a connection is in the middle of a frame
 
 }  // namespace
 

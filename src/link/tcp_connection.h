@@ -1,5 +1,5 @@
-// One connection after its handshake: frames in both directions, pulses, and the detection of silence. All of it runs
-// on the thread of its links.
+// Runs one connection after its handshake: frames in both directions, pulses, and the detection of silence. All of it
+// runs on the network thread of the links.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,9 @@ class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
   virtual std::vector<Outgoing> take(const Connection& connection) = 0;  // the frames to write next, if any
-  virtual void wrote(const Connection& connection, size_t bytes) = 0;    // `bytes` of frames from take()
-  virtual bool arrived(const Connection& connection, Frame frame) = 0;   // returns false to stop reading
+  // the connection has written `bytes` of the frames that take() returned
+  virtual void wrote(const Connection& connection, size_t bytes) = 0;
+  virtual bool arrived(const Connection& connection, Frame frame) = 0;  // returns false to stop reading
   virtual void broke(const Connection& connection, std::string why) = 0;
 };
 

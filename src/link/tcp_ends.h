@@ -1,5 +1,5 @@
-// The state that callers of TCP links share with the network thread: for each wanted peer, the state of its connection
-// and the frames to write. Any thread may use it.
+// Holds the state that callers of TCP links share with the network thread: for each wanted peer, the state of its
+// connection and the frames to write. Any thread may use it.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The handshake over a socket, for both ends (docs/formats/link.md). It has no time limit of its own: the caller closes
-// the socket when it takes too long.
+// Makes the handshake over a socket, for both ends (docs/formats/link.md). It has no time limit of its own: the caller
+// closes the socket when it takes too long.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

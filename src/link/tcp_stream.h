@@ -1,5 +1,5 @@
-// The bytes of one connection: plain, or inside TLS once both ends have agreed on it. Readers and writers use a Stream
-// like a socket. A Stream cannot be moved, because TLS keeps a reference to its socket.
+// A Stream carries the bytes of one connection: plain, or inside TLS once both ends have agreed on it. Readers and
+// writers use a Stream like a socket. A Stream cannot be moved, because TLS keeps a reference to its socket.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>

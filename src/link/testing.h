@@ -126,7 +126,7 @@ class Member {
   std::map<MemberId, std::vector<std::string>> losses_;
   bool late_frame_ = false, overlapped_ = false, inside_ = false;
   std::unique_ptr<Links> links_;
-  Links* open_ = nullptr;  // the events use it: reset() clears links_ before the last event has ended
+  Links* open_ = nullptr;  // the events use this pointer, because reset() clears links_ before the last event has ended
 };
 
 }  // namespace sinew::link

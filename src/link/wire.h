@@ -1,4 +1,4 @@
-// Frames as bytes (docs/formats/link.md): encoding, and reading them from a stream that may be cut anywhere.
+// Encodes frames as bytes (docs/formats/link.md), and reads them from a stream that may be cut anywhere.
 //
 // Pure functions without sockets or time. The TCP links, the tests and the fuzzer use the same FrameReader.
 #pragma once
@@ -58,9 +58,10 @@ class FrameReader {
   uint32_t headers_ = 0;          // number of headers read so far
   std::vector<std::byte> stage_;  // bytes not decoded yet: [parsed_, filled_)
   size_t parsed_ = 0, filled_ = 0;
-  Frame frame_;                      // the frame whose payload is being read
-  std::shared_ptr<Bytes> payload_;   // null between frames
-  size_t length_ = 0, have_ = 0;     // of the payload; payload_ may be longer than have_
+  Frame frame_;                     // the frame whose payload is being read
+  std::shared_ptr<Bytes> payload_;  // null between frames
+  // of the payload: its length, and the bytes received; payload_ may be longer than have_
+  size_t length_ = 0, have_ = 0;
   uint32_t expected_ = 0, sum_ = 0;  // checksums of the payload: in the header, and of the bytes so far
 };
 

@@ -1,4 +1,5 @@
-// Inside loop/, part of loop.h: the control log.
+// Inside loop/, part of loop.h: the control log, in which the leader records the inputs from outside the state
+// (signals, the clock, users) with the step at which each takes effect.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct ControlEntry {
   Kind kind = Kind::stop;
   double value = 0;     // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
   std::string reason;   // a sentence
-  bool done = false;    // applied in this state: a resume does not apply it again
+  bool done = false;    // true: the entry was applied in this state, so a resume does not apply it again
   int64_t request = 0;  // number among the requests of users in this attempt; 0: not a user's request
 };
 std::string to_string(ControlEntry::Kind kind);
@@ -37,10 +38,10 @@ class ControlLog {
   void append(ControlEntry entry);
   const std::vector<ControlEntry>& entries() const { return entries_; }
   int64_t newest_request() const;  // 0 if no entry came from a request
-  // Returns the entries of this step that were not applied yet, except stops, and marks them applied.
+  // Returns the entries of this step that were not applied yet, except stops, and sets their `done`.
   std::vector<ControlEntry> apply(Step step);
-  // The stop entry of this step. It is never marked, because a member that receives the state at this boundary must
-  // stop here too.
+  // Returns the stop entry of this step. A stop never gets `done`, because a member that receives the state at this
+  // boundary must stop here too.
   std::optional<ControlEntry> stop_at(Step step) const;
   double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
   int64_t batch_size(Step step, int64_t from_job) const;

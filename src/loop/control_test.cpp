@@ -1,4 +1,4 @@
-// The control log as text, and the requests that its entries came from.
+// Tests the control log as text, and the numbers of the users' requests that its entries came from.
 #include <gtest/gtest.h>
 
 #include "loop/loop.h"

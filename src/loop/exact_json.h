@@ -1,4 +1,4 @@
-// Inside loop/: metrics as JSON with every bit, and back.
+// Inside loop/: writes metrics as JSON with every bit, and reads them back.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -8,7 +8,7 @@
 namespace sinew::loop {
 namespace {
 
-constexpr double kTellSeconds = 0.2;  // between two reports of step and speed to the coordinator
+constexpr double kTellSeconds = 0.2;  // the time between two reports of step and speed to the coordinator
 constexpr double kLookSeconds = 0.005;
 constexpr double kFinishedSeconds = 10;  // for the report of the end to reach the coordinator
 constexpr double kDissolveSeconds = 60;  // for the coordinator to end the group

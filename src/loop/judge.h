@@ -11,7 +11,7 @@ namespace sinew::loop {
 
 struct Judgement {
   EvaluationState state;  // after this evaluation; state.stop says why training ends, if it does
-  bool improved = false;  // checkpoint.monitor has its best value so far
+  bool improved = false;  // true: checkpoint.monitor has its best value so far
 };
 
 // `metrics`: full names, "val/accuracy". checkpoint.monitor decides which step is best; early_stopping.monitor, with a

@@ -1,4 +1,4 @@
-// How an evaluation changes the best step, early stopping and the objective.
+// Tests how an evaluation changes the best step, early stopping and the objective.
 #include "loop/judge.h"
 
 #include <gtest/gtest.h>

@@ -64,7 +64,8 @@ class LeaderReporter {
   Clock& clock_;
   std::atomic<bool> has_unwritten_{false};
   std::unique_ptr<report::Reporter> reporter_;
-  std::deque<Record> remembered_;  // for a leader: those taken since all records were in the files
+  // for a leader: only the records since the last time that all records were in the files
+  std::deque<Record> remembered_;
 };
 
 }  // namespace sinew::loop

@@ -1,4 +1,4 @@
-// A member that becomes the leader writes exactly the records that are missing from the files, each once.
+// Tests that a member that becomes the leader writes exactly the records that are missing from the files, each once.
 #include "loop/leader_reporter.h"
 
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   both(3000);  // 56 s
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
   successor.membership.leads = true;
-  successor.step(++step, 0.02);  // it is the leader but may not write yet
+  successor.step(++step, 0.02);  // the member is the leader but may not write yet
   successor.membership.writes = true;
   successor.step(++step, 0.02);
   expect_every_step(folder, step);

@@ -49,7 +49,7 @@ struct SkippedSamples {
 };
 
 struct StepResult {
-  double loss = 0;  // mean
+  double loss = 0;  // the mean loss of the step
   double loss_sum = 0, weight = 0;
   int64_t samples = 0, seen = 0, correct = 0;
   double grad_norm = -1;        // before clipping; -1 if neither clipping nor want_norm needed it
@@ -62,7 +62,7 @@ struct EvaluationResult {
   report::Metrics metrics;         // "loss", "accuracy", ...
   std::vector<int64_t> confusion;  // [classes * classes]
   int64_t samples = 0;
-  SkippedSamples skipped;  // those that this worker skipped
+  SkippedSamples skipped;  // the corrupt samples that this worker skipped
 };
 
 // This worker could not compute a shard of a step or of an evaluation. The message says which and why.
@@ -104,7 +104,7 @@ class Trainer {
   virtual StateFacts restore(const checkpoint::Loaded& loaded) = 0;         // throws Error if it does not fit
   // Loads the weights that model.init_from names. Returns a sentence for the log.
   virtual std::string warm_start() = 0;
-  virtual void leave_group() = 0;  // the group is over: from now on this worker computes everything itself
+  virtual void leave_group() = 0;  // called when the group is over: from now on this worker computes everything itself
   // Writes the model for serving into the run directory. Returns a sentence that says why a part is missing, or "" if
   // the model is complete. The loop may call it again if `disk` throws.
   virtual std::string write_artifact(Disk& disk) = 0;

@@ -1,4 +1,5 @@
-// Inside loop/, part of loop.h: the group of workers that train one run, from the point of view of one of them.
+// Inside loop/, part of loop.h: Members is the group of workers that train one run, from the point of view of one of
+// them.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,8 @@ class Members {
   // Whether this member is the leader, which writes the run's files and decides what enters the control log. The leader
   // changes only when it dies.
   virtual bool is_leader() const = 0;
-  virtual bool has_peers() const = 0;  // another member computes too
-  virtual bool is_alone() const = 0;   // no other member computes or is about to
+  virtual bool has_peers() const = 0;  // whether another member computes too
+  virtual bool is_alone() const = 0;   // whether no other member computes or is about to
   virtual bool may_write() const = 0;  // any thread; true only while no other member can be the leader
   // Returns the state to begin from, or nullopt if all members begin from the newest checkpoint or from step 0. Blocks
   // for a bounded time.

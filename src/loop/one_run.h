@@ -1,5 +1,5 @@
-// Inside loop/: one run, with checkpoints, evaluations, stops and resumes, alone or with other members. Its parts:
-// run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
+// Inside loop/: the class Run carries out one run, with checkpoints, evaluations, stops and resumes, alone or with
+// other members. Its parts: run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
 #pragma once
 
 #include <set>
@@ -33,7 +33,7 @@ class Run {
  private:
   // ---- run_begin.cpp
   void count_intervals();
-  std::optional<int64_t> budget_steps() const;  // from budget.training
+  std::optional<int64_t> budget_steps() const;  // the steps of budget.training; nullopt: no such budget
   std::optional<checkpoint::Loaded> state_to_begin_with();
   std::string check_job(const checkpoint::Loaded& loaded) const;
   void keep_decisions();
@@ -51,7 +51,7 @@ class Run {
     bool evaluation = false, checkpoint = false;
   };
   DueActions apply_entries();
-  void warn_of_missing(const report::Metrics& metrics);  // once for each metric
+  void warn_of_missing(const report::Metrics& metrics);  // warns once for each metric
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   StepResult compute_step(double lr, bool want_norm);
@@ -112,7 +112,7 @@ class Run {
   bool is_leader() const { return !members_ || members_->is_leader(); }
   State& state() const { return trainer_.state(); }
   double now() const { return clock_.monotonic_seconds() - began_; }  // seconds of this attempt
-  double elapsed() const { return before_ + now(); }                  // seconds of the run, over all its attempts
+  double elapsed() const { return before_ + now(); }  // seconds that the run has trained, over all its attempts
 
   const Plan& plan_;
   const RunOptions& options_;
@@ -125,13 +125,13 @@ class Run {
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;
   std::optional<int64_t> total_steps_;  // the current estimate: users may change the batch size
-  Lengths lengths_;                     // of the job, ignoring users; intervals are converted to steps with these
+  Lengths lengths_;  // the lengths that the job defines, without the changes of users; they convert intervals to steps
   std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
   Window window_, evaluation_window_;          // since the last line of metrics.jsonl, since the last evaluation
   std::vector<ControlEntry> pending_entries_;  // sent with the next step's control message
   std::optional<checkpoint::OwnedSnapshot> pending_best_;
   std::vector<checkpoint::Damage> damaged_;  // checkpoints that were passed over when loading one
-  bool from_member_ = false;                 // the state came from another member, in the middle of training
+  bool from_member_ = false;                 // true: the state came from another member, in the middle of training
   std::optional<Step> last_saved_;
   std::optional<std::pair<Step, Digest>> confirmed_;  // the newest state that all members were found to have
   int64_t skipped_ = 0, reported_skipped_saves_ = 0;
@@ -145,7 +145,7 @@ class Run {
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;
   std::string reported_trouble_;
-  std::set<std::string> reported_missing_;  // metrics
+  std::set<std::string> reported_missing_;  // metrics about which the user got a warning
   std::string unrecorded_mirror_;           // the name that the file `mirror` is to store, until this member may write
   int exit_code_ = 0;
   RunResult result_;

@@ -1,4 +1,4 @@
-// The loop of a run: control entries, one step, and what is due after it.
+// Runs the loop of a run: applies control entries, makes one step, and does what is due after it.
 #include "loop/one_run.h"
 #include "rundir/rundir.h"
 
@@ -66,7 +66,7 @@ RunResult Run::train() {
     memory_changed(changed);
     throw;
   } catch (const Diverged& error) {
-    // The same step diverges on every member; the leader alone reports it.
+    // The step diverges on every member in the same way; only the leader reports it.
     if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
     fail(error);
     throw;

@@ -40,7 +40,7 @@ void Run::record_mirror() {
   if (unrecorded_mirror_.empty()) return;
   FencedDisk fenced(disk_, [this] { return may_write(); });
   try {
-    fenced.check_may_write();  // before the work, because each step may come here
+    fenced.check_may_write();  // checked before the work starts, because every step may come here
     write_durably(fenced, options_.run_directory + "/mirror", unrecorded_mirror_ + "\n");
   } catch (const MayNotWrite&) {
     return;

@@ -1,4 +1,4 @@
-// Inside loop/, part of loop.h: the part of the training state that is no tensor.
+// Inside loop/, part of loop.h: defines the training state except its tensors.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct EvaluationState {
 struct State {
   Step step;
   data::Cursor cursor;
-  int64_t samples = 0, tokens = 0;  // committed since step 0
+  int64_t samples = 0, tokens = 0;  // counts of committed steps, since step 0
   uint64_t seed = 0;
   ControlLog control;
   EvaluationState evaluation;
@@ -42,13 +42,14 @@ struct State {
 
 // The entries of a checkpoint's state.json besides the state itself.
 struct StateFacts {
-  Digest data_digest;                 // digest of the training data; a resume refuses other data
-  std::string resolved_job;           // resolved.yaml
-  std::string model;                  // identity of the model; a resume refuses another model
-  report::Metrics window;             // sums of the training metrics since the last line of metrics.jsonl
-  report::Metrics evaluation_window;  // the same since the last evaluation, because train/loss can be monitored
-  double seconds = 0;                 // training time of the run, over all its attempts
-  std::string records;                // for a joiner: records that may not be in the files yet; "" in a checkpoint
+  Digest data_digest;        // digest of the training data; a resume refuses other data
+  std::string resolved_job;  // the text of resolved.yaml
+  std::string model;         // identity of the model; a resume refuses another model
+  report::Metrics window;    // sums of the training metrics since the last line of metrics.jsonl
+  // sums of the training metrics since the last evaluation, because train/loss can be monitored
+  report::Metrics evaluation_window;
+  double seconds = 0;   // training time of the run, over all its attempts
+  std::string records;  // for a joiner: records that may not be in the files yet; "" in a checkpoint
 };
 
 // The text that the digest of the state covers, in two parts: the counts of the steps so far, and the decisions of

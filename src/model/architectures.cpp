@@ -1,4 +1,4 @@
-// The list of architectures, and helpers that their makers share.
+// Lists the architectures, and implements helpers that their makers share.
 #include <sstream>
 
 #include "base/error.h"

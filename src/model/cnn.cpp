@@ -1,4 +1,5 @@
-// A plain convolutional network: blocks of (3x3 convolution, norm, activation, 2x2 max pool), then one linear layer.
+// Makes a plain convolutional network: blocks of (3x3 convolution, norm, activation, 2x2 max pool), then one linear
+// layer.
 #include "base/error.h"
 #include "model/makers.h"
 #include "model/module_model.h"

@@ -17,8 +17,8 @@
 namespace sinew::model {
 namespace {
 
-// Entries of the stamp that must be equal in the library and in this program, because class layouts and symbol names
-// may depend on them.
+// Entries of SINEW_LIBRARY_STAMP (which says what a library was built for) that must be equal in the library and in
+// this program, because class layouts and symbol names may depend on them.
 constexpr const char* kMustAgree[] = {"interface", "sinew", "torch", "string_abi", "platform"};
 
 std::map<std::string, std::string> own_stamp() {

@@ -26,7 +26,8 @@ struct OpenLibrary {
 // runs, if the file is no shared object or was built for another interface, Sinew, libtorch, string ABI or machine.
 const OpenLibrary& open_library(const std::string& path);
 
-// Returns the reasons why a library with this stamp cannot be opened, or an empty list if it can.
+// Returns the reasons why a library cannot be opened, or an empty list if it can. `stamp` says what the library was
+// built for, as returned by program::read_library_info.
 std::vector<std::string> why_not_open(const std::map<std::string, std::string>& stamp);
 
 // Opens the data set of an opened library, for open_library_data and open_library_inputs. The data set keeps a

@@ -115,7 +115,7 @@ class Source {
 
   std::string where_;
   std::unique_ptr<library::DataSet> set_;
-  torch::Tensor input_, target_;  // of the first sample
+  torch::Tensor input_, target_;  // the tensors of the first sample
 };
 
 struct SplitSamples {

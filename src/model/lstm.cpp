@@ -1,5 +1,5 @@
-// LSTM. On tokens it predicts the next token at every position. On anything else it reads a sample row by row (the rows
-// of an image, the columns of a table) and classifies from the last output.
+// Makes LSTM models. On tokens an LSTM predicts the next token at every position. On anything else it reads a sample
+// row by row (the rows of an image, the columns of a table) and classifies from the last output.
 #include "base/error.h"
 #include "model/makers.h"
 #include "model/module_model.h"

@@ -1,4 +1,4 @@
-// Inside model/: the functions that make each architecture of the list in architectures.cpp.
+// Inside model/: declares the functions that make each architecture of the list in architectures.cpp.
 #pragma once
 
 #include <memory>
@@ -59,7 +59,7 @@ FileReport inspect_library(const std::string& file);
 void save_library(const std::string& file, const std::string& to);
 void save_script(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
 
-// These two throw Error if the architecture cannot take the data. The message says what the architecture takes.
+// The following two throw Error if the architecture cannot take the data. The message says what the architecture takes.
 void require_numbers(const data::DataInfo& data, const char* model);  // refuses tokens
 void require_images(const data::DataInfo& data, const char* model);   // takes only [channels, height, width]
 

@@ -1,4 +1,4 @@
-// Linear models and multi-layer perceptrons over the flattened input.
+// Makes linear models and multi-layer perceptrons, which read the flattened input.
 #include "model/makers.h"
 #include "model/module_model.h"
 

@@ -94,7 +94,7 @@ void reinitialise(const std::vector<std::string>& patterns, const std::vector<Na
 // runs before that check.
 using LossFunction =
     std::function<std::pair<torch::Tensor, double>(const torch::Tensor& outputs, const torch::Tensor& targets)>;
-LossFunction library_loss(const spec::Job& job);  // (sum, weight)
+LossFunction library_loss(const spec::Job& job);  // the function returns (sum, weight)
 std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job);
 // Does the same as data::open_inference_data, for the data set of a library.
 std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
@@ -107,7 +107,8 @@ struct FileReport {
   std::vector<std::string> lines, problems;
 };
 FileReport inspect_file(const std::string& file);
-std::vector<std::string> program_problems(const std::string& file);  // of a .pt2, from the file alone
+// the problems of a .pt2 file that show without data
+std::vector<std::string> program_problems(const std::string& file);
 
 // The name under which a run keeps the user's model file: "model.pt2", "model.pt", "model.so"; "" for built-in
 // architectures.
@@ -120,7 +121,8 @@ std::string model_file_name(const std::string& model_name);
 std::string save_model_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
                             const std::string& to);
 
-void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);  // a .pt2
+// writes a .pt2 file
+void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
 
 // ---- random operators ----------------------------------------------------------------------------------------------
 // On the CPU every random operator of libtorch draws from one process-wide generator, in the order of the calls. With

@@ -19,8 +19,8 @@ namespace {
 constexpr uint64_t kMaxKeptBytes = 64ULL << 20;
 
 struct FileCopy {
-  // These four show whether the file was written since it was read. Every lane opens the file, but only the first one
-  // reads it.
+  // These four values show whether the file was written since it was read. Every lane opens the file, but only the
+  // first one reads it.
   uint64_t inode = 0, size = 0;
   int64_t seconds = 0, nanoseconds = 0;
   Digest digest;

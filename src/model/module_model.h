@@ -1,4 +1,4 @@
-// Inside model/: a torch::nn::Module behind the Model interface.
+// Inside model/: implements the Model interface for a torch::nn::Module.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class ModuleModel final : public Model {
   Forward forward_;
   std::string identity_;
   std::vector<NamedTensor> parameters_, buffers_;
-  std::vector<bool> shadows_;  // by index into parameters_
+  std::vector<bool> shadows_;  // whether parameters_[i] has a shadow
 };
 
 // Module: a torch::nn::Module with `torch::Tensor forward(const torch::Tensor&)`.

@@ -51,7 +51,7 @@ bool fits(const TensorMeta& meta, const Shape& sample) {
 struct SampleSource {
   Binding::Source source = Binding::Source::input;
   int64_t first = 0, last = 0;
-  Shape shape;  // of one sample
+  Shape shape;  // the shape of one sample
   bool whole = false;
   std::string text;
 };

@@ -15,8 +15,8 @@ struct Binding {
   enum class Source : uint8_t { input, target, columns };
   std::string name;  // name of the program's input
   Source source = Source::input;
-  int64_t first = 0, last = 0;  // range of columns
-  bool one_value = false;       // the program wants [batch], not [batch, 1]
+  int64_t first = 0, last = 0;  // the columns of the input, if source is columns
+  bool one_value = false;       // true: the program takes [batch], not [batch, 1]
   at::ScalarType dtype = at::kFloat;
   std::string of = {};  // the source as the job names it: a column's name, "input"
 };
@@ -27,7 +27,8 @@ std::optional<Error> batching_problem(const program::Program& program, const pro
 
 // Returns one binding for each user input of the program. options.inputs (`wanted`) decides. If it is empty, the first
 // input takes the batch's input and the second one its target. Throws Error for unknown names, inputs without a source,
-// shapes or dtypes that do not fit (the message gives both), and a program that was exported for one batch size only.
+// shapes or dtypes that do not fit (the message gives that of the program and that of the data), and a program that was
+// exported for one batch size only.
 std::vector<Binding> bind_inputs(const program::Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data);
 

@@ -1,4 +1,4 @@
-// Inside model/: a `.pt2` program behind the Model interface.
+// Inside model/: implements the Model interface for a `.pt2` program.
 #pragma once
 
 #include <map>

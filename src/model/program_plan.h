@@ -25,7 +25,8 @@ struct Operand {
   enum class As : uint8_t { itself, tensor /* number -> 0-dim tensor */, real /* int -> double */ };
   Kind kind = Kind::constant;
   As as = As::itself;
-  bool last_use = false;  // the value is moved out of its slot, so its memory is free as soon as the operator returns
+  // true: the value is moved out of its slot, so its memory is free as soon as the operator returns
+  bool last_use = false;
   Slot slot = -1;
   c10::IValue constant;
   program::ListOf of = program::ListOf::ints;  // list

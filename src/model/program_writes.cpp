@@ -108,8 +108,8 @@ class Writes {
   }
 
   Plan& plan_;
-  std::vector<Slot> origin_;       // by slot: the input that a value may be a view of, or -1
-  std::map<Slot, size_t> inputs_;  // by slot: the index of the input that the slot holds, or is certainly a view of
+  std::vector<Slot> origin_;       // for each slot: the input that its value may be a view of, or -1
+  std::map<Slot, size_t> inputs_;  // for each slot: the index of the input that it holds, or is certainly a view of
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (CVPR 2016). As in
+// Makes residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (CVPR 2016). As in
 // torchvision, a bottleneck has its stride in the 3x3 convolution. The cifar stem (3x3, stride 1, no pool) keeps small
 // images from shrinking to nothing.
 #include <array>

@@ -1,4 +1,4 @@
-// Inside model/: a TorchScript module behind the Model interface.
+// Inside model/: implements the Model interface for a TorchScript module.
 //
 // Each replica loads the file itself, so lanes share only the memory of the parameters. The graph runs without
 // profiling and specialisation, because a plan that changes after some runs would change bits.

@@ -167,10 +167,10 @@ TEST(Archive, Zip64RecordsMustAgree) {
   EXPECT_ERROR(refused(with(wide + 40, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 48, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 32, 7, 8)), "PROGRAM_BAD_ARCHIVE", "several volumes");
-  // If all bits of the narrow fields are set, the wide fields count. The same holds for an entry.
+  // If all bits of a narrow field are set, the field of the zip64 record counts instead, here and in directory entries.
   MemoryDisk disk;
   EXPECT_EQ(open(disk, with(end + 8, ~uint64_t{0}, 8)).members().size(), 2U);
-  // Without a locator, only the narrow record counts. It has the same content here.
+  // Without a zip64 locator, only the narrow end record counts. It has the right content here.
   EXPECT_EQ(open(disk, with(locator, 0, 4)).members().size(), 2U);
 }
 
@@ -198,7 +198,7 @@ TEST(Archive, AnEntryMayHaveZip64Sizes) {
   };
   EXPECT_ERROR(refused_with(2, 16), "PROGRAM_BAD_ARCHIVE", "zip64 field");
   EXPECT_ERROR(refused_with(2, 99), "PROGRAM_BAD_ARCHIVE", "extra field");
-  // All bits are set in the narrow fields, but there are no wide fields.
+  // All bits are set in the narrow fields, which refers to zip64 fields, but there are no zip64 fields.
   EXPECT_ERROR(refused_with(0, 2), "PROGRAM_BAD_ARCHIVE", "lies outside");
 }
 

@@ -1,4 +1,4 @@
-// A damaged file of any kind gives an Error or a program equal to the original, and never anything else.
+// Tests that a damaged file of any kind gives an Error or a program equal to the original, and never anything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The graph and its signature: the reader refuses every kind of mistake and names where it is.
+// Tests the readers of a graph and of its signature: they refuse every kind of mistake and name where it is.
 #include "program/graph.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Inside program/: JSON from untrusted files. Each value knows its location, for messages.
+// Inside program/: reads JSON from untrusted files. Each value knows its location, for messages.
 //
 // parse_json checks depth, bytes and number of values before it builds anything, and refuses a name that occurs twice
 // in one object. A JsonView is one value of the document. Reading it as the wrong type, or asking for a missing member,
@@ -55,7 +55,7 @@ class JsonView {
   // Members of an object. find() treats a member that is null as missing, as torch's own reader of the schema does.
   JsonView get(std::string_view name) const;
   std::optional<JsonView> find(std::string_view name) const;
-  std::pair<std::string_view, JsonView> single_member() const;  // of a union: an object with exactly one member
+  std::pair<std::string_view, JsonView> single_member() const;  // reads a union: an object with exactly one member
   const JsonObject& object() const;
   // Refuses members with other names, except in a document of a newer schema.
   void allow(std::initializer_list<std::string_view> names) const;

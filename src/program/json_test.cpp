@@ -1,4 +1,4 @@
-// JSON from untrusted files: limits that hold before anything is built, and errors that name where they are.
+// Tests how JSON from untrusted files is read: limits hold before anything is built, and errors name where they are.
 #include "program/json.h"
 
 #include <gmock/gmock.h>

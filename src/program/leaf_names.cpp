@@ -1,4 +1,4 @@
-// The user's names of the inputs and outputs: the leaves of the arguments and of the result of forward().
+// Finds the user's names of the inputs and outputs: of the leaves of the arguments and of the result of forward().
 #include <set>
 
 #include "program/archive.h"

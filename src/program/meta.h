@@ -1,4 +1,4 @@
-// Inside program/: types and shapes of tensors in the schema's JSON.
+// Inside program/: reads the types and shapes of tensors from the schema's JSON.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// models/model.json: the schema version, the graph, the signature, and the ranges of symbols.
+// Reads models/model.json: the schema version, the graph, the signature, and the ranges of symbols.
 #include <limits>
 
 #include "program/archive.h"

@@ -1,4 +1,5 @@
-// The FLOPs of a program, and files that are inspected without loading them: TorchScript archives and shared objects.
+// Tests the FLOPs of a program, and files that are inspected without loading them: TorchScript archives and shared
+// objects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Programs: the content of a `.pt2` file of torch.export, as plain data.
+// Reads and writes programs: the content of a `.pt2` file of torch.export, as plain data.
 //
 // model/ runs programs, cli/ shows them (`sinew inspect`), and worker/ opens them. A hostile file meets this room
 // first, so it uses no tensor library, and every reader can be fuzzed. read_program resolves every name: an argument
@@ -71,8 +71,9 @@ struct Device {
 // had in the example.
 struct Dim {
   std::optional<int64_t> fixed;
-  std::string expression;  // when not fixed: as in the file, such as "Symbol('s77', positive=True, integer=True)"
-  std::string symbol;      // "s77" when the expression is a single symbol; else ""
+  // if the size is not fixed: the text in the file, such as "Symbol('s77', positive=True, integer=True)"
+  std::string expression;
+  std::string symbol;  // "s77" when the expression is a single symbol; else ""
   std::optional<int64_t> hint;
 };
 
@@ -104,7 +105,7 @@ struct ValueRef {
   ValueId id = 0;
   bool operator==(const ValueRef&) const = default;
 };
-struct OperatorName {  // as_operator
+struct OperatorName {  // as_operator in the schema
   std::string name;
   bool operator==(const OperatorName&) const = default;
 };
@@ -125,7 +126,7 @@ struct List {
   std::vector<Argument> items;
 };
 struct NamedArgument;
-struct Dictionary {  // as_string_to_argument, in the order of the file
+struct Dictionary {  // as_string_to_argument in the schema; keeps the order of the file
   std::vector<NamedArgument> items;
 };
 
@@ -146,7 +147,7 @@ struct Node {
   std::vector<NamedArgument> inputs;
   // The values that the node makes: None for an unused output, one List of ValueRefs if the operator returns a list.
   std::vector<Argument> outputs;
-  bool returns_list_of_one = false;  // of is_hop_single_tensor_return; only for higher-order operators
+  bool returns_list_of_one = false;  // is_hop_single_tensor_return in the schema; only for higher-order operators
   std::string where;                 // the innermost line of the user's own code: "model.py:17 in forward"; may be ""
   std::string module;                // "encoder.layers.0 (TransformerEncoderLayer)"; may be ""
 };
@@ -166,16 +167,17 @@ struct Graph {
 struct Tree {
   enum class Kind : uint8_t { leaf, none, tuple, list, dict, named_tuple, other };
   Kind kind = Kind::leaf;
-  std::vector<std::string> keys;  // of the children: a dict always has keys, other classes only if the file gives them
+  // the keys of the children: a dict always has keys, other classes only if the file gives them
+  std::vector<std::string> keys;
   std::vector<Tree> children;
 };
 
 struct InputSpec {
   enum class Kind : uint8_t { parameter, buffer, constant, user, user_constant /* None, 3, "mean" */ };
   Kind kind = Kind::user;
-  ValueId value = -1;  // index into graph.values; -1 for a user_constant
+  ValueId value = -1;  // index into graph.values; -1: a user_constant has no value there
   std::string name;    // parameter, buffer, constant: the name in the module, "layers.0.weight"; user: "x", "batch.ids"
-  bool persistent = true;  // buffers: part of the state dict
+  bool persistent = true;  // only for buffers: true if the buffer is part of the state dict
   Argument constant;       // user_constant: its value, which the graph has built in
 };
 
@@ -188,10 +190,10 @@ struct OutputSpec {
 
 // A tensor in the archive: a view into one member. Several tensors may share a member (tied weights).
 struct StoredTensor {
-  std::string member;  // of the archive, in full: "net/data/weights/weight_3"
+  std::string member;  // the full name of the archive's member: "net/data/weights/weight_3"
   ScalarType dtype = ScalarType::f32;
   Shape sizes, strides;
-  int64_t offset = 0;  // in elements
+  int64_t offset = 0;  // where the tensor begins in the member, in elements
   bool is_parameter = false;
   // The range of the member's bytes in the file, and their CRC-32. read_tensor uses the checksum to find out whether
   // the file has changed since read_program.
@@ -205,16 +207,16 @@ struct SymbolRange {  // the values of a symbol, as the exporter proved them
 
 struct Program {
   std::string path;
-  std::string root;  // of the archive: "net"
+  std::string root;  // the folder in the archive that holds all members: "net"
   std::string torch_version;
   std::array<int64_t, 2> schema_version{};
-  Digest digest;  // of models/model.json: the computation without the weights
+  Digest digest;  // the digest of models/model.json: the computation without the weights
   Graph graph;
   std::vector<InputSpec> inputs;  // one for each of graph.inputs and for each constant of the user, in order
   std::vector<OutputSpec> outputs;
   std::map<std::string, StoredTensor> weights;    // parameters and buffers, by name
   std::map<std::string, StoredTensor> constants;  // also buffers that are not persistent
-  std::map<std::string, SymbolRange> ranges;      // by symbol
+  std::map<std::string, SymbolRange> ranges;      // the key is the symbol
   Tree input_tree, output_tree;                   // input_tree: (args, kwargs)
 };
 
@@ -246,8 +248,8 @@ Flops flops_of(const Program& program);
 
 // The properties of a TorchScript archive that can be read without libtorch.
 struct TorchScriptFile {
-  std::string root;                     // of the archive
-  Digest code;                          // of the code and the structure, without the weights
+  std::string root;                     // the folder in the archive that holds all members
+  Digest code;                          // the digest of the code and the structure, without the weights
   std::vector<std::string> code_files;  // "__torch__.py"
   int64_t tensors = 0;
   uint64_t tensor_bytes = 0;

@@ -1,4 +1,4 @@
-// Whole .pt2 files: what is read from a good file, and how wrong files are refused.
+// Tests what is read from a good .pt2 file, and how wrong files are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -192,7 +192,7 @@ class SignatureReader {
   const JsonView module_;
   GraphReader& reader_;
   Program& program_;
-  std::map<std::string, Input> names_;  // of parameters, buffers and constants
+  std::map<std::string, Input> names_;  // the parameters, buffers and constants by name
   std::map<ValueId, size_t> users_;     // index of each input of the user, by its value
   std::vector<std::pair<size_t, JsonView>> mutated_inputs_;
 };

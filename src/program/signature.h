@@ -1,4 +1,4 @@
-// Inside program/: which inputs and outputs of a graph are weights, and the names of the others.
+// Inside program/: finds out which inputs and outputs of a graph are weights, and names the others.
 #pragma once
 
 #include "program/graph.h"

@@ -26,7 +26,8 @@ uint64_t dense_bytes(const StoredTensor& stored);
 std::pair<uint64_t, uint64_t> extent(const StoredTensor& stored);
 bool is_dense(const StoredTensor& stored);  // in C order without gaps
 
-// Calls visit(index in the dense array, index in the member) for every element in C order. Both count elements.
+// Calls visit(index in the dense array, index in the member) for every element in C order. Both indices count elements,
+// not bytes.
 template <typename Visit>
 void for_each_element(const StoredTensor& stored, Visit visit) {
   const size_t rank = stored.sizes.size();

@@ -18,7 +18,7 @@ struct Change {
   const StoredTensor* stored;
   const Array* array;
 };
-using Changes = std::map<std::string, std::vector<Change>>;  // by member
+using Changes = std::map<std::string, std::vector<Change>>;  // the changes of each member
 
 Changes changes_of(const Program& program, const std::vector<Replacement>& replacements) {
   Changes changes;
@@ -93,7 +93,7 @@ void write_tensor(const std::string& path, const Change& change, WrittenElements
 // Whether the tensor refers to one of its elements more than once. The answer is exact for all tensors that torch
 // makes; for others it may be true although no element repeats.
 bool repeats(const StoredTensor& stored) {
-  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
+  std::vector<std::pair<int64_t, int64_t>> steps;  // pairs of stride and size
   for (size_t d = 0; d < stored.sizes.size(); ++d) {
     if (stored.sizes[d] == 0) return false;
     if (stored.sizes[d] > 1) steps.emplace_back(stored.strides[d], stored.sizes[d]);
@@ -192,7 +192,7 @@ class Rewriter {
   const Changes& changes_;
   const Archive archive_;
   uint64_t at_ = 0;                    // offset in the file up to which the copy is written
-  std::map<uint64_t, uint32_t> crcs_;  // offset -> new checksum
+  std::map<uint64_t, uint32_t> crcs_;  // the new checksum for each offset in the file
 };
 
 }  // namespace

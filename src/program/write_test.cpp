@@ -1,5 +1,5 @@
-// Writing programs: the file gets the new values, every other byte stays the same, and the file appears whole or not at
-// all.
+// Tests that a written program has the new values and every other byte of the old file, and that the file appears whole
+// or not at all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

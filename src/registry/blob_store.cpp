@@ -85,7 +85,7 @@ std::optional<BlobStore::Found> BlobStore::find(const std::string& digest) {
     if (name && name->is_tombstone && name->digest == digest)
       return Found{folder(digest) + "/" + entry.name, name->is_manifest, true};
   }
-  return find_named(digest);  // a collection or a pin may have renamed it back meanwhile
+  return find_named(digest);  // a garbage collection or a pin may have renamed it back meanwhile
 }
 
 BlobStore::Found BlobStore::get(const std::string& digest) {

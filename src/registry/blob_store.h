@@ -1,4 +1,5 @@
-// Inside registry/: the layout of blobs in the artifacts' directory, and finding them (docs/formats/artifacts.md).
+// Inside registry/: defines the layout of blobs in the artifacts' directory, and finds blobs in it
+// (docs/formats/artifacts.md).
 //
 //   ab/<digest>             a blob
 //   ab/<digest>.is_manifest      a chunk manifest: the list of blobs (chunks) that form this blob
@@ -27,7 +28,7 @@ namespace sinew::registry {
 inline constexpr std::string_view kManifestSuffix = ".is_manifest", kTombstoneSuffix = ".is_tombstone-",
                                   kOwnerFile = "/store";
 inline constexpr const char* kRestoreHint = "restore the artifacts' directory from a backup";
-inline constexpr int kMaxLookups = 100;           // attempts to open a blob that a collection keeps renaming
+inline constexpr int kMaxLookups = 100;           // attempts to open a blob that garbage collections keep renaming
 inline constexpr double kPinSeconds = 24 * 3600;  // an older pin or incoming file was left by a dead process
 
 // The chunks of a blob that is not stored as one file.
@@ -57,8 +58,9 @@ class BlobStore {
   std::optional<Found> find(const std::string& digest);        // finds a blob under any of its names
   Found get(const std::string& digest);                        // throws Error if the blob does not exist
   ChunkManifest read_chunk_manifest(const std::string& path);  // throws Error if the chunk manifest is damaged
-  uint64_t size(const std::string& digest);  // of the whole blob; throws Error as get() and read_chunk_manifest() do
-  // Finds the blob and calls `use` with the result. Repeats both if a collection renames the file in between.
+  // returns the size of the whole blob; throws Error as get() and read_chunk_manifest() do
+  uint64_t size(const std::string& digest);
+  // Finds the blob and calls `use` with the result. Repeats both if a garbage collection renames the file in between.
   template <typename Use>
   auto with(const std::string& digest, Use use) {
     for (int attempt = 1;; ++attempt) {

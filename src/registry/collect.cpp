@@ -185,7 +185,7 @@ class Collection {
   Disk& disk_;
   const Referenced& referenced_;
   const bool dry_run_;
-  std::map<std::string, std::vector<BlobInfo>> manifests_;  // the existing chunk manifests
+  std::map<std::string, std::vector<BlobInfo>> manifests_;  // the chunk manifests that exist
   std::set<std::string> doomed_;                            // with dry_run: paths of files that would be removed
   std::set<std::string> problems_;
   Artifacts::Collected result_;

@@ -102,7 +102,8 @@ class World {
       ASSERT_TRUE(well) << well.error();
     }
   }
-  // Collects after all processes have ended. The collection must remove exactly the blobs that are not attached.
+  // Collects garbage after all processes have ended. The collection must remove exactly the blobs that are not
+  // attached.
   void check_nothing_is_left_over() {
     clock_.seconds += 2 * kPinSeconds;
     Artifacts artifacts("/a", disk_, clock_);
@@ -252,8 +253,8 @@ TEST(Collect, ADryRunRemovesNothing) {
   EXPECT_TRUE(artifacts.verify(kept.digest));
 }
 
-// Each model is a chunk manifest. A collection removes its chunks with it, except for chunks that another model has as
-// well.
+// Each model is a chunk manifest. A garbage collection removes its chunks with it, except for chunks that another model
+// has as well.
 TEST(Collect, ADryRunReportsWhatACollectionRemoves) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Folder folder;

@@ -59,7 +59,8 @@ std::vector<DataChange> compare(const DataManifest& before, const DataManifest& 
   for (const std::string& name : names) {
     const DataSplit &was = split_of(before, name), &is = split_of(after, name);
     if (was.digest == is.digest) continue;
-    // A split that is taken from train in the same way changed only because train did, which is reported there.
+    // A split that is taken from train, in the same way as before, changed only because train did. That change is
+    // reported for train.
     const bool follows = !was.from_train.empty() && was.from_train == is.from_train;
     if (follows && split_of(before, "train").digest != split_of(after, "train").digest) continue;
     std::vector<DataChange> files;

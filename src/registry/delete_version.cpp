@@ -1,4 +1,4 @@
-// Deleting a version of a model.
+// Deletes a version of a model.
 #include "registry/registry.h"
 
 namespace sinew::registry {

@@ -1,4 +1,4 @@
-// VersionFacts, the metadata of a version: writing and parsing its JSON.
+// Writes and parses the JSON of VersionFacts, the metadata of a version.
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"

@@ -1,4 +1,4 @@
-// Inside registry/: SHA-256 of data files, with a cache.
+// Inside registry/: computes the SHA-256 of data files, with a cache.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class FileDigests {
   struct Entry {
     FileStamp facts;
     std::string digest;
-    bool asked_for = false;  // this process used the entry
+    bool asked_for = false;  // true: this process used the entry
   };
   std::string cache_;
   Clock& clock_;

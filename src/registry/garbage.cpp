@@ -1,4 +1,5 @@
-// Garbage collection of the artifacts, with the references that the store has.
+// Collects the garbage of the artifacts: finds the blobs to which the store refers, and lets Artifacts::collect
+// (collect.cpp) remove the others.
 #include <unistd.h>
 
 #include "base/hex.h"

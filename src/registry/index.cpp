@@ -1,4 +1,4 @@
-// The index: copies run directories into the store. Each pass copies only what is new.
+// The index: copies the metadata and the metrics of run directories into the store. Each pass copies only what is new.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -52,7 +52,8 @@ struct KnownRun {
   std::string id;
   ReadProgress reading;
   bool over = false, hidden = false;
-  std::optional<std::set<std::string>> keys = {};  // of series that came from the run's file; loaded when needed
+  // keys of the series that came from the run's file; loaded when needed
+  std::optional<std::set<std::string>> keys = {};
 };
 
 void add_problem(PassReport& report, const std::string& what) {

@@ -209,7 +209,8 @@ TEST_F(Beside, ARunIsVisibleAgainWhenItsDirectoryIsBack) {
     std::filesystem::rename(folder / "away", one.directory());
     anew ? pass_anew() : pass();
     EXPECT_FALSE(record(path).hidden);
-    ASSERT_TRUE(store.write(store::Update{record(path).subject, {}, {}, true}));  // deleted after it came back
+    // a user deletes the run after its directory came back
+    ASSERT_TRUE(store.write(store::Update{record(path).subject, {}, {}, true}));
     append_file(one.directory() + "/log.jsonl", "{}\n");
     pass_anew();
     EXPECT_TRUE(record(path).hidden);

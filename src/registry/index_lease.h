@@ -1,4 +1,4 @@
-// Inside registry/: the lease of the index, and writes to the store under it.
+// Inside registry/: holds the lease of the index, and writes to the store under it.
 #pragma once
 
 #include <optional>

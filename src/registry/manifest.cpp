@@ -1,4 +1,4 @@
-// The manifest of the data that a job reads: making, writing and parsing it.
+// Makes, writes and parses the manifest of the data that a job reads.
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -43,7 +43,7 @@ Layout read_layout(Disk& disk, const std::string& path) {
 void remove_if_possible(Disk& disk, const std::string& path) {
   try {
     disk.remove_file(path);
-  } catch (const Error&) {  // a collection removes it after a day
+  } catch (const Error&) {  // a garbage collection removes the pin after a day
   }
 }
 
@@ -208,7 +208,7 @@ struct Artifacts::Pin::State {
   }
 
   std::shared_ptr<Artifacts::State> artifacts;
-  std::string path;  // of the pin's file
+  std::string path;  // the path of the pin's file
   std::unique_ptr<Disk::File> file;
 };
 

@@ -1,4 +1,4 @@
-// Moving aliases. A decision is written only if the model has not changed since the decision was made.
+// Moves aliases. A decision is written only if the model has not changed since the decision was made.
 #include "registry/registry.h"
 
 namespace sinew::registry {

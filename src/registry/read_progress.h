@@ -1,4 +1,4 @@
-// Inside registry/: how far the index has read a run's files. It is stored in notes of the store.
+// Inside registry/: records how far the index has read a run's files, in notes of the store.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct ReadProgress {
   rundir::FilePosition metrics, log, attempts;
   int64_t resumes = 0, begins = 0;
   std::string seen;   // the signature of the run when all its files had been read
-  bool gone = false;  // the index hid the run because its directory was missing; else a user hid it
+  bool gone = false;  // true: the index hid the run because its directory was missing; false: a user hid it
 };
 std::string progress_note_of(const std::string& run);  // the name of the note
 std::string to_note(const ReadProgress& reading);

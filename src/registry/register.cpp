@@ -1,4 +1,4 @@
-// Registering a run's model as a version: copies its files into the artifacts, then writes the version in one batch.
+// Registers a run's model as a version: copies its files into the artifacts, then writes the version in one batch.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>

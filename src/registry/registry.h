@@ -53,9 +53,10 @@ void make_registry_directory(const std::string& root);
 //   points   metrics.jsonl, one series per metric
 //   body     JSON: {"directory", "environment": {}, "report": {}, "checkpoints": ["step-..."], "data": {},
 //            "model": {"model.safetensors": bytes}, "problems": [""]}. The index keeps fields that others add.
-inline constexpr const char* kTagDirectory = "sinew.directory";  // below the root: "mnist/20261121T031502Z-1a2b3c"
-inline constexpr const char* kTagDigest = "sinew.digest";        // of the final training state
-inline constexpr const char* kTagStatus = "sinew.status";        // the status that `sinew runs` shows
+// the path of the directory below the root: "mnist/20261121T031502Z-1a2b3c"
+inline constexpr const char* kTagDirectory = "sinew.directory";
+inline constexpr const char* kTagDigest = "sinew.digest";  // the digest of the final training state
+inline constexpr const char* kTagStatus = "sinew.status";  // the status that `sinew runs` shows
 inline constexpr const char* kTagError = "sinew.error";
 std::string run_id_of(std::string_view path_below_root, std::string_view job_yaml, std::string_view resolved_yaml);
 
@@ -72,7 +73,7 @@ struct PassReport {
   int64_t hidden = 0;              // number of runs that this pass hid
   int64_t points = 0;
   std::vector<std::string> problems;  // sentences; each names its file
-  bool unfinished = false;            // some files were not read to their end: call again at once
+  bool unfinished = false;  // true: some files were not read to their end, so the caller should call again at once
 };
 
 // Copies run directories into the store. For one thread. The index stores its progress in the same batch as the data,
@@ -169,7 +170,7 @@ class Artifacts {
   const std::string& directory() const;
   // The id of the store that refers to these artifacts, or "" if no store claimed them yet. See claim().
   std::string owner();
-  void set_owner(const std::string& store_id);  // durable
+  void set_owner(const std::string& store_id);  // the owner is durable when the function returns
 
   struct Collected {
     int64_t blobs = 0, bytes = 0;       // blobs that were removed, or with `dry_run` would be
@@ -236,7 +237,7 @@ struct DataSplit {
 };
 // The data that a job reads, as in `data.json` of a run directory. The splits are train, val and test.
 struct DataManifest {
-  std::string digest;  // of the digests of the splits
+  std::string digest;  // the digest of the digests of the splits
   std::map<std::string, DataSplit> splits;
   bool operator==(const DataManifest&) const = default;
 };
@@ -285,12 +286,12 @@ inline constexpr const char* kCandidate = "candidate";
 struct VersionFacts {
   std::string model;
   int64_t version = 0;
-  std::string run, status;                    // the run's id; how it ended, for example "done"
-  std::map<std::string, double> metrics;      // the last value of each metric
-  std::string monitor;                        // the metric that chose the best checkpoint: "val/accuracy"
-  std::map<std::string, std::string> data;    // digests of "train", "val" and "test", if they are recorded
-  std::string digest, code, environment;      // of the final state; "sinew 0.1.0"; "libtorch 2.13.0, AVX512, <cpu>"
-  std::map<std::string, std::string> checks;  // from a check's name to "passed" or what is wrong
+  std::string run, status;                  // the run's id; how it ended, for example "done"
+  std::map<std::string, double> metrics;    // the last value of each metric
+  std::string monitor;                      // the metric that chose the best checkpoint: "val/accuracy"
+  std::map<std::string, std::string> data;  // digests of "train", "val" and "test", if they are recorded
+  std::string digest, code, environment;  // digest of the final state; "sinew 0.1.0"; "libtorch 2.13.0, AVX512, <cpu>"
+  std::map<std::string, std::string> checks;  // maps the name of each check to "passed" or to what is wrong
   int64_t bytes = 0;                          // total size of its files
 };
 std::string facts_json(const VersionFacts& facts);
@@ -334,7 +335,7 @@ Decision may_promote(const VersionFacts& candidate, const std::optional<VersionF
 struct Promotion {
   Decision decision;
   int64_t from = 0, to = 0;  // old and new version of the alias; 0 if it did not exist
-  bool done = false;         // false: the conditions, or concurrent changes by others, refused it (see decision.why)
+  bool done = false;  // false: the rules refused it, or another process changed the model meanwhile (see decision.why)
 };
 // Who moves an alias, and the leases under which.
 struct Mover {
@@ -382,16 +383,17 @@ store::Record find_version(store::Store& store, const std::string& name);
 
 // Everything that decides the bits of a run's result.
 struct RunIdentity {
-  std::string digest;  // of the final state
+  std::string digest;  // the digest of the final training state
   std::map<std::string, std::string> options, environment;
   DataManifest data;                                    // its digest is empty if the run did not record its data
   std::vector<std::pair<int64_t, std::string>> ledger;  // pairs of step and digest; may be empty
   // Changes that a user made during training, as recorded in the newest checkpoint, for example "the learning rate was
   // multiplied by 0.5 from step 120 on". No option contains them, so training the job again does not repeat them.
   std::vector<std::string> manual_changes = {};
-  // What the clock or a user put at some step, from the same checkpoint, for example "an evaluation at step 20". With
-  // trainer.eval_interval or trainer.max_duration in seconds these steps depend on the speed of the machine, and the
-  // best step, which the digest covers, depends on them. So training the job again does not repeat them either.
+  // Evaluations and other events that the clock or a user placed at some step, as recorded in the newest checkpoint,
+  // for example "an evaluation at step 20". With trainer.eval_interval or trainer.max_duration in seconds these steps
+  // depend on the speed of the machine, and the best step, which the digest covers, depends on them. So training the
+  // job again does not repeat them either.
   std::vector<std::string> timed_changes = {};
 };
 RunIdentity read_identity(const std::string& run_directory);

@@ -168,7 +168,7 @@ TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
   EXPECT_EQ(facts_of(store, find_version(store, "m@candidate")).digest, made.digest);
 }
 
-// A collection for a store that does not know the blobs would remove all of them.
+// Garbage collection with a store that does not refer to these blobs would delete all of them. So it is refused.
 TEST_F(Registry, AnotherStoreNeitherCollectsNorFillsTheseArtifacts) {
   add("job/a", 0.9);
   const size_t before = artifacts.list().size();

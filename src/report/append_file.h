@@ -36,7 +36,7 @@ class AppendFile {
 
   std::string path_, waiting_, other_trouble_;
   std::function<bool()> may_write_;
-  bool refused_ = false;  // may_write returned false at the last attempt
+  bool refused_ = false;  // true: may_write returned false when it was last asked
   int descriptor_ = -1;
   int code_ = 0;  // errno of the last attempt; 0 if it succeeded
   std::string why_dropped_;

@@ -20,8 +20,9 @@ struct Line {
   std::string_view text;  // without the newline; only the first megabyte of a longer line
   int64_t number = 0;     // counted from 1
   uint64_t end = 0;       // offset of the byte after the newline
-  bool whole = true;      // ends in a newline; false only for the last line, which may be incomplete
-  bool too_long = false;  // longer than a megabyte
+  // true: the line ends in a newline; only the last line of a file may lack it, because it may be incomplete
+  bool whole = true;
+  bool too_long = false;  // true: the line is longer than a megabyte
 };
 
 // Calls `visit` for each line that is not empty. A missing file has no lines. Throws DiskError if the file cannot be

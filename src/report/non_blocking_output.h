@@ -1,5 +1,5 @@
-// Inside report/: output to stdout or stderr that never blocks for long. So training and signal handling do not depend
-// on the program that reads the stream.
+// Inside report/: writes to stdout or stderr without ever blocking for long. So training and signal handling do not
+// depend on the program that reads the stream.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ class NonBlockingOutput {
   size_t written(std::string_view text);
   ssize_t put(std::string_view piece) const;
 
-  int descriptor_, own_ = -1;  // own_: the same stream, opened a second time with O_NONBLOCK
+  int descriptor_, own_ = -1;  // own_: the file of descriptor_, opened a second time with O_NONBLOCK
   bool socket_ = false;
   double patience_seconds_;
   bool stalled_ = false;

@@ -20,7 +20,7 @@ constexpr int kBarCells = 10;
 struct Part {
   std::string label, value, unit;
   int drop_rank = 0;
-  bool joined = false;  // one blank before this part, instead of two
+  bool joined = false;  // true: one blank separates this part from the part before it; false: two blanks
   bool alarming = false;
 };
 

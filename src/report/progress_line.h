@@ -1,4 +1,4 @@
-// Inside report/: the text of the progress line. Screen shows it.
+// Inside report/: makes the text of the progress line. Screen shows it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,6 +14,6 @@ namespace sinew::report {
 // ETA.
 std::string progress_line(const Progress& progress, int columns, bool bar, bool color);
 
-nlohmann::ordered_json progress_json(const Progress& progress);  // the same values as JSON
+nlohmann::ordered_json progress_json(const Progress& progress);  // returns the values of the progress line as JSON
 
 }  // namespace sinew::report

@@ -31,7 +31,7 @@ using Fields = std::map<std::string, std::string>;  // additional fields of a lo
 // Returns whether a lower value of the metric is better, judging by the words in its name: true for loss, error, rmse,
 // mae, perplexity, time and the like. Early stopping, checkpoints and `best` use this for `mode: auto`.
 bool lower_is_better(std::string_view metric);
-bool lower_is_better(std::string_view metric, std::string_view mode);  // mode: auto | min | max
+bool lower_is_better(std::string_view metric, std::string_view mode);  // `mode` is auto, min or max
 
 // ---- what a value of a metric decides ------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ std::string objective_met(const spec::Objective& objective, double value);  // t
 struct Progress {
   Step step;
   int64_t total_steps = 0;  // 0: unknown, for example if a time budget ends the run
-  double epoch = 0;         // with a fractional part
+  double epoch = 0;         // epochs trained so far, with a fractional part
   double total_epochs = 0;  // 0: unknown
   int64_t samples = 0;      // number of samples trained since step 0
   double samples_per_second = 0;
@@ -80,7 +80,7 @@ struct ReporterOptions {
   int columns = 80;                   // width of the terminal, used if stdout does not report it
   double plain_interval_seconds = 5;  // between progress lines if stdout is not a terminal
   std::optional<Step> resumed_at;     // before the first write, drop all records after this step
-  bool takes_over = false;            // continue the files of another process, without repeating its records
+  bool takes_over = false;            // true: continue the files of another process, without repeating its records
   std::function<void(std::string_view)> output, errors;  // get the text; if empty: stdout and stderr
   // Whether this process may write files. The Reporter calls it before each write, on the caller's thread. While it
   // returns false, the Reporter changes no file: it keeps records in memory (up to the same bound as on a full disk)

@@ -52,15 +52,15 @@ struct Reporter::State {
   void show(const Progress& progress, bool last);
   void say(Level level, const std::string& event, const std::string& text, const Fields& fields);
 
-  // Returns all files, in the order in which trouble() lists their errors. Without TensorBoard, the log is in its
-  // place.
+  // Returns all files, in the order in which trouble() lists their errors. Without TensorBoard, the list contains the
+  // log twice.
   std::vector<AppendFile*> files() { return {&metrics, &ledger, events ? &*events : &log, &log}; }
 
   ReporterOptions options;
   Clock& clock;
   Screen screen;
   AppendFile metrics, log, ledger;
-  std::optional<AppendFile> events;                 // TensorBoard
+  std::optional<AppendFile> events;                 // the file of TensorBoard events
   std::optional<Step> step;                         // the step that the last call with a step named
   int64_t newest_metrics = -1, newest_ledger = -1;  // last steps that another process or an earlier attempt wrote
   bool has_hparams = false, finished = false, cut = false;

@@ -1,4 +1,4 @@
-// The text and JSON that `sinew runs` prints.
+// Makes the text and JSON that `sinew runs` prints.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// Inside report/: what a run prints to stdout and stderr. On a terminal one live line stays at the bottom and messages
-// scroll above it. Otherwise Screen prints only complete lines and never '\r'.
+// Inside report/: prints what a run shows on stdout and stderr. On a terminal one live line stays at the bottom and
+// messages scroll above it. Otherwise Screen prints only complete lines and never '\r'.
 #pragma once
 
 #include <functional>

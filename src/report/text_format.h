@@ -1,4 +1,4 @@
-// Numbers, durations and names as text for output, and the width of text on a terminal.
+// Formats numbers and durations for output, and fits text to the width of a terminal.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,8 @@ TEST(RunLock, RefusalNamesTheHolder) {
     EXPECT_NE(second.error().find(folder.path()), std::string::npos);
     RunLock moved = std::move(*first);
     EXPECT_FALSE(RunLock::take(folder.path()));
-    std::ifstream(folder.path() + "/.lock").get();  // closing another descriptor of the file does not release it
+    // closing another descriptor of the lock file does not release the lock
+    std::ifstream(folder.path() + "/.lock").get();
     EXPECT_FALSE(RunLock::take(folder.path()));
   }
   const auto third = RunLock::take(folder.path());

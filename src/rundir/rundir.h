@@ -140,7 +140,7 @@ struct BestMetric {
 struct ObjectiveResult {
   std::string text;  // "val/accuracy >= 0.92"
   bool met = false;
-  double value = 0;  // of the objective's metric; NaN if it was never measured
+  double value = 0;  // the value of the objective's metric; NaN if it was never measured
 };
 
 // The content of report.json. The worker writes the file last, with write_durably. A worker that resumes a run first
@@ -152,13 +152,13 @@ struct Outcome {
   double started_wall_seconds = 0, seconds = 0;
   int64_t steps = 0, samples = 0;
   double epochs = 0;
-  std::string digest;  // of the final training state, hexadecimal; empty if there is none
+  std::string digest;  // the digest of the final training state, hexadecimal; empty if there is none
   std::optional<BestMetric> best;
   std::optional<ObjectiveResult> objective;
   std::map<std::string, double> last;
-  std::string error, hint;  // of a failed run
-  // Status of the last attempt that trained, if this attempt failed before it could: the model is of that one, and so
-  // are the steps, the digest and the metrics above.
+  std::string error, hint;  // why the run failed, and what to try; empty if it did not fail
+  // If this attempt failed before it could train: the status of the last attempt that trained. Then the model, the
+  // steps, the digest and the metrics above are those of that attempt.
   std::string earlier_status;
 };
 std::string outcome_json(const Outcome& outcome);  // ends with a newline
@@ -188,18 +188,19 @@ void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string
 // differs from the old line.
 struct FilePosition {
   uint64_t offset = 0;
-  bool inside = false;  // the offset is inside an overlong line; the reader skips the rest of that line
+  bool inside = false;  // true: the offset is inside an overlong line, so the reader skips the rest of that line
   std::string window;   // digest of the bytes before offset, at most kWindow of them; empty at the beginning
   bool operator==(const FilePosition&) const = default;
 };
 inline constexpr uint64_t kWindow = 4096;
 
 struct FilePiece {
-  bool cut_back = false;  // the file was truncated: discard earlier text; this piece starts at the beginning
-  std::string text;       // whole lines
-  int64_t too_long = 0;   // number of overlong lines that were skipped
+  // true: the file was truncated, so the caller must discard earlier text; this piece starts at the beginning
+  bool cut_back = false;
+  std::string text;      // whole lines
+  int64_t too_long = 0;  // number of overlong lines that were skipped
   FilePosition after;
-  bool more = false;  // the file has more text; read again without waiting
+  bool more = false;  // true: the file has more text, so the caller should read again without waiting
 };
 
 // Reads whole lines after `position`, at most `piece_bytes` bytes. A missing file counts as empty. Throws DiskError if
@@ -215,7 +216,7 @@ class GrowingFile {
  public:
   explicit GrowingFile(std::string path) : path_(std::move(path)) {}
   struct NewLines {
-    bool cut_back = false;  // forget the lines of earlier calls
+    bool cut_back = false;  // true: the file was truncated, so the caller must forget the lines of earlier calls
     std::vector<std::string> lines;
   };
   NewLines next();  // all whole lines since the last call

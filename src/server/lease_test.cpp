@@ -1,4 +1,4 @@
-// A new server takes the lease at once if the old server is certainly dead, and is refused otherwise.
+// Tests that a new server takes the lease at once if the old server is certainly dead, and is refused otherwise.
 #include "server/lease.h"
 
 #include <gtest/gtest.h>

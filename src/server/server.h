@@ -16,11 +16,11 @@ namespace sinew::server {
 
 struct Options {
   std::string root;                   // directory whose run directories the server indexes
-  std::string store;                  // path of a file, or postgresql://...
+  std::string store;                  // path of a SQLite file, or a URL postgresql://...
   std::string artifacts;              // directory of the artifacts
   std::string tokens;                 // path of the token file; empty: every local caller is an admin
-  std::string version;                // of the program; the API reports it
-  double requests_per_second = 1000;  // limit for each caller; 0: no limit
+  std::string version;                // the version of the program; the API reports it
+  double requests_per_second = 1000;  // requests that each caller may make in a second; 0: no limit
   http::ServerOptions http = {};
   // Hosts of other machines, with commas, whose coordinators the server may send control requests to, if a run's
   // directory names them.
@@ -53,7 +53,7 @@ class Server {
 // store. Calls `stop_requested` about ten times a second.
 void wait(const Server& server, const std::function<bool()>& stop_requested);
 
-// How run_id_at() identifies itself to a server.
+// The options with which run_id_at() connects to a server and identifies itself.
 struct ClientOptions {
   std::string token;                  // empty: no token
   std::string certificate_authority;  // PEM file; empty: the system's

@@ -1,4 +1,4 @@
-// Several servers run inside one program. Each serves, stops and fails independently of the others.
+// Tests several servers inside one program. Each serves, stops and fails independently of the others.
 #include "server/server.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A second name of an option means the same as its own name, wherever a job file or an override uses it.
+// Tests that a second name of an option means the same as its own name, wherever a job file or an override uses it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -29,8 +29,9 @@ constexpr DurationUnit kDurations[] = {
     {"h", Duration::Unit::seconds, -1, 3600}, {"d", Duration::Unit::seconds, -1, 86400},
 };
 
-constexpr size_t kMostDigits = 15;     // of a counted amount; such numbers are exact in a double
-constexpr size_t kMostRealDigits = 9;  // before the decimal point of epochs and times
+// the most digits of a counted amount; numbers of so many digits are exact in a double
+constexpr size_t kMostDigits = 15;
+constexpr size_t kMostRealDigits = 9;  // the most digits before the decimal point of epochs and times
 constexpr size_t kMostFraction = 40;   // after the decimal point; to_string never writes more
 
 struct ByteUnit {

@@ -1,4 +1,4 @@
-// Numbers and amounts with units, as users write them. Private to spec/.
+// Parses and writes numbers and amounts with units, as users write them. Private to spec/.
 //
 // Each parser here has a pattern for the JSON Schema that accepts the same texts. tests/schema/agree.py compares the
 // two.

@@ -1,4 +1,4 @@
-// The tests that run over the tables of bad_*_test.cpp.
+// Runs the cases of bad_*_test.cpp, which are tables of invalid job files with their problems.
 #include "spec/expect_problems.h"
 
 namespace sinew::spec {

@@ -1,4 +1,4 @@
-// The options that distinguish trainings, for tables that compare them.
+// Finds the options that distinguish trainings, for tables that compare them.
 #include <set>
 
 #include "spec/options.h"

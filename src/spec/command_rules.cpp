@@ -1,4 +1,4 @@
-// The rules of a job that runs a command instead of a training.
+// Checks the rules between the options of a job that runs a command instead of a training.
 #include <algorithm>
 #include <set>
 

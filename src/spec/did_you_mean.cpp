@@ -1,5 +1,5 @@
-// Damerau-Levenshtein distance (optimal string alignment): the number of slips. One slip adds, drops or replaces a
-// letter, or swaps two neighbours.
+// Proposes the known word that is nearest to an unknown one, by the Damerau-Levenshtein distance (optimal string
+// alignment): the number of slips. One slip adds, drops or replaces a letter, or swaps two neighbours.
 #include <algorithm>
 #include <cctype>
 

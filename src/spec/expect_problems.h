@@ -1,4 +1,4 @@
-// Helpers for the tests of spec/ that read invalid job files.
+// For the tests of spec/ that read invalid job files: compares the problems of a file with the expected ones.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The job: what a job file says, as plain structs with the defaults of their options. Part of spec/spec.h.
+// Defines the job: what a job file says, as plain structs with the defaults of their options. Part of spec/spec.h.
 #pragma once
 
 #include <cstdint>
@@ -114,8 +114,8 @@ struct DataOptions {
   std::string format = "auto";
   std::string library;        // library: the .so; empty: model.file
   DataSource train;           // required
-  DataSource val;             // empty: split.val of train
-  DataSource test;            // empty: split.test of train
+  DataSource val;             // if empty, data.split.val takes a part of train
+  DataSource test;            // if empty, data.split.test takes a part of train
   double split_val = 0.0;     // key data.split.val, [0, 1)
   double split_test = 0.0;    // key data.split.test
   std::string task = "auto";  // auto | classification | regression
@@ -172,7 +172,7 @@ struct SchedulerOptions {
 };
 
 struct CheckpointOptions {
-  std::string interval = "1ep";  // a duration, or "never" (the last state is still saved)
+  std::string interval = "1ep";  // a duration between two checkpoints, or "never" (the last state is still saved)
   int64_t keep = 2;              // how many of the newest checkpoints are kept
   int64_t keep_best = 1;         // how many of the best ones, by monitor, are kept as well
   std::string monitor = "auto";  // a metric; auto: that of objective, else of early_stopping, else val/loss
@@ -190,7 +190,8 @@ struct EarlyStoppingOptions {
   bool operator==(const EarlyStoppingOptions&) const = default;
 };
 
-struct Objective {  // "val/accuracy >= 0.92": training stops when it is met; the report says whether it was
+// "val/accuracy >= 0.92": training stops when the objective is met, and the report says whether it was met
+struct Objective {
   std::string metric;
   bool at_least = true;
   double value = 0;
@@ -205,7 +206,7 @@ struct LoggingOptions {
 
 struct BudgetOptions {
   double seconds = 0;  // key budget.time, "2h"; after it the run stops with a checkpoint and exit code 3; 0: no limit
-  std::string training = "never";  // the run stops likewise after this part of the training; "never": no limit
+  std::string training = "never";  // after this part of the training the run stops in the same way; "never": no limit
   bool operator==(const BudgetOptions&) const = default;
 };
 
@@ -242,7 +243,7 @@ struct TuneOptions {  // sinew tune; a single training ignores it
   std::string mode = "auto";                       // auto | min | max
   std::vector<std::string> objectives;             // several metrics instead of the monitor
   std::vector<std::string> directions;             // the mode of each objective; empty: by the metrics' names
-  std::vector<Objective> constraints;              // conditions that a feasible trial meets
+  std::vector<Objective> constraints;              // conditions on metrics that a feasible trial meets
   std::vector<std::string> parameter_constraints;  // conditions between parameters (base/comparison.h)
   Auto<int64_t> evaluations;                       // number of evaluations of a completed trial
   int64_t population = 8;                          // sampler pbt: number of members

@@ -1,4 +1,5 @@
-// Breaks one line of a valid file: read_job must refuse the file, and nearly always report a problem at that line.
+// Tests that read_job refuses a valid file in which one line was broken, and nearly always reports a problem at that
+// line.
 #include <fstream>
 #include <functional>
 #include <regex>
@@ -182,8 +183,8 @@ TEST(Mutations, AreRefusedAtTheirLine) {
   EXPECT_GE(right_line * 100, cases * 99);
 }
 
-// Makes changes that may leave a file valid: read_job must not crash, and must read what to_yaml writes of an accepted
-// job as the same job.
+// Makes random changes, some of which leave the file valid. read_job must not crash. If it accepts a file, then to_yaml
+// followed by read_job must give the same job again.
 TEST(Mutations, RandomChangesDoNotCrashTheReader) {
   RandomStream random(random_key({6}));
   int accepted = 0;

@@ -1,4 +1,5 @@
-// Numbers: whole and real ones, sizes in bytes, and amounts of training or time.
+// Reads and checks the values of options that are numbers: whole and real ones, sizes in bytes, and amounts of training
+// or time.
 #include <algorithm>
 #include <cctype>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Numbers as users write them: the forms that JSON, YAML 1.1 and YAML 1.2 read alike.
+// Parses numbers as users write them, in the forms that JSON, YAML 1.1 and YAML 1.2 read alike.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-// The options of a job that runs a command instead of a training.
+// Lists the options of a job that runs a command instead of a training.
 #include "spec/option_words.h"
 
 namespace sinew::spec {

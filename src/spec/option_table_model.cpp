@@ -1,4 +1,4 @@
-// The options of a job's model and loss.
+// Lists the options of a job's model and loss.
 #include "spec/option_words.h"
 
 namespace sinew::spec {

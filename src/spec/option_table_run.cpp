@@ -1,4 +1,5 @@
-// Options around the training: what a run saves and writes, when it ends, which processes compute, what a study varies.
+// Lists the options around the training: what a run saves and writes, when it ends, which processes compute, what a
+// study varies.
 #include "spec/option_words.h"
 
 namespace sinew::spec {

@@ -1,4 +1,4 @@
-// Short names for the types, ranges and effects of the option table. Private to option_table*.cpp.
+// Defines short names for the types, ranges and effects of the option table. Private to option_table*.cpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The table of options. Validation, defaults, the JSON Schema, the reference page, --help and to_yaml all read this
-// table; there is no other list of keys. Private to spec/.
+// Declares the table of options. Validation, defaults, the JSON Schema, the reference page, --help and to_yaml all read
+// this table; there is no other list of keys. Private to spec/.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace sinew::spec {
 
 enum class Kind {
   text,        // any string of one line; ${NAME} is replaced
-  word,        // an argument of a command: as text; a number or boolean counts as its text
+  word,        // an argument of a command: like text, but a number or a boolean is accepted and counts as its text
   values,      // a map from names that the user chooses to one value each
-  path,        // as text
-  name,        // as text, but valid as a directory's name
+  path,        // a path; ${NAME} is replaced as in text
+  name,        // like text, but valid as a directory's name
   metric,      // "val/loss"
   choice,      // one word of a list
   flag,        // true | false
@@ -33,7 +33,7 @@ enum class Kind {
 
 struct Range {
   double low = 0, high = 0;
-  bool open_low = false, open_high = false;  // the bound itself is excluded
+  bool open_low = false, open_high = false;  // true: the bound itself is excluded
   bool holds(double value) const {
     return (open_low ? value > low : value >= low) && (open_high ? value < high : value <= high);
   }
@@ -42,7 +42,7 @@ struct Range {
 // The values that an option accepts. The type of its member in Job says whether it is a list and may be `auto`.
 struct Type {
   Kind kind = Kind::text;
-  Range range = {};                       // whole, number: for each item
+  Range range = {};                       // for whole and number: the range of the value, or of each item of a list
   std::vector<std::string> choices = {};  // choice: the words; whole: the only values, if not empty
   size_t min_items = 1, max_items = 1;
   std::string units = {};    // duration: the allowed units, separated by spaces
@@ -59,7 +59,7 @@ using Access =
                  std::vector<SearchParameter>& (*)(Job&), std::vector<NamedValue>& (*)(Job&)>;
 
 // The option has an effect only if the option `key` has one of `values`, or is set at all if `values` is empty. If a
-// job gives it otherwise, read_job reports an error, because the program would ignore the option.
+// job gives the option although it has no effect, read_job reports an error, because the program would ignore it.
 struct Effect {
   std::string key;
   std::vector<std::string> values;
@@ -90,7 +90,7 @@ const std::vector<Option>& option_table();    // in the order of the file
 const std::vector<Section>& section_table();  // every section, in the order of the file
 const Option* find_option(std::string_view key);
 const Section* find_section(std::string_view key);
-const Option* short_form_of(std::string_view section);          // nullptr: none
+const Option* short_form_of(std::string_view section);          // returns nullptr if the section has no short form
 std::vector<std::string> keys_below(std::string_view section);  // last parts of the keys directly in this section
 bool is_set(const Option& option, const Job& job);              // false: the value means "not given"
 bool has_effect(const Option& option, const Job& job);

@@ -1,4 +1,4 @@
-// reference_markdown: docs/reference/job-file.md, made from the option table.
+// Implements reference_markdown, which makes docs/reference/job-file.md from the option table.
 #include "spec/options.h"
 #include "spec/values.h"
 

@@ -1,4 +1,4 @@
-// read_job(to_yaml(job)) returns the same job, for random valid jobs made from the option table.
+// Tests that read_job(to_yaml(job)) returns the same job, for random valid jobs made from the option table.
 #include <gtest/gtest.h>
 
 #include "spec/options.h"

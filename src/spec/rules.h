@@ -1,4 +1,5 @@
-// Rules between options. Each violation is reported at the position of the option that causes it. Private to spec/.
+// Checks the rules between options. Each violation is reported at the position of the option that causes it. Private to
+// spec/.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@ namespace sinew::spec {
 // What the job file and the overrides give; the map's keys are dotted keys of options and sections.
 struct Given {
   Position key, value;
-  bool good = true;  // the value has no problem of its own
+  bool good = true;  // true: the value has no problem of its own
 };
 using GivenKeys = std::map<std::string, Given>;
 

@@ -1,4 +1,4 @@
-// json_schema and options(), made from the option table.
+// Implements json_schema and options(), which are made from the option table.
 #include <nlohmann/json.hpp>
 
 #include "spec/amounts.h"

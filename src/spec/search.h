@@ -1,4 +1,4 @@
-// The map tune.search: the options that a study varies, with their ranges or choices. Private to spec/.
+// Reads the map tune.search: the options that a study varies, with their ranges or choices. Private to spec/.
 #pragma once
 
 #include <string>
@@ -22,8 +22,9 @@ bool read_search(const Node& node, const Environment& environment, std::vector<S
 // One line of YAML; read_search reads it back.
 std::string search_text(const std::vector<SearchParameter>& search);
 
-// A value at the edge of a parameter's range, as overrides that also meet the parameter's conditions. read_job checks
-// the rules between options for each probe.
+// One value of a parameter (an end of its range, or one of its choices), as overrides of the job. The overrides also
+// set the parameters in its "if:", so that the parameter is active. read_job applies each probe and checks the rules
+// between options.
 struct SearchProbe {
   size_t at = 0;  // index of the parameter in tune.search
   std::vector<std::string> overrides;

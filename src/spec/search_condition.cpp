@@ -1,4 +1,4 @@
-// The condition under which a parameter of tune.search varies.
+// Reads the condition under which a parameter of tune.search varies (the map after "if:").
 #include <algorithm>
 
 #include "spec/search_parameter.h"

@@ -1,4 +1,5 @@
-// One parameter of tune.search: a list or a range of values, and the condition under which it varies. Private to spec/.
+// Reads one parameter of tune.search: a list or a range of values, and the condition under which it varies. Private to
+// spec/.
 #pragma once
 
 #include <initializer_list>
@@ -40,13 +41,13 @@ class VariedOption {
   std::vector<Finding>& findings_;
 };
 
-std::string flow_text(const Node& node);  // the node as one line of a job file
+std::string flow_text(const Node& node);  // writes the node as one line of a job file
 
 // These readers fill a part of the parameter, and report each problem. They return true if they find no problem.
 bool read_choices(const Node& list, const VariedOption& varied, SearchParameter& parameter);
 // Reads a map with the list under the key `choices`.
 bool read_listed_choices(const Node& map, const VariedOption& varied, SearchParameter& parameter);
-// `meant` has the correct names of misspelt keys of the map, so that read_range does not report those as missing.
+// `meant` has the correct names of the map's misspelt keys, so that read_range does not report these names as missing.
 bool read_range(const Node& map, const std::set<std::string>& meant, const VariedOption& varied,
                 SearchParameter& parameter);
 // Reads the map under the key `if`. `before` has the parameters above this one.

@@ -66,12 +66,13 @@ bool is_allowed(const Job& job, const std::vector<std::string>& overrides) {
   });
 }
 
-// Adds the overrides under which the parameter's conditions hold.
+// Adds overrides of the parameters in the parameter's "if:", so that the parameter is active.
 void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
                      std::vector<std::string>& overrides) {
   for (const auto& [key, values] : parameter.only_if) {
     const std::string text = key + "=" + values.front();
-    if (std::ranges::find(overrides, text) != overrides.end()) continue;  // an earlier call has met its conditions
+    // an earlier call has added the overrides for this one
+    if (std::ranges::find(overrides, text) != overrides.end()) continue;
     meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
     overrides.push_back(text);
   }

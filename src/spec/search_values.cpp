@@ -1,4 +1,4 @@
-// The values of a parameter of tune.search: a list, or a range from low to high.
+// Reads the values of a parameter of tune.search: a list, or a range from low to high.
 #include <cmath>
 
 #include "spec/amounts.h"

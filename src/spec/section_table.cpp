@@ -1,4 +1,4 @@
-// The sections of a job file, in the order of the file.
+// Lists the sections of a job file, in the order of the file.
 #include "spec/options.h"
 
 namespace sinew::spec {

@@ -1,4 +1,4 @@
-// The text of a job file, checked and split into lines. Private to spec/.
+// Checks the text of a job file and splits it into lines. Private to spec/.
 #pragma once
 
 #include <string>

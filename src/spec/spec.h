@@ -1,4 +1,4 @@
-// The job file. This room reads it and checks it completely before anything heavy loads.
+// The job file: this room reads it and checks it completely before anything heavy loads.
 //
 // Both programs and every room that a job configures use it. read_job turns YAML and dotted overrides into a `Job`, or
 // into the list of all problems in them, each with its position. It never touches data, models or the network.

@@ -1,5 +1,5 @@
-// The option table is consistent: every row has its own member of Job, every default is valid, and the schema and the
-// reference agree with it.
+// Tests that the option table is consistent: every row has its own member of Job, every default is valid, and the
+// schema and the reference agree with it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -31,9 +31,9 @@ struct Node {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
   Position position;
-  std::string text;     // scalar
-  bool quoted = false;  // scalar: it is written in quotes, so it is a string
-  bool broken = false;  // a problem of the node was reported; its value is meaningless
+  std::string text;     // the text of a scalar
+  bool quoted = false;  // true: the scalar is written in quotes, so it is a string
+  bool broken = false;  // true: a problem of the node was reported, so its value is meaningless
   std::vector<Node> items;
   std::vector<Entry> entries;
 
@@ -43,7 +43,7 @@ struct Node {
 
 struct Entry {
   std::string key;
-  Position position;  // of the key
+  Position position;  // the position of the key
   Node value;
 };
 

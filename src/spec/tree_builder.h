@@ -37,7 +37,7 @@ class TreeBuilder {
   std::optional<Node> take_root() { return std::move(root_); }
 
  private:
-  struct Size {  // of a subtree
+  struct Size {  // the size of a subtree
     size_t nodes = 0, bytes = 0;
   };
   struct Open {
@@ -62,9 +62,9 @@ class TreeBuilder {
   std::optional<Node> root_;
   std::vector<Open> open_;
   std::map<Anchor, Anchored> anchors_;
-  size_t nodes_ = 0;   // so far, with aliases expanded
+  size_t nodes_ = 0;   // nodes so far, with aliases expanded
   size_t copied_ = 0;  // bytes of text that aliases copied
-  Size sizes_;         // of the innermost open node so far
+  Size sizes_;         // the size of the innermost open node so far
 };
 
 }  // namespace sinew::spec

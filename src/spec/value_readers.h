@@ -1,4 +1,4 @@
-// Readers of single values. Each returns whether the node is a valid value of the option, and reports what is wrong
+// Reads single values. Each reader returns whether the node is a valid value of the option, and reports what is wrong
 // with it otherwise. Private to spec/.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Texts about options: the value, the values that are accepted, an example.
+// Writes texts about options: the value, the values that are accepted, an example.
 #include <algorithm>
 #include <cctype>
 #include <cmath>

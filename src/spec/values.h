@@ -1,4 +1,4 @@
-// The value of one option: from a node of the tree into a Job, and back to text. Private to spec/.
+// Reads the value of one option from a node of the tree into a Job, and writes it back as text. Private to spec/.
 #pragma once
 
 #include <initializer_list>
@@ -21,7 +21,7 @@ std::string value_text(const Option& option, const Job& job);
 
 // What the option accepts, for messages and the reference: "a whole number from 1 to 1024, or auto".
 std::string expectation(const Option& option);
-std::string item_expectation(const Option& option);  // the same for one item of a list
+std::string item_expectation(const Option& option);  // what the option accepts as one item of its list
 // A valid value: "64".
 std::string example(const Option& option);
 
@@ -32,8 +32,8 @@ std::string quoted_text(const std::string& text);
 
 struct Expanded {
   std::string text;
-  std::string problem, hint;             // problem empty: success
-  ErrorCode code = "SPEC_BAD_VARIABLE";  // of the problem
+  std::string problem, hint;             // `problem` is empty if all variables were replaced
+  ErrorCode code = "SPEC_BAD_VARIABLE";  // the code of the problem
 };
 Expanded expand_variables(std::string_view text, const Environment& environment);
 std::string escape_dollars(std::string_view text);  // expand_variables turns the result back into `text`
@@ -42,13 +42,14 @@ std::string escape_dollars(std::string_view text);  // expand_variables turns th
 
 bool is_one_of(const std::string& word, std::initializer_list<const char*> words);
 std::string lower(std::string text);
-bool is_ambiguous(const Node& node);  // unquoted, and other YAML readers take it for a boolean or a number
+// returns whether the node is unquoted and other YAML readers take it for a boolean or a number
+bool is_ambiguous(const Node& node);
 bool is_name(const std::string& text);
 bool is_variable_name(std::string_view text);  // valid for an environment variable, at most 64 characters
 
 // Patterns of the JSON Schema that accept the same texts as the checks.
 std::string text_pattern();
-std::string word_pattern();  // of a command's arguments: like text_pattern, but also with line ends and tabs
+std::string word_pattern();  // accepts the arguments of a command: like text_pattern, but also line ends and tabs
 std::string name_pattern();
 std::string variable_name_pattern();
 

@@ -1,4 +1,5 @@
-// to_yaml: writes every option that has an effect on this job with its value, and options that are not set as comments.
+// Implements to_yaml, which writes every option that has an effect on this job with its value, and options that are not
+// set as comments.
 #include <algorithm>
 
 #include "base/printable.h"

@@ -78,7 +78,8 @@ TEST_P(Batches, AreWrittenWholeOrNotAtAll) {
   EXPECT_EQ(store->find({Kind::kRun, "r"})->metrics.at("loss").last.step, 2);
 }
 
-// Opening a store deletes receipts that are older than 30 days, and keeps the younger ones.
+// The store keeps the receipt of a batch (its answers) under the batch's key, so that it does not apply a repeated
+// batch twice. Opening a store deletes receipts that are older than 30 days and keeps younger ones.
 TEST_P(Batches, AKeyIsForgottenAfterAMonth) {
   constexpr double kDay = 86'400;
   auto store = open();

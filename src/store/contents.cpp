@@ -1,4 +1,4 @@
-// Contents by digest and their attachments to records, the lineage between records, and notes.
+// Writes and reads contents by digest and their attachments to records, the lineage between records, and notes.
 #include <nlohmann/json.hpp>
 
 #include "base/cost_limit.h"

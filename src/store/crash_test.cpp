@@ -1,5 +1,5 @@
-// Processes are killed at any instant, and many processes write at once: no acknowledged write is lost, no write
-// happens twice, no batch is half written, and no process gets the error "locked".
+// Tests with processes that are killed at any instant, and with many processes that write at once: no acknowledged
+// write is lost, no write happens twice, no batch is half written, and no process gets the error "locked".
 #include <atomic>
 #include <cstdlib>
 #include <set>

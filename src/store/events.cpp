@@ -1,5 +1,5 @@
-// The log of events. The numbers of events have no gaps: a transaction assigns them while it holds the writers' lock,
-// and the numbers of a transaction that fails are assigned again.
+// Implements the log of events. The numbers of events have no gaps: a transaction assigns them while it holds the
+// writers' lock, and the numbers of a transaction that fails are assigned again.
 #include "store/transaction.h"
 
 namespace sinew::store {

@@ -1,5 +1,5 @@
-// In these tests the disk is full, broken or read-only, or the file belongs to another program. The store throws an
-// Error with the right code and loses no acknowledged write.
+// Tests with a disk that is full, broken or read-only, and with files of another program. The store throws an Error
+// with the right code and loses no acknowledged write.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -121,7 +121,7 @@ TEST_F(Faults, NoWriteThatFailsLosesAnything) {
       if (fail_at < 0) total = faults.writes;
       EXPECT_EQ(error.empty(), fail_at < 0 || said.size() == 12) << error;
       faults.writes_left = -1;
-      // The disk works again: the same store continues, and a newly opened one finds everything.
+      // The disk works again. The open store continues, and a newly opened store finds everything.
       if (store == nullptr) store = std::make_unique<Store>(path);
       if (!store->find({Kind::kExperiment, "e"})) done(*store, Create{{Kind::kExperiment, "e"}});
       write_some(*store, 0, 20, said);  // batches that were written before are recognised by their keys

@@ -1,5 +1,5 @@
-// These tests write texts that have a meaning to SQL, a shell, a browser or a file system. The store returns such a
-// text unchanged or refuses it with a reason, and the text affects no other field.
+// Tests with texts that have a meaning to SQL, a shell, a browser or a file system. The store returns such a text
+// unchanged or refuses it with a reason, and the text affects no other field.
 #include <cmath>
 #include <map>
 

@@ -1,5 +1,6 @@
-// Named leases with one holder each. A process can acquire a lease when the previous holder's lease has expired by the
-// store's clock. The fence grows with each holder, and the store accepts only the writes of the newest fence.
+// Implements named leases with one holder each. A process can acquire a lease when the previous holder's lease has
+// expired by the store's clock. The fence grows with each holder, and the store accepts only the writes of the newest
+// fence.
 #include <cmath>
 
 #include "store/transaction.h"

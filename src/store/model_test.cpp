@@ -1,4 +1,4 @@
-// Random sequences of changes, applied to both databases and to a model made of a few maps. All three give the same
+// Applies random sequences of changes to both databases and to a model made of a few maps. All three give the same
 // answers and refusals, and both databases hold the same records and events in the end.
 #include <map>
 #include <sstream>

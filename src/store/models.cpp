@@ -1,4 +1,4 @@
-// Aliases of models. An alias is one row, so promoting or rolling back is one write.
+// Reads and moves the aliases of models. An alias is one row, so promoting or rolling back is one write.
 #include <nlohmann/json.hpp>
 
 #include "store/transaction.h"

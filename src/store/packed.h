@@ -1,6 +1,6 @@
-// Inside store/: the values that a column holds in packed form: the labels of a record, chunks and tails of points, and
-// the summary of a run's series. docs/formats/store.md defines the bytes. The unpack functions accept any input and
-// throw Error (STORE_DAMAGED) when it is damaged.
+// Inside store/: packs and unpacks the values that a column holds in packed form: the labels of a record, chunks and
+// tails of points, and the summary of a run's series. docs/formats/store.md defines the bytes. The unpack functions
+// accept any input and throw Error (STORE_DAMAGED) when it is damaged.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ struct SeriesSummary {
   std::string key;
   Metric metric;
   int64_t chunks = 0;       // the series has the chunks 0 to chunks-1
-  int64_t last_points = 0;  // number of points in the last chunk
+  int64_t last_points = 0;  // number of points in the series' last chunk
 };
 std::string pack_summary(std::span<const SeriesSummary> series);
 std::vector<SeriesSummary> unpack_summary(std::string_view bytes);

@@ -1,4 +1,4 @@
-// The points of series, stored in two levels.
+// Writes and reads the points of series, which are stored in two levels.
 //
 // Single points go to the tail: one row holds all points that one transaction added, of any series. When the tail gets
 // long, its points move to chunks: sorted, up to 1,024 points of one series in a row. Many points of one series in one

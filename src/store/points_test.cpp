@@ -105,7 +105,7 @@ TEST(Downsample, KeepsWhatALineChartShows) {
     }
     ASSERT_EQ(kept.front(), all.front());
     ASSERT_EQ(kept.back(), all.back());
-    // The kept points are in order, and every one is one of the original points.
+    // The kept points are in order, and each of them is one of the original points.
     auto at = all.begin();
     for (const Point& point : kept) {
       at = std::find(at, all.end(), point);

@@ -1,4 +1,4 @@
-// PostgreSQL behind the interface of database.h.
+// Implements the interface of database.h over PostgreSQL.
 #include "store/postgres_session.h"
 #include "store/validator.h"
 

@@ -46,7 +46,7 @@ class PostgresSession {
     }
   }
 
-  // Begins a write transaction: takes the lock and stores the next mark.
+  // Begins a write transaction: takes the lock, and stores the transaction's mark in the session's row (see the top).
   void begin_marked(PostgresLink& link);
   // Commits an empty transaction durably, and with it everything that was logged before.
   void flush();
@@ -58,7 +58,7 @@ class PostgresSession {
 
  private:
   void connect();
-  // Creates the row that holds the mark of this store. The row outlives a reconnection.
+  // Creates the session's row, which holds the mark of the newest write transaction. The row outlives a reconnection.
   void create_row(PostgresLink& link);
   [[noreturn]] void throw_lost() const;
 

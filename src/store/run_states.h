@@ -1,4 +1,4 @@
-// Inside store/: the state machine of a run, in which every attempt ends exactly once. Pure.
+// Inside store/: decides whether a run may move from one state to another. Every attempt ends exactly once. Pure.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Inside store/: the tables, and the upgrade of an older store to the current tables.
+// Inside store/: creates the tables, and upgrades an older store to the current tables.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// SQLite behind the interface of database.h. The file is durable, and several processes may share it:
+// Implements the interface of database.h over SQLite. The file is durable, and several processes may share it:
 //
 // - The file is in WAL mode.
 // - A write transaction starts with BEGIN IMMEDIATE. A transaction that reads first and writes later can fail with

@@ -184,11 +184,11 @@ struct Batch {
 struct Answer {
   int64_t number = 0;     // the number of a new version, or the attempt of a run
   int64_t fence = 0;      // the fence of a lease
-  bool repeated = false;  // the change had no effect: the store already was in that state
+  bool repeated = false;  // true: the change had no effect, because the store already was in that state
 };
 struct Receipt {
   int64_t seq = 0;        // number of the batch's newest event; 0: the batch added no event
-  bool repeated = false;  // a batch with this key was written before
+  bool repeated = false;  // true: a batch with this key was written before, and these are its answers
   std::vector<Answer> answers;
 };
 // The store refused the batch and wrote nothing of it. The caller must expect this result; it is not an Error.
@@ -207,19 +207,19 @@ struct Metric {
 };
 struct Alias {
   std::string name;
-  int64_t version = 0, previous = 0;  // previous: the version it pointed at before; 0 if none
+  int64_t version = 0, previous = 0;  // `previous` is the version that the alias pointed at before; 0 if there was none
 };
 struct Record {
   Subject subject;
   std::string parent, name, body;
-  RunState state = RunState::kRunning;  // of a run
-  int64_t attempt = 1;                  // of a run: 1 for the first attempt
+  RunState state = RunState::kRunning;  // the state of a run
+  int64_t attempt = 1;                  // the attempt of a run: 1 for the first one
   int64_t begun_ms = 0, ended_ms = 0;   // 0: not yet
   bool hidden = false;
   int64_t seq = 0;  // number of the event that created the record; orders records by creation
   Labels params, tags;
   std::map<std::string, Metric> metrics;
-  std::vector<Alias> aliases;  // of a model
+  std::vector<Alias> aliases;  // the aliases of a model
   int64_t changed_ms = 0;      // time of the newest event, for an experiment, model or version; otherwise 0
   std::string owner;           // name of the actor that created it; empty: a program on its own account
   std::string hidden_by;       // name of the actor that hid it last; empty if it is visible, or a program hid it
@@ -228,10 +228,10 @@ int64_t bytes_of(const Record& record);  // about how much memory the record tak
 struct Query {
   Kind kind = Kind::kRun;
   std::optional<std::string> parent = {}, name = {};
-  bool hidden = false;                             // include hidden records
-  bool metrics = true;                             // fill Record::metrics
+  bool hidden = false;                             // true: hidden records are included
+  bool metrics = true;                             // true: Record::metrics is filled in
   int64_t before = 0;                              // only records created before this event; 0: all
-  int64_t limit = 1000;                            // newest first
+  int64_t limit = 1000;                            // at most this many records, the newest first
   std::optional<RunState> state = {};              // only runs in this state
   std::optional<std::set<std::string>> keys = {};  // only these metrics; nullopt: all
 };
@@ -264,7 +264,7 @@ struct Event {
 };
 struct EventQuery {
   int64_t after = 0, limit = 1000;
-  std::optional<Subject> subject = {};  // events of its kind and id; the number is ignored
+  std::optional<Subject> subject = {};  // only events of this subject's kind and id; its number is ignored
 };
 struct Lease {
   std::string holder;  // empty: no holder

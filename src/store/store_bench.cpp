@@ -1,5 +1,5 @@
-// The throughput of the store, compared with plain SQLite and PostgreSQL on the same disk. Each row runs once; read its
-// counters `per_second` and `syncs_each`, not its time.
+// Measures the throughput of the store, compared with plain SQLite and PostgreSQL on the same disk. Each row runs once;
+// read its counters `per_second` and `syncs_each`, not its time.
 //
 // SINEW_BENCH_DIR: directory for the files (default: the temporary directory). SINEW_BENCH_RUNS: number of runs in the
 // big store (default: 2,000).

@@ -1,5 +1,4 @@
-// For tests inside store/: temporary stores, clocks, concurrent writes, and a fixture that runs each test on both
-// databases.
+// For tests inside store/: makes temporary stores, clocks and concurrent writes, and runs each test on both databases.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Inside store/: which texts the store accepts. The limits are the same for both databases, so that a store can be
-// moved from one to the other: UTF-8 without NUL, of bounded length. Pure.
+// Inside store/: decides which texts the store accepts. The limits are the same for both databases, so that a store can
+// be moved from one to the other: UTF-8 without NUL, of bounded length. Pure.
 #pragma once
 
 #include <optional>

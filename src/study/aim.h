@@ -1,4 +1,4 @@
-// The aim of a study: its objectives and constraints.
+// Defines the aim of a study: its objectives and constraints.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The budget of a study: time (tune.time) and money for training (tune.cost).
+// Measures how much of its budget a study has used: time (tune.time) and money for training (tune.cost).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class StudyBudget {
 
   void observe(const StudyEvent& event);                            // takes an event of any leader
   void start(int64_t id);                                           // this leader has started a process of the trial
-  void stop(int64_t id);                                            // that process has ended
+  void stop(int64_t id);                                            // this leader's process of the trial has ended
   bool started(int64_t id) const { return started_.contains(id); }  // whether this leader has ever started the trial
   // How long a trial has trained, in all its processes.
   double seconds_of(int64_t id) const;
@@ -39,7 +39,7 @@ class StudyBudget {
   double cost_used() const;
 
   Clock& clock_;
-  double began_, time_limit_, price_;  // price_: of an hour of training
+  double began_, time_limit_, price_;  // price_: the price of an hour of training
   double cost_limit_;                  // 0: no limit
   TrainingTime time_;
   std::set<int64_t> started_;

@@ -1,4 +1,4 @@
-// The trials as the sampler and the pruner of a deterministic study see them: in the order they started, never in the
+// Shows the trials to the sampler and the pruner of a deterministic study: in the order they started, never in the
 // order they happened to end.
 //
 // With a lag of L, trial i is suggested from the results of the trials 0 ... i-L and the points of the trials between
@@ -27,7 +27,7 @@ class DeterministicView {
   void copy_end(tune::Study& to, const tune::Trial& trial) const;
   tune::Study view_;
   int64_t lag_;
-  int64_t ended_ = 0;  // the number of trials that have ended in the view; these are the first ones
+  int64_t ended_ = 0;  // the first `ended_` trials have ended in view_
 };
 
 }  // namespace sinew::study

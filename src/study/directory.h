@@ -1,4 +1,5 @@
-// A study's directory (docs/formats/study.md): where its files are, and what it copies from earlier studies.
+// Finds the files of a study's directory (docs/formats/study.md), and copies what a study takes over from earlier
+// studies.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The head and the events of a study. RecordFile (record_file.h) keeps them on disk.
+// Defines the head and the events of a study, and applies events to a tune::Study. RecordFile (record_file.h) keeps
+// them on disk.
 #pragma once
 
 #include <cstdint>

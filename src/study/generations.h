@@ -75,7 +75,7 @@ class Generations {
   Disk& disk_;
   bool command_;
   int64_t population_, generations_;
-  double evaluations_;  // of one generation
+  double evaluations_;  // the evaluations of one generation
   spec::Duration interval_;
   std::function<std::string(int64_t)> directory_of_;
   std::function<TrialMetrics(int64_t)> metrics_of_;

@@ -1,4 +1,4 @@
-// A study as this leader read it from the directory when it joined.
+// Defines OpenStudy: a study as this leader read it from the directory when it joined.
 #pragma once
 
 #include <string>

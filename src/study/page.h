@@ -1,4 +1,4 @@
-// A study as a page of HTML: the history of the best value, the importance of parameters, and every trial.
+// Makes a page of HTML from a study: the history of the best value, the importance of parameters, and every trial.
 //
 // The page is one file that needs no network and no other file. It holds the study as JSON and the script that draws it
 // (src/study/page/).

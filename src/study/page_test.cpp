@@ -37,7 +37,7 @@ StudyHead head() {
   return head;
 }
 
-// Returns the JSON that the page holds.
+// Returns the JSON that is embedded in the page.
 json data_in(const std::string& page) {
   const std::string mark = "<script id=\"study\" type=\"application/json\">";
   const size_t from = page.find(mark) + mark.size();

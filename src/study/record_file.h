@@ -1,4 +1,4 @@
-// study.jsonl: the event log of a study, one line for each event (docs/formats/study.md).
+// Reads and appends study.jsonl, the event log of a study, with one line for each event (docs/formats/study.md).
 //
 // A leader that applies the lines in their order gets the same study, and the same next suggestion follows from it. A
 // line is durable before any leader acts on it, so no leader has acted on a torn last line; the next leader cuts it
@@ -41,7 +41,7 @@ struct ReadStudy {
   StudyHead head;
   std::vector<StudyEvent> events;
 };
-// Both functions throw Error. If a line is damaged, the error names its number.
+// read_study and read_study_head throw Error. If a line is damaged, the error names its number.
 ReadStudy read_study(Disk& disk, const std::string& path, const tune::Space& space);
 // Reads only the first line, which the space depends on.
 StudyHead read_study_head(Disk& disk, const std::string& path);

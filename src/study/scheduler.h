@@ -27,7 +27,7 @@ struct SchedulerOptions {
   double max_resource = 0;          // evaluations of a training that runs to its end; 0 if unknown
   int64_t trials = 50;              // planned trials in all
   int64_t slots = 1;                // trials that this leader runs side by side
-  bool end_early = false;           // stop when another trial is not expected to gain much
+  bool end_early = false;           // true: the study ends when another trial is not expected to gain much
   std::optional<int64_t> lag = {};  // set only for a deterministic study (deterministic_view.h)
   // A trial fails when its process has died this many times in a row without an evaluation in between.
   int64_t max_deaths = 3;
@@ -43,23 +43,24 @@ constexpr int64_t kDefaultLag = 4;  // the lag of a deterministic study that doe
 // leader and the function `record`.
 SchedulerOptions scheduler_options(const StudyHead& head, const spec::TuneOptions& tune, const tune::Space& space);
 
-// Which trials may still start when the budget runs out.
+// Which trials may start, depending on how much of the budget is used (drain_mode in budget.h). In every mode a trial
+// whose process or leader died while it ran may continue.
 enum class DrainMode {
-  none,           // any trial
+  none,           // every trial may start: enough of the budget is left
   no_new_trials,  // paused trials may resume, but no new ones start
-  finish_started  // only trials that a dead leader left running
+  finish_started  // no other trial may start or resume
 };
 
 struct TrialStart {
   int64_t id = 0;
-  bool continues = false;  // the trial continues from its checkpoint
+  bool continues = false;  // true: the trial continues from its checkpoint
   std::string why;
 };
 
 struct TrialEnd {
   std::string why;         // a sentence for the user
-  bool best = false;       // the trial is among the best of the study so far
-  bool resumable = false;  // the trial's checkpoints are still needed
+  bool best = false;       // true: the trial is among the best of the study so far
+  bool resumable = false;  // true: the trial's checkpoints are still needed
 };
 
 // Whether a process ended because the study asked it to end. A command that saved nothing ends with the signal's code,
@@ -120,7 +121,7 @@ class TrialScheduler {
   std::unique_ptr<tune::Sampler> sampler_;
   std::unique_ptr<tune::Pruner> pruner_;
   std::optional<std::string> ended_early_;
-  std::optional<DeterministicView> deterministic_;  // only in a deterministic study
+  std::optional<DeterministicView> deterministic_;  // set only in a deterministic study
   std::map<int64_t, Run> running_;                  // the trials that this leader runs
   // The leader of each trial that is running according to the event log.
   std::map<int64_t, std::string> leader_of_;

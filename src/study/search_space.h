@@ -1,4 +1,4 @@
-// The search space of a job (tune.search), and what a point of it changes in the job.
+// Makes the search space of a job from tune.search, and turns a point of the space into overrides of the job.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ struct SlotOptions {
   int64_t most = 1;       // the most slots; always this many if `adaptive` is false
   bool adaptive = false;  // follow the free cores
   double cores = 1;       // cores that this process may run on
-  double allowed = 1;     // cores that it may use at a time
+  double allowed = 1;     // cores that this process may use at the same time
   double each = 1;        // cores of one trial
   double every = 10;      // seconds between two observations
   size_t agreeing = 3;    // observations in a row that must agree

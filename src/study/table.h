@@ -1,4 +1,4 @@
-// The trials of a running study as a table for a terminal.
+// Shows the trials of a running study as a table for a terminal.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A study of simulated trainings, for the tests of this room.
+// For the tests of this room: makes a study of simulated trainings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ inline SchedulerOptions sample_options(std::vector<StudyEvent>& record, int64_t 
 // Trainings of nine evaluations. The loss depends on the trial's point and on the number of the evaluation. A training
 // saves a checkpoint at every evaluation, so a killed process loses nothing.
 struct SampleTrainings {
-  std::map<int64_t, int64_t> evaluations;  // of each trial so far
+  std::map<int64_t, int64_t> evaluations;  // the evaluations of each trial so far
 
   double loss(const tune::Study& study, int64_t id, int64_t evaluation) const {
     const double rate = std::log10(study.trial(id).point[0]) + 2;

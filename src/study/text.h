@@ -1,4 +1,4 @@
-// A study as text for the user.
+// Describes a study as text for the user.
 #pragma once
 
 #include <string>

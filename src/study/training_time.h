@@ -1,4 +1,4 @@
-// How long the trials of a study have trained, according to its event log and to the processes that run now.
+// Counts how long the trials of a study have trained, according to its event log and to the processes that run now.
 #pragma once
 
 #include <map>

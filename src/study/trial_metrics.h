@@ -16,7 +16,7 @@ class TrialMetrics {
 
   struct Evaluation {
     int64_t number = 0;
-    double value = 0;  // of the first metric; NaN if it was not finite
+    double value = 0;  // the value of the first metric; NaN if it was not finite
   };
   // Returns the evaluations since the last call, in their order. If a resumed training cut the file back, the numbers
   // begin with 1 again.
@@ -37,7 +37,7 @@ class TrialMetrics {
 
   rundir::GrowingFile file_;
   std::vector<std::string> metrics_;
-  std::vector<std::vector<double>> rows_;  // one for each evaluation
+  std::vector<std::vector<double>> rows_;  // the values of metrics_ at each evaluation
   std::vector<double> last_;
 };
 

@@ -1,4 +1,4 @@
-// The processes of the trials that this leader runs.
+// Starts, watches and ends the processes of the trials that this leader runs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TrialProcess {
   TrialMetrics metrics;
   GenerationEnd generation;
   std::optional<double> asked_at = {};  // when the trial was asked to save and end
-  bool gave_way = false;                // it was asked to end because other programs need its cores
+  bool gave_way = false;                // true: the study asked the trial to end because other programs need its cores
 };
 
 class TrialProcesses {
@@ -28,7 +28,7 @@ class TrialProcesses {
 
   // Starts the process. Throws Error if that fails.
   void start(int64_t id, const ProcessOptions& options, TrialMetrics metrics, GenerationEnd generation);
-  std::map<int64_t, TrialProcess>& all() { return all_; }  // by the ids of the trials
+  std::map<int64_t, TrialProcess>& all() { return all_; }  // the key is the id of the trial
   bool empty() const { return all_.empty(); }
   std::vector<int> descriptors() const;
 

@@ -1,5 +1,5 @@
-// The disturbances of `sinew chaos`, and the comparison of the results. Pure functions: the same seed gives the same
-// plan.
+// Plans the disturbances of `sinew chaos`, and compares the results of the runs. Pure functions: the same seed gives
+// the same plan.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ bool is_due(const std::vector<ChaosEvent>& plan, size_t next, double seconds, in
 // The comparison of two ledgers (ledger.jsonl, one line a step) of the same job.
 struct LedgerVerdict {
   int64_t steps = 0;    // number of steps of the undisturbed run
-  int64_t equal = 0;    // number of these steps that have the same digest in both ledgers
-  int64_t missing = 0;  // number of these steps that the disturbed run lacks
+  int64_t equal = 0;    // steps of the undisturbed run that have the same digest in the ledger of the disturbed run
+  int64_t missing = 0;  // steps of the undisturbed run that the disturbed run lacks
   int64_t surplus = 0;  // steps that only the disturbed run has
   int64_t differing = 0;
   int64_t first_difference = -1;

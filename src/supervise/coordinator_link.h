@@ -23,10 +23,12 @@ class CoordinatorLink {
   // Returns true once the coordinator with this pid has published its address. From then on the calls below go to it.
   virtual bool connect(pid_t coordinator) = 0;
   virtual void disconnect() = 0;
-  virtual std::string url() const = 0;  // of the newest coordinator that was reached; empty if there was none
+  // the address of the newest coordinator that was reached; empty if none was reached
+  virtual std::string url() const = 0;
 
   virtual std::optional<cluster::CoordinatorStatus> status() = 0;  // nullopt if there was no answer in time
-  // These return false if the coordinator did not answer, or refused. `lost` reports the death of a worker.
+  // The following calls return false if the coordinator did not answer, or refused. `lost` reports the death of a
+  // worker.
   virtual bool lost(pid_t worker, const std::string& why) = 0;
   virtual bool control(const std::string& kind, double value, const std::string& reason) = 0;
 

@@ -1,4 +1,4 @@
-// The shard that is blamed for deaths, and what the supervisor does then.
+// Tests which shard is blamed for the deaths of workers, and what the supervisor does then.
 #include "supervise/deadly_shard.h"
 
 #include <gtest/gtest.h>

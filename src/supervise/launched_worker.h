@@ -1,5 +1,5 @@
-// A process that a launcher (srun, torchrun, mpirun) started as one of several. It joins the run that rank 0
-// supervises.
+// Runs a process that a launcher (srun, torchrun, mpirun) started as one of several. The process joins the run that
+// rank 0 supervises.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@
 namespace sinew::supervise {
 
 struct Launch {
-  int64_t rank = 0, size = 1;              // among all processes
-  int64_t local_rank = 0, local_size = 1;  // among those on this machine
+  int64_t rank = 0, size = 1;  // this process's number among all processes of the launcher, and their number
+  int64_t local_rank = 0, local_size = 1;  // its number among the processes on this machine, and their number
   enum class By { torchrun, open_mpi, slurm } by = By::torchrun;
   bool operator==(const Launch&) const = default;
 };

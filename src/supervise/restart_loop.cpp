@@ -142,7 +142,7 @@ class RestartLoop final : public Shell {
   StopRequests stop_;
   std::optional<WorkerStart> start_;
   std::optional<Process> worker_;
-  bool later_ = false;  // a worker was started before
+  bool later_ = false;  // true: a worker was started before
   bool asked_ = false;
   double began_ = 0, next_look_ = 0, next_question_ = 0;
   WorkerLife life_;

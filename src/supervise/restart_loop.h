@@ -48,7 +48,8 @@ struct WorkerLife {
 RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end, const WorkerLife& life,
                           const SupervisionOptions& options = {});
 
-// A worker could not be started for the reason `why`. The loop gives up when that has gone on for no_help_seconds.
+// Decides what follows when a worker could not be started for the reason `why`. The loop ends with an error when no
+// worker could be started for no_help_seconds.
 RestartDecision after_failed_start(double now, Restarts& restarts, const std::string& why,
                                    const SupervisionOptions& options = {});
 

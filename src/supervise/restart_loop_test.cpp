@@ -1,4 +1,4 @@
-// The restart loop of one worker: what ends it, and what it tries again.
+// Tests the restart loop of one worker: what ends it, and what it tries again.
 #include "supervise/restart_loop.h"
 
 #include <gtest/gtest.h>

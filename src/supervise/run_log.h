@@ -1,4 +1,4 @@
-// RUN/coordinator.log: what happened to a run's group and why. Each line has a time and one sentence.
+// Writes RUN/coordinator.log: what happened to a run's group and why. Each line has a time and one sentence.
 #pragma once
 
 #include <string>

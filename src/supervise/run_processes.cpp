@@ -89,7 +89,7 @@ class MachineProcesses final : public RunProcesses {
  private:
   struct Worker {
     ChildActivityBoard board;
-    task::TaskFile task;  // the worker may still read it
+    task::TaskFile task;  // kept here because the worker may still read the file
     Process process;
   };
 

@@ -1,4 +1,4 @@
-// The processes of a run on this machine, as its supervisor starts, observes and ends them.
+// Starts, observes and ends the processes of a run on this machine, for its supervisor.
 //
 // It is an interface, because a simulation has only simulated processes. machine_processes() is the real
 // implementation. One thread uses it.
@@ -34,7 +34,7 @@ class RunProcesses {
     std::vector<LaneActivity> activity;     // the last entries that its lanes posted on the activity board
     std::optional<PostedError> error = {};  // the error that it posted there
   };
-  // These return the processes that have ended, each of them once.
+  // The following calls return the processes that have ended, each of them once.
   virtual std::vector<EndedWorker> take_ended_workers() = 0;
   virtual std::optional<ProcessEnd> take_ended_coordinator() = 0;
 

@@ -1,4 +1,5 @@
-// The decisions of a run's supervisor: which processes to start, to ask to leave or to kill, and when the run is over.
+// Makes the decisions of a run's supervisor: which processes to start, to ask to leave or to kill, and when the run is
+// over.
 //
 // Pure functions of (time, state, options); supervisor_shell.cpp acts on them. Each decision comes with the sentence
 // that the user sees. Every state except normal training ends by itself after a bounded time.
@@ -31,9 +32,9 @@ struct SupervisionOptions {
   double stop_seconds = 300;
   double end_seconds = 60;    // after the end of the run, workers have this time to end by themselves
   double linger_seconds = 3;  // the coordinator stays for this time, to report the end to the other members
-  double kill_seconds = 5;    // from SIGTERM to SIGKILL
+  double kill_seconds = 5;    // time from SIGTERM to SIGKILL
   double longest_delay = 10;  // longest pause between two starts of workers that keep dying young
-  double first_delay = 0.25;  // first such pause; it doubles each time
+  double first_delay = 0.25;  // the first of these pauses; each further pause is twice as long
   // Once the run has begun, the supervisor ends it if no coordinator has answered for this time, if no coordinator
   // could be started for this time, or if no worker is left and none could be started for this time. Members train
   // without a coordinator for the same time. At most retry_seconds pass between two tries.
@@ -47,8 +48,8 @@ struct WorkerState {
   double started = 0;
   int64_t first_step = 0;               // the run's newest step when this worker started
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
-  std::string hangs;                    // what it has been doing for too long; empty if it does not hang
-  std::optional<double> aborted;        // when SIGABRT was sent because it hangs
+  std::string hangs;                    // what the worker has been doing for too long; empty if it does not hang
+  std::optional<double> aborted;        // when SIGABRT was sent because the worker hangs
 };
 
 std::string name_of(const WorkerState& worker);  // "worker 2 (pid 4711)"
@@ -56,10 +57,10 @@ std::string name_of(const WorkerState& worker);  // "worker 2 (pid 4711)"
 struct CoordinatorProcess {
   pid_t pid = 0;  // 0 if none runs
   double started = 0;
-  std::optional<double> heard;          // the time of its last answer
+  std::optional<double> heard;          // the time of this coordinator's last answer
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
-  bool done = false;                    // the last one ended after it had reported the end of the run to every member
-  int64_t unanswered_starts = 0;        // number of coordinators in a row that ended without having answered
+  bool done = false;  // true: the last coordinator ended after it had reported the end of the run to every member
+  int64_t unanswered_starts = 0;  // number of coordinators in a row that ended without having answered
 };
 
 // Counts failed starts in a row.
@@ -83,10 +84,10 @@ struct RunOver {
 
 struct Supervision {
   int64_t wanted = 1;
-  std::vector<WorkerState> workers;  // those that live; oldest first
+  std::vector<WorkerState> workers;  // the workers that live; oldest first
   CoordinatorProcess coordinator;
-  bool begun = false;                 // a coordinator has answered at least once
-  double answered = 0;                // the time of its last answer
+  bool begun = false;                 // true: a coordinator has answered at least once
+  double answered = 0;                // the time of the last answer of any coordinator
   double next_coordinator = 0;        // no coordinator is started before this time
   int64_t computing = 0;              // members on any machine that compute, by the last answer
   std::vector<pid_t> computing_here;  // processes of this machine that compute
@@ -103,8 +104,8 @@ struct Supervision {
   double next_start = 0;             // no worker is started before this time
   std::optional<double> hold;        // no worker is started until the coordinator has answered after this time
   std::optional<double> stop_since;  // when the user asked the run to stop
-  StopRequests stop;                 // an immediate one ends all processes at once
-  bool stop_delivered = false;       // the coordinator has received the request
+  StopRequests stop;                 // an immediate stop request ends all processes at once
+  bool stop_delivered = false;       // true: the coordinator has received the request to stop
   std::optional<RunOver> over;
 };
 
@@ -153,7 +154,7 @@ struct Action {
   enum class Kind { start_coordinator, start_worker, send, request_stop, finish };
   Kind kind = Kind::finish;
   pid_t pid = 0;    // send: the receiver
-  int signal = 0;   // send
+  int signal = 0;   // set if kind is send
   int code = 0;     // finish: the exit code
   std::string why;  // for the user; may be empty
   bool operator==(const Action&) const = default;

@@ -1,4 +1,5 @@
-// The coordinator dies, the run is stopped, or the run ends: in every case the supervisor ends in bounded time.
+// Tests that the supervisor ends in bounded time in every case: the coordinator dies, the run is stopped, or the run
+// ends.
 #include <gtest/gtest.h>
 
 #include <csignal>

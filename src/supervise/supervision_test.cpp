@@ -1,4 +1,4 @@
-// Workers that die, leave and come, and the counts that end a run.
+// Tests how the supervisor replaces workers that die, leave and come, and after how many deaths it ends the run.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -92,8 +92,8 @@ auto SupervisorShell::ask(const Call& call) -> decltype(call()) {
 }
 
 // Reports lost workers and requests to the coordinator and asks for the group's status. A call that fails is repeated
-// at the next poll, and one that this turn could not make is made in the next turn. New losses come first, because the
-// group waits for them; the status comes before losses that were reported in vain.
+// at the next poll. A call for which this turn has no time left is made in the next turn. New losses come first,
+// because the group waits for them. The status comes before losses that an earlier turn could not report.
 void SupervisorShell::talk() {
   if (state_.coordinator.pid == 0 || !coordinator_.connect(state_.coordinator.pid)) return;
   report_losses(false);
@@ -110,7 +110,7 @@ void SupervisorShell::talk() {
   say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing, processes_here(*status)));
 }
 
-// `again`: those that an earlier turn reported in vain; otherwise the new ones.
+// If `again`, reports the losses that an earlier turn could not report; otherwise the new ones.
 void SupervisorShell::report_losses(bool again) {
   std::erase_if(lost_, [&](Lost& lost) {
     if (now() - lost.since > kReportSeconds) return true;

@@ -1,4 +1,4 @@
-// The supervisor's shell: what it does in one turn, also while the coordinator does not answer.
+// Tests what the supervisor's shell does in one turn, also while the coordinator does not answer.
 #include "supervise/supervisor_shell.h"
 
 #include <gtest/gtest.h>

@@ -21,16 +21,16 @@ namespace sinew::supervise {
 struct WatchdogOptions {
   double least_seconds = 60;  // seconds without progress before the user gets a message ...
   double steps = 20;          // ... but at least this many times the usual time of a step
-  double end_factor = 1.5;    // the workers that hold up the run are ended after this multiple of that time
+  double end_factor = 1.5;    // the workers that hold up the run are ended after this multiple of the time above
   double first_factor = 10;   // factor on all limits until two steps have shown the usual time
-  // a longer pause between checks counts as this, because the supervisor itself was not running
+  // seconds: a longer pause between two checks counts as this, because the supervisor itself was not running
   double longest_look = 1;
 };
 
 struct WatchedWorker {
   pid_t pid = 0;
   std::string name;      // "worker 2 (pid 4711)"
-  bool stopped = false;  // a signal or a debugger stopped it, so its silence means nothing
+  bool stopped = false;  // true: a signal or a debugger stopped the worker, so its silence means nothing
   std::vector<LaneActivity> activity;
 };
 
@@ -40,7 +40,7 @@ struct Watchdog {
   double still = 0;                                 // seconds without progress
   double since_step = 0, usual = 0;                 // seconds since the newest report; smoothed seconds per step
   std::map<pid_t, std::vector<LaneActivity>> seen;  // activity at the last check
-  bool said = false;                                // the user has got a message about this standstill
+  bool said = false;                                // true: the user has got a message about this standstill
 };
 
 struct Standstill {

@@ -1,4 +1,4 @@
-// How a worker of a group is started.
+// Prepares the start of a worker of a group: its task, and the options of the process that gets the task.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What `sinew` asks `sinew-worker` to do: one versioned document, written and read in this room only.
+// Defines what `sinew` asks `sinew-worker` to do: one versioned document, written and read in this room only.
 //
 // During an upgrade the two programs may come from different builds. So the document names its version, and the worker
 // refuses a document of another version with an Error. The worker gets the path of the document as its only argument.
@@ -19,7 +19,7 @@ inline constexpr int kVersion = 2;
 struct Group {
   std::string coordinator_file;  // coordinator.json of the run
   std::string link_listen;       // address that the worker's links listen on
-  std::string link_advertise;    // address that other members use to reach them; empty: link_listen
+  std::string link_advertise;    // address that other members use to reach the worker's links; empty: link_listen
   double hang_seconds = 60;   // the supervisor kills a worker that hangs longer; the other members wait twice as long
   int64_t local_workers = 1;  // workers of this group that share the cores this worker may use
   bool operator==(const Group&) const = default;

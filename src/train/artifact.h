@@ -1,4 +1,4 @@
-// Inside train/: the model for serving, which a run writes when it ends.
+// Inside train/: writes the model for serving when a run ends.
 #pragma once
 
 #include "train/train.h"

@@ -61,7 +61,8 @@ class Engine {
 
   Lanes& lanes() { return lanes_; }
   int64_t shards() const { return *options_.job.trainer.shards; }
-  const std::vector<torch::Tensor>& gradients() const { return gradients_; }  // of the last step, divided and clipped
+  // the gradients of the last step, divided and clipped
+  const std::vector<torch::Tensor>& gradients() const { return gradients_; }
   model::Model& replica(int lane) { return *replicas_.at(static_cast<size_t>(lane)); }
   const Loss& loss() const { return loss_; }
   torch::Tensor to_input(const data::Batch& batch) const;
@@ -102,7 +103,7 @@ class Engine {
   // Throws Diverged. `why`: the reason, if it is known; otherwise the step's samples are computed again to find it.
   [[noreturn]] void diverged(const data::StepRange& range, double loss, const std::string& why = "");
   std::string cause_of_divergence(const data::StepRange& range);
-  void record_skipped(const std::vector<data::Skipped>& samples);  // any lane
+  void record_skipped(const std::vector<data::Skipped>& samples);  // any lane may call it
 
   EngineOptions options_;
   data::DataInfo info_;
@@ -110,7 +111,7 @@ class Engine {
   torch::MemoryFormat memory_format_;
   loop::BatchSizes batch_sizes_;
   Lanes lanes_;
-  std::vector<std::unique_ptr<model::Model>> replicas_;  // by lane
+  std::vector<std::unique_ptr<model::Model>> replicas_;  // one replica for each lane
   std::vector<std::vector<model::NamedTensor>> replica_parameters_, replica_buffers_;
   std::vector<size_t> trained_;  // parameters that are not frozen
   TrainingState state_;
@@ -123,11 +124,11 @@ class Engine {
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;
   std::mutex skipped_mutex_;
-  SkippedSamples skipped_;  // those of the current step or evaluation
+  SkippedSamples skipped_;  // the samples that the current step or evaluation skipped
   bool bound_to_average_ = false;
   void forget_prefetched();
   int64_t prefetched_step_ = -1;                     // all steps up to this one were requested
-  std::map<int64_t, std::vector<bool>> prefetched_;  // by step: which shards were requested
+  std::map<int64_t, std::vector<bool>> prefetched_;  // for each step: which shards were requested
 };
 
 }  // namespace sinew::train

@@ -176,7 +176,8 @@ TEST(EngineTrouble, CountsAndNamesSkippedSamples) {
     EXPECT_EQ(result.samples, 24);
     EXPECT_EQ(result.skipped.count, 7);
     EXPECT_TRUE(result.skipped.names.at(0).starts_with("val#")) << result.skipped.names.at(0);
-    EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);  // not counting those of the evaluation
+    // the skipped samples of the evaluation do not count here
+    EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);
   }
 }
 

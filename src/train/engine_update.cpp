@@ -1,4 +1,4 @@
-// The last phase of a step: from the reduced result to the next state.
+// Runs the last phase of a step, which makes the next state from the reduced result.
 #include <cmath>
 
 #include "train/engine.h"

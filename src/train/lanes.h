@@ -28,7 +28,7 @@ class Lanes {
   void stop();  // waits until all threads have ended
 
   const int count_;
-  const bool each_has_a_core_;  // if so, lanes spin for a while before they sleep
+  const bool each_has_a_core_;  // true: lanes spin for a while before they sleep
   const std::function<void(int)>* work_ = nullptr;
   const std::function<void()>* on_failure_ = nullptr;
   std::mutex mutex_;

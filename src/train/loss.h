@@ -23,7 +23,7 @@ class Loss {
 
   struct Value {
     torch::Tensor sum;  // scalar, differentiable
-    double weight = 0;  // samples, elements, tokens or class weights
+    double weight = 0;  // what divides the sum: samples, elements, tokens or class weights
   };
   Value operator()(const torch::Tensor& outputs, const torch::Tensor& targets) const;
 
@@ -41,7 +41,8 @@ class Loss {
 
   std::string name_;
   double label_smoothing_;
-  bool is_mean_, over_targets_;  // for the loss that a program returns
+  // of the loss that a program returns: whether it is a mean (else a sum), and over targets (else over samples)
+  bool is_mean_, over_targets_;
   int64_t ignore_index_;
   torch::Tensor class_weights_;  // undefined if the job has none
   double target_mean_, target_std_;
@@ -58,7 +59,8 @@ class MetricCounter {
   void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   // Returns the metrics of a reduced result, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
   report::Metrics finish(const Contribution& reduced) const;
-  std::vector<int64_t> confusion(const Contribution& reduced) const;  // [classes * classes], row: truth; empty if none
+  // [classes * classes], one row for each true class; empty if it was not counted
+  std::vector<int64_t> confusion(const Contribution& reduced) const;
   // Returns the name of every metric that an evaluation computes, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 
@@ -68,7 +70,7 @@ class MetricCounter {
   void count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   void count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
 
-  bool only_loss_;  // the model returns only its loss, so there is nothing else to count
+  bool only_loss_;  // true: the model returns only its loss, so there is nothing else to count
   data::Task task_;
   int64_t classes_;
   bool single_logit_, detailed_, confusion_, gather_;

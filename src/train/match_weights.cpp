@@ -186,7 +186,7 @@ class WeightMatcher {
   const std::vector<WantedWeight>& wanted_;
   const std::vector<WeightShape>& given_;
   const spec::WeightSource& from_;
-  std::vector<std::optional<std::string>> taken_;  // by index into wanted_: the name of the tensor that was taken
+  std::vector<std::optional<std::string>> taken_;  // for each entry of wanted_: the name of the tensor that was taken
   std::vector<const WantedWeight*> missing_;
   std::vector<const WeightShape*> unexpected_;
   std::string misshapen_;

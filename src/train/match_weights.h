@@ -20,8 +20,8 @@ struct WeightShape {
 };
 
 struct WantedWeight : WeightShape {
-  bool required = true;        // false for buffers: a file may hold parameters alone
-  bool reinitialised = false;  // keeps its initial values; nothing is taken from the file
+  bool required = true;        // false for buffers, because a file may hold parameters alone
+  bool reinitialised = false;  // true: the weight keeps its initial values, and nothing is taken from the file
 };
 
 struct WeightFit {

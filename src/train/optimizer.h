@@ -42,8 +42,8 @@ class Optimizer {
   std::vector<double> factors_;   // learning rate factor of each parameter (lr_scale)
   std::vector<double> distinct_;  // the distinct factors: a kernel call takes one learning rate
   std::vector<bool> present_;
-  std::vector<torch::Tensor> steps_;                             // one float scalar for each parameter
-  std::vector<torch::Tensor> parameter_views_, gradient_views_;  // by block
+  std::vector<torch::Tensor> steps_;  // the number of updates of each parameter, as a float scalar for the kernels
+  std::vector<torch::Tensor> parameter_views_, gradient_views_;  // one view for each block
   std::map<std::string, std::vector<torch::Tensor>> state_views_;
 };
 

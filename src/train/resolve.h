@@ -13,8 +13,9 @@ struct Machine {
 Machine this_machine();
 
 struct Resolved {
-  spec::Job job;      // every auto is decided
-  spec::Job written;  // the same, but trainer.lanes and data.prefetch.threads stay auto: they depend on the machine
+  spec::Job job;  // every auto is decided
+  // equals `job`, except that trainer.lanes and data.prefetch.threads stay auto: they depend on the machine
+  spec::Job written;
   spec::Reasons reasons;
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);

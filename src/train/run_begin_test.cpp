@@ -1,4 +1,5 @@
-// Tests of how a run begins and of a request that it refuses.
+// Tests of how a run begins or resumes, which report.json a failure leaves, and how a run treats the requests of a
+// user, such as another batch size.
 #include <gtest/gtest.h>
 
 #include "base/expected_error.h"
@@ -39,7 +40,7 @@ TEST_F(RunBegin, AFailureBeforeTheFirstStepIsReported) {
   EXPECT_NE(outcome.error.find("missing.csv"), std::string::npos) << outcome.error;
 }
 
-// `sinew runs` shows the report: it must not say that the run is done if the last attempt to go on with it failed.
+// `sinew runs` shows the report. It must not say that the run is done if the last attempt to continue it failed.
 TEST_F(RunBegin, AResumeThatFailsBeforeTheFirstStepReplacesTheReport) {
   job_.budget.training = "2st";
   const RunResult first = run_in("run");
@@ -64,7 +65,7 @@ TEST_F(RunBegin, AResumeThatFailsBeforeTheFirstStepReplacesTheReport) {
   EXPECT_EQ(report().earlier_status, "");
 }
 
-// The report of the loop has the steps; nothing replaces it.
+// The loop's report has the steps, so no other report replaces it.
 TEST_F(RunBegin, AFailureOfTheLoopKeepsTheReportOfTheLoop) {
   const RunResult first = run_in("run");
   std::ofstream(folder_ + "/table.csv", std::ios::app) << "3,4,1\n";

@@ -21,7 +21,7 @@ void skip_loss_only(Subject&, SanityFinding& finding) {
 struct Entry {
   const char* name;
   Check run, run_loss_only;  // run_loss_only: for a model that returns only its loss
-  bool trains;               // is skipped once the data is known to be broken
+  bool trains;               // true: the check trains, so it is skipped once the data is known to be broken
   const char* help;
 };
 

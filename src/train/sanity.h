@@ -1,4 +1,5 @@
-// Inside train/: what the checks of `sinew check` share: the job under test, samples of its data, and short trials.
+// Inside train/: defines what the checks of `sinew check` share: the job under test, samples of its data, and short
+// trials.
 //
 // A check reports a problem as a finding and does not throw. Each check has a budget of samples, steps and seconds. If
 // a slow machine leaves too little time for a measurement, the check is skipped and does not fail.
@@ -64,19 +65,19 @@ struct FirstSteps {
   int64_t planned = 0;
   std::vector<double> losses, rates;
   double uninformed_loss = 0;   // the loss of all-zero outputs, averaged over some training samples
-  std::vector<double> squares;  // by parameter: sum of squared gradients over the early steps
-  // by parameter: fraction of rows that never had a gradient; -1 if the parameter has no rows
+  std::vector<double> squares;  // for each parameter: the sum of its squared gradients over the early steps
+  // for each parameter: the fraction of its rows that never had a gradient; -1 if it has no rows
   std::vector<double> inactive_rows;
   std::string diverged;  // the reason if training diverged and the steps ended early
   bool out_of_time = false;
 };
 
 struct Subject {
-  spec::Job job;  // resolved
+  spec::Job job;  // the job with every auto resolved
   const data::Dataset& data;
   std::function<std::unique_ptr<model::Model>()> make_model;
   Clock& clock;
-  double deadline = 0;  // on the monotonic clock
+  double deadline = 0;  // when the checks must end, by the monotonic clock
   Loss loss;
   Facts train, val;
   std::string no_training;  // why the checks that train are skipped; empty if they may run
@@ -119,8 +120,9 @@ double loss_of_zeros(const Subject& subject, const data::Batch& batch);
 
 // Returns how well scores predict labels, in standard deviations above a random pairing of scores and labels. Mean and
 // variance over all pairings are exact (Hoeffding 1951), so the scores may have any distribution.
-double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels);    // [n, classes], [n]
-double ranking_z(const torch::Tensor& guesses, const torch::Tensor& targets);  // [n], [n]: Spearman
+double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels);  // shapes [n, classes] and [n]
+// shapes [n] and [n]; compares ranks (Spearman)
+double ranking_z(const torch::Tensor& guesses, const torch::Tensor& targets);
 
 // ---- the checks: each fills its finding's verdict, what, cause, likely and hint
 
@@ -137,7 +139,7 @@ void check_one_batch(Subject&, SanityFinding&);
 void check_first_steps(Subject&, SanityFinding&);
 void check_gradients(Subject&, SanityFinding&);
 void check_repeatable(Subject&, SanityFinding&);
-// The same checks for models that return only their loss.
+// For models that return only their loss, these checks replace the checks above.
 void check_loss_only_function(Subject&, SanityFinding&);
 void check_loss_only_batch(Subject&, SanityFinding&);
 void check_loss_only_eval_mode(Subject&, SanityFinding&);

@@ -1,4 +1,4 @@
-// Checks of the data alone: values, classes, and samples that are in both splits.
+// Checks the data alone: its values, its classes, and samples that are in both splits.
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -10,7 +10,7 @@ namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kMostLearned = 2048, kMostHeld = 1024, kFewestHeld = 50, kEnoughHeld = 200;
-constexpr double kSure = 3.5;  // in standard deviations; 1 in 4000 by chance
+constexpr double kSure = 3.5;  // in standard deviations; chance alone reaches it in 1 of 4000 cases
 constexpr int64_t kMostFeatures = 1024;
 constexpr int64_t kNeighbours = 10;
 constexpr double kTrainSeconds = 5;

@@ -1,4 +1,4 @@
-// Checks for models that return only their loss (loss: program), one number for each batch.
+// Checks models that return only their loss (loss: program), one number for each batch.
 #include <algorithm>
 #include <cmath>
 

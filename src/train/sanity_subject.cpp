@@ -1,4 +1,4 @@
-// Shared parts of the checks: a pass over the data, excerpts of it, and engines for short trials.
+// Implements what the checks share: a pass over the data, excerpts of it, and engines for short trials.
 #include <algorithm>
 #include <cmath>
 #include <limits>

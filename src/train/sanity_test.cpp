@@ -1,4 +1,4 @@
-// `sinew check` names planted bugs and passes clean jobs.
+// Tests that `sinew check` names planted bugs and passes clean jobs.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -116,7 +116,8 @@ void check_gradient_sizes(const Subject& subject, const FirstSteps& steps,
 }
 
 bool frozen_on_purpose(const spec::ModelOptions& model, const std::string& name) {
-  if (model.name == "program" || model.name == "torchscript") return true;  // the file marks its frozen parameters
+  // the model file itself says which parameters are frozen
+  if (model.name == "program" || model.name == "torchscript") return true;
   return std::ranges::any_of(model.freeze,
                              [&](const std::string& pattern) { return spec::fits_pattern(pattern, name); });
 }

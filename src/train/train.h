@@ -40,8 +40,10 @@ class Lanes;
 // The sums of one shard (a leaf of the tree) or of several shards (a node). They are sums and never means: only the
 // reduced result is divided, once.
 struct Contribution {
-  std::vector<torch::Tensor> gradients;  // by parameter, float32, in the parameter's memory order; undefined if absent
-  // by buffer: float64 sum of samples * delta, or the delta of an integer buffer, equal in all shards
+  // for each parameter, float32, in the parameter's memory order; undefined if absent
+  std::vector<torch::Tensor> gradients;
+  // for each buffer: the float64 sum of samples * delta, or the delta of an integer buffer, which is equal in all
+  // shards
   std::vector<torch::Tensor> buffers;
   double loss = 0;    // sum of weighted losses
   double weight = 0;  // divisor of the loss: samples, tokens or their class weights
@@ -70,7 +72,7 @@ class Reducer {
   virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
   // Any thread. `leaf` is nullopt if the shard has no samples.
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;
-  virtual void reduce() = 0;  // one lane, or all lanes in parallel
+  virtual void reduce() = 0;  // one lane calls it, or all lanes in parallel
   // The result except the gradients. `present[p]` is true if at least one shard had a gradient for parameter p.
   struct Reduced {
     Contribution sums;
@@ -116,7 +118,7 @@ struct TrainingState : loop::State {
   std::vector<model::NamedTensor> parameters;  // float32
   std::vector<model::NamedTensor> buffers;
   std::vector<model::NamedTensor> ema;  // empty without EMA; else one for each parameter
-  // by name, such as "exp_avg": one tensor for each parameter, empty for a frozen one
+  // under each name, such as "exp_avg": one tensor for each parameter, empty for a frozen one
   std::map<std::string, std::vector<torch::Tensor>> optimizer;
   std::vector<int64_t> optimizer_steps;  // number of updates of each parameter
 };
@@ -174,9 +176,9 @@ std::unique_ptr<data::Dataset> open_data(const spec::Job& job);
 // Weights on disk, and the job that trained them.
 struct Trained {
   std::string weights;        // model.safetensors, or the directory of a checkpoint
-  bool checkpoint = false;    // `weights` is a checkpoint; its averaged weights are used if it has them
+  bool checkpoint = false;    // true: `weights` is a checkpoint; its averaged weights are used if it has them
   std::string run_directory;  // given by the user, or the run that contains the weights; empty if there is none
-  bool run_given = false;     // the user named the run itself
+  bool run_given = false;     // true: the user named the run itself
   std::string job_yaml;       // the job as it was resolved when training began
   // what model.json says about the training data; nullopt if it is missing there
   std::optional<data::DataInfo> data;
@@ -198,7 +200,7 @@ struct Evaluation {
   std::vector<std::string> class_names;
   int64_t classes = 0, samples = 0;
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
-  std::vector<std::string> skipped_names;  // the first of them, each with its reason
+  std::vector<std::string> skipped_names;  // the first skipped samples, each with the reason
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk);
 

@@ -185,7 +185,7 @@ TEST(Contributions, AnIntegerBufferThatChangedDifferentlyIsRefused) {
 
 TEST(Lanes, ComputeTheSameWhateverTheProgramHasSet) {
   at::autocast::set_autocast_cache_enabled(true);
-  at::globalContext().setFlushDenormal(true);  // new threads inherit this
+  at::globalContext().setFlushDenormal(true);  // new threads inherit this setting
   Lanes lanes(3);
   lanes.run([](int lane) {
     EXPECT_EQ(at::get_num_threads(), 1) << lane;

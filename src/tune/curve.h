@@ -19,7 +19,7 @@ namespace sinew::tune {
 // A predicted loss: a mixture of normal distributions.
 struct Prediction {
   struct Component {
-    double weight, mean, deviation;  // deviation: the standard deviation
+    double weight, mean, deviation;  // `deviation` is the standard deviation
   };
   std::vector<Component> components;  // their weights sum to 1
   double mean() const;

@@ -17,7 +17,7 @@ namespace sinew::tune {
 
 // A predicted final loss.
 struct Forecast {
-  double mean, deviation;  // deviation: the standard deviation
+  double mean, deviation;  // `deviation` is the standard deviation
   double optimistic() const;
 };
 
@@ -51,8 +51,9 @@ class CurveForecasts {
   // small.
   struct FirstTrials {
     size_t count = 0;
-    double median = 0, spread = 0;  // of the forecast means; spread: as a standard deviation
-    double deviation = 0;           // the median standard deviation of these forecasts
+    // median and spread of the means of the forecasts; the spread is a standard deviation
+    double median = 0, spread = 0;
+    double deviation = 0;  // the median of the standard deviations of the forecasts
   };
   std::optional<double> end_of(const Study& study, const Trial& trial) const;
   const Forecast& without_hindsight(const Study& study, const Trial& trial, size_t reports);

@@ -1,5 +1,5 @@
-// A random forest of regression trees over a search space. A tree is a list of boxes, and its prediction is constant on
-// each box.
+// Grows a random forest of regression trees over a search space. A tree is a list of boxes, and its prediction is
+// constant on each box.
 //
 // Breiman, "Random forests" (Machine Learning 2001): every tree is fitted to a bootstrap sample of the rows, and every
 // split considers a random subset of the parameters. A number is split at a random place between two neighbouring
@@ -19,9 +19,9 @@ namespace sinew::tune {
 // The extent of a box along one parameter: a part of the unit interval, or a subset of the choices.
 struct Side {
   double low = 0, high = 1;
-  std::vector<bool> choices;  // of a category: which choices the box contains; empty for a number
+  std::vector<bool> choices;  // for a category: which choices the box contains; empty for a number
 
-  double fraction() const;  // the part of the whole range of the parameter
+  double fraction() const;  // the fraction of the parameter's whole range that the side covers
   bool holds(double unit) const;
 };
 

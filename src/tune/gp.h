@@ -16,7 +16,7 @@
 namespace sinew::tune {
 
 struct Normal {
-  double mean = 0, variance = 0;  // of the function itself, without the noise
+  double mean = 0, variance = 0;  // the distribution of the function's value at a point, without the noise
 };
 
 struct NormalSlopes {

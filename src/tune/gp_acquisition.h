@@ -1,5 +1,5 @@
-// Acquisition functions on Gaussian processes: the logarithms of expected improvement and of the probability of
-// feasibility.
+// Computes acquisition functions on Gaussian processes: the logarithms of expected improvement and of the probability
+// of feasibility.
 #pragma once
 
 #include "tune/acquisition_search.h"

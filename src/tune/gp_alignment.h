@@ -15,8 +15,8 @@ namespace sinew::tune {
 
 // Shifts, as fractions of the range of each parameter.
 struct Alignment {
-  Eigen::VectorXd own_shifts;    // of each earlier study, one after another
-  Eigen::VectorXd common_shift;  // of all earlier studies together, towards this study
+  Eigen::VectorXd own_shifts;    // the shift of each earlier study, one after another
+  Eigen::VectorXd common_shift;  // the shift of all earlier studies together, towards this study
 
   static size_t size(Eigen::Index axes, Eigen::Index studies) { return static_cast<size_t>(axes * (studies + 1)); }
   static Alignment read(std::span<const double> sampler_state, Eigen::Index axes);

@@ -16,7 +16,8 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 struct Prior {
-  double middle, spread, low, high;  // of the logarithm of a kernel parameter
+  // of the logarithm of a kernel parameter: middle and spread of the prior, and the bounds of the fit
+  double middle, spread, low, high;
 };
 
 const Prior kScale = {std::log(3.0), 2.0, std::log(1e-3), std::log(1e3)};

@@ -8,7 +8,7 @@ using Eigen::VectorXd;
 
 constexpr size_t kMostFitted = 150;   // a fit uses at most this many points; if there are more, every n-th
 constexpr double kGrowth = 1.2;       // the number of trials grows by this factor before the next full fit
-constexpr double kWarmGrowth = 1.04;  // the same before the last fit is improved
+constexpr double kWarmGrowth = 1.04;  // the number of trials grows by this factor before the last fit is improved
 constexpr int kWarmEvaluations = 12, kStartEvaluations = 50, kWarpEvaluations = 15;
 
 // Every n-th row, where n is such that at most kMostFitted rows are left. The newest row is always one of them.

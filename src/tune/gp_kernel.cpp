@@ -1,4 +1,5 @@
-// The loops over pairs of points have neither branches nor calls, so that the compiler vectorises them.
+// Implements the kernel. The loops over pairs of points have neither branches nor calls, so that the compiler
+// vectorises them.
 #include "tune/gp_kernel.h"
 
 #include <bit>

@@ -266,7 +266,7 @@ TEST(Minimise, FindsCornersAndValleys) {
   const LbfgsOptions options{.most_evaluations = 300, .gradient_tolerance = 1e-8, .value_tolerance = 0};
   target << 1, 1;
   EXPECT_LT((minimise(rosenbrock, start, low, high, options).x - target).norm(), 1e-4);
-  high << 0.5, 2;  // then the best point is on the boundary of the box, at (0.5, 0.25)
+  high << 0.5, 2;  // with this bound, the best point is on the boundary of the box, at (0.5, 0.25)
   target << 0.5, 0.25;
   EXPECT_LT((minimise(rosenbrock, start, low, high, options).x - target).norm(), 1e-4);
 }

@@ -15,7 +15,7 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr size_t kLeastEnded = 3;  // fit_surrogate() needs this many known trials, even if many more are running
-constexpr size_t kLeastJoint = 2;  // the same if earlier studies are usable
+constexpr size_t kLeastJoint = 2;  // number of known trials that suffice if earlier studies are usable
 constexpr int64_t kOwnTurn = 4;    // with earlier studies, every n-th suggestion ignores them
 // Beyond kMostPoints, known_trials() keeps the kMostBest best ones and the newest.
 constexpr size_t kMostPoints = 400, kMostBest = 250;

@@ -16,17 +16,18 @@
 namespace sinew::tune {
 
 struct Surrogate {
-  std::vector<GaussianProcess> objectives;  // of warped losses
+  std::vector<GaussianProcess> objectives;  // one process for each objective, over warped losses
   // The Gaussian processes of scaled constraint values. A point is feasible if all its values are at most 0.
   std::vector<GaussianProcess> constraints;
   std::vector<const Trial*> trials;  // the trials that are the first rows of the Gaussian processes
-  Eigen::Index known = 0;            // the number of these first rows; rows of earlier studies follow them
+  Eigen::Index known = 0;            // the number of these trials; rows of earlier studies follow them
   Eigen::Index fantasies = 0;  // the number of rows at the end: running trials with values drawn from the processes
   std::vector<double> sampler_state;
 
   Eigen::VectorXd row(Eigen::Index i) const { return objectives[0].point(i); }
   bool feasible(Eigen::Index i) const { return Study::violation(*trials[static_cast<size_t>(i)]) == 0; }
-  // The values drawn for the running trials whose drawn constraints are feasible, one entry for each trial.
+  // Returns the objective values drawn for running trials, one vector for each trial. Leaves out each trial that has a
+  // drawn constraint value above 0, because it is probably infeasible.
   std::vector<std::vector<double>> feasible_fantasies() const;
 };
 

@@ -10,8 +10,8 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr size_t kMostRows = 100;   // of all earlier studies together
-constexpr size_t kMostStudies = 8;  // only the first ones are used
+constexpr size_t kMostRows = 100;   // the most rows of all earlier studies together
+constexpr size_t kMostStudies = 8;  // the most earlier studies; only the first ones are used
 constexpr double kTie = 0.5;        // a pair with equal predictions counts as half wrong
 
 // The points of the earlier studies, with the number of their study as the last coordinate.

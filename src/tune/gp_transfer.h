@@ -41,7 +41,7 @@ struct JointModel {
 JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,
                           std::vector<double> losses, double trials, const JointFit* memory);
 
-// Whether the joint process ranks the losses of this study, its first rows, no worse than the other process does.
+// Whether `joint` ranks the losses of this study, which are its first rows, no worse than `alone` does.
 bool ranks_better(const GaussianProcess& joint, const GaussianProcess& alone, const std::vector<double>& losses);
 
 }  // namespace sinew::tune

@@ -14,10 +14,10 @@
 namespace sinew::tune {
 
 enum class WarpKind {
-  linear,     // only shifted and scaled
-  halfrank,   // the worse half replaced by its ranks
-  bent,       // like halfrank, then a logarithm that begins to bend half a standard deviation from the best
-  logarithm,  // like halfrank, then nearly a pure logarithm
+  linear,     // losses are only shifted and scaled
+  halfrank,   // the worse half of the losses is replaced by its ranks
+  bent,       // halfrank, then a logarithm that begins to bend half a standard deviation from the best
+  logarithm,  // halfrank, then nearly a pure logarithm
 };
 
 struct Warped {

@@ -1,5 +1,5 @@
-// The expected hypervolume improvement. Along one objective, a value y gains max(0, u - y) - max(0, l - y) in a box
-// from l to u, and the expectation of this gain is a difference of two expected improvements. The objectives are
+// Computes the expected hypervolume improvement. Along one objective, a value y gains max(0, u - y) - max(0, l - y) in
+// a box from l to u, and the expectation of this gain is a difference of two expected improvements. The objectives are
 // independent, so a box contributes the product over its objectives.
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Parameter importance: which parameters explain the variance of an objective.
+// Computes parameter importance: which parameters explain the variance of an objective.
 //
 // It is a functional analysis of variance on a random forest: Hutter, Hoos, Leyton-Brown, "An efficient approach for
 // assessing hyperparameter importance" (ICML 2014). It is exact, because a tree is constant on boxes. The main effect
@@ -23,10 +23,11 @@ constexpr size_t kPaired = 8;      // only this many parameters, the most import
 
 // The range of one parameter, cut into pieces so that each box of a tree contains every piece wholly or not at all.
 struct Pieces {
-  std::vector<double> cuts;  // for a number: ascending from 0 to 1
+  std::vector<double> cuts;  // the ends of the pieces of a number, ascending from 0 to 1
   // The part of the whole range that each piece covers.
   std::vector<double> fractions;
-  std::vector<std::pair<size_t, size_t>> of(const Side& side) const;  // the pieces in `side`, as ranges [from, to)
+  // returns the pieces in `side`, as ranges [from, to)
+  std::vector<std::pair<size_t, size_t>> of(const Side& side) const;
 };
 
 Pieces pieces_of(const Tree& tree, size_t i) {

@@ -1,6 +1,6 @@
-// Logarithms of two functions of the normal distribution, with derivatives. They stay accurate far into the tail, where
-// the plain values underflow to 0 and a search could not climb (Ament et al., "Unexpected improvements to expected
-// improvement for Bayesian optimization", NeurIPS 2023).
+// Computes the logarithms of two functions of the normal distribution, with derivatives. They stay accurate far into
+// the tail, where the plain values underflow to 0 and a search could not climb (Ament et al., "Unexpected improvements
+// to expected improvement for Bayesian optimization", NeurIPS 2023).
 #pragma once
 
 namespace sinew::tune {

@@ -1,4 +1,4 @@
-// Several objectives: Pareto fronts, hypervolume and its expected improvement.
+// For several objectives: computes Pareto fronts, the hypervolume and its expected improvement.
 //
 // All objectives are minimised. The region that no point dominates is cut into disjoint boxes, slice by slice. For
 // independent normal objectives the expected hypervolume improvement is then a sum over boxes of products, exact for

@@ -18,7 +18,8 @@ namespace {
 constexpr double kSurely = 2;  // a running trial almost surely ends below its mean plus this many standard deviations
 // A trial resumes if it beats the best completed trial with at least this probability.
 constexpr double kFairChance = 0.1;
-constexpr double kGreatChance = 0.9;  // the same once the budget for resumed trials is spent
+// the probability with which it must beat that trial once the budget for resumed trials is spent
+constexpr double kGreatChance = 0.9;
 // To beat a loss, a trial must be lower by this fraction of the lead of that loss over the median of the first trials.
 constexpr double kWorth = 0.05;
 // The budget of steps for resumed trials, as a fraction of the first steps of all trials, before and after all planned

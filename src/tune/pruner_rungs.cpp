@@ -122,7 +122,7 @@ class RungPruner : public Pruner {
   size_t bracket_of(int64_t id) const {
     double total = 0;
     for (const double share : shares_) total += share;
-    // Multiples of the golden ratio spread evenly.
+    // The multiples of the golden ratio modulo 1 spread evenly, so each bracket gets trials in proportion to its share.
     double place = std::fmod((static_cast<double>(id) + 0.5) * 0.6180339887498949, 1.0) * total;
     for (size_t b = 0; b + 1 < shares_.size(); ++b) {
       if ((place -= shares_[b]) < 0) return b;

@@ -1,4 +1,4 @@
-// The list of all pruners.
+// Lists all pruners.
 #include <cmath>
 
 #include "base/error.h"

@@ -168,7 +168,8 @@ TEST(Median, PrunesATrialWorseThanTheMedian) {
   }
   const int64_t bad = study.start({{0.9}, "test", "", {}});
   study.report(bad, 1, 5);
-  EXPECT_EQ(pruner->judge(study, study.trial(bad)).decision, PruneDecision::keep_running);  // before min_resource
+  // the trial has not reached min_resource yet
+  EXPECT_EQ(pruner->judge(study, study.trial(bad)).decision, PruneDecision::keep_running);
   study.report(bad, 2, 4);
   EXPECT_EQ(pruner->judge(study, study.trial(bad)).decision, PruneDecision::prune);
   const int64_t good = study.start({{0.9}, "test", "", {}});

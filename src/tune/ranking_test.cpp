@@ -50,7 +50,7 @@ TEST(Ranking, MatchesItsDefinitionAsTheStudyGrows) {
           value = random.uniform() < 0.05 ? std::nan("") : 0.1 * static_cast<double>(random.below(10));
         study.tell(id, TrialState::complete, values, {random.uniform() < 0.2 ? random.uniform() : -1});
       }
-      if (i % 3 == 0) continue;  // so that follow() also adds several trials at once
+      if (i % 3 == 0) continue;  // skipped, so that follow() also adds several trials at once
       kept.follow(study);
       Ranking fresh;
       fresh.follow(study);

@@ -27,7 +27,7 @@ constexpr double kFirstSpread = 0.25;  // initial step size, in the unit cube
 constexpr double kConverged = 1e-6;
 
 struct Distribution {
-  double generation = 0, size = 0, spread = kFirstSpread;  // size: trials in a generation
+  double generation = 0, size = 0, spread = kFirstSpread;  // size: the number of trials in a generation
   VectorXd mean, path, sigma_path;
   MatrixXd covariance;
 };

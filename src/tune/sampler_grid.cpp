@@ -1,4 +1,4 @@
-// Grid search: all combinations of some values of each parameter; the last parameters change first.
+// Grid search: suggests all combinations of some values of each parameter; the last parameters change first.
 //
 // A parameter with few values gets all of them. Other parameters get as many evenly spaced values, both ends included,
 // as the budget allows. When the whole grid has been tried, the grid becomes twice as fine.
@@ -117,7 +117,7 @@ class GridSampler : public Sampler {
 
   int64_t looked_ = 0;              // points skipped because they violate constraints
   int64_t budget_ = -1, most_ = 0;  // the budget that the values were chosen for, and the most values of a parameter
-  std::vector<std::vector<double>> levels_;  // for each parameter, ascending
+  std::vector<std::vector<double>> levels_;  // the values of each parameter in the grid, ascending
   Point point_;                              // every point before it was tried or is infeasible
 };
 

@@ -1,4 +1,5 @@
-// Random search: Bergstra, Bengio, "Random search for hyper-parameter optimization" (JMLR 2012).
+// Random search: suggests uniformly random points (Bergstra, Bengio, "Random search for hyper-parameter optimization",
+// JMLR 2012).
 #include "tune/allowed.h"
 #include "tune/makers.h"
 

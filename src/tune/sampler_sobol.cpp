@@ -1,4 +1,4 @@
-// Scrambled Sobol points (tune/sobol.h), which cover the space evenly for any number of trials.
+// Suggests scrambled Sobol points (tune/sobol.h), which cover the space evenly for any number of trials.
 #include "tune/allowed.h"
 #include "tune/makers.h"
 

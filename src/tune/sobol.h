@@ -1,4 +1,4 @@
-// Space-filling points: Owen-scrambled Sobol points with the direction numbers of Joe and Kuo.
+// Makes space-filling points: Owen-scrambled Sobol points with the direction numbers of Joe and Kuo.
 //
 // Sobol, "On the distribution of points in a cube" (1967); Joe, Kuo, "Constructing Sobol sequences with better
 // two-dimensional projections" (SIAM J. Sci. Comput. 30, 2008), the first kSobolDimensions of new-joe-kuo-6; Owen,

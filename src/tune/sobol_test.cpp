@@ -62,7 +62,7 @@ TEST(Sobol, IntegratesBetterThanChance) {
   const auto value = [](const std::vector<double>& x) {
     double product = 1;
     for (size_t d = 0; d < 8; ++d) product *= 1 + (x[d] - 0.5) / static_cast<double>(d + 1);
-    return product;  // its integral is 1
+    return product;  // the integral over the unit cube is 1
   };
   for (uint64_t seed = 0; seed < 20; ++seed) {
     double sobol = 0, random = 0;

@@ -1,4 +1,4 @@
-// Search spaces: parameters, their conditions and constraints, and points. Part of tune/tune.h.
+// Defines search spaces: parameters, their conditions and constraints, and points. Part of tune/tune.h.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +61,9 @@ class Space {
   double value_at(size_t i, double unit) const;
   // The value of grid step number `cell`. Step 0 has the lowest value.
   double value_of_cell(size_t i, double cell) const;
-  // Map points between the unit cube and the space; inactive parameters are NaN in both. Every point of the cube maps
-  // to a point of the space: from_unit() drops the coordinates of parameters that turn out to be inactive.
+  // Map points between the unit cube and the space. Inactive parameters are NaN in the cube and in the space. Every
+  // point of the cube maps to a point of the space: from_unit() drops the coordinates of parameters that turn out to be
+  // inactive.
   Point from_unit(std::span<const double> unit) const;
   std::vector<double> to_unit(const Point& point) const;
 

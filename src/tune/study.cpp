@@ -1,4 +1,4 @@
-// The trial history of a study, and the losses and violations that follow from it.
+// Keeps the trial history of a study, and computes the losses and violations that follow from it.
 #include <algorithm>
 #include <cmath>
 

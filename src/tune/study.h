@@ -1,4 +1,4 @@
-// A study: its options and its trial history. Part of tune/tune.h.
+// Defines a study: its options and its trial history. Part of tune/tune.h.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct Trial {
   std::optional<double> gain;
   std::optional<int64_t> from;
   std::vector<double> values;       // one for each objective, as reported; empty unless complete, or pruned with values
-  std::vector<double> constraints;  // constraint violations; at most 0: satisfied
+  std::vector<double> constraints;  // how much each constraint is violated; at most 0 if it is satisfied
   std::vector<Report> reports;      // intermediate values of the first objective
   std::optional<double> estimate;   // the final value that the pruner expected when it last paused the trial (Verdict)
 };
@@ -96,13 +96,13 @@ class Study {
   const std::vector<Trial>& trials() const { return trials_; }
   int64_t next_id() const { return static_cast<int64_t>(trials_.size()); }
   const std::vector<int64_t>& observed() const { return observed_; }  // ids of ended trials, in the order they ended
-  const std::vector<int64_t>& open() const { return open_; }          // running and paused, ascending
+  const std::vector<int64_t>& open() const { return open_; }          // ids of running and paused trials, ascending
   const Trial& trial(int64_t id) const;                               // throws Error if there is none
 
   // The value to minimise: the reported value, negated if the objective is to be maximised. +infinity if the trial
   // failed, has no value, or has NaN.
   double loss(const Trial& trial, size_t objective = 0) const;
-  // The same for an intermediate value.
+  // Returns the value of an intermediate report as a value to minimise, by the same rules.
   double loss(const Report& report) const;
   // The known or estimated loss of the first objective: from the final value, else from the estimate of the pruner,
   // else from the last report. It is +infinity for a failed trial. Returns nullopt for an open trial without reports,

@@ -1,4 +1,4 @@
-// Spaces, points and helpers for the tests of this room.
+// For the tests of this room: makes spaces and points.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The density of a set of trials over a search space: a mixture of one product kernel for each trial and of the uniform
-// density.
+// Fits a density to a set of trials over a search space: a mixture of one product kernel for each trial and of the
+// uniform density.
 //
 // The samplers TPE and BOHB use this class. A kernel is a truncated normal distribution along a number or an ordinal,
 // and a bump on one choice along a category. Conditional parameters are handled as declared: if a trial does not have a

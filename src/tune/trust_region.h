@@ -1,4 +1,4 @@
-// The trust region: a box around the best point, within which a local model is reliable.
+// Computes the trust region: a box around the best point, within which a local model is reliable.
 //
 // Eriksson, Pearce, Gardner, Turner, Poloczek, "Scalable global optimization via local Bayesian optimization" (NeurIPS
 // 2019): the box grows while its suggestions keep improving the best value, shrinks while they keep failing, and starts
@@ -13,9 +13,10 @@ namespace sinew::tune {
 inline constexpr const char* kTrustRegion = "trust_region";  // the name of this sampler in Trial::by
 
 struct TrustRegion {
-  double side = 0.8;                // the side of the box, as a fraction of the range of a parameter
-  int64_t centre = -1;              // the best trial, feasible ones first; -1: no trial has a finite loss
-  int successes = 0, failures = 0;  // in a row, since the side last changed
+  double side = 0.8;    // the side of the box, as a fraction of the range of a parameter
+  int64_t centre = -1;  // the best trial, feasible ones first; -1: no trial has a finite loss
+  // suggestions in a row that improved the best value, or that did not, since the side last changed
+  int successes = 0, failures = 0;
   int restarts = 0;
 };
 

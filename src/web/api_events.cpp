@@ -8,7 +8,7 @@ namespace sinew::web {
 namespace {
 
 constexpr double kMaxWaitSeconds = 60, kHeartbeatSeconds = 15;
-constexpr int64_t kMaxEvents = 1000;  // in one response
+constexpr int64_t kMaxEvents = 1000;  // the most events in one response
 
 store::EventQuery query_of(const Args& args) {
   store::EventQuery query;

@@ -1,4 +1,4 @@
-// Models, versions and aliases over HTTP. The registry decides whether an alias may move, and gives the reason.
+// Serves models, versions and aliases over HTTP. The registry decides whether an alias may move, and gives the reason.
 #include <algorithm>
 
 #include "registry/registry.h"

@@ -15,7 +15,7 @@ using store::Kind;
 using store::RunState;
 
 constexpr int64_t kMaxListed = 10'000, kMaxPoints = 1'000'000, kMaxOverlaid = 1000;
-constexpr int64_t kMaxInOverlay = 2'000'000;  // points of all runs together
+constexpr int64_t kMaxInOverlay = 2'000'000;  // the most points of all runs together
 
 // Returns the newest `limit` runs that match, with the metrics `keys`. A filter may skip any number of runs, so with a
 // filter the function reads larger pages.

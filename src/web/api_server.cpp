@@ -1,4 +1,4 @@
-// The routes that report on the server itself.
+// Implements the routes that report on the server itself.
 #include "web/api_routes.h"
 
 namespace sinew::web {

@@ -9,7 +9,7 @@
 namespace sinew::web {
 namespace {
 
-constexpr size_t kMaxDepth = 64;  // of nested lists and objects
+constexpr size_t kMaxDepth = 64;  // the deepest nesting of lists and objects
 
 // Checks a text before the parser builds a value. An ordered_json object compares each new name with all its names, so
 // this class limits the number of comparisons: one object may have 20,000 names, or many objects fewer each.

@@ -1,5 +1,5 @@
-// Inside web/: the parameters of a request by name, from its query or its JSON body. Reading a parameter checks its
-// type; a wrong one throws Refused (kInvalidValue) with the parameter's name.
+// Inside web/: reads the parameters of a request by name, from its query or its JSON body. Reading a parameter checks
+// its type; a wrong one throws Refused (kInvalidValue) with the parameter's name.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Args {
   explicit Args(const Call& call);
   explicit Args(Json object) : json_(std::make_shared<const Json>(std::move(object))) {}
 
-  bool has(const char* name) const;  // present and not null
+  bool has(const char* name) const;  // whether the parameter is present and not null
   std::string text(const char* name) const;
   std::string text(const char* name, const std::string& otherwise) const;
   int64_t integer(const char* name) const;
@@ -29,7 +29,7 @@ class Args {
   bool flag(const char* name, bool otherwise) const;
   std::vector<std::string> texts(const char* name) const;  // a list or a single text; empty if absent
   std::vector<Args> objects(const char* name) const;
-  const Json& json() const { return *json_; }  // without the parameters in the path
+  const Json& json() const { return *json_; }  // the JSON object, without the parameters in the path
 
  private:
   explicit Args(std::shared_ptr<const Json> object) : json_(std::move(object)) {}

@@ -1,4 +1,4 @@
-// The artifact_location of an experiment: the server reads the paths that a client builds of it, or refuses it.
+// Tests the artifact_location of an experiment: the server reads the paths that a client builds from it, or refuses it.
 #include <gtest/gtest.h>
 
 #include "web/testing.h"

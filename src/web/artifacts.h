@@ -1,5 +1,5 @@
-// Inside web/: the files of runs, logged models and versions. These are uploaded files and, for an indexed run, also
-// the files in its directory.
+// Inside web/: lists, reads and stores the files of runs, logged models and versions. These are uploaded files and, for
+// an indexed run, also the files in its directory.
 //
 // A path consists of names with single slashes between them; no name is "." or "..". So a path never leads out of the
 // directory it belongs to, neither here nor where a client saves the file. The server follows no symbolic link in a
@@ -23,7 +23,8 @@ struct FileEntry {
   bool directory = false;
   int64_t bytes = 0;
 };
-// Throws Refused unless `path` is a path as above. An empty path, the root, is accepted only if `allow_root`.
+// Throws Refused unless `path` is a path as described at the top of this file. An empty path, the root, is accepted
+// only if `allow_root`.
 void check_path(const std::string& path, bool allow_root);
 // Opens the directory of a run, if the run has one and it exists.
 std::optional<BeneathFile> open_run_directory(Context& context, const store::Subject& run);
@@ -51,8 +52,8 @@ struct ArtifactRef {
   std::string path;
 };
 ArtifactRef parse_artifact_ref(const std::string& text);
-// Refuses a location of an experiment on this server for which the client would build other paths than these. Locations
-// elsewhere (s3://, file:/) are the client's own affair.
+// Refuses an artifact location on this server from which the client would build other paths than this server reads.
+// Locations elsewhere (s3://, file:/) are the client's own affair.
 void check_artifact_location(const std::string& location);
 // Refuses callers who may not change these files. Only an admin may change the files of a version, because the version
 // passed its gates with them.

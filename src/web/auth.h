@@ -1,5 +1,5 @@
-// Inside web/: authentication. Finds the token of a request and its role, and limits the rate of each caller. Any
-// thread.
+// Inside web/: authenticates requests. Finds the token of a request and its role, and limits the rate of each caller.
+// Any thread.
 #pragma once
 
 #include <map>

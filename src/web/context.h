@@ -1,4 +1,4 @@
-// Inside web/: what every route works with, and the exceptions that refuse a request. Any thread may use them.
+// Inside web/: defines what every route works with, and the exceptions that refuse a request. Any thread may use them.
 #pragma once
 
 #include <atomic>
@@ -137,7 +137,8 @@ struct Route {
   const char* help;
   // The parameters of the query, such as "after:integer wait:number". Sinew's own API refuses all others.
   const char* query = "";
-  const char* body = "";  // the fields of the JSON body, in the same form; kFile: any bytes of any length
+  // the fields of the JSON body, written like `query`; kFile: the body is any bytes of any length
+  const char* body = "";
 };
 inline constexpr const char* kFile = "file";
 const std::vector<Route>& routes();

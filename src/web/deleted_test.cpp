@@ -1,4 +1,5 @@
-// Nothing is logged to a deleted run. An experiment is deleted and restored together with its runs, as in MLflow.
+// Tests that nothing is logged to a deleted run, and that an experiment is deleted and restored together with its runs,
+// as in MLflow.
 #include <gtest/gtest.h>
 
 #include "web/testing.h"

@@ -1,4 +1,4 @@
-// Inside web/: how the API answers an Error of another room (docs/guides/server.md has the same table).
+// Inside web/: decides how the API answers an Error of another room (docs/guides/server.md has the same table).
 #pragma once
 
 #include "web/context.h"

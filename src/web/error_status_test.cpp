@@ -1,4 +1,4 @@
-// An error that does not pass by itself never has a status that makes a client repeat the request as if it would.
+// Tests that an error that does not pass by itself never has a status that makes a client repeat the request.
 #include "web/error_status.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Inside web/: the parameters of a route, as routes.cpp declares them: "after:integer wait:number version:integer!".
+// Inside web/: parses and checks the parameters of a route, as routes.cpp declares them: "after:integer wait:number
+// version:integer!".
 #pragma once
 
 #include <string>

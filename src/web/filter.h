@@ -1,5 +1,5 @@
-// Inside web/: the filters and orders of MLflow's client: "metrics.loss < 1 and params.lr = '0.1'", "metrics.loss
-// DESC".
+// Inside web/: parses the filters and orders of MLflow's client: "metrics.loss < 1 and params.lr = '0.1'",
+// "metrics.loss DESC".
 //
 // The grammar is that of mlflow.search_runs: comparisons joined by AND; no OR; parentheses only around the list of IN.
 // Pure. The parsers accept any bytes and throw Refused with the position of the error.
@@ -32,9 +32,10 @@ struct Order {
 
 // The columns that a kind of record has.
 struct Grammar {
-  bool metrics = false, params = false, datasets = false;  // every kind has tags
-  std::set<std::string> texts, numbers;                    // its text and numeric attributes
-  std::map<std::string, std::string> aliases = {};         // other names of attributes
+  // whether records of this kind have metrics, parameters and data sets; every kind has tags
+  bool metrics = false, params = false, datasets = false;
+  std::set<std::string> texts, numbers;             // the text attributes and the numeric attributes of the kind
+  std::map<std::string, std::string> aliases = {};  // other names of attributes
 };
 
 std::vector<Clause> parse_filter(const std::string& filter, const Grammar& grammar);

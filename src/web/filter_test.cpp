@@ -11,7 +11,7 @@
 namespace sinew::web {
 namespace {
 
-using Values = std::map<std::string, Fact>;  // by column, such as "metric.loss"
+using Values = std::map<std::string, Fact>;  // the key is the column, such as "metric.loss"
 
 std::string full(const Column& column) {
   const char* const names[] = {"metric.", "param.", "tag.", "", "dataset."};

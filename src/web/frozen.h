@@ -12,7 +12,7 @@
 namespace sinew::web {
 
 struct FrozenFiles {
-  std::vector<store::Attachment> files;  // with paths relative to the location
+  std::vector<store::Attachment> files;  // the files, with paths relative to the location
   registry::Artifacts::Pin pin;          // protects the contents from garbage collection until a record refers to them
 };
 // Returns the files at an artifact URI of a run, a logged model or a version

@@ -1,4 +1,5 @@
-// Hostile callers without a token, or with a token of a low role, can harm neither the server nor other callers.
+// Tests that hostile callers without a token, or with a token of a low role, can harm neither the server nor other
+// callers.
 #include <gtest/gtest.h>
 
 #include <filesystem>

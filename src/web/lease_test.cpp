@@ -1,4 +1,4 @@
-// A server that has lost its lease to another server cannot write through any route.
+// Tests that a server that has lost its lease to another server cannot write through any route.
 #include <gtest/gtest.h>
 
 #include "web/api_routes.h"

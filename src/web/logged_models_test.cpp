@@ -1,4 +1,4 @@
-// Searches for logged models by their metrics on data sets: which models match, and in which order.
+// Tests searches for logged models by their metrics on data sets: which models match, and in which order.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -40,7 +40,7 @@ std::string new_id();                                      // 32 hex digits
 Json dataset_input_of(const Args& given);
 Json model_input_of(const Args& given);
 Json model_output_of(const Args& given);
-// A list in a run's body.
+// One of the lists in a run's body that hold its data sets and models.
 struct InputList {
   const char* name;
   Json (*parse)(const Args& given);
@@ -68,8 +68,8 @@ bool is_in(View view, bool hidden);
 // Returns all records of that kind, hidden ones included, for a filter to select from.
 std::vector<store::Record> all_records(Context& context, store::Kind kind);
 store::Labels labels_of(const Args& args, const char* name);
-// Returns all of "params". Refuses a key that is there twice, even with one value: a parameter cannot be changed, so
-// none of two values may win.
+// Returns all of "params". Refuses a key that occurs twice, even with equal values: a parameter cannot be changed, so
+// neither of two values may win.
 store::Labels params_of(const Args& args);
 // Refuses to set or remove one of Sinew's own tags, which record a run's directory, the decision about a promotion, and
 // the kind of a record.
@@ -90,7 +90,7 @@ void write_beside_others(Context& context, const store::Subject& subject, const 
 // the record meanwhile.
 void change_record(Context& context, const store::Subject& subject,
                    const std::function<store::Batch(const store::Record& record)>& batch_of);
-// Changes the record's body in the same way.
+// Changes the record's body, by change_record.
 void change_body(Context& context, const store::Subject& subject, const std::function<void(Json& body)>& change);
 
 // ---- routes (routes.cpp lists their paths) -------------------------------------------------------------------------

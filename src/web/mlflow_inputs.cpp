@@ -1,6 +1,6 @@
-// The data sets and models that a run uses or produces. MLflow's client reads them with a strict parser: one field of a
-// wrong type makes every list that contains the run unreadable. So only well-formed entries enter the record's body,
-// and only well-formed entries leave it.
+// Stores and returns the data sets and models that a run uses or produces. MLflow's client reads them with a strict
+// parser: one field of a wrong type makes every list that contains the run unreadable. So only well-formed entries
+// enter the record's body, and only well-formed entries leave it.
 #include <algorithm>
 
 #include "web/mlflow.h"

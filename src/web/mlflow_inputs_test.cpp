@@ -1,4 +1,4 @@
-// The data sets and models of a run: a malformed entry is refused, and never makes a list of runs unreadable.
+// Tests the data sets and models of a run: a malformed entry is refused, and never makes a list of runs unreadable.
 #include <gtest/gtest.h>
 
 #include "web/testing.h"

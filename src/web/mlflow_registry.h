@@ -22,7 +22,8 @@ Json registered_model_json(const store::Record& model, const std::vector<store::
 Json version_json(const store::Record& version, const std::vector<store::Alias>& aliases);
 // Returns the artifact URI from which a client can download the version's files.
 std::string download_location(Context& context, const store::Record& version, int max_depth = 8);
-// Returns the same for the source of a version. Follows "models:/..." sources up to `max_depth` times.
+// Returns the artifact URI from which a client can download the files at the source of a version. Follows "models:/..."
+// sources up to `max_depth` times.
 std::string download_location(Context& context, const std::string& source, int max_depth = 8);
 
 // Points an alias at a version, or removes it (0), without gates. Throws Refused.

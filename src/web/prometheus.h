@@ -1,4 +1,5 @@
-// Inside web/: Prometheus' text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/). Pure.
+// Inside web/: writes Prometheus' text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/).
+// Pure.
 #pragma once
 
 #include <map>

@@ -14,7 +14,7 @@ namespace sinew::web {
 struct RouteMatch {
   const Route* route = nullptr;             // null if no route matches
   std::map<std::string, std::string> path;  // values of the pattern's parameters
-  std::string other_methods;                // if the path exists, but not with this method: its methods
+  std::string other_methods;                // set if the path exists, but not with this method: the methods that it has
 };
 
 class Router {

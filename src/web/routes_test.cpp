@@ -1,4 +1,5 @@
-// Every route refuses a request with a missing field or a field of a wrong type, and never fails because of it.
+// Tests that every route refuses a request with a missing field or a field of a wrong type, and never fails because of
+// it.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -71,7 +72,7 @@ std::map<std::string, Fields> run_fields(const std::string& run) {
   };
 }
 
-// The same for logged models and the model registry.
+// Valid fields of the MLflow routes of logged models and of the model registry.
 std::map<std::string, Fields> model_fields(const std::string& run) {
   const Fields model{{"name", "m"}}, version{{"name", "m"}, {"version", "1"}};
   return {

@@ -1,4 +1,5 @@
-// The file of tokens. A secret is 256 random bits, so one round of SHA-256 with a salt hides it as well as many rounds.
+// Reads and writes the file of tokens. A secret is 256 random bits, so one round of SHA-256 with a salt hides it as
+// well as many rounds.
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <sys/file.h>

@@ -1,5 +1,5 @@
-// A promoted version stays as it was evaluated: a caller with a low role cannot bypass the gates, replace the version's
-// files, or write the tags that Sinew keeps about it.
+// Tests that a promoted version stays as it was evaluated: a caller with a low role cannot bypass the gates, replace
+// the version's files, or write the tags that Sinew keeps about it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -79,7 +79,7 @@ TEST(Versions, AVersionKeepsItsOriginalFiles) {
     EXPECT_EQ(fetch(version, "/more").status, 404) << version;
   }
   EXPECT_EQ(fetch(make(source), "/MLmodel").response.body, "bad");
-  const std::string elsewhere = make("s3://there/model");  // its files are not on this server
+  const std::string elsewhere = make("s3://there/model");  // the files of this source are not on this server
   const std::string target = kMlflow + "/model-versions/get-download-uri?name=m&version=" + elsewhere;
   EXPECT_EQ(test.call("GET", target).json["artifact_uri"], "s3://there/model");
 }
@@ -239,9 +239,9 @@ TEST(Versions, ClientsCannotSetSinewsOwnTags) {
       R"({"name": "m", "source": "s3://b/s", "tags": [{"key": "sinew.decision.champion", "value": "x"},)"
       R"( {"key": "own", "value": "y"}]})";
   const Json version = test.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
-  EXPECT_EQ(
-      version["tags"],
-      Json::array({Json{{"key", "own"}, {"value", "y"}}}));  // only this tag: the server drops Sinew's own tags here
+  EXPECT_EQ(version["tags"],
+            // the new version gets only this tag: the server drops Sinew's own tags here
+            Json::array({Json{{"key", "own"}, {"value", "y"}}}));
   const Json logged = test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
   const std::string of_logged = "/logged-models/" + logged["model_id"].get<std::string>() + "/tags";
   for (const char* key : {"sinew.decision.champion", "sinew.mlflow.logged_model", "sinew.mlflow.stage", "sinew.x"}) {

@@ -99,7 +99,7 @@ struct Options {
   store::Store* store = nullptr;             // must outlive the Api
   registry::Artifacts* artifacts = nullptr;  // must outlive the Api
   std::string runs_root;                     // the directory that contains the directories of indexed runs
-  std::string version;                       // of the program
+  std::string version;                       // the version of the program
   std::string tokens;                        // path of the token file; empty: every local caller is an admin
   Control control = {};
   // Receives each finished request as one line of JSON, and each warning (logins that fail) as a sentence. Both may be

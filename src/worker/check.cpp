@@ -1,4 +1,4 @@
-// `sinew check`: tries a job for some seconds and judges it.
+// Implements `sinew check`, which tries a job for some seconds and judges it.
 #include <cstdio>
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-// `sinew eval`: metrics of a trained model on one split of the data, as text or JSON.
+// Implements `sinew eval`, which writes the metrics of a trained model on one split of the data, as text or JSON.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>

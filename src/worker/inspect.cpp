@@ -1,4 +1,4 @@
-// The part of `sinew inspect` that needs libtorch.
+// Implements the part of `sinew inspect` that needs libtorch.
 #include <cstdio>
 
 #include "base/printable.h"

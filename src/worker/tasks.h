@@ -1,4 +1,4 @@
-// The functions that carry out the tasks of `sinew-worker` (task/task.h), and the reading of jobs for them.
+// Declares the functions that carry out the tasks of `sinew-worker` (task/task.h), and reads jobs for them.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct JobRefused : UsageError {
   explicit JobRefused(const std::string& lines) : UsageError("JOB_UNREADABLE", lines, "") {}
 };
 
-// These throw JobRefused if the job or an override has problems.
+// The following two functions throw JobRefused if the job or an override has problems.
 spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides);
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides);
 
@@ -24,7 +24,7 @@ spec::Job read_job_text(const std::string& yaml, const std::string& name, const 
 // SIGUSR1 that this process has received.
 extern std::atomic<int> stop_signals, checkpoint_signals;
 
-// Each returns the exit code.
+// Each function carries out one kind of task and returns the exit code.
 int run_train(const task::Train& task);
 int run_eval(const task::Evaluate& task);
 int run_inspect(const task::Inspect& task);

@@ -1,4 +1,4 @@
-// `sinew train`: training with one worker, or as a member of several.
+// Implements `sinew train` with one worker, or as a member of several.
 #include <unistd.h>
 
 #include <cmath>

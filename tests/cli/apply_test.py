@@ -262,7 +262,7 @@ class Apply(unittest.TestCase):
                 asked = subprocess.Popen([SINEW, "predict", self.run_dir, "many.csv"], cwd=self.folder,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
                 try:
-                    self.assertTrue(asked.stdout.read(1))  # it now waits until somebody reads more
+                    self.assertTrue(asked.stdout.read(1))  # the program now waits until its output is read
                     asked.send_signal(signal_number)
                     self.assertEqual(asked.wait(60), -signal_number)
                 finally:

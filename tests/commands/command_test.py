@@ -15,7 +15,8 @@ import urllib.request
 
 from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))  # last: this folder has equal names
+# at the end of the path, because both folders have modules of the same name
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))
 from server_process import Server
 
 NOBODY = 54321  # no user has this number

@@ -63,7 +63,7 @@ class Kill(unittest.TestCase):
         for trial in range(KILLS):
             directory = self.path / f"killed-{trial}"
             process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
-            if trial % 5 == 0:  # kills it while it starts
+            if trial % 5 == 0:  # the kill comes while the run starts
                 time.sleep(rng.uniform(0, 1))
             else:  # between the first checkpoint and the end; some kills hit a checkpoint
                 self.assertTrue(sp.wait_for(lambda: process.poll() is not None or newest(directory) > 0))

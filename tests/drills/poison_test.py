@@ -1,5 +1,5 @@
-"""A shard that kills every worker that computes it ends the run and is named. Kills from outside accuse no shard. A
-worker that hangs is killed."""
+"""Tests that a shard that kills every worker that computes it ends the run and is named, that kills from outside accuse
+no shard, and that a worker that hangs is killed."""
 import os
 import pathlib
 import random
@@ -42,8 +42,8 @@ class Poison(unittest.TestCase):
 
     def poisoned(self, how, workers, *more):
         """Runs a job with a deadly shard to its end. Returns its directory and its stderr."""
-        # The supervisor compares a hanging step with the steps before it, so these must not all pass between two of its
-        # polls.
+        # The supervisor learns the usual time of a step from the steps before the hanging one. SINEW_PACE slows those
+        # steps down, so that the supervisor sees several of them in its polls.
         done = sp.run(*self.words(how, workers, *more), timeout=PATIENCE, check=1,
                       env={"SINEW_POISON": f"{DEADLY}:{SHARD}:{how}", "SINEW_PACE": "20" if how == "hang" else "2"})
         return self.path / how, done.stderr

@@ -1,4 +1,5 @@
-"""Models that torch exports but Sinew refuses to train: for each name the model and part of the error message."""
+"""Defines models that torch exports but Sinew refuses to train. programs_test.py reads for each name the model and a
+part of the error message."""
 import torch
 from torch import nn
 from torch.nn import functional as F

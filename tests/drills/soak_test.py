@@ -19,7 +19,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import sinew_process as sp
 
-SECONDS, KILLS = (600, 1000) if os.environ.get("SINEW_LONG") else (15, 10)  # minimum
+SECONDS, KILLS = (600, 1000) if os.environ.get("SINEW_LONG") else (15, 10)  # the least duration and number of kills
 JOINS = 50 if os.environ.get("SINEW_LONG") else 4  # interrupted transfers of the state
 PERIOD = 0.3  # minimum seconds between two disturbances
 WORKERS = 3
@@ -143,7 +143,7 @@ class Soak(unittest.TestCase):
         rng, killed, gone = random.Random(13), {"joining": 0, "computing": 0}, set()
 
         def kill(pid):
-            gone.add(pid)  # the status still shows it for a moment
+            gone.add(pid)  # the status still lists the killed worker for a moment
             return self.send(pid, signal.SIGKILL)
 
         kill(rng.choice(sp.computing(directory)))

@@ -1,5 +1,5 @@
-"""Studies of real trainings, killed anywhere: no reported value is lost, and every trial equals a training of its
-options."""
+"""Tests studies of real trainings that are killed anywhere: no reported value is lost, and every trial equals a
+training with its options."""
 import collections
 import json
 import os

@@ -8,13 +8,14 @@ from layers_test import MAY_INCLUDE
 PAGES = [path for path in project_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
-# A path in code marks: it begins with a folder of the repository and has no placeholder.
+# A path in backquotes: it begins with a folder of the repository and has no placeholder.
 PATH = re.compile(r"^(?:src|docs|tests|cmake|examples|bench)/[\w./-]*$")
 # A path within src/: "train/engine.cpp", "base/".
 IN_SOURCE = re.compile(rf"^(?:{'|'.join(MAY_INCLUDE)})/(?:[\w-]+\.(?:h|cpp))?$")
 
-# An error code where one is made. Other calls that take a code (say, refuse, findings ...) have many names, so there a
-# text of the form of a code is one if its first word is the area of a listed code.
+# Finds the error codes in the places where code makes an Error. Other calls that take a code (say, refuse, findings
+# ...) have many names. In their arguments, a text of the form of a code counts if its first word is the area of a
+# listed code.
 CODE_FORM = r"([A-Z0-9]+(?:_[A-Z0-9]+)+)"
 MADE = re.compile(r"\b(?:(?:Error|UsageError|ShardFailed|Diverged|LostConnection|Unsettled|ErrorCode)\s*\w*\(|ErrorCode\s+\w+\s*=|"
                   r"RefusalKind\s+\w+\s*\{\s*\d+\s*,|error_response\(\s*\d+\s*,)\s*\"" + CODE_FORM + '"')

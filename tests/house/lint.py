@@ -73,7 +73,7 @@ def is_linted(path):
 
 def main():
     files = [path for path in write_database() if is_linted(path) and path.exists()]
-    passed = {}  # file -> its stamp when it last passed
+    passed = {}  # for each file, the stamp() that it had when it last passed
     memory = DATABASE / "passed.json"
     if memory.exists():
         passed = json.loads(memory.read_text())

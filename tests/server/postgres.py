@@ -1,5 +1,5 @@
-"""A PostgreSQL server for one test, reached by a socket in its own folder. It refuses to run as root; then it runs as
-user postgres."""
+"""Starts a PostgreSQL server for one test, reached by a socket in its own folder. It refuses to run as root; then it
+runs as user postgres."""
 import os
 import pathlib
 import pwd

@@ -1,5 +1,5 @@
-// A thread of a simulated process. The world has one real thread, so code that blocks runs as a fiber: when it waits,
-// it gives the thread back to the world's events, and an event continues it later.
+// A Fiber is a thread of a simulated process. The world has one real thread, so code that blocks runs as a fiber: when
+// it waits, it gives the thread back to the world's events, and an event continues it later.
 #pragma once
 
 #include <cstddef>

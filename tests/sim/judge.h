@@ -31,7 +31,7 @@ struct TrainingJob {
   bool is_comparison(int64_t number) const { return number > 2 * steps; }
 };
 
-// The inputs of a step besides the state.
+// What a step depends on besides the state: the values that control entries change.
 struct Control {
   double learning_rate = 1, batch_size = 64;
   bool operator==(const Control&) const = default;
@@ -47,13 +47,13 @@ struct Origin {
 // A member's report of a step that it committed.
 struct Commit {
   int64_t pid = 0;
-  Origin origin;  // of the state before the step
+  Origin origin;  // where the state before the step came from
   int64_t step = 0;
   uint64_t before = 0, after = 0;
   Control control;
   const std::vector<std::vector<float>>& rows;
   const group::Reduced& reduced;
-  const loop::ControlLog& log;  // before the step
+  const loop::ControlLog& log;  // the control log before the step
 };
 
 class Judge {
@@ -115,8 +115,8 @@ class Judge {
 
   struct History {
     int64_t begins_at = 0;
-    Control control;                          // of the next step
-    std::vector<loop::ControlEntry> entries;  // of the control messages since begins_at, in order
+    Control control;                          // the inputs of the next step
+    std::vector<loop::ControlEntry> entries;  // the entries in the control messages since begins_at, in order
   };
 
   void judge_result(Attempt& of, const Commit& commit);
@@ -131,7 +131,8 @@ class Judge {
   std::map<Generation, std::string> views_;
   std::vector<Attempt> attempts_;
   std::vector<History> histories_;
-  std::map<std::pair<int64_t, std::string>, int64_t> next_;  // by history and control message: the history after it
+  // for a history and a control message: the history that follows from them
+  std::map<std::pair<int64_t, std::string>, int64_t> next_;
   std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0;
   bool stops_ = false, ended_well_ = false;

@@ -1,5 +1,5 @@
-// Links between simulated members with the guarantees of link.h: the frames of a link arrive whole and in order, and a
-// loss is reported once. Frames on different links may overtake each other.
+// Implements the links between simulated members with the guarantees of link.h: the frames of a link arrive whole and
+// in order, and a loss is reported once. Frames on different links may overtake each other.
 #pragma once
 
 #include <deque>
@@ -35,7 +35,7 @@ class Network {
     std::string address;
     enum class Is { waiting, standing, lost } is = Is::waiting;
     std::deque<link::Frame> queue = {};  // frames sent before the connection exists
-    int64_t number = 0;                  // of this connection
+    int64_t number = 0;                  // the number of this connection
     double last_arrival = 0;             // when the last frame to this member arrives; no later frame arrives earlier
   };
   struct Node {

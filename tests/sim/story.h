@@ -1,4 +1,4 @@
-// One story for one seed: a run of one to eight workers under its supervisor, and the faults that happen to them.
+// Plays one story for one seed: a run of one to eight workers under its supervisor, and the faults that happen to them.
 #pragma once
 
 #include <memory>

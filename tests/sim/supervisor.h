@@ -1,4 +1,5 @@
-// The supervisor of a simulated run: the real shell of supervise/, over workers and coordinators of the same world.
+// Runs the supervisor of a simulated run: the real shell of supervise/, over workers and coordinators of the same
+// world.
 #pragma once
 
 #include <memory>

@@ -29,7 +29,7 @@ class Trainer final : public loop::Trainer {
  public:
   Trainer(Scene& scene, int64_t pid, Lanes& lanes);
 
-  // Where the state comes from; nullopt before an attempt has begun, when it is the state of step 0.
+  // Where the state comes from. nullopt before an attempt has begun, when the state is that of step 0.
   std::optional<Origin> origin;
   uint64_t numbers() const { return numbers_; }
   // Changes one bit of this worker's memory.

@@ -29,7 +29,8 @@
 
 namespace sinew::sim {
 
-// Limits of two random factors on the time of a shard: pace is drawn once for a worker, and the other for each shard.
+// Limits of two random factors on the time of a shard: a pace, drawn once for each worker, and a factor on the usual
+// time, drawn for each shard.
 constexpr double kLeastPace = 0.5, kMostPace = 2.5, kLeastOfUsual = 0.5, kMostOfUsual = 1.5;
 
 class Worker final : public group::Membership, public Lanes {

@@ -1,5 +1,5 @@
-// Messages between a worker and the coordinator and other members. In the product, Client and Member send them on
-// threads of their own.
+// Sends and receives the messages between a simulated worker and the coordinator and other members. In the product,
+// Client and Member do this on threads of their own.
 #include <algorithm>
 #include <csignal>
 

@@ -1,5 +1,5 @@
-// The methods of group::Membership for a simulated worker. In the product, group::Member implements them with a mutex
-// and threads.
+// Implements the methods of group::Membership for a simulated worker. In the product, group::Member implements them
+// with a mutex and threads.
 #include <algorithm>
 
 #include "worker.h"

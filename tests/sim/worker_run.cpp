@@ -1,4 +1,4 @@
-// The threads of a simulated worker: the step thread with the real loop, its lanes, and the checkpoint writer's.
+// Runs the threads of a simulated worker: the step thread with the real loop, its lanes, and the checkpoint writer's.
 #include <algorithm>
 #include <exception>
 #include <utility>

@@ -43,7 +43,7 @@ class World final : public Clock {
   double now_ = 1000;
   int64_t scheduled_ = 0;
   bool stopped_ = false;
-  std::map<std::pair<double, int64_t>, Event> events_;  // by time, then by order of creation
+  std::map<std::pair<double, int64_t>, Event> events_;  // ordered by time, then by order of creation
   std::vector<std::string> log_;
 };
 

@@ -12,7 +12,7 @@
 namespace sinew::study {
 namespace {
 
-// A browser that runs either of these sets an attribute of the document, which the test detects.
+// If a browser runs one of these two texts, an attribute of the document is set, and the test detects it.
 constexpr const char* kScript = "<script>document.documentElement.dataset.injected='yes'</script>";
 constexpr const char* kImage = "<img src=x onerror=\"document.documentElement.dataset.injected='yes'\">";
 

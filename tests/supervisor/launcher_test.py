@@ -224,7 +224,8 @@ class Alone(unittest.TestCase):
         process = subprocess.Popen(self.command("--launcher", "env"), stderr=subprocess.DEVNULL, cwd=self.path,
                                    env={**os.environ, **torchrun(1, 2, 2)})
         try:
-            for incarnation in range(4, 4 + 10 * LONG):  # the one that it finds first is not the last
+            # the incarnation that a process finds first is not the last one
+            for incarnation in range(4, 4 + 10 * LONG):
                 self.write_file(exit_code=3, incarnation=incarnation)
                 if wait_for(lambda: process.poll() is not None, 0.1):
                     break

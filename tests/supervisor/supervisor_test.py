@@ -368,7 +368,8 @@ class Supervisor(unittest.TestCase):
         with Run(self, 1, FAKE_FATE="exit 1") as run:
             run.ends(1)
             self.assertEqual(len(run.started()), 1)
-            report = json.loads((run.directory / "report.json").read_text())  # no worker could write it
+            # no worker lived to write the report, so the supervisor wrote it
+            report = json.loads((run.directory / "report.json").read_text())
             self.assertEqual((report["status"], report["exit_code"]), ("failed", 1))
 
     def test_a_resumed_run_gives_new_member_numbers(self):

@@ -1,4 +1,5 @@
-"""Other kinds of attention: linear, with relative positions, with weights as an output, with convolutions."""
+"""Defines programs with other kinds of attention: linear, with relative positions, with weights as an output, with
+convolutions."""
 import math
 
 import torch

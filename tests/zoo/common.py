@@ -20,8 +20,8 @@ class Program:
     loss: str = "cross_entropy"  # or "mse", or "output": the first output is the loss itself
     batch: int = 8
     other: int = 5  # batch size of the second example
-    # The dynamic dimensions. True: the first of every tensor. False: none. Otherwise a function of the Dim "batch" that
-    # returns dynamic_shapes as torch.export.export takes them.
+    # Which dimensions are dynamic. True: the first dimension of every tensor. False: no dimension. Otherwise a function
+    # of the Dim "batch" that returns dynamic_shapes as torch.export.export takes them.
     dynamic: typing.Any = True
     batched: bool = True  # the first dimension of every input is dynamic; if not, dynamic_batch is false
     dropout: bool = False  # draws random numbers, so no gradients and losses are written

@@ -1,4 +1,4 @@
-"""Convolutional networks without skip connections: images, sequences and volumes."""
+"""Defines convolutional networks without skip connections: for images, sequences and volumes."""
 import torch
 import torch.nn.functional as F
 from torch import nn

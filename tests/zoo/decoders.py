@@ -1,4 +1,4 @@
-"""Decoder-only language models: GPT, Llama-like, ALiBi, sliding windows, dynamic lengths."""
+"""Defines decoder-only language models: GPT, Llama-like, ALiBi, sliding windows, dynamic lengths."""
 import math
 
 import torch

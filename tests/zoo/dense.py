@@ -1,4 +1,4 @@
-"""Models whose output is an image: autoencoders, segmentation, super-resolution, warping, patches."""
+"""Defines models whose output is an image: autoencoders, segmentation, super-resolution, warping, patches."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Programs that draw random numbers. Only shapes and repeatability can be compared."""
+"""Defines programs that draw random numbers. Only their shapes and repeatability can be compared."""
 import torch
 from torch import nn
 

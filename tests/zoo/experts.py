@@ -1,4 +1,4 @@
-"""Mixtures of experts: gates that are dense, sparse, of limited capacity, or separate for each task."""
+"""Defines mixtures of experts, with gates that are dense, sparse, of limited capacity, or separate for each task."""
 import torch
 import torch.nn.functional as F
 from torch import nn

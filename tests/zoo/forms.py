@@ -1,5 +1,5 @@
-"""Forms that a graph can take: branches, blocks without gradients, constants, nested inputs and outputs, other dtypes.
-"""
+"""Defines programs for the forms that a graph can take: branches, blocks without gradients, constants, nested inputs
+and outputs, other dtypes."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Generative models: autoencoders with codes of several kinds, flows, diffusion, masked densities, adversarial
+"""Defines generative models: autoencoders with codes of several kinds, flows, diffusion, masked densities, adversarial
 training."""
 import math
 

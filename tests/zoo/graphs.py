@@ -1,4 +1,5 @@
-"""Graphs and sets: message passing over edge lists and matrices, point clouds, and pooling that ignores order."""
+"""Defines models of graphs and sets: message passing over edge lists and matrices, point clouds, and pooling that
+ignores order."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Graphs that return their loss: metric learning, distillation, structured outputs, imbalance."""
+"""Defines graphs that return their loss: metric learning, distillation, structured outputs, imbalance."""
 import torch
 import torch.nn.functional as F
 from torch import nn

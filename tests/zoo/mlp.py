@@ -1,4 +1,4 @@
-"""Multilayer perceptrons: normalisation, activations, residuals, gates, and losses inside the graph."""
+"""Defines multilayer perceptrons: normalisation, activations, residuals, gates, and losses inside the graph."""
 import math
 
 import torch

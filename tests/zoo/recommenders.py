@@ -1,4 +1,5 @@
-"""Tables and recommendations: embeddings of categories, bags, hashes, feature crosses, towers, histories."""
+"""Defines models of tables and recommendations: embeddings of categories, bags, hashes, feature crosses, towers,
+histories."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Recurrent networks: those of torch.nn, and loops written out."""
+"""Defines recurrent networks: those of torch.nn, and loops written out."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""The results of eager PyTorch for a program: outputs, gradients, buffers, and the losses of 50 steps."""
+"""Computes the results of eager PyTorch for a program: outputs, gradients, buffers, and the losses of 50 steps."""
 import inspect
 import zlib
 

@@ -1,4 +1,4 @@
-"""Image classifiers with skip connections: ResNet and its successors."""
+"""Defines image classifiers with skip connections: ResNet and its successors."""
 import torch
 import torch.nn.functional as F
 from torch import nn

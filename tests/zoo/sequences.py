@@ -1,4 +1,5 @@
-"""Long sequences without attention: state spaces, Fourier convolutions, scans, differential equations."""
+"""Defines models of long sequences without attention: state spaces, Fourier convolutions, scans, differential
+equations."""
 import math
 
 import torch

@@ -1,4 +1,4 @@
-"""torchvision's own models at a small size: code that was not written for export."""
+"""Defines programs from torchvision's own models at a small size: code that was not written for export."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Encoders and encoder-decoders: BERT and similar models, and those of torch.nn."""
+"""Defines encoders and encoder-decoders: BERT and similar models, and those of torch.nn."""
 import math
 
 import torch

@@ -1,4 +1,4 @@
-"""Images as sequences: ViT, windows, mixers, latents, queries, masked autoencoders."""
+"""Defines models that read images as sequences: ViT, windows, mixers, latents, queries, masked autoencoders."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,5 @@
-"""Kinds of weights: shared, generated, normalised, frozen, low rank, rounded; and buffers that the forward pass
-changes."""
+"""Defines programs for kinds of weights: shared, generated, normalised, frozen, low rank, rounded; and buffers that the
+forward pass changes."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,5 +1,5 @@
-"""Unrelated processes connect to the members' link ports and to the coordinator. None is admitted, none slows the
-group, and a new member can still connect."""
+"""Tests that unrelated processes that connect to the members' link ports and to the coordinator are not admitted and do
+not slow the group, and that a new member can still connect."""
 import hashlib
 import hmac
 import os

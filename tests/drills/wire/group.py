@@ -1,4 +1,5 @@
-"""A group of real workers and a coordinator. Every connection goes through a Network that the drill controls."""
+"""Starts a group of real workers and a coordinator. Every connection goes through a Network (network.py) that the drill
+controls."""
 import ctypes
 import json
 import os
@@ -69,7 +70,7 @@ class Member:
 
 
 class Group:
-    """Call `tend` while the group runs: it starts dead members again. `until` calls it."""
+    """Runs the processes of a group. `tend`, which `until` calls, starts dead members again."""
 
     def __init__(self, case, job, directory, members=3, pace=1):
         self.case, self.job, self.directory, self.pace = case, job, pathlib.Path(directory), pace

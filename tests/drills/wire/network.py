@@ -16,7 +16,8 @@ HELLO_BYTES = 88
 DIALLER_SHAKE, LISTENER_SHAKE, HEADER_BYTES = 88 + 32, 88 + 33, 48  # docs/formats/link.md
 PULSE = 1
 
-Span = collections.namedtuple("Span", "part begin end first last type")  # first, last: whether it begins, ends its part
+# first, last: whether the span begins and ends its part
+Span = collections.namedtuple("Span", "part begin end first last type")
 
 
 class Track:
@@ -74,7 +75,7 @@ class Way:
 class Gate:
     def __init__(self, network, listener, to, member_link, host=None):
         self.network, self.listener, self.to, self.member_link = network, listener, to, member_link
-        self.host = host  # of a gate to the coordinator: the address that the member advertises for its links
+        self.host = host  # for a gate to the coordinator: the address that the member advertises for its links
         self.address = listener.getsockname()
         self.tail = b""
         self.seen = []  # hellos of members that connected
@@ -204,7 +205,7 @@ class Fault:
     def __init__(self, chosen, rng=None):
         self.chosen, self.rng = chosen, rng or random.Random(0)
         self.spent = self.healed = False
-        self.touched = 0  # number of chunks that it changed
+        self.touched = 0  # number of chunks that this fault has changed
 
     async def pass_on(self, way, data, spans):
         self.touched += 1

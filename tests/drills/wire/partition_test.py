@@ -22,7 +22,8 @@ import sinew_process as sp
 SEEDS = range(1, 13)
 SILENT_TOO_LONG = 6  # seconds: longer than the lease and the timeouts of the coordinator and the links
 
-Renamed = collections.namedtuple("Renamed", "published step pid")  # published: else deleted
+# `published` is true if the rename published a checkpoint, false if it deleted one
+Renamed = collections.namedtuple("Renamed", "published step pid")
 
 
 class Hands(threading.Thread):

@@ -43,7 +43,8 @@ ON_LINES = {
     "delay": (lambda ways, rng: net.Delay(ways), None),
     "reset": (lambda ways, rng: net.Break(ways), None),
     "end": (lambda ways, rng: net.Truncate(ways), None),
-    "flip": (lambda ways, rng: net.Flip(ways, "http", rng), ""),  # in a length field it causes silence
+    # any message may come: in a length field the flipped bit causes silence
+    "flip": (lambda ways, rng: net.Flip(ways, "http", rng), ""),
 }
 SHORT_LINKS = ["flip in a payload", "reset in a frame", "a frame is missing", "one direction dead", "trickle"]
 SHORT_LINES = ["silence", "flip", "delay"]
@@ -74,7 +75,7 @@ class Wire(unittest.TestCase):
         gr.assert_same_story(self, group.directory, self.calm)
 
     def disturb(self, group, name, make, words, ways_of, rng):
-        """Puts one fault on the ways that ways_of(ids) chooses until it was noticed, then removes it."""
+        """Puts one fault on the ways that ways_of(ids) returns, waits for its effect, and removes it."""
         ids = group.until_complete()
         chosen, concerned = ways_of(ids)
         said, since = len(group.log()), time.monotonic()
@@ -115,7 +116,8 @@ class Wire(unittest.TestCase):
         for name in SHORT_LINES:
             make, words = ON_LINES[name]
             self.disturb(group, "line: " + name, make, words, lambda ids: self.line(group, ids, rng), rng)
-        self.disturb_a_handshake(group, 60, "different secrets")  # the nonce: the proof does not match it any more
+        # changes the nonce, so the proof does not match it any more
+        self.disturb_a_handshake(group, 60, "different secrets")
         self.end(group)
 
     def disturb_a_handshake(self, group, place, words):
