@@ -179,6 +179,7 @@ int run_train(const Arguments& arguments) {
   launch.job_text = text;
   launch.overrides = given.overrides;
   launch.resume = given.resume;
+  if (!job->command.given()) ignore_checkpoint_requests();  // before anybody can see the run and send one
   launch.run_directory =
       given.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : given.run_directory;
   const bool first = !given.launch || given.launch->rank == 0;
@@ -194,7 +195,6 @@ int run_train(const Arguments& arguments) {
     launch.overrides.clear();
   }
   if (first) return start(*job, launch, given);
-  ignore_checkpoint_requests();
   Signals signals({SIGINT, SIGTERM, SIGHUP});
   return supervise::join_launched(launch, supervise::sharers_here(given.launch), given.wait_seconds, signals,
                                   system_clock(), print_event);
@@ -216,6 +216,7 @@ int run_resume(const Arguments& arguments) {
   const auto job = load_job(launch.job, {});
   if (!job) return kUsage;
   if (job->command.given()) return start_command(*job, launch.run_directory, given, true);
+  ignore_checkpoint_requests();
   check_group_options(*job, given);
   return start(*job, launch, given);
 }

@@ -14,6 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Another value each time, because the store writes nothing for a tag that has this value already.
+SetTags large_tag(int i) {
+  return {{Kind::kRun, "r"}, {{"a", std::to_string(i) + std::string(10'000, 'x')}}};
+}
+
 class OpenStore : public testing::Test {
  protected:
   OpenStore() : store_(std::make_unique<Store>(path_)) { make_run(*store_); }
@@ -57,7 +62,7 @@ TEST_F(OpenStore, AStoreWithoutItsWalAcknowledgesNothing) {
 }
 
 TEST_F(OpenStore, ACutFileIsNoticed) {
-  for (int i = 0; i < 2000; ++i) done(*store_, SetTags{{Kind::kRun, "r"}, {{"a", std::string(10'000, 'x')}}});
+  for (int i = 0; i < 2000; ++i) done(*store_, large_tag(i));
   EXPECT_TRUE(store_->look(5).usable);
   ASSERT_GT(fs::file_size(path_), 100'000U);  // SQLite has moved the WAL into the file
   fs::resize_file(path_, 50'000);
@@ -73,7 +78,7 @@ TEST_F(OpenStore, AnOverwrittenHeaderIsNoticed) {
 }
 
 TEST_F(OpenStore, ADamagedPageIsNoticed) {
-  for (int i = 0; i < 2000; ++i) done(*store_, SetTags{{Kind::kRun, "r"}, {{"a", std::string(10'000, 'x')}}});
+  for (int i = 0; i < 2000; ++i) done(*store_, large_tag(i));
   store_.reset();  // moves the WAL into the file
   store_ = std::make_unique<Store>(path_);
   const auto size = static_cast<int64_t>(fs::file_size(path_));
@@ -88,7 +93,7 @@ void write_and_die(const std::string& path, int count) {
   Child child([&](const Child::Say& say) {
     Store store(path);
     if (!store.find({Kind::kRun, "r"})) make_run(store);
-    for (int i = 0; i < count; ++i) done(store, SetTags{{Kind::kRun, "r"}, {{"a", std::string(10'000, 'x')}}});
+    for (int i = 0; i < count; ++i) done(store, large_tag(i));
     say("written");
     ::_exit(0);
   });

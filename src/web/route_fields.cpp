@@ -23,7 +23,7 @@ const std::map<Handle, RouteFields>& own_fields() {
       {api_health, {"", "", kText}},
       {api_ready, {"", "status:text!"}},
       {api_version, {"", "", kText}},
-      {api_openapi, {"", "openapi:text! info:object! paths:object! components:object!"}},
+      {api_openapi, {"", "openapi:text! info:object! security:list! paths:object! components:object!"}},
       {prometheus, {"", "", kText}},
       {api_events, {"", "events:list! after:integer!"}},
       {api_experiments, {"", "experiments:list!"}},
