@@ -26,7 +26,8 @@ enum SlotWord { kSequence, kKind, kStep, kShard, kEpoch, kFirst, kCount };
 
 constexpr int kMostLanes = 256;  // posts of further lanes are dropped
 constexpr size_t kLaneBytes = kMostLanes * sizeof(LaneSlot);
-// Behind the lanes: two texts, each of which ends with a byte 0. A text is there if its first byte is not 0.
+// Two texts follow the lanes: the error and its hint. Each ends with a zero byte. A text is present if its first byte
+// is not 0.
 constexpr size_t kTextBytes = 2048;
 constexpr size_t kBytes = kLaneBytes + 2 * kTextBytes;
 static_assert(sizeof(LaneSlot) == 64 && std::atomic<int64_t>::is_always_lock_free);
@@ -40,8 +41,8 @@ char* text_of(LaneSlot* lanes, size_t index) {
   return reinterpret_cast<char*>(lanes) + kLaneBytes + index * kTextBytes;
 }
 
-// The other process reads the text when this one has ended. So the order of the writes does not matter, apart from a
-// death in between: the first byte is written last.
+// The supervisor reads the text only after the worker has ended. The worker may die while it writes, so the first byte,
+// which marks the text as present, is written last.
 void put_text(char* place, std::string text) {
   text = printable(text.substr(0, text.find('\n')));
   text.resize(std::min(text.size(), kTextBytes - 1));
@@ -129,8 +130,8 @@ void ActivityBoard::post(const PostedError& error) {
   put_text(text_of(lanes_, 0), error.what);
 }
 
-// Sets the kind to `nothing` first and to its new value last: if the worker dies in between, the board shows no
-// half-written work.
+// Sets the kind to `nothing` first and to its new value last. If the worker dies between the two stores, the board
+// shows no half-written work.
 void ActivityBoard::post(int lane, const Work& work) {
   if (lanes_ == nullptr || lane < 0 || lane >= kMostLanes) return;
   auto& words = lanes_[lane].words;

@@ -1,9 +1,9 @@
-// An activity board shows what every lane of a worker does right now, and with which error the worker ended. It
-// outlives the worker.
+// An activity board shows what every lane of a worker does right now, and the error with which the worker ended. The
+// board outlives the worker.
 //
-// The worker (worker/) writes the board, and its supervisor (cli/) reads it: after the worker's death to learn which
-// shard was in flight, and during its life to learn which lane holds up the run. The board is a page of memory that
-// both processes map. A post is a few stores into a cache line that belongs to one lane, and the line keeps its content
+// The worker (worker/) writes the board, and its supervisor (cli/) reads it. After the worker's death the supervisor
+// learns which shard was in flight; before that, which lane holds up the run. The board is a page of memory that both
+// processes map. A post is a few stores into a cache line that belongs to one lane, and the line keeps its content
 // however the worker dies. The board is not a file of the run directory: the kernel writes mapped files back now and
 // then, and on a slow disk this would block the lane that posts. A missing board never stops a training: if the board
 // cannot be created or opened, posts do nothing.
@@ -17,7 +17,7 @@
 namespace sinew {
 
 struct Work {
-  // recording: after a step, the worker writes files and sends messages; the next step begins only after that.
+  // recording: the worker writes files and sends messages after a step; the next step begins when this is done.
   enum class Kind : int64_t { nothing, computing, evaluating, reducing, updating, recording };
   Kind kind = Kind::nothing;
   int64_t step = 0;   // steps committed so far
@@ -33,7 +33,7 @@ std::string to_string(const Work& work);
 // The newest post of one lane.
 struct LaneActivity {
   int lane = 0;
-  int64_t sequence = 0;  // the number of posts of this lane so far; it differs even if the same work starts again
+  int64_t sequence = 0;  // the number of posts of this lane so far; it grows even if a post repeats the same work
   Work work;
   bool operator==(const LaneActivity&) const = default;
 };
@@ -70,13 +70,13 @@ class ChildActivityBoard {
 // The worker's side: writes the board that its supervisor created.
 class ActivityBoard {
  public:
-  explicit ActivityBoard(const std::string& path);  // posts do nothing when the path is empty or is no board
+  explicit ActivityBoard(const std::string& path);  // posts do nothing if the path is empty or leads to no board
   ~ActivityBoard();
   ActivityBoard(const ActivityBoard&) = delete;
   ActivityBoard& operator=(const ActivityBoard&) = delete;
 
-  void post(int lane, const Work& work);  // any thread; a lane is posted by one thread at a time
-  void post(const PostedError& error);    // one thread; a long text is cut off
+  void post(int lane, const Work& work);  // any thread, but at most one thread at a time for each lane
+  void post(const PostedError& error);    // one thread; a text that is too long is cut off
 
  private:
   LaneSlot* lanes_ = nullptr;

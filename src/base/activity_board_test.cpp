@@ -58,7 +58,7 @@ TEST(ActivityBoard, HoldsTheErrorOfAChildThatHasEnded) {
 }
 
 TEST(ActivityBoard, PostsDoNothingWithoutABoard) {
-  char name[] = "/tmp/board-XXXXXX";  // this file has another size than a board
+  char name[] = "/tmp/board-XXXXXX";  // an empty file, which is smaller than a board
   const int file = ::mkstemp(name);
   for (const std::string& none : {std::string(), std::string("/no/such/file"), std::string("/"), std::string(name)}) {
     ActivityBoard board(none);

@@ -34,8 +34,7 @@ std::optional<std::expected<BeneathFile, int>> open_by_openat2(int directory, co
   for (int tries = 0; tries < 100; ++tries) {
     const long descriptor = ::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how);
     if (descriptor >= 0) return BeneathFile(static_cast<int>(descriptor));
-    // EAGAIN: another process renamed a directory meanwhile. EPERM is what a sandbox answers to a call it does not
-    // know.
+    // EAGAIN: another process renamed a directory meanwhile. EPERM: a sandbox does not know this call.
     if (errno == EAGAIN || errno == EINTR) continue;
     if (errno == ENOSYS || errno == EPERM || errno == E2BIG) return std::nullopt;
     return std::unexpected(errno);
@@ -74,7 +73,8 @@ std::expected<BeneathFile, int> open_beneath_by_parts(const BeneathFile& directo
     if (part.empty() || part == ".") continue;
     if (part == "..") return std::unexpected(EXDEV);
     const bool last = path.find_first_not_of('/', end) == std::string::npos;
-    // With O_NOFOLLOW | O_DIRECTORY the kernel answers ENOTDIR to a link; the caller gets ELOOP, as from openat2.
+    // With O_NOFOLLOW | O_DIRECTORY the kernel answers ENOTDIR to a link. The caller gets ELOOP instead, as from
+    // openat2.
     struct stat facts {};
     if (::fstatat(current->descriptor(), part.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode))
       return std::unexpected(ELOOP);

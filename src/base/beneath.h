@@ -1,9 +1,9 @@
 // Opens files below a directory that other users or programs may write to.
 //
-// The server and the index use it for run directories. A path is resolved by one call, from a descriptor of the
-// directory, so nobody can exchange a part of the path for a symbolic link between a check and the use: openat2(2) with
-// RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. Where the kernel (before 5.6) or a sandbox does not offer that call, each
-// part of the path is opened by itself with O_NOFOLLOW from the descriptor of the part before, with the same effect.
+// The server and the index use it for run directories. Nobody can replace a part of the path by a symbolic link between
+// a check and the use: one call, openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, resolves the whole path from
+// a descriptor of the directory. Kernels before 5.6 and some sandboxes do not offer that call. Then each part of the
+// path is opened with O_NOFOLLOW from the descriptor of the part before it, with the same effect.
 #pragma once
 
 #include <expected>
@@ -12,7 +12,7 @@
 
 namespace sinew {
 
-// An open file or directory. The path goes through the descriptor, so whatever opens it gets the same file.
+// An open file or directory. path() names the descriptor, so code that opens this path gets the same file.
 class BeneathFile {
  public:
   explicit BeneathFile(int descriptor) : descriptor_(descriptor) {}
@@ -34,7 +34,7 @@ std::expected<BeneathFile, int> open_directory(const std::string& path);
 // Opens the file or directory at the relative path for reading. Returns errno on failure: ELOOP if a part of the path
 // is a symbolic link, EXDEV if the path leaves the directory. Opening a pipe or a device does not wait.
 std::expected<BeneathFile, int> open_beneath(const BeneathFile& directory, const std::string& path);
-// The way without openat2, for tests.
+// Does the same without openat2. For tests.
 std::expected<BeneathFile, int> open_beneath_by_parts(const BeneathFile& directory, const std::string& path);
 
 }  // namespace sinew

@@ -62,7 +62,7 @@ TEST_P(Beneath, FollowsNoLinkAndDoesNotLeave) {
     EXPECT_EQ(text_at(path), std::to_string(EXDEV)) << path;
 }
 
-// Another program exchanges the folder for a link as fast as it can.
+// A thread exchanges the folder and a symbolic link as fast as it can, while the test opens a file.
 TEST_P(Beneath, AnExchangeBetweenCheckAndUseChangesNothing) {
   fs::create_directories(folder_ + "/elsewhere");
   write("elsewhere/file", "theirs");

@@ -1,9 +1,11 @@
-// For tests: the files of a FaultyDisk. They keep the durable state apart from the state that the running process sees.
+// For tests: the files of a FaultyDisk. Each file has two states: the durable one, and the one that the running process
+// sees.
 //
-// After a crash, each write since the file's last sync and each change of a directory since its last sync is kept or
-// lost; a write may also be kept in part, or as zeros. The random key draws the combination. Real file systems lose
-// less, so code that survives these files also survives real ones (the model follows "All file systems are not created
-// equal", OSDI 2014). These classes have no lock of their own; FaultyDisk holds its lock for each call.
+// A crash keeps or loses each unsynced change on its own: each write since the file's last sync, and each change of a
+// directory since its last sync. It may also keep a part of a write, or replace its bytes by zeros. The random key
+// draws the combination. Real file systems lose less, so code that survives these files also survives real ones (the
+// model follows "All file systems are not created equal", OSDI 2014). These classes have no lock of their own;
+// FaultyDisk holds its lock during each call.
 #pragma once
 
 #include <algorithm>
@@ -56,12 +58,13 @@ class CachedNode {
     durable_entries_ = entries;
     changes_.clear();
   }
-  // For a test that changes `data` itself: forget_writes() drops the unsynced writes, and settle_data() makes the
-  // changed bytes durable, so that a crash does not lose them.
+  // For a test that changes `data` itself. forget_writes() drops the unsynced writes. settle_data() makes the changed
+  // bytes durable, so that a crash does not lose them.
   void forget_writes() { pending_.clear(); }
   void settle_data() { durable_ = data; }
 
-  // The machine crashes. fate() decides each write and change: 0 kept, 1 lost, 2 kept in part, 3 kept as zeros.
+  // Simulates a crash of the machine. fate() decides each write and change: 0 kept, 1 lost, 2 kept in part, 3 kept as
+  // zeros.
   template <typename Fate>
   void crash(Fate fate, RandomStream& random) {
     for (const Change& change : changes_) {
@@ -186,7 +189,8 @@ class CachedFiles {
       if (old->directory && !old->entries.empty()) fail(to, ENOTEMPTY);
     }
     if (from_parent == to_parent) return from_parent->change({{from_name, nullptr}, {to_name, node}});
-    from_parent->change({{from_name, nullptr}});  // two separate changes: real file systems keep more order than this
+    // two separate changes, of which a crash may keep one: real file systems keep more order than this
+    from_parent->change({{from_name, nullptr}});
     to_parent->change({{to_name, node}});
   }
   void symlink(const std::string& target, const std::string& path) {

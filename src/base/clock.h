@@ -17,11 +17,12 @@ class Clock {
 // The clock of this machine. It lives as long as the program; any thread may use it.
 Clock& system_clock();
 
-// utc_compact: "20261121T031502Z", for file names, which then sort by time. utc_iso: "2026-11-21T03:15:02.123Z", for
-// output and logs.
+// utc_compact: "20261121T031502Z", for names of files, so that they sort by time. utc_iso: "2026-11-21T03:15:02.123Z",
+// for output and logs.
 std::string utc_compact(double wall_seconds);
 std::string utc_iso(double wall_seconds);
-// Parses the utc_compact time at the beginning of the text, such as the name of a run. Returns 0 if there is none.
+// Parses the utc_compact time at the beginning of the text, such as the name of a run. Returns 0 if the text does not
+// begin with one.
 double utc_of_compact(const std::string& text);
 
 }  // namespace sinew

@@ -204,8 +204,8 @@ Comparison::Value Comparison::applied(Step::Kind kind, const Value& left, const 
 }
 
 Comparison::Value Comparison::computed(const std::vector<Step>& sum, std::span<const double> values) {
-  // The stack needs at most one entry for two characters: each operand takes a character, and so does the operator
-  // between two operands.
+  // The stack needs at most one entry for every two characters of the text: each operand takes a character, and each
+  // operator between two operands takes one.
   Value stack[kLongest / 2 + 1];
   size_t top = 0;
   for (const Step& step : sum) {

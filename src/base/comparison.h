@@ -6,8 +6,8 @@
 //   factor     := "-" factor | number | name | '"' name '"' | "(" sum ")"
 //
 // A name consists of letters, digits, '_' and '.', and begins with a letter or '_'. Any other name is written in
-// quotes. Two results are equal if they differ by at most 1e-12 of the largest number that they were computed from. So
-// 0.1 + 0.2 == 0.3, 0.1 + 0.2 - 0.3 == 0 and 0.3 % 0.1 == 0 hold.
+// quotes. Two results are equal if they differ by at most 1e-12 times the largest number that occurs in their
+// computation. So 0.1 + 0.2 == 0.3, 0.1 + 0.2 - 0.3 == 0 and 0.3 % 0.1 == 0 hold.
 //
 // The constructor throws Error with the position of the first character that does not fit. A Comparison is immutable.
 #pragma once
@@ -26,8 +26,7 @@ class Comparison {
 
   const std::string& text() const { return text_; }
   const std::vector<std::string>& names() const { return names_; }  // in order of their first use, without repetition
-  // `values` holds one value for each of names(). Returns false if a compared number is NaN, as after a division by
-  // zero.
+  // `values` holds one value for each of names(). Returns false if a compared number is NaN, for example after 0 / 0.
   bool holds(std::span<const double> values) const;
 
   bool operator==(const Comparison& other) const { return text_ == other.text_; }
@@ -43,7 +42,7 @@ class Comparison {
   enum class Relation { at_most, at_least, below, above, equal, unequal };
 
   struct Value {
-    double number = 0, scale = 0;  // `scale` is the largest magnitude that `number` was computed from
+    double number = 0, scale = 0;  // `scale` is the largest magnitude that occurred in the computation of `number`
   };
   static bool related(const Value& left, Relation relation, const Value& right);
   static Value applied(Step::Kind kind, const Value& left, const Value& right);

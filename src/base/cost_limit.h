@@ -1,10 +1,10 @@
-// The limit of what one request may cost: the time until it must be answered, the memory that its data takes, and
-// whether anybody still waits for the answer.
+// CostLimit bounds what one request may cost. It knows three limits: the time by which the server must answer, the
+// memory that the request's data may take, and whether anybody still waits for the answer.
 //
-// A server sets the limit of a request for the thread that serves it (CostLimit::Scope). The rooms below, which read on
-// behalf of the request, ask CostLimit::current() in every loop whose length a client can choose. Passing the limit as
-// an argument through every reading function would put it into hundreds of signatures that have no other use for it.
-// A thread without a scope, such as one that trains, has no limit and pays one read of a thread-local pointer.
+// A server sets the limit of a request for the thread that serves it (CostLimit::Scope). The code that reads on behalf
+// of the request asks CostLimit::current() in every loop whose length a client can choose. The limit is not an
+// argument, because hundreds of functions would only pass it on. A thread without a scope, such as one that trains, has
+// no limit and pays one read of a thread-local pointer.
 #pragma once
 
 #include <atomic>
@@ -20,25 +20,25 @@ namespace sinew {
 class CostLimit {
  public:
   using Flag = std::shared_ptr<const std::atomic<bool>>;
-  // `until`: the monotonic time at which the request is over. `bytes`: how much data it may hold at once. `abandoned`
-  // (may be null) becomes true when nobody waits for the answer any more.
+  // `until`: the monotonic time after which the request must end. `bytes`: the most data that it may hold at any
+  // moment. `abandoned` (may be null) becomes true when nobody waits for the answer any more.
   CostLimit(const Clock& clock, double until, int64_t bytes, Flag abandoned = nullptr)
       : clock_(clock), until_(until), bytes_(bytes), abandoned_(std::move(abandoned)) {}
   CostLimit(const CostLimit&) = delete;
   CostLimit& operator=(const CostLimit&) = delete;
 
-  // Returns whether the request must end now. For callbacks that may not throw.
+  // Returns whether the request must end now; never throws. For callbacks.
   bool is_over() const { return is_abandoned() || clock_.monotonic_seconds() > until_; }
   // Throws Error if the request must end now: REQUEST_ABANDONED or REQUEST_TOO_LONG.
   void check() const;
-  // Counts data that the request holds from now on. Throws Error (REQUEST_TOO_LARGE) if that is too much.
+  // Counts `bytes` more bytes that the request holds. Throws Error (REQUEST_TOO_LARGE) if it now holds too many.
   void hold(int64_t bytes);
   void release(int64_t bytes) { held_ -= bytes; }
   int64_t held() const { return held_; }
 
   // The limit of this thread's request; null if there is none.
   static CostLimit* current() { return current_; }
-  // The same as the member functions for the limit of this thread, if there is one.
+  // Like check(), hold() and release() of this thread's limit. Do nothing if the thread has no limit.
   static void check_current() {
     if (current_ != nullptr) current_->check();
   }
@@ -49,8 +49,8 @@ class CostLimit {
     if (current_ != nullptr) current_->release(bytes);
   }
 
-  // Makes `limit` the limit of this thread until the scope ends. Null: no limit, for work that one request does for
-  // others as well, such as a group commit.
+  // Makes `limit` the limit of this thread until the scope ends. Null means no limit, for work that one request does on
+  // behalf of others, such as a group commit.
   class Scope {
    public:
     explicit Scope(CostLimit* limit) : before_(current_) { current_ = limit; }
@@ -62,7 +62,7 @@ class CostLimit {
     CostLimit* const before_;
   };
 
-  // For data that ends with a scope: at the end of the scope the request holds as much as at its beginning.
+  // For data that does not outlive a C++ scope. At its end, releases all that the request has held since its beginning.
   class Temporary {
    public:
     Temporary() : limit_(current_), before_(limit_ == nullptr ? 0 : limit_->held_) {}

@@ -54,7 +54,7 @@ auto retrying(Call call) {
 
 constexpr std::string_view kTemporaryEnd = ".tmp";
 
-// Takes those characters away from the end of the text that are in `set`. Returns them, or "" if there are none.
+// Cuts off all characters at the end of the text that are in `set`. Returns them, or "" if there are none.
 std::string_view take_last(std::string_view& text, const char* set) {
   const size_t kept = text.find_last_not_of(set) + 1;  // npos + 1 is 0
   const std::string_view digits = text.substr(kept);
@@ -62,8 +62,8 @@ std::string_view take_last(std::string_view& text, const char* set) {
   return digits;
 }
 
-// Returns the process that write_durably made a temporary file of this name in: ".NAME.PID-RANDOM.tmp". Returns 0 for
-// any other name.
+// Returns the process id in the name of a temporary file of write_durably: ".NAME.PID-RANDOM.tmp". Returns 0 for any
+// other name.
 pid_t writer_of_temporary(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kTemporaryEnd)) return 0;
   name.remove_suffix(kTemporaryEnd.size());
@@ -102,7 +102,7 @@ struct OpenFile {
   size_t size;
 };
 
-// O_NONBLOCK: opening a pipe must not wait for its writer. The flag has no effect on a regular file.
+// O_NONBLOCK keeps this from waiting if the path is a pipe without a writer. It has no effect on a regular file.
 OpenFile open_regular(const std::string& path) {
   const int descriptor = retrying([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
   if (descriptor < 0) fail("read", path, errno);
@@ -316,7 +316,7 @@ void remove_abandoned_writes(Disk& disk, const std::string& directory) {
     if (writer == 0 || ::kill(writer, 0) == 0 || errno != ESRCH) continue;
     try {
       disk.remove_file((fs::path(directory) / entry.name).string());
-    } catch (const Error&) {  // it is only a waste of space
+    } catch (const Error&) {  // the file that stays only wastes space
     }
   }
 }
@@ -349,8 +349,8 @@ void make_directories_durably(Disk& disk, const std::string& path) {
     try {
       disk.sync_directory(chain[static_cast<size_t>(i)].parent_path().string());
     } catch (const DiskError& error) {
-      // This directory exists and may belong to another user, as /home does. This process cannot read it and did not
-      // create it, so it need not sync it.
+      // This directory exists and may belong to another user, as /home does. This process may not read it. It did not
+      // create it either, so it need not sync it.
       if (i < missing || (error.system_code != EACCES && error.system_code != EPERM)) throw;
     }
   }

@@ -1,8 +1,8 @@
-// Code whose files must survive a crash takes a Disk as an argument, so that tests can make any call fail, cut a write
-// short, or count the calls.
+// Code whose files must survive a crash takes a Disk as an argument. A test passes a Disk that fails any call, cuts a
+// write short, or counts the calls.
 //
-// Every method throws DiskError with the errno of the failure; none retries. Any thread may call any method. The read
-// methods refuse everything but regular files, because opening a pipe or a device could block.
+// Every method throws DiskError with the errno of the failure; none retries after a failure. Any thread may call any
+// method. The methods that read refuse everything but regular files, because opening a pipe or a device could block.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Disk {
    public:
     virtual ~File() = default;
     virtual void write(std::span<const std::byte> bytes) = 0;
-    // fsync. If it fails, write a new file: a later sync of this one may succeed without having stored the lost bytes.
+    // fsync. If it fails, write a new file: a later sync of the same file may succeed although the bytes were lost.
     virtual void sync() = 0;
     virtual void close() = 0;
   };
@@ -44,8 +44,8 @@ class Disk {
 
   virtual ~Disk() = default;
   virtual std::unique_ptr<File> create(const std::string& path) = 0;  // truncates
-  // Creates a file that does not exist yet. The system's disk fails if anything has this name, even a dangling link, so
-  // that nobody who may write to the directory can redirect what is written. Other disks may replace an existing file.
+  // Creates a file that does not exist yet. The system's disk fails if this name exists, even as a dangling link. So
+  // nobody who may write to the directory can redirect the bytes. Other disks may replace an existing file.
   virtual std::unique_ptr<File> create_new(const std::string& path) { return create(path); }
   virtual std::unique_ptr<File> append(const std::string& path) = 0;
   virtual std::vector<std::byte> read(const std::string& path) = 0;
@@ -63,8 +63,8 @@ class Disk {
   // succeeds if the path does not exist; removes links, not their targets
   virtual void remove_all(const std::string& path) = 0;
   virtual void sync_directory(const std::string& path) = 0;
-  // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. The kernel keeps
-  // pages that were not synced, and a file system in memory has no device.
+  // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. It has no effect
+  // on pages that were not synced, and none on a file system in memory.
   virtual void drop_cache(const std::string& path) = 0;
 };
 
@@ -72,17 +72,17 @@ class Disk {
 Disk& system_disk();
 
 // Replaces the whole file, atomically and durably: writes a temporary file beside it, syncs it, renames it and syncs
-// the parent directory. Each call has its own temporary name, so that two writers of one path cannot mix their bytes. A
-// call that fails removes its temporary file.
+// the parent directory. Each call uses a temporary name of its own, so two writers of one path cannot mix their bytes.
+// A call that fails removes its temporary file.
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
 void write_durably(Disk& disk, const std::string& path, std::string_view text);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
-// Removes the temporary files that write_durably left in this directory, because their processes were killed. Leaves
-// those of processes that live on this machine. Throws DiskError if the directory cannot be read; a file that cannot be
-// removed stays. For a directory that no process of another machine writes to now.
+// Removes the temporary files that killed processes left in this directory during write_durably. Keeps those of
+// processes that live on this machine, so no process of another machine may write to the directory meanwhile. Throws
+// DiskError if the directory cannot be read. Skips a file that cannot be removed.
 void remove_abandoned_writes(Disk& disk, const std::string& directory);
-// Writes a file that the user named. A device or a pipe, such as /dev/null or /dev/fd/63, is written to: replacing it
-// would destroy it. Any other file is replaced as write_durably does it.
+// Writes a file that the user named. Writes into a device, pipe or socket, such as /dev/null or /dev/fd/63, because
+// replacing it would destroy it. Replaces any other file as write_durably does.
 void write_output(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
 void write_output(Disk& disk, const std::string& path, std::string_view text);
 

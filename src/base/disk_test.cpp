@@ -147,7 +147,7 @@ TEST(SystemDisk, ErrorsNameTheFailedCall) {
   EXPECT_EQ(code_of([&] { disk.create("/dev/full")->write(bytes_of("x")); }), ENOSPC);
 }
 
-// The server, too, shows the hint of a full disk, and has other options than a training.
+// The server shows the hint of a full disk, too, and has other options than `sinew train`.
 TEST(SystemDisk, AHintNamesNoOptionOfACommand) {
   Disk& disk = system_disk();
   try {
@@ -168,7 +168,7 @@ TEST(SystemDisk, NeverWaitsForAPipeAndNeverReadsADevice) {
   EXPECT_EQ(code_of([&] { system_disk().read("/dev/zero"); }), EINVAL);
 }
 
-// The test limits its address space first, because the kernel may promise memory that it does not have.
+// Limits the address space first, because the kernel may promise more memory than it has.
 [[noreturn]] void read_in_small_address_space(const std::string& path) {
   const rlimit bound{rlim_t{1} << 40, rlim_t{1} << 40};
   ::setrlimit(RLIMIT_AS, &bound);
@@ -257,7 +257,7 @@ TEST(SystemDisk, CreateNewTakesNoNameThatIsThere) {
   EXPECT_EQ(system_disk().size(folder / "fresh"), 0U);
 }
 
-// Whoever may write to the directory must not know the name of a temporary file beforehand.
+// A user who may write to the directory must not be able to predict the name of a temporary file.
 TEST(WriteDurably, ItsTemporaryNamesAreNotCounted) {
   const Folder folder;
   std::vector<std::string> names;
@@ -270,7 +270,7 @@ TEST(WriteDurably, ItsTemporaryNamesAreNotCounted) {
   }
   ASSERT_EQ(names.size(), 2U);
   for (const std::string& name : names) {
-    // remove_abandoned_writes needs the process in the name; the 16 random digits keep it from being guessed.
+    // remove_abandoned_writes needs the process id in the name; the 16 random digits keep the name from being guessed.
     const std::string begin = ".value." + std::to_string(::getpid()) + "-";
     EXPECT_TRUE(name.starts_with(begin)) << name;
     EXPECT_EQ(name.size(), begin.size() + 16 + 4) << name;

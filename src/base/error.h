@@ -14,8 +14,8 @@
 
 namespace sinew {
 
-// The stable name of one kind of error, such as SPEC_UNKNOWN_KEY. Programs and tests compare the code; the message
-// beside it may be improved at any time. The compiler checks the form of a code: capital letters, digits and
+// The stable name of one kind of error, such as SPEC_UNKNOWN_KEY. Programs and tests compare the code, so the wording
+// of the message may change at any time. The compiler checks the form of a code: capital letters, digits and
 // underscores, at least two words. docs/reference/errors.md lists all codes.
 class ErrorCode {
  public:

@@ -21,8 +21,8 @@ std::string code_of(Action&& action) {
   return "";
 }
 
-// Returns the Error that `action` throws as the programs print it, "what [CODE]", followed by " | " and its hint.
-// Returns "" if it throws none. Checks that the message is not empty and does not repeat a long input.
+// Returns the Error that `action` throws: "what [CODE]", as the programs print it, then " | " and the hint. Returns ""
+// if it throws none. Checks that the message is not empty and does not repeat a long input.
 template <typename Action>
 std::string error_of(Action&& action) {
   try {
@@ -36,7 +36,8 @@ std::string error_of(Action&& action) {
   return "";
 }
 
-// Returns whether the result of error_of() has this code, has a hint, and mentions this place or value.
+// Returns whether `text`, a result of error_of(), has this code, has a hint, and contains `mention` (a place or a
+// value).
 inline bool is_error(const std::string& text, ErrorCode code, std::string_view mention) {
   return text.find("[" + std::string(code.text()) + "]") != std::string::npos && !text.ends_with(" | ") &&
          text.find(mention) != std::string::npos;

@@ -1,5 +1,5 @@
-// For tests: a disk in memory that can stop the process at any call, fail any call, corrupt synced data and lose
-// unsynced data (base/cached_files.h describes what a crash loses).
+// For tests: a disk in memory. It can stop the process at any call, fail any call, corrupt synced data and lose
+// unsynced data. base/cached_files.h describes what a crash loses.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace sinew {
 
-// Thrown where the process would die. It is not an Error, so that no code that handles errors catches it by accident.
+// Thrown at the point where the process would die. It is not an Error, so code that handles errors does not catch it.
 struct WorldStopped : std::exception {
   const char* what() const noexcept override { return "the world stopped"; }
 };
@@ -31,7 +31,7 @@ class FaultyDisk final : public Disk {
   void stop_world_at(int64_t call, When when) { stop_at_ = count_ + call, stop_when_ = when; }
   void fail_at(int64_t call, int code) { fail_at_ = count_ + call, fail_code_ = code; }
   void flip_media_bit_at_file_sync(int64_t sync) { lie_in_ = sync; }
-  // The disk holds at most this many bytes. A write beyond that writes nothing and fails with ENOSPC.
+  // Limits the disk to this many bytes. A write that would exceed the limit writes nothing and fails with ENOSPC.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
   uint64_t used() const {
     const std::lock_guard lock(mutex_);
@@ -43,15 +43,15 @@ class FaultyDisk final : public Disk {
   std::function<void(const std::string& to)> before_rename;
   int64_t calls() const { return count_; }
 
-  // The machine crashes and restarts. The key draws which unsynced changes survive. Without a key, all survive; with
-  // none_survives, none survives.
+  // Simulates a crash and restart of the machine. The key draws which unsynced changes survive. Without a key all of
+  // them survive; with none_survives none does.
   void crash(std::optional<RandomKey> key, bool none_survives = false) {
     const std::lock_guard lock(mutex_);
     files_.crash(key, none_survives);
     start_again();
   }
-  // The process dies and restarts, the machine runs on: the new process sees every write, and unsynced writes stay
-  // unsynced.
+  // Simulates the death and restart of the process while the machine runs on. The new process sees every write, and
+  // unsynced writes stay unsynced.
   void restart() {
     const std::lock_guard lock(mutex_);
     start_again();
@@ -156,8 +156,8 @@ class FaultyDisk final : public Disk {
     CachedNode::Pointer node_;
   };
 
-  // Counts one call, and stops or fails it if the test asked for that. A call that fails, or before which the process
-  // stops, has the effect `half`, such as a write of half the bytes.
+  // Counts one call, and fails it or stops the process if the test asked for that. `half` is what remains of a call
+  // that fails, or before which the process stops: for example a write of half the bytes.
   template <typename Effect>
   auto call(
       Effect effect, const std::function<void()>& half = [] {}) -> decltype(effect()) {

@@ -1,14 +1,15 @@
-// A disk that checks that this process may write before each change that other processes can see. The checkpoint writer
-// and the end of a run use it.
+// A disk that checks that this process still has the right to write before each change that other processes can see.
+// The checkpoint writer and the code that ends a run use it.
 //
 // Two processes may both believe that they run the job, but only one at a time may write; a lease, for example, decides
-// which. Every visible change of the callers is a rename or a removal: a file or a step directory appears, moves behind
-// a hidden name or disappears, or `last` or `best` changes. So a check before each rename and before each removal of a
-// visible name is enough, however long the preceding work took. Hidden files belong to this process alone and need no
-// check: a process that may no longer write still removes its own.
+// which. Every visible change that the callers make is a rename or a removal: a file or a step directory appears,
+// disappears or gets a hidden name, or `last` or `best` changes. So it is enough to check before each rename and before
+// each removal of a visible name, however long the work before it took. Names that begin with a dot are hidden and
+// belong to this process alone. Their removal needs no check: a process that has lost the right to write still removes
+// its own hidden files.
 //
-// If the path itself may lead to a directory of somebody else, not even a hidden file may be made there; then
-// Checks::creations checks before each creation, too.
+// The path itself may lead to a directory that belongs to somebody else. Then the process must not even create hidden
+// files. Checks::creations therefore checks before each creation, too.
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,8 @@ class FencedDisk final : public Disk {
   FencedDisk(Disk& disk, std::function<bool()> may_write, Checks checks = Checks::changes)
       : disk_(disk), may_write_(std::move(may_write)), checks_(checks) {}
 
-  // Throws MayNotWrite if this process may not write. The Writer also calls this before work that would end in a
-  // rename.
+  // Throws MayNotWrite if this process may not write. The checkpoint writer also calls it before long work, so that the
+  // work does not fail at its final rename.
   void check_may_write() const {
     check_open();
     if (may_write_ && !may_write_())
@@ -43,7 +44,7 @@ class FencedDisk final : public Disk {
                         "this process may not write now: the coordinator has not confirmed that it still runs the job",
                         "look at the run with: sinew ps");
   }
-  // After this, every call throws before it uses the underlying disk or `may_write`. Any thread may call it.
+  // From now on, every call throws before it uses the underlying disk or `may_write`. Any thread may call close().
   void close() { closed_ = true; }
   void rename(const std::string& from, const std::string& to) override {
     check_may_write();

@@ -1,4 +1,4 @@
-// Tests that a process that may not write changes no visible name, and still removes its own hidden files.
+// Tests that a process without the right to write changes no visible name, and can still remove its own hidden files.
 #include "base/fenced_disk.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// For tests: damages one file of a directory, in a way that a seed chooses.
+// For tests: damages one file of a directory. A seed chooses the file and the damage.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,12 @@ namespace sinew {
 
 class FileDamage {
  public:
-  // `names`: the files that may be damaged. A swap also takes files from `other`, a directory of the same kind.
+  // `names`: the files that may be damaged. Swapping a file takes the other one from `other`, a directory of the same
+  // kind.
   FileDamage(std::string directory, std::string other, std::vector<std::string> names)
       : directory_(std::move(directory)), other_(std::move(other)), names_(std::move(names)) {}
 
-  // Damages one file, so that its bytes are others than before. Returns what it did.
+  // Changes the bytes of one file. Returns what it did.
   std::string apply(uint64_t seed) const {
     RandomStream random{random_key({seed, 0xDA3A6E})};
     const std::string& name = names_[random.below(names_.size())];

@@ -1,10 +1,10 @@
-// Collects the values of leaves that come in any order, and folds siblings into their parent as soon as the last of
-// them is there. train/ keeps the gradients of a step in one, so its memory grows with the number of lanes and hardly
-// with the number of shards.
+// Collects the values of leaves that come in any order. Folds the children of a node into one value as soon as the last
+// of them has arrived. train/ keeps the gradients of a step in such a tree. So its memory grows with the number of
+// lanes and hardly with the number of shards.
 //
-// The tree is that of base/tree.h. Only every second level is folded: up to four siblings at once. A sum of four reads
-// each of them once and writes one; adding two at a time would also write and read the sums of the pairs. Any thread
-// may call deliver(). The other functions need that no thread delivers.
+// The tree is that of base/tree.h, but only every second level is folded, so a fold takes up to four values. A sum of
+// four reads each of them once and writes one result. Adding two at a time would also write and read the sums of the
+// pairs. Any thread may call deliver(). Do not call the other functions while a thread is in deliver().
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace sinew {
 template <typename Value>
 class FoldingTree {
  public:
-  // Returns the value of the node of level 2 whose leaves are these, from left to right. There may be fewer than four.
+  // Returns the value of a node from the values of its children, left to right. A node has up to four children, two
+  // levels below it.
   using Fold = std::function<Value(std::vector<Value> leaves)>;
 
   void begin(int64_t leaves) {
@@ -31,8 +32,8 @@ class FoldingTree {
     remaining_.clear();
   }
 
-  // Takes the value of a leaf; the same leaf only once. With a `fold`, calls it, on this thread, for the nodes that
-  // this leaf completes. Without one, the value stays as it is.
+  // Takes the value of a leaf. Each leaf may be delivered only once. Calls `fold` on this thread for every node that
+  // this leaf completes. If `fold` is empty, nothing is folded.
   void deliver(int64_t leaf, Value value, const Fold& fold) {
     SINEW_CHECK(leaf >= 0 && leaf < leaves_, leaf, leaves_);
     TreeNode node{0, leaf};
@@ -52,14 +53,15 @@ class FoldingTree {
     TreeNode node;
     Value value;
   };
-  // The nodes that are not folded, from left to right, by their first leaf. They cover all leaves exactly once all
-  // leaves were delivered.
+  // The values that were not folded further, by their first leaf from left to right. Once all leaves were delivered,
+  // these nodes cover each leaf exactly once.
   const std::map<int64_t, Entry>& remaining() const { return remaining_; }
 
  private:
   static TreeNode parent_of(TreeNode node) { return {node.level + 2, node.index >> 2}; }
 
-  // Whether all children of the node wait. The node above the root has the root as its only child: it never completes.
+  // Returns whether the values of all children of the node have arrived. Returns false above the root, which ends the
+  // folding.
   bool is_complete(TreeNode parent) const {
     const int64_t child_leaves = int64_t{1} << (parent.level - 2);
     if (child_leaves >= leaves_) return false;

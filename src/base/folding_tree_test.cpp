@@ -18,7 +18,7 @@ std::string pair_of(const std::string& left, const std::string& right) {
   return "(" + left + " " + right + ")";
 }
 
-// The definition of the tree, spelled out: node (level, index) has two children, and an absent value adds nothing.
+// The definition of the tree, spelled out: a node (level, index) has two children, and an absent value adds nothing.
 Text plain(const std::vector<Text>& leaves, int level, int64_t index) {
   const TreeNode node{level, index};
   if (node.begin() >= static_cast<int64_t>(leaves.size())) return std::nullopt;
@@ -34,7 +34,7 @@ Text plain(const std::vector<Text>& leaves) {
   return plain(leaves, level, 0);
 }
 
-// A value that counts how many of its kind hold memory.
+// Counts how many of its instances hold memory.
 struct Counted {
   Counted(Text text_given, std::atomic<int64_t>* live_given) : text(std::move(text_given)), live(live_given) {
     ++*live;
@@ -53,7 +53,7 @@ struct Counted {
   std::atomic<int64_t>* live;
 };
 
-// Folds as the caller does: it adds the values in the order of the tree, into the memory of one of them.
+// Adds the values in the order of the tree, into the memory of one of them, as train/ does.
 Counted fold(std::vector<Counted> values) {
   std::vector<TreeNode> nodes;
   std::vector<Text> texts;
@@ -86,8 +86,8 @@ std::vector<Text> random_leaves(RandomStream& random, size_t count) {
   return leaves;
 }
 
-// Computes the leaves as lanes do: each takes the next leaf, and `finish` chooses which lane delivers next. Returns the
-// most values that were alive at one time, those under way included.
+// Computes the leaves as lanes do: each lane takes the next leaf, and `finish` chooses which lane delivers next.
+// Returns the highest number of values that were alive at once, including those that a lane computes.
 template <typename Finish>
 int64_t deliver_all(FoldingTree<Counted>& tree, const std::vector<Text>& leaves, size_t lanes, const Finish& finish) {
   std::atomic<int64_t> live{0};
@@ -125,8 +125,8 @@ TEST(FoldingTree, AnyOrderOfArrivalGivesTheTreesOrderOfAdditions) {
     FoldingTree<Counted> tree;
     const auto leaves = random_leaves(random, count);
     const int64_t most = deliver_all(tree, leaves, lanes, [&](size_t under_way) { return random.below(under_way); });
-    // A value waits only because another one of its four comes later: behind each lane, and behind the leaves that no
-    // lane has taken, three values may wait on each folded level.
+    // A value waits only until the other values of its group of four arrive. On each folded level, at most three values
+    // wait behind each lane, and three behind the leaves that no lane has taken.
     const auto paths = static_cast<int64_t>(lanes) + 1;
     EXPECT_LE(most, static_cast<int64_t>(lanes) + paths * 3 * levels_of(count)) << count << ' ' << lanes;
     EXPECT_LE(most, static_cast<int64_t>(count));

@@ -7,7 +7,7 @@
 
 namespace sinew {
 
-// The test sets the time; it does not pass by itself. Sleeping takes real time, because a test may wait for a process.
+// Time passes only when the test sets it. But sleeping takes real time, because a test may wait for a process.
 class HandClock final : public Clock {
  public:
   double monotonic_seconds() const override { return seconds; }

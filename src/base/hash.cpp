@@ -30,10 +30,10 @@ int hex_digit(char c) {
   return -1;
 }
 
-constexpr size_t kLane = 1024;  // bytes in each of the three streams that are computed side by side
+constexpr size_t kLane = 1024;  // bytes in each of the three streams, which are computed side by side
 
-// Advances a checksum over kLane zero bytes. The function is linear: its result is the xor of one table value for each
-// of the checksum's four bytes.
+// Advances a checksum over kLane zero bytes. This function is linear, so its result is the xor of four table values,
+// one for each byte of the checksum.
 struct BehindZeros {
   std::array<std::array<uint32_t, 256>, 4> of{};
   BehindZeros() {
@@ -62,7 +62,7 @@ uint64_t word_at(const std::byte* bytes) {
   return word;
 }
 
-// The crc32 instruction has a latency of three cycles and a throughput of one a cycle, so three independent streams
+// The crc32 instruction has a latency of three cycles, and one can start in every cycle. So three independent streams
 // keep it busy. Their checksums are then combined (Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32
 // Instruction", Intel 2011).
 __attribute__((target("sse4.2"))) uint32_t crc32c_hardware(std::span<const std::byte> bytes, uint32_t crc) {

@@ -21,7 +21,8 @@ Digest digest_of(std::span<const std::byte> bytes);
 Digest digest_of(std::string_view text);
 Digest digest_of(std::span<const Digest> parts);  // the digest of a list of digests; depends on their order
 
-// Computes the digest of bytes that arrive in parts. It equals digest_of(all bytes), wherever the parts are cut.
+// Computes the digest of bytes that arrive in parts. It equals digest_of(all bytes), however the bytes are divided into
+// parts.
 class DigestStream {
  public:
   DigestStream();
@@ -41,7 +42,7 @@ std::string to_hex(Digest digest);                     // 32 lower-case hex digi
 bool from_hex(std::string_view text, Digest& digest);  // returns false if the text is not 32 lower-case hex digits
 
 // CRC-32C (Castagnoli, polynomial 0x82F63B78 reflected), as TensorBoard's event files and link/ use it. `start` is the
-// checksum of the bytes before.
+// checksum of the preceding bytes.
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t start = 0);
 
 }  // namespace sinew

@@ -8,8 +8,8 @@
 namespace sinew {
 
 std::string hex_of(std::span<const unsigned char> bytes);
-// Returns `bytes` random bytes of the kernel as hex, for unique names and for secrets. Throws Error if getrandom(2)
-// fails.
+// Returns `bytes` random bytes from the kernel as hex digits, for unique names and secrets. Throws Error if
+// getrandom(2) fails.
 std::string random_hex(size_t bytes);
 
 }  // namespace sinew

@@ -7,8 +7,8 @@
 
 namespace sinew {
 
-// joined(words, ", ") is "a, b, c". `text` returns the text of a part, or is a member that holds it:
-// joined(aliases, ", ", &Alias::name).
+// joined(words, ", ") is "a, b, c". `text` turns a part into its text. It may be a pointer to a member: joined(aliases,
+// ", ", &Alias::name).
 template <typename Parts, typename Text = std::identity>
 std::string joined(const Parts& parts, std::string_view between, const Text& text = {}) {
   std::string all;
@@ -21,7 +21,7 @@ std::string joined(const Parts& parts, std::string_view between, const Text& tex
   return all;
 }
 
-// The same for whole numbers: joined_numbers(shape, " x ") is "3 x 32 x 32".
+// Joins whole numbers: joined_numbers(shape, " x ") is "3 x 32 x 32".
 template <typename Numbers>
 std::string joined_numbers(const Numbers& numbers, std::string_view between) {
   return joined(numbers, between, [](const auto number) { return std::to_string(number); });

@@ -1,6 +1,6 @@
-// Fields of JSON objects from files and from other processes, read without trusting them. A reader returns nullopt when
-// the field is absent or null, has another type, or is out of range; it also does if `object` is no object. No function
-// throws because of what the text says. Json is nlohmann::json or nlohmann::ordered_json.
+// Reads fields of JSON objects from files and other processes, without trusting them. A reader returns nullopt if
+// `object` is not an object, or if the field is absent, null, of another type, or out of range. No content of the JSON
+// makes a function throw. Json is nlohmann::json or nlohmann::ordered_json.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ std::optional<double> number_of(const Json& object, const char* key,
   const Json* value = member_of(object, key);
   if (value == nullptr || !value->is_number()) return std::nullopt;
   const auto number = value->template get<double>();
-  if (!(number >= least && number <= most)) return std::nullopt;  // JSON has no NaN, and infinity is out of range
+  if (!(number >= least && number <= most)) return std::nullopt;  // excludes infinity; JSON has no NaN
   return number;
 }
 

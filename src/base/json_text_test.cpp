@@ -7,8 +7,8 @@
 namespace sinew {
 namespace {
 
-// Tests dump_json for both types of JSON values, with names in order of insertion and with sorted names: on one line or
-// indented, whatever bytes the strings hold.
+// Tests dump_json for both types of JSON values (names in order of insertion, or sorted), on one line and indented,
+// with any bytes in the strings.
 TEST(JsonText, WritesWhatDumpWritesAndReplacesBytesThatAreNotUtf8) {
   const std::string text = R"({"b":1,"a":[0.5,"x"]})";
   EXPECT_EQ(dump_json(nlohmann::ordered_json::parse(text)), text);

@@ -22,21 +22,21 @@ struct Holder {
   int64_t pid = 0;
 };
 
-// Returns when the kernel started the process, in ticks since boot, or "" if the row is of no process. The start time
-// tells the process from a later one with the same process id.
+// Returns when the kernel started the process, in ticks since boot, or "" if the row describes no process. A later
+// process with the same process id has another start time.
 std::string began_of(const ProcessRow& row) {
   return row.pid == 0 ? "" : std::to_string(row.started);
 }
 
-// Returns whether the process has ended although /proc still shows it. It stays there until its parent waits for it,
-// and the first process of a container may never do that. A process whose first thread alone has ended shows the same
-// state, but has other threads.
+// Returns whether the process has ended although /proc still shows it. /proc shows a process until its parent waits for
+// it, and the first process of a container may never do that. A process of which only the first thread has ended shows
+// the same state, but has other threads.
 bool is_unreaped(const ProcessRow& row) {
   return (row.state == 'Z' || row.state == 'X') && row.threads <= 1;
 }
 
-// Returns a text that identifies this process's PID namespace, or "" if it is unknown. Two containers of one machine
-// have different texts, and so have two machines with the same host name.
+// Returns a text that identifies this process's PID namespace, or "" if it is unknown. The text differs between two
+// containers of one machine, and between two machines with the same host name.
 std::string pid_namespace() {
   char text[64] = {};
   const ssize_t size = ::readlink("/proc/self/ns/pid", text, sizeof text - 1);

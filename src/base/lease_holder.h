@@ -1,7 +1,7 @@
-// How a process names itself as the holder of a lease, and whether the process that a lease names has certainly ended.
+// Describes a process as the holder of a lease, and tells whether the process that holds a lease has certainly ended.
 //
-// server/ and registry/ take a lease from a dead process of the same machine at once, without waiting until the lease
-// expires.
+// server/ and registry/ use it to take over the lease of a dead process of the same machine at once, without waiting
+// until the lease expires.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace sinew {
 // empty: the address at which the process can be reached.
 std::string lease_holder(const std::string& url = "");
 
-// Returns whether the process of this holder has certainly ended. Returns false if this process cannot check it: the
-// holder is on another machine or in another container, /proc hides it, or the text has another format, such as
-// "host:pid", which earlier versions wrote.
+// Returns whether this process has certainly ended. Returns false if that cannot be checked: the process is on another
+// machine or in another container, /proc hides it, or the text has another format, such as "host:pid" of earlier
+// versions.
 bool has_surely_ended(const std::string& holder);
 
 // Returns the holder as a message names it: "process 4711 on host at URL". Returns a text of another format as it is.

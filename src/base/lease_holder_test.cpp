@@ -1,4 +1,4 @@
-// Tests when the holder of a lease counts as ended: only a process of this machine and this container can be known to
+// Tests when the holder of a lease counts as ended. Only a process of this machine and this container can be known to
 // have ended.
 #include "base/lease_holder.h"
 
@@ -35,7 +35,7 @@ TEST(LeaseHolder, ADeadProcessOrOneWithAReusedIdHasEnded) {
   EXPECT_TRUE(has_surely_ended(mine_with({{"began", "1"}})));
 }
 
-// A container whose first process does not wait for its children keeps them as zombies.
+// Simulates a container whose first process does not wait for its children: they stay zombies.
 TEST(LeaseHolder, ADeadProcessThatNobodyHasWaitedForHasEnded) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);

@@ -1,4 +1,5 @@
-// What a program does on a machine that gives it too little. Each case changes the process, so it runs in a child.
+// Tests what a program does on a machine that gives it too little. Each case changes its process, so it runs in a
+// child.
 #include "base/machine.h"
 
 #include <fcntl.h>

@@ -9,7 +9,7 @@ namespace {
 
 bool drives_a_terminal(uint32_t character) {
   const bool control = character < 0x20 || (character >= 0x7F && character < 0xA0);
-  // Line separators, and characters that change the direction of the text after them.
+  // These characters separate lines, or change the direction of the text after them.
   const bool format = (character >= 0x2028 && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069);
   return control || format;
 }

@@ -6,10 +6,10 @@
 
 namespace sinew {
 
-// Replaces each control character and each byte that is not UTF-8 by '?'. If `lines`, keeps newlines and tabs.
+// Replaces each control character and each byte that is not valid UTF-8 by '?'. Keeps newlines and tabs if `lines`.
 std::string printable(std::string_view text, bool lines = false);
-// Returns the first `most` bytes of printable(text), for a message. Cuts between characters and appends "..." if the
-// text is longer.
+// Returns the beginning of printable(text), at most `most` bytes, for a message. Cuts between characters and appends
+// "..." if the text is longer.
 std::string printable_start(std::string_view text, size_t most = 40);
 
 }  // namespace sinew

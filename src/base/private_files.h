@@ -1,5 +1,5 @@
-// While an object of this class lives, only the user of this process can read the files that the process creates, from
-// the moment of their creation. The umask belongs to the whole process, so it also affects files of other threads.
+// While an object of this class lives, only the user of this process can read the files that the process creates. The
+// umask belongs to the whole process, so files that other threads create are private, too.
 #pragma once
 
 #include <sys/stat.h>

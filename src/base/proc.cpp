@@ -18,8 +18,8 @@
 namespace sinew {
 namespace {
 
-// Returns the CPU limit of the cgroup in cores, rounded up, or 0 if it has no limit. In cgroup v2
-// one file has "max 100000" or "150000 100000" (quota and period); in v1 each of the two has its own file.
+// Returns the CPU limit of the cgroup in cores, rounded up, or 0 if it has none. cgroup v2 has one file with quota and
+// period: "150000 100000", or "max 100000" without a limit. v1 has one file for each of the two numbers.
 int64_t cgroup_cores() {
   double quota = 0, period = 0;
   if (const std::string v2 = kernel_text("/sys/fs/cgroup/cpu.max"); !v2.empty()) {

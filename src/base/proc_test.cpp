@@ -1,4 +1,4 @@
-// Tests of what is read about processes and the machine from the kernel's files under /proc and /sys.
+// Tests the code that reads facts about processes and the machine from the kernel's files under /proc and /sys.
 #include "base/proc.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(Proc, ThisMachineHasCoresToUse) {
   EXPECT_LE(usable_cores(), static_cast<int64_t>(own_cores().size()));
 }
 
-// The CPU time of a child and of its children counts as this process's own, while they run and after their end.
+// The CPU time of a child and of the child's own children counts as this process's own, both before and after they end.
 TEST(Proc, CountsTheCpuTimeOfChildrenAsOwn) {
   const std::set<int> cores = own_cores();
   const CpuTimes before = cpu_times(cores);

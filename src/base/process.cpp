@@ -31,7 +31,7 @@ namespace {
 
 constexpr double kReapSeconds = 10;  // a killed process may first have to finish a write to a slow disk
 
-// Strings in the form that execve takes. They are built before the fork, because the child must not allocate memory.
+// An array of C strings as execve takes it. It is built before the fork, because the child must not allocate memory.
 struct Row {
   std::vector<std::string> words;
   std::vector<char*> pointers;
@@ -65,8 +65,8 @@ struct Pipe {
   }
 };
 
-// Runs in the child between fork and exec and makes only async-signal-safe calls. If a call fails, returns and leaves
-// errno set.
+// Runs in the child between fork and exec, so it makes only async-signal-safe calls. Returns only if a call failed;
+// then errno tells why.
 void become(const Row& command, const Row& environment, const ProcessOptions& options, pid_t parent) {
   ::setpgid(0, 0);
   if (options.death_signal != 0 && ::prctl(PR_SET_PDEATHSIG, options.death_signal) != 0) return;
@@ -83,7 +83,8 @@ void become(const Row& command, const Row& environment, const ProcessOptions& op
   ::execve(command.pointers[0], command.pointers.data(), environment.pointers.data());
 }
 
-// The hard limit of CPU time kills with SIGKILL, like the lack of memory. SIGXCPU names the cause.
+// Returns whether a process that got SIGKILL had used up the hard limit of CPU time. The kernel enforces this limit
+// with SIGKILL, the signal that a lack of memory causes, too. end_of reports SIGXCPU instead, which names the cause.
 bool used_up_cpu_time(const rusage& used) {
   // The kernel compares the limit with the clock ticks that it charged, but getrusage() returns the exact time. On a
   // busy machine the two differ by some percent.
@@ -102,7 +103,7 @@ ProcessEnd end_of(int status, const rusage& used) {
   return {0, signal == SIGKILL && used_up_cpu_time(used) ? SIGXCPU : signal};
 }
 
-// Waits at most `seconds` until the descriptor is readable. Returns false if it does not become readable.
+// Waits at most `seconds` until the descriptor is readable. Returns whether it is.
 bool readable(int descriptor, double seconds) {
   const double end = system_clock().monotonic_seconds() + seconds;
   for (double left = seconds; left >= 0; left = end - system_clock().monotonic_seconds()) {
@@ -166,7 +167,7 @@ std::string to_string(const ProcessEnd& end) {
 Process::Process(const ProcessOptions& options) {
   SINEW_CHECK(!options.command.empty(), "a process needs a program");
   const Row command(options.command), environment = environment_row(options.environment);
-  Pipe failure;  // a successful exec closes the pipe; otherwise the child writes errno to it
+  Pipe failure;  // a successful exec closes the pipe; if it fails, the child writes errno to the pipe
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0)
@@ -178,7 +179,7 @@ Process::Process(const ProcessOptions& options) {
     [[maybe_unused]] const ssize_t told = ::write(failure.write, &code, sizeof code);
     ::_exit(127);
   }
-  ::setpgid(pid_, pid_);  // the child does the same, because either of the two may run first
+  ::setpgid(pid_, pid_);  // the child makes the same call, because either of the two processes may run first
   ::close(std::exchange(failure.write, -1));
   int code = 0;
   ssize_t got = 0;
@@ -226,7 +227,7 @@ std::optional<ProcessEnd> Process::wait(double seconds) {
   do reaped = ::wait4(pid_, &status, WNOHANG, &used);
   while (reaped < 0 && errno == EINTR);
   if (reaped == pid_) end_ = end_of(status, used);
-  // Another part of this process reaped the child: the code that kills the processes left over from an attempt.
+  // Another part of this process has reaped the child: it kills the processes that an attempt left over.
   if (reaped < 0 && errno == ECHILD) end_ = ProcessEnd{0, SIGKILL};
   return end_;
 }

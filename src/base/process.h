@@ -2,8 +2,8 @@
 //
 // A child gets its own process group, so that a Ctrl-C at the terminal reaches only the parent. Its standard input is
 // /dev/null. When the child ends, this class kills the processes that are left in its group. The kernel sends the death
-// signal when the *thread* that started the child ends. So a program that uses death signals starts its children from a
-// thread that lives as long as they do. No function here waits without a limit.
+// signal when the *thread* that started the child ends. So a program that uses death signals must start its children
+// from a thread that outlives them. Every wait in this file has a time limit.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +15,8 @@
 
 namespace sinew {
 
-// How a process ended: it returned an exit code, or a signal killed it. The signal is SIGXCPU, too, if the kernel
-// killed the process with SIGKILL because it had used the CPU time that its hard limit allows.
+// How a process ended: with an exit code, or by a signal. If the kernel killed the process with SIGKILL because it had
+// used the CPU time of its hard limit, the signal is SIGXCPU.
 struct ProcessEnd {
   int code = 0;
   int signal = 0;  // 0: the process returned `code`
@@ -25,7 +25,7 @@ struct ProcessEnd {
 std::string to_string(const ProcessEnd& end);  // "ended with exit code 1", "killed by SIGKILL"
 std::string signal_name(int signal);           // "SIGKILL"; "signal 77" for a number without a name
 
-// What the kernel reports about a process of this machine. process_facts returns nullopt if there is no such process.
+// What the kernel knows about a process of this machine. process_facts returns nullopt if there is no such process.
 struct ProcessFacts {
   pid_t parent = 0;
   bool stopped = false;  // true: a signal or a debugger has stopped the process
@@ -35,12 +35,12 @@ std::optional<ProcessFacts> process_facts(pid_t pid);
 // Resets all signals to their default action and unblocks them. Safe between fork and exec.
 void forget_signals();
 
-// The environment of this process.
+// Returns the environment of this process.
 std::map<std::string, std::string> own_environment();
-// Returns one variable of it, or "" if it is not set.
+// Returns one environment variable, or "" if it is not set.
 std::string own_variable(const char* name);
 
-// The name of this machine. A pid identifies a process only together with the machine.
+// Returns the name of this machine. A pid identifies a process only together with it.
 std::string host_name();
 
 struct ProcessOptions {
@@ -53,7 +53,7 @@ struct ProcessOptions {
 
 class Process {
  public:
-  // Returns when the program runs. Throws Error if it cannot be started.
+  // Returns once the program runs. Throws Error if it cannot be started.
   explicit Process(const ProcessOptions& options);
   // Kills the child and its group if it still runs, and reaps it.
   ~Process();
@@ -63,11 +63,11 @@ class Process {
   pid_t pid() const { return pid_; }
   // A pidfd: poll(2) finds it readable once the child has ended, so that a loop can wait for several events.
   int descriptor() const { return descriptor_; }
-  // Waits at most `seconds` for the end of the child. Returns nullopt if it still runs. Later calls return the same
-  // end.
+  // Waits at most `seconds` for the end of the child. Returns nullopt if it still runs. After the end, every call
+  // returns the same result.
   std::optional<ProcessEnd> wait(double seconds = 0);
-  // Signals the child, or its whole group. Does nothing after the child's end, so it never reaches a process that got
-  // the same pid later.
+  // Signals the child, or its whole group. Does nothing once wait() has reported the end. So a signal never reaches a
+  // later process with the same pid.
   void send(int signal);
   void send_group(int signal);
 

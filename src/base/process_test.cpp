@@ -17,7 +17,7 @@
 namespace sinew {
 namespace {
 
-constexpr double kLong = 60;  // a timeout for slow machines; a test that passes does not wait for it
+constexpr double kLong = 60;  // a time limit for slow machines; a test that passes does not wait so long
 
 ProcessOptions shell(const std::string& script) {
   ProcessOptions options;
@@ -45,7 +45,7 @@ class ProcessTest : public ::testing::Test {
     }
     return text.substr(0, text.find('\n'));
   }
-  // Whether the process does not exist or is a zombie that its parent has not reaped.
+  // Returns whether the process does not exist, or is a zombie that its parent has not reaped.
   static bool gone(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -202,7 +202,8 @@ TEST_F(ProcessTest, UnblocksSignalsInTheChild) {
   EXPECT_EQ(process.wait(kLong), (ProcessEnd{0, SIGTERM}));
 }
 
-// `ulimit -t` sets the hard limit, too. The kernel then kills with SIGKILL, which says nothing about the cause.
+// `ulimit -t` sets the hard limit, too. At this limit the kernel kills with SIGKILL, which alone does not tell the
+// cause.
 TEST_F(ProcessTest, TheHardLimitOfCpuTimeIsToldFromAKill) {
   const pid_t child = ::fork();
   if (child == 0) {

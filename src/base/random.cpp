@@ -12,7 +12,7 @@ constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
 constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
 constexpr int kRounds = 10;
 
-// philox_block computes this many counters side by side, so that the compiler can vectorise each line.
+// how many counters philox_block computes side by side, so that the compiler can vectorise each line
 constexpr int kWidth = 16;
 
 void philox_block(RandomKey key, uint64_t first_counter, uint32_t* out) {

@@ -1,8 +1,8 @@
 // Counter-based random numbers: each value is a function of (key, counter) alone.
 //
-// There is no shared state to advance, so the order of the draws, the thread and the machine cannot change a number.
-// The generator is Philox-4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
-// All functions are pure; any thread may call them.
+// There is no shared state to advance. So a number depends neither on the order of the draws nor on the thread or the
+// machine. The generator is Philox-4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3"
+// (SC 2011). All functions are pure; any thread may call them.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ std::array<uint32_t, 4> philox(RandomKey key, uint64_t counter_low, uint64_t cou
 // Fills `out` with the words of philox(key, 0), philox(key, 1) and so on. Vectorised.
 void fill_random_bits(RandomKey key, std::span<uint32_t> out);
 
-// Draws one number after the other from one key. For code that needs only a few numbers.
+// Draws one number after another from one key. For code that needs only a few numbers.
 class RandomStream {
  public:
   explicit RandomStream(RandomKey key) : key_(key) {}

@@ -8,7 +8,7 @@
 namespace sinew {
 namespace {
 
-// The outputs that were published with the algorithm (Random123, kat_vectors: philox 4x32, 10 rounds).
+// These outputs were published with the algorithm (Random123, kat_vectors: philox 4x32, 10 rounds).
 TEST(Philox, GivesThePublishedOutputs) {
   EXPECT_EQ(philox({0}, 0, 0), (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({0xffffffffffffffff}, 0xffffffffffffffff, 0xffffffffffffffff),

@@ -1,5 +1,5 @@
-// Computes SHA-256 digests of bytes. SHA-256 is cryptographic, so a digest identifies a content even if an attacker
-// chose the bytes.
+// Computes SHA-256 digests of bytes. SHA-256 is cryptographic: its digest identifies the bytes even if an attacker
+// chose them.
 //
 // XXH3 (base/hash.h) is several times faster, but detects only accidental changes.
 #pragma once

@@ -30,8 +30,8 @@ Key key_of(std::string_view secret) {
   return key;
 }
 
-// TLS carries the public key in a certificate. Neither end reads any other field of it, so the other fields are
-// minimal.
+// TLS carries the public key in a certificate. Neither end reads any other field of the certificate, so the other
+// fields are minimal.
 Certificate certificate_of(EVP_PKEY* key) {
   Certificate certificate(X509_new(), &X509_free);
   SINEW_CHECK(certificate != nullptr);
@@ -73,7 +73,7 @@ SSL_CTX* new_shared_tls(std::string_view secret, TlsPeer peer) {
   const int asks = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
   SSL_CTX_set_verify(context, peer == TlsPeer::same_secret ? asks : SSL_VERIFY_NONE, nullptr);
   SSL_CTX_set_cert_verify_callback(context, judge, SSL_CTX_get0_privatekey(context));
-  // Sessions are never resumed: every connection proves the knowledge of the secret.
+  // Never resumes a session, so that every connection proves that the peer knows the secret.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SINEW_CHECK(SSL_CTX_set_num_tickets(context, 0) == 1);
   return context;

@@ -15,7 +15,7 @@ Context context_of(std::string_view secret, TlsPeer peer = TlsPeer::same_secret)
   return {new_shared_tls(secret, peer), &SSL_CTX_free};
 }
 
-// A TLS client and a TLS server that exchange their bytes through a pair of memory buffers.
+// A TLS client and a TLS server, connected by a pair of memory buffers.
 class Two {
  public:
   Two(SSL_CTX* client, SSL_CTX* server) : client_(SSL_new(client), &SSL_free), server_(SSL_new(server), &SSL_free) {
@@ -73,10 +73,11 @@ TEST(SharedTls, APeerWithAnotherSecretIsAStranger) {
 
 TEST(SharedTls, AServerForTheSameSecretRefusesOtherClients) {
   const Context server = context_of("sesame");
-  const Context nobody(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);  // verifies nothing and has no certificate
+  // this client verifies nothing and has no certificate
+  const Context nobody(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
   EXPECT_FALSE(Two(nobody.get(), server.get()).talk());
   const Context other = context_of("another");
-  SSL_CTX_set_verify(other.get(), SSL_VERIFY_NONE, nullptr);  // verifies nothing and has another key
+  SSL_CTX_set_verify(other.get(), SSL_VERIFY_NONE, nullptr);  // this client verifies nothing and has another key
   const Two two(other.get(), server.get());
   EXPECT_FALSE(two.talk());
   EXPECT_TRUE(is_stranger(two.server()));

@@ -40,7 +40,7 @@ TEST(ShellLoop, DeliversSignalsInOrderBeforeATurn) {
   EXPECT_EQ(queue.next(), 0);
 }
 
-// An hour is between turns, so the loop returns only if a descriptor ends its sleep.
+// Turns are an hour apart, so the loop returns only if a descriptor ends its sleep.
 TEST(ShellLoop, WakesForASignalOfAnotherThread) {
   SignalQueue queue;
   Recorder shell;

@@ -31,7 +31,8 @@ bool parent_ignored(int signal) {
   return of_terminals && ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// The kernel queues a blocked signal for signalfd even if the process ignores it. So the constructor leaves those out.
+// The kernel queues a blocked signal for signalfd even if the process ignores it. So the constructor leaves out ignored
+// signals.
 Signals::Signals(std::initializer_list<int> wanted) {
   sigemptyset(&set_);
   for (const int signal : wanted) {
@@ -48,7 +49,7 @@ Signals::~Signals() {
 }
 
 void Signals::let_through() {
-  while (next() != 0) continue;  // these signals had their effect already
+  while (next() != 0) continue;  // drops pending signals; the requests that they made are under way already
   ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
 }
 

@@ -12,7 +12,7 @@ namespace sinew {
 namespace {
 
 // Signals stay blocked for the rest of a process's life, so each case runs in a child process. The child ignores
-// `ignored`, raises `sent` and succeeds if Signals delivers exactly `heard`.
+// `ignored` and raises `sent`. It succeeds if Signals delivers exactly `heard`.
 bool hears(const std::vector<int>& ignored, const std::vector<int>& sent, const std::vector<int>& heard) {
   const pid_t child = ::fork();
   if (child == 0) {

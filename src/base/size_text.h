@@ -1,4 +1,4 @@
-// Writes sizes rounded, for output. Job files need exact sizes: bytes_text of spec/ writes those.
+// Writes rounded sizes for output. bytes_text of spec/ writes the exact sizes that job files need.
 #pragma once
 
 #include <cstdint>

@@ -9,12 +9,12 @@ constexpr int64_t kTile = 2048;  // elements; a tile of every partial sum fits i
 
 // Points to one tile of the sum of a tree node.
 struct Sum {
-  const float* values = nullptr;  // null if every leaf below is absent
+  const float* values = nullptr;  // null if every leaf below the node is absent
   bool given = true;  // true: the caller owns the memory of `values`; false: it is a tile of Tiles, which is reused
 };
 
-// SINEW_CLONES: with ThreadSanitizer the function has no clones. The loader would choose a clone before ThreadSanitizer
-// is initialised, which crashes.
+// SINEW_CLONES is empty with ThreadSanitizer. The loader would choose a clone before ThreadSanitizer is initialised,
+// and crash.
 #if defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define SINEW_CLONES
 #else
@@ -44,10 +44,10 @@ struct Tiles {
   alignas(64) float last[kTile];
 };
 
-// Sums one tile of all leaves. If `nodes` is given, `sums` are the sums of these nodes instead of leaves.
+// Adds one tile of all leaves. If `nodes` is given, `sums` are the sums of these nodes instead of leaves.
 Sum sum_tile(const std::vector<TreeNode>* nodes, const std::vector<const float*>& sums, int64_t first, int64_t n,
              Tiles& tiles) {
-  Sum waiting[kTreeLevels];  // as in a binary counter: the node of each level that waits for its right sibling
+  Sum waiting[kTreeLevels];  // works like a binary counter: for each level, the node that waits for its right sibling
   int64_t covered = 0;
   for (size_t i = 0; i < sums.size(); ++i) {
     auto [level, index] = nodes != nullptr ? (*nodes)[i] : TreeNode{0, static_cast<int64_t>(i)};
@@ -58,8 +58,8 @@ Sum sum_tile(const std::vector<TreeNode>* nodes, const std::vector<const float*>
     }
     waiting[level] = sum;
   }
-  // The nodes that are left have no right siblings. They are joined upwards, from the lowest level, which has the
-  // rightmost node.
+  // The nodes that are left have no right siblings. They are joined upwards from the lowest level, whose node is the
+  // rightmost.
   Sum root;
   for (int level = 0; level < kTreeLevels; ++level) {
     if (((covered >> level) & 1) != 0) root = join(waiting[level], root, tiles.last, n);
@@ -93,7 +93,7 @@ void add_maximal(const std::vector<bool>& mine, const std::vector<int64_t>& befo
 
 std::vector<TreeNode> maximal_nodes(const std::vector<bool>& mine) {
   SINEW_CHECK(mine.size() < (1U << (kTreeLevels - 1)), mine.size());
-  std::vector<int64_t> before(mine.size() + 1, 0);  // how many of the leaves before this one are mine
+  std::vector<int64_t> before(mine.size() + 1, 0);  // before[i]: how many of the leaves to the left of leaf i are mine
   for (size_t i = 0; i < mine.size(); ++i) before[i + 1] = before[i] + (mine[i] ? 1 : 0);
   int level = 0;
   while ((size_t{1} << level) < mine.size()) ++level;

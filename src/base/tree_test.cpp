@@ -69,7 +69,7 @@ TEST(Tree, AnAbsentLeafIsNotAZero) {
   EXPECT_FALSE(std::signbit(out));
 }
 
-// Each member sums its shards to maximal nodes. The sum of all these nodes equals the sum of all leaves.
+// Each member adds its shards up to its maximal nodes. The sum of all these nodes equals the sum of all leaves.
 TEST(Tree, TheSumOfNodesIsTheSumOfLeavesHoweverTheShardsAreSpread) {
   RandomStream random(random_key({2}));
   for (int trial = 0; trial < 1500; ++trial) {

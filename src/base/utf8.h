@@ -1,4 +1,4 @@
-// Decodes, encodes and checks UTF-8, strictly (Unicode 15, table 3-7): overlong forms and surrogates are not valid.
+// Decodes, encodes and checks UTF-8 strictly (Unicode 15, table 3-7): overlong forms and surrogates are not valid.
 #pragma once
 
 #include <cstddef>

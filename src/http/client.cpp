@@ -24,7 +24,7 @@ Time now() {
   return std::chrono::steady_clock::now();
 }
 
-// The addresses of a host name. A separate thread resolves the name, because the system's resolver cannot be cancelled.
+// The addresses of a host name. A detached thread resolves the name, because the system's resolver cannot be cancelled.
 struct Resolved {
   bool done = false;
   std::vector<tcp::endpoint> endpoints;
@@ -101,7 +101,8 @@ struct Client::State {
   std::atomic<bool> cancelled = false;
 };
 
-// Runs callbacks until `done`. On cancellation or timeout it closes the connection and returns the failure.
+// Runs callbacks until `done`. If the call is cancelled or runs out of time, closes the connection and returns the
+// failure.
 std::optional<Failure> Client::State::run(const bool& done, Time until, const std::string& doing) {
   while (!done) {
     if (cancelled.exchange(false)) {
@@ -127,7 +128,7 @@ void Client::State::drop() {
   pipe.reset();
 }
 
-// Returns false if the server has closed the idle connection, or has sent bytes without a request.
+// Returns false if the server has closed the idle connection, or has sent bytes that answer no request.
 bool Client::State::still_open() {
   char byte;
   const ssize_t got = ::recv(pipe->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -206,7 +207,8 @@ std::optional<Failure> Client::State::open() {
   if (auto failure = resolve_host()) return failure;
   std::optional<Failure> failure;
   for (size_t i = 0; i < endpoints.size(); ++i) {
-    // Limits the time for each address, so that an address that does not respond leaves time for the others.
+    // Limits the time for each address, so that an address that does not respond leaves time for the addresses after
+    // it.
     const auto share = (deadline - now()) / static_cast<int64_t>(endpoints.size() - i);
     failure = connect(endpoints[i], now() + share);
     if (!failure || failure->kind == Failure::Kind::broken) break;
@@ -237,7 +239,7 @@ void Client::State::on_read(Exchange& exchange, const error_code& error, size_t 
   exchange.any_byte |= size > 0;
   exchange.input.append(exchange.chunk.data(), size);
   ParseState state = exchange.input.empty() ? ParseState::need_more : exchange.reader.feed(exchange.input);
-  // Only a proper end of the connection shows that a response without a length is complete.
+  // If a response has no length, only an orderly end of the connection shows that it is complete.
   if (state == ParseState::need_more && error == asio::error::eof) state = exchange.reader.end();
   if (state == ParseState::need_more && !error) return read(exchange);
   exchange.done = true;
@@ -266,8 +268,8 @@ std::expected<Response, Failure> Client::State::exchange(const Request& request)
   if (ended) return std::unexpected(*ended);
   if (!exchange.reusable) drop();
   if (!exchange.failure) return exchange.reader.take();
-  // The server closed the kept connection after still_open() had checked it. `pipe` is null now, so this recursion
-  // opens a new connection and cannot repeat.
+  // The server closed the kept connection after still_open() had checked it. drop() has set `pipe` to null, so this
+  // recursion opens a new connection and cannot repeat.
   if (kept && !exchange.any_byte) return this->exchange(request);
   return std::unexpected(std::move(*exchange.failure));
 }
@@ -296,7 +298,7 @@ std::expected<Response, Failure> Client::send(const Request& request, double tim
 
 void Client::cancel() {
   state_->cancelled = true;
-  asio::post(*state_->context, [] {});  // wakes the call, which then reads the flag
+  asio::post(*state_->context, [] {});  // wakes the thread in send(), which then reads the flag
 }
 
 const std::string& Client::url() const {

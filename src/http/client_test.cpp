@@ -24,11 +24,11 @@ Request post(std::string body, std::string target = "/") {
   return request;
 }
 
-// A server that accepts one connection after the other, reads the requests and sends given bytes.
+// A server that accepts one connection after another, reads requests, and sends bytes that the test provides.
 class Script {
  public:
-  // `connections` has a list for each connection: the bytes to send for each request. After the last of them the server
-  // closes the connection.
+  // `connections` has a list for each connection: the bytes to send for each of its requests. After the last request of
+  // a list the server closes the connection.
   explicit Script(std::vector<std::vector<std::string>> connections)
       : thread_([this, connections = std::move(connections)] {
           for (const auto& answers : connections) {
@@ -75,7 +75,7 @@ TEST(Client, SendsAndReceivesBigBodies) {
   auto response = client.send(post(body), kPatience);
   ASSERT_TRUE(response) << response.error().what;
   EXPECT_TRUE(response->body == body);
-  response = client.send(post(body + "1"), kPatience);  // the server answers while the client still sends
+  response = client.send(post(body + "1"), kPatience);  // the server responds while the client still sends
   ASSERT_TRUE(response) << response.error().what;
   EXPECT_EQ(response->status, 413);
   response = client.send(post("small"), kPatience);

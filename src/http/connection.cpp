@@ -12,16 +12,16 @@
 namespace sinew::http {
 namespace {
 
-constexpr size_t kMaxPendingInput = 64 << 10;   // bytes of further requests that are read while one is answered
+constexpr size_t kMaxPendingInput = 64 << 10;   // bytes that are read ahead while a request is being answered
 constexpr size_t kBytesPerDeadline = 64 << 10;  // bytes of a body that must move within read_seconds
 constexpr double kDrainSeconds = 2;
 constexpr size_t kLargeRead = 64 << 10;
-constexpr double kSlowestDisk = 8 << 20;  // bytes per second; extends the time for responding to a request with a sink
+constexpr double kSlowestDisk = 8 << 20;  // bytes per second; gives a request with a sink more time for its response
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// The promise of a value that a connection waits for. `fulfil` passes the value to the connection, from any thread;
-// only the first call counts. All copies of an Answer or a Write share one promise. If the last copy is destroyed
-// without a call, the connection receives the value of `Dropped` instead.
+// The promise of a value that a connection waits for. fulfil() passes the value to the connection; any thread may call
+// it, and only the first call counts. All copies of an Answer or a Write share one promise. If the last copy is
+// destroyed without a call, the connection gets the value that `Dropped` returns.
 template <typename Value, auto Take, Value (*Dropped)()>
 class Promise {
  public:
@@ -48,7 +48,7 @@ class Promise {
   }
 
  private:
-  const std::shared_ptr<asio::io_context> context_;  // the first member, so that it is destroyed last
+  const std::shared_ptr<asio::io_context> context_;  // must be the first member, so that it is destroyed last
   const asio::any_io_executor executor_;
   const std::weak_ptr<Connection> connection_;
   const uint64_t number_;
@@ -134,7 +134,8 @@ Connection::~Connection() {
   service_->closed.notify_all();
 }
 
-// Counts the body of the current request as it grows. Returns false if all bodies together are too large.
+// Counts the body of the current request as it grows. Returns false if it exceeds the limit for all bodies or for its
+// sender.
 bool Connection::hold_body() {
   const auto bytes = static_cast<int64_t>(reader_->body_bytes());
   if (bytes == held_bytes_) return true;
@@ -146,7 +147,7 @@ void Connection::release_body() {
   if (held_bytes_ != 0) service_->hold(sender_, -std::exchange(held_bytes_, 0));
 }
 
-// Tells the handler that nobody waits for its answer any more.
+// Sets Request::abandoned, to tell the handler that nobody waits for its answer any more.
 void Connection::abandon() {
   if (abandoned_) *std::exchange(abandoned_, nullptr) = true;
 }
@@ -165,8 +166,8 @@ void Connection::start() {
   });
 }
 
-// Tells a client that sent plain HTTP to use TLS. The refusal is plain HTTP too, and fits into the send buffer of a new
-// connection, so write_some does not block.
+// Tells a client that sent plain HTTP to use TLS. This response is plain HTTP, too. It fits into the send buffer of a
+// new connection, so write_some sends all of it without blocking.
 void Connection::refuse_plain_http() {
   error_code ignored;
   pipe_->socket().non_blocking(true, ignored);
@@ -184,12 +185,13 @@ void Connection::wait_for_request() {
   parse_input();
 }
 
-// Feeds the bytes that were read to the parser of the current request.
+// Feeds the bytes that were read to the parser of the current request. Starts a new request if none is being read.
 void Connection::parse_input() {
   if (!input_.empty()) {
     if (phase_ == Phase::idle) {
       phase_ = Phase::reading;
-      set_deadline(service_->options.read_seconds);  // for the whole header: single bytes do not extend it
+      // limits the whole header; a client cannot extend it by single bytes
+      set_deadline(service_->options.read_seconds);
       reader_.emplace(service_->options.max_header_bytes, service_->options.max_body_bytes, &service_->admission,
                       peer_);
       received_ = request_bytes_ = 0;
@@ -210,7 +212,7 @@ void Connection::parse_input() {
     if (reader_->wants_continue()) send(kContinue);
     const auto body_end = request_begun_ + to_duration(service_->options.body_seconds);
     if (held_bytes_ > 0 && std::chrono::steady_clock::now() > body_end) return refuse_slow_body();
-    if (received_ >= kBytesPerDeadline) {  // no header is that long, so these are bytes of a body
+    if (received_ >= kBytesPerDeadline) {  // no header is that long, so these bytes belong to a body
       set_deadline(service_->options.read_seconds);
       received_ = 0;
     }
@@ -219,7 +221,7 @@ void Connection::parse_input() {
   read_more();
 }
 
-// Refuses a request before its end. The connection does not parse the rest of it.
+// Refuses a request before all of it has arrived. The connection does not parse the rest.
 void Connection::refuse(const Response& refusal) {
   keep_alive_ = head_only_ = false;
   refused_ = true;
@@ -235,7 +237,8 @@ void Connection::call_handler() {
   reader_.reset();
   abandoned_ = std::make_shared<std::atomic<bool>>(false);
   request.abandoned = abandoned_;
-  // A waiting connection keeps no buffers. No read uses the large buffer now; only a read of a later phase does again.
+  // A waiting connection keeps no buffers. No pending read uses the large buffer, and read_more() makes a new one when
+  // a later phase needs it.
   large_ = std::vector<char>();
   if (input_.empty()) release(input_);
   seconds_left_ = service_->options.answer_seconds;
@@ -254,15 +257,15 @@ void Connection::call_handler() {
   }
   if (!input_ended_) return read_more();
   // The client has left, so close the connection. If the handler has answered at once, its response was posted before
-  // this function, and the connection still sends it.
+  // this function. Then the connection still sends the response.
   asio::post(executor(), [self = shared_from_this(), number = number_] {
     if (self->phase_ == Phase::awaiting_answer && self->number_ == number) self->close();
   });
 }
 
-// The body of a request with a sink may be large, and the handler may need long to store it. As long as the body's size
-// justifies it, the connection sends "100 Continue" from time to time, so that the client keeps waiting. HTTP/1.0 has
-// no such message.
+// The body of a request with a sink may be large, and the handler may need long to store it. For a time that grows with
+// the body's size, the connection sends "100 Continue" now and then, so that the client keeps waiting. HTTP/1.0 has no
+// such message, so clients that speak it get none.
 void Connection::wait_for_answer() {
   const double seconds =
       sends_continue_ ? std::min(seconds_left_, service_->options.answer_seconds / 4) : seconds_left_;
@@ -289,7 +292,7 @@ void Connection::respond(const Response& response) {
     body_at_shutdown_ = response.body_at_shutdown;
     bytes_left_ = response.source_bytes;
     chunked_ = chunked_ && has_no_length();
-    if (has_no_length() && !chunked_) keep_alive_ = false;  // only the end of the connection marks the body's end
+    if (has_no_length() && !chunked_) keep_alive_ = false;  // only the end of the connection marks the end of the body
   }
   send(response_text(response, keep_alive_, head_only_, chunked_));
 }
@@ -304,7 +307,8 @@ void Connection::request_piece() {
   try {
     source_([promise](std::string piece) { promise->fulfil(std::move(piece)); });
   } catch (...) {
-    // The header was sent already, so the connection can only end early to show that the body is incomplete.
+    // The header was sent already. The connection can only end early, which shows the client that the body is
+    // incomplete.
     return promise->fulfil(std::nullopt);
   }
   read_more();
@@ -330,8 +334,8 @@ void Connection::end_response() {
   refused_ ? drain() : close();
 }
 
-// Called when the server shuts down. A body with a length may be completed within the shutdown's grace time, and with
-// await_answers a handler may still call its Answer. A body without a length ends here.
+// The server calls it when it shuts down. A body with a length may still be completed within the server's grace time. A
+// body without a length ends now. With await_answers, a handler may still call its Answer.
 void Connection::finish() {
   keep_alive_ = false;
   finishing_ = true;
@@ -341,8 +345,8 @@ void Connection::finish() {
   if (phase_ != Phase::responding && phase_ != Phase::awaiting_piece) close();
 }
 
-// Reads and drops the rest of a request that was refused before its end. Closing at once would reset the connection
-// while the client still sends, and the client might never read the refusal.
+// Reads and drops the rest of a refused request. If the connection closed at once, it would be reset while the client
+// still sends, and the client might never read the refusal.
 void Connection::drain() {
   if (input_ended_) return close();
   phase_ = Phase::draining;
@@ -367,7 +371,7 @@ void Connection::read_more() {
   if (reading_ || input_ended_) return;
   if (phase_ != Phase::draining && input_.size() >= kMaxPendingInput) return;
   reading_ = true;
-  // Only a read of the phases `reading` and `draining` uses the large buffer, which call_handler() frees.
+  // Only the phases `reading` and `draining` read into the large buffer. call_handler() frees it.
   const bool small = phase_ != Phase::reading && phase_ != Phase::draining;
   if (!small && large_.empty()) large_.resize(kLargeRead);
   const auto into = small ? asio::buffer(small_) : asio::buffer(large_);
@@ -377,8 +381,8 @@ void Connection::read_more() {
   });
 }
 
-// The connection treats a client that has closed its sending side as gone, because it cannot tell whether the client
-// still reads. It still completes a response that it has begun to send.
+// If a client has closed its sending side, the connection cannot tell whether the client still reads, and treats it as
+// gone. But a response that is already being sent is completed.
 void Connection::on_read(const error_code& error, std::string_view bytes) {
   if (error) {
     input_ended_ = true;
@@ -400,7 +404,7 @@ void Connection::write_more() {
   if (writing_) return;
   writing_ = true;
   const auto rest = asio::buffer(output_) + written_;
-  // The write needs a copy of the bytes: send() may append to output_, and so move it, before the write ends.
+  // The write needs a copy of the bytes: before it ends, send() may append to output_ and so move the bytes.
   const auto piece = std::make_shared<const std::string>(static_cast<const char*>(rest.data()),
                                                          std::min(rest.size(), kBytesPerDeadline));
   pipe_->write_some(asio::buffer(*piece), [self = shared_from_this(), piece](const error_code& error, size_t size) {
@@ -433,8 +437,8 @@ void Connection::set_deadline(double seconds) {
   });
 }
 
-// A client gets a response that explains the timeout if it has sent a whole header and waits for the response. Other
-// connections are closed.
+// A client that has sent a whole header and waits for the response gets a response that explains the timeout. The
+// connections of all other clients are closed.
 void Connection::on_deadline() {
   if (phase_ == Phase::reading && reader_->has_header()) return refuse_slow_body();
   if (phase_ != Phase::awaiting_answer) return close();

@@ -1,10 +1,10 @@
-// Inside http/: one connection of the server. It reads requests, calls the handler and sends the responses, one after
-// the other.
+// Inside http/: one connection of the server. It reads requests, calls the handler and sends the responses, in the
+// order of the requests.
 //
-// While it waits for the handler, the connection keeps reading a bounded number of bytes, so that it notices at once
-// when the client leaves. It sends the body of a source piece by piece, and asks the source for a piece when the
-// previous one is sent. Each phase has a deadline of its own. An Answer holds only a weak pointer to the connection, so
-// a connection whose client has left is destroyed even if a handler keeps the Answer.
+// While the handler works, the connection reads ahead a bounded number of bytes, so that it notices at once when the
+// client leaves. It sends the body of a source piece by piece, and asks for a piece only when the previous one is sent.
+// Each phase has its own deadline. An Answer holds only a weak pointer to the connection. So a connection whose client
+// has left is destroyed even if a handler keeps the Answer.
 #pragma once
 
 #include <array>
@@ -34,11 +34,12 @@ struct Service {
   const ServerOptions options;
   Handler handler;
   Admission admission;
-  // Each Answer keeps the context alive. An Answer that is called after the Server's destruction posts to a context
-  // that no thread runs.
+  // Each Answer keeps the context alive. If an Answer is called after the Server's destruction, it posts to a context
+  // that no thread runs, which has no effect.
   const std::shared_ptr<asio::io_context> context = std::make_shared<asio::io_context>();
 
-  // Counts `more` bytes (or fewer, below 0) of the bodies in memory. Returns false if there are too many.
+  // Adds `more` to the number of bytes of bodies in memory; `more` below 0 frees bytes. Returns false if all bodies, or
+  // those of the sender, exceed their limit.
   bool hold(const std::string& sender, int64_t more);
 
   std::mutex mutex;
@@ -50,7 +51,7 @@ struct Service {
   std::map<std::string, int64_t> bytes_of_sender;  // those above 0
 
   std::vector<std::shared_ptr<Connection>> all();
-  // Returns whether the server accepts a new connection from the address. May ask another connection to close.
+  // Returns whether the server accepts a new connection from the address. It may close another connection for it.
   bool make_room(const std::string& address);
 };
 
@@ -60,13 +61,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection();
 
   auto executor() { return pipe_->socket().get_executor(); }
-  // Call the functions below on the executor, or after its threads have ended.
+  // Call the functions below on the executor, or after the server's threads have ended.
   void start();
   void answer(uint64_t number, const Response& response);  // sends the response if the request `number` still waits
-  // Takes the next piece of the current body. nullopt means that the source failed and the body stays incomplete.
+  // Takes the next piece of the current body. nullopt means that the source failed, so the body stays incomplete.
   void take_piece(uint64_t number, std::optional<std::string> piece);
-  void finish();  // completes the response that is being sent, then closes
-  void yield();   // closes in favour of another connection, unless a handler works for this one
+  void finish();  // closes after a response that is being sent; closes at once if there is none
+  // closes in favour of another connection, unless a handler works on a request of this one or its client is known
+  void yield();
   void close();
 
  private:
@@ -99,18 +101,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const std::shared_ptr<Service> service_;
   const std::string peer_;
   asio::steady_timer timer_;
-  uint64_t deadline_ = 0;  // number of the newest deadline; the connection ignores the expiry of an older one
+  uint64_t deadline_ = 0;  // number of the newest deadline; when an older one expires, the connection ignores it
 
   Phase phase_ = Phase::handshake;
   std::optional<RequestReader> reader_;
-  uint64_t number_ = 0;  // of the current request
+  uint64_t number_ = 0;  // number of the current request
   bool keep_alive_ = true, head_only_ = false, refused_ = false, finishing_ = false, known_ = false;
   size_t received_ = 0;         // bytes since the deadline was set
   uint64_t request_bytes_ = 0;  // header and body
-  int64_t held_bytes_ = 0;      // of the body in memory, as counted in Service::body_bytes
-  std::string sender_;          // of that body
+  int64_t held_bytes_ = 0;      // bytes of the body in memory that Service::body_bytes counts
+  std::string sender_;          // the sender of that body
   std::chrono::steady_clock::time_point request_begun_;
-  std::shared_ptr<std::atomic<bool>> abandoned_;  // of the request that a handler works on
+  std::shared_ptr<std::atomic<bool>> abandoned_;  // Request::abandoned of the request that a handler works on
   double seconds_left_ = 0;                       // time for the response beyond the current deadline
   bool sends_continue_ = false;                   // sends "100 Continue" while the client waits for the response
 
@@ -118,17 +120,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string body_at_shutdown_;  // Response::body_at_shutdown of the current response
   uint64_t piece_number_ = 0;
   bool chunked_ = false;
-  std::optional<uint64_t> bytes_left_;  // bytes that the source must still produce; nullopt if its length is unknown
+  // bytes that the source must still produce; nullopt if the body has no known length
+  std::optional<uint64_t> bytes_left_;
 
   std::string input_;  // bytes that were read but not parsed
-  // Idle connections read into the small buffer, so that thousands of them need little memory. A connection that reads
-  // a request uses the large one.
+  // Idle connections read into small_, so that thousands of them need little memory. A connection that reads a request
+  // uses large_.
   std::array<char, 1 << 10> small_;
   std::vector<char> large_;
   bool reading_ = false, input_ended_ = false;
 
   std::string output_;
-  size_t written_ = 0, since_deadline_ = 0;  // bytes written of output_, and since the deadline was set
+  // bytes of output_ that were written, and bytes written since the deadline was set
+  size_t written_ = 0, since_deadline_ = 0;
   bool writing_ = false;
 };
 

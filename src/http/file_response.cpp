@@ -1,4 +1,5 @@
-// Makes responses whose body is a file or other stored content: all of it, or the one range that the client asked for.
+// Makes responses whose body is a file or other stored content: the whole content, or the one range that the client
+// asked for.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,8 +47,8 @@ bool number_of(std::string_view text, uint64_t& number) {
   return !text.empty() && error == std::errc() && end == text.data() + text.size();
 }
 
-// Returns the range that the request asks for. Ignores everything except a single range of bytes, as the RFC allows.
-// Also ignores a range whose If-Range header names other content.
+// Returns the range that the request asks for. Ignores every Range header but a single range of bytes, as RFC 9110
+// allows. Ignores it, too, if the If-Range header names other content.
 Range range_of(const Request& request, uint64_t size, const std::string& quoted_tag) {
   const auto header = request.headers.find("range"), condition = request.headers.find("if-range");
   if (header == request.headers.end() || request.method != "GET") return {};
@@ -79,7 +80,8 @@ Source source_of(ReadAt read_at, uint64_t first, uint64_t bytes) {
   return [read_at = std::move(read_at), at = first, left = bytes](const Write& write) mutable {
     std::string piece(std::min<uint64_t>(left, kPieceBytes), '\0');
     const size_t got = read_at(at, std::as_writable_bytes(std::span(piece)));
-    if (got == 0 && left > 0) return;  // the file shrank or the disk failed; dropping `write` closes the connection
+    // the file has shrunk or the disk has failed; dropping `write` closes the connection
+    if (got == 0 && left > 0) return;
     piece.resize(got);
     at += got;
     left -= got;

@@ -3,7 +3,8 @@
 namespace sinew::http {
 
 Guests::Verdict Guests::judge(const std::string& address) {
-  // Connections that yield need a moment to close, and one that waits for its answer does not yield.
+  // The limit has a reserve: connections that yield need a moment to close, and a connection that waits for its answer
+  // does not yield.
   const size_t most = max_ + max_ / 8 + (max_ > 8 ? 8 : 0);
   const auto same = of_address_.find(address);
   Connection* oldest = nullptr;

@@ -1,9 +1,9 @@
-// Inside http/: the connections of a server, and which of them must yield when there are too many.
+// Inside http/: tracks the connections of a server, and decides which of them yields when there are too many.
 //
-// A connection is a stranger until its client has proved to be known (Response::known_client). Above a limit a new
-// connection replaces the oldest stranger. So a server whose connections are held by idle strangers still accepts every
-// client: it has as long for its first request as the strangers need to open as many connections as the limit allows.
-// One thread at a time; Service guards it with its mutex.
+// A connection is a stranger until its client has proved to be known (Response::known_client). Above a limit, a new
+// connection replaces the oldest stranger. So idle strangers cannot keep other clients out: a new client can send its
+// first request before strangers have opened as many connections as the limit allows. One thread at a time; Service
+// guards it with its mutex.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ class Guests {
   Guests(size_t max, size_t max_of_address)
       : max_(max), max_of_address_(max_of_address == 0 ? max : max_of_address), max_known_(max - max / 8) {}
 
-  // Decides about a new connection from the address. `replaced` is the stranger that must yield for it, or null. It
-  // counts until it is removed, but yields to one connection only.
+  // Decides about a new connection from the address. `replaced` is the stranger that must yield to it, or null. The
+  // replaced connection still counts until remove(), but is not chosen a second time.
   struct Verdict {
     bool accepted = false;
     Connection* replaced = nullptr;
   };
   Verdict judge(const std::string& address);
   void add(Connection* connection, const std::string& address);
-  // The client is known from now on. Returns false if too many are known already: then it stays a stranger.
+  // Marks the client as known. Returns false if too many clients are known; then the connection stays a stranger.
   bool make_known(Connection* connection);
   void remove(Connection* connection);
 

@@ -7,7 +7,7 @@
 namespace sinew::http {
 namespace {
 
-// Names of connections; nobody dereferences them.
+// Makes a pointer that only names a connection. No code dereferences it.
 Connection* name(uintptr_t number) {
   return reinterpret_cast<Connection*>(number * 16);
 }

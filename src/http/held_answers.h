@@ -1,4 +1,4 @@
-// For tests: a handler that echoes the request, throws, drops its Answer or keeps it, depending on the request's path.
+// For tests: a handler that echoes the request, throws, drops its Answer or keeps it. The path of the request decides.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class HeldAnswers {
     const std::lock_guard lock(mutex_);
     return held_.size();
   }
-  // Returns the Answers that were kept, each with the id of its request.
+  // Returns the Answers that the handler kept, each with the id of its request.
   std::vector<std::pair<std::string, Answer>> take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(held_, {});

@@ -1,4 +1,4 @@
-// Tells the addresses of this machine from others.
+// Parses the host of a URL, and decides whether a host is this machine.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -16,7 +16,8 @@ std::string without_brackets(const std::string& host) {
   return host.size() > 2 && host.front() == '[' && host.back() == ']' ? host.substr(1, host.size() - 2) : host;
 }
 
-// Returns the numeric text of an interface's address, without an IPv6 scope, or "" if it has another family.
+// Returns the numeric text of an IPv4 or IPv6 address of an interface, without an IPv6 scope. Returns "" for any other
+// family.
 std::string text_of(const sockaddr* address) {
   if (address == nullptr || (address->sa_family != AF_INET && address->sa_family != AF_INET6)) return "";
   const socklen_t size = address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);

@@ -1,5 +1,5 @@
-// Fuzzes the readers of URLs, targets, requests and responses: any bytes must satisfy invariants.h without a crash or
-// hang.
+// Fuzzes the readers of URLs, targets, requests and responses. For any bytes, the properties in invariants.h must hold,
+// without a crash or hang.
 #include <cstdint>
 #include <string_view>
 

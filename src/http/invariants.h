@@ -54,7 +54,8 @@ inline void check_target(std::string_view text) {
 
 constexpr size_t kCheckedHeaderBytes = 2000, kCheckedBodyBytes = 300;
 
-// Parses the bytes in pieces of at most `piece` bytes. Returns all requests as text, and the last state.
+// Parses the bytes in pieces of at most `piece` bytes. Returns the text of all requests that it finds, and the last
+// state.
 inline std::pair<std::string, ParseState> requests_in(std::string_view bytes, size_t piece) {
   std::string found, waiting;
   RequestReader reader(kCheckedHeaderBytes, kCheckedBodyBytes);
@@ -84,8 +85,8 @@ inline std::pair<std::string, ParseState> requests_in(std::string_view bytes, si
   }
 }
 
-// Checks that the size of the pieces does not change which requests the reader finds. It may change how early the
-// reader refuses a request, because the reader can refuse a request before its end.
+// Checks that the reader finds the same requests whatever the size of the pieces. With smaller pieces the reader may
+// only refuse a request earlier, because it can refuse a request before its end.
 inline void check_requests(std::string_view bytes) {
   const auto whole = requests_in(bytes, bytes.size() + 1);
   for (const size_t piece : {1, 2, 7, 100}) {

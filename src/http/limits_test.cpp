@@ -14,7 +14,7 @@
 namespace sinew::http {
 namespace {
 
-// Returns the beginning of the status line. Expects that the body has an error, a code and a hint.
+// Returns the beginning of the status line. Expects a body with an error, a code and a hint.
 std::string refusal(const std::string& answer) {
   const std::string body = body_of(answer);
   EXPECT_TRUE(body.starts_with("{\"error\":\"")) << answer;
@@ -205,7 +205,7 @@ TEST(Limits, SendsStatus504IfTheAnswerIsTooLate) {
   EXPECT_EQ(refusal(client.message()), "HTTP/1.1 504") << "the second request got the first one's answer";
 }
 
-// The server frees the memory of a request when it has answered it, not when the connection ends.
+// The server frees the memory of a request when it has answered the request, not only when the connection ends.
 TEST(Limits, IdleConnectionsKeepNoBuffers) {
   constexpr size_t kClients = 200, kMostKept = 16 << 10;
   const auto used = [] {
@@ -229,7 +229,7 @@ TEST(Limits, IdleConnectionsKeepNoBuffers) {
   EXPECT_TRUE(kept_little) << (used() - before) / kClients << " bytes each";
 }
 
-// Answers at once; the client is known if its path begins with /known.
+// A handler that responds at once. The client counts as known if the path begins with /known.
 Handler door() {
   return [](const Request& request, const Answer& answer) {
     Response response{200, request.path, "text/plain", {}};
@@ -256,7 +256,7 @@ TEST(Limits, ANewConnectionReplacesTheOldestStranger) {
     RawClient late(server.port());
     late.send(get("/late"));
     EXPECT_EQ(body_of(late.message()), "/late");
-    EXPECT_EQ(idle[i].rest(), "");  // closed in favour of the late one
+    EXPECT_EQ(idle[i].rest(), "");  // the server closed it in favour of the late connection
     late.leave();
     EXPECT_TRUE(eventually([&] {
       RawClient next(server.port());

@@ -32,8 +32,7 @@ Headers headers_of(const beast::fields& fields) {
   return headers;
 }
 
-// A body that grows with the bytes that arrive. Beast's string_body would reserve the whole length that the header
-// claims.
+// A body that grows as bytes arrive. Beast's string_body would reserve the whole length that the header announces.
 struct PieceBody {
   using value_type = std::string;
   static uint64_t size(const value_type& body) { return body.size(); }
@@ -61,7 +60,7 @@ struct PieceBody {
   };
 };
 
-// Parses one message from a stream of bytes, and limits the bytes that Beast's parser receives.
+// Parses one message from a stream of bytes, and limits what Beast's parser has to handle.
 template <bool is_request>
 struct MessageReader {
   explicit MessageReader(size_t max_header_bytes) {
@@ -70,10 +69,10 @@ struct MessageReader {
     parser.eager(true);
   }
 
-  // Returns need_more, no error if the message is complete, or the error in it. Calls `on_header` once, when the
-  // header is complete and before it parses any of the body; `on_header` returns the limit of the body's size. The
-  // order matters: the parser adds the trailer of a chunked body to the header's fields, where a client could smuggle
-  // in a field that the header check has found absent.
+  // Returns no error if the message is complete, need_more if it is not, or the error in it. Calls `on_header` once,
+  // when the header is complete and before it parses any of the body. `on_header` returns the limit of the body's size.
+  // It must run before the body is parsed: the parser adds the trailer of a chunked body to the header's fields.
+  // Otherwise a client could smuggle in a field that the check of the header has found absent.
   template <typename OnHeader>
   error_code feed(std::string& bytes, OnHeader on_header) {
     error_code error = beast::error::need_more;
@@ -102,7 +101,8 @@ struct MessageReader {
     }
     bytes.erase(0, used);
     if (!error && !parser.is_done()) error = beast::error::need_more;
-    // The unused bytes are an incomplete line. The parser limits lines of the header, but not those of a chunk.
+    // What is left in `bytes` is an incomplete line. The parser limits the lines of a header, but not those between
+    // chunks.
     if (error == beast::error::need_more && bytes.size() > kLongestLine && parser.is_header_done()) {
       error = beast::error::header_limit;
     }
@@ -110,8 +110,8 @@ struct MessageReader {
   }
 
   static constexpr size_t kLongestLine = 16 << 10;
-  // The length of "0\r\n\r\n". An unfinished chunked body has at least so many bytes to come, and the parser asserts
-  // that they are there when it parses a last chunk for the second time.
+  // The length of "0\r\n\r\n". An unfinished chunked body still has at least this many bytes to come. When the parser
+  // parses a last chunk for the second time, it asserts that it has all of them.
   static constexpr size_t kShortestLastChunk = 5;
   beast::parser<is_request, PieceBody> parser;
   Headers headers;
@@ -163,7 +163,7 @@ struct RequestReader::State {
     return max_body_bytes;
   }
 
-  // Calls the admission function. Returns the problem with the request, or "" if there is none.
+  // Calls the admission function. Returns what is wrong with the request, or "" if nothing is.
   std::string admit() {
     Decision decision;
     if (admission != nullptr && *admission) decision = (*admission)(request);
@@ -187,11 +187,12 @@ struct RequestReader::State {
     body.clear();
   }
 
-  // Returns a problem with the header that the parser accepts but a server must refuse, or "" if there is none.
+  // Returns what is wrong with a header that the parser accepts but a server must refuse. Returns "" if nothing is
+  // wrong.
   std::string problem_with_header() const {
     const auto& message = reader.parser.get();
     const auto encoding = message[beast::field::transfer_encoding];
-    // A server cannot tell where a body ends whose encoding it does not know.
+    // A server that does not know the encoding of a body cannot tell where the body ends.
     if (message.count(beast::field::transfer_encoding) > 0 && !beast::token_list(encoding).exists("chunked")) {
       return "the transfer encoding is not 'chunked'";
     }

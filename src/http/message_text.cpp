@@ -1,4 +1,4 @@
-// Writes messages, and refuses to write what HTTP cannot express.
+// Writes messages. Refuses what HTTP cannot express.
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/status.hpp>
@@ -25,7 +25,8 @@ bool is_header_value(std::string_view text) {
                      [](char c) { return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7f); });
 }
 
-// Returns whether the header determines where a message ends. Only this file sets such headers.
+// Returns whether this header tells where a message ends or whether the connection stays open. Only this file sets such
+// headers.
 bool is_framing(std::string_view name) {
   return boost::beast::iequals({name.data(), name.size()}, "content-length") ||
          boost::beast::iequals({name.data(), name.size()}, "transfer-encoding") ||

@@ -1,5 +1,5 @@
-// Inside http/: a Pipe is the byte stream of one connection, plain or TLS, with the same interface for server and
-// client. Only this file and those that include it see Asio's types.
+// Inside http/: a Pipe is the byte stream of one connection, plain or TLS. Server and client use the same interface.
+// Only this file and files that include it see Asio's types.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -19,7 +19,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 // One read and one write may be pending at the same time. All calls and callbacks run on the socket's executor. A
-// callback never runs inside the call that registers it; when the socket is closed, pending callbacks run with an
+// callback never runs inside the call that registers it. When the socket is closed, pending callbacks run with an
 // error. The pipe must outlive its callbacks.
 class Pipe {
  public:
@@ -33,7 +33,7 @@ class Pipe {
   virtual std::string certificate_error() const { return ""; }
 };
 
-// The keys of a server or client, and the certificates it trusts. All connections share one.
+// The keys of a server or client, and the certificates that it trusts. All its connections share one object.
 struct Tls;
 // Returns null if the options ask for no TLS. Throws Error (HTTP_BAD_CERTIFICATE).
 std::shared_ptr<Tls> server_tls(const ServerOptions& options);
@@ -41,8 +41,8 @@ std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions&
 
 std::unique_ptr<Pipe> plain_pipe(tcp::socket socket);
 std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls);
-// The server's certificate must be for `host`, a name or an IP address. With a shared secret, the certificate must be
-// made from the secret instead.
+// The server's certificate must be valid for `host`, a name or an IP address. With a shared secret, it must instead be
+// the certificate that the secret determines.
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host);
 
 // These functions tell why a handshake failed.

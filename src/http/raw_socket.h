@@ -39,7 +39,7 @@ class RawConnection {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }
 
-  // Returns the next complete message with its header, or "" if the other side closed first. The header must give the
+  // Returns the next complete message with its header, or "" if the other side closed first. The header must state the
   // length of the body.
   std::string message() {
     size_t end = 0;
@@ -102,7 +102,7 @@ class RawClient : public RawConnection {
   }
 };
 
-// A listening socket. The test decides which bytes it sends, valid or not.
+// A listening socket whose answers are any bytes that the test chooses, valid or not.
 class RawListener {
  public:
   RawListener() : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

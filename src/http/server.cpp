@@ -80,7 +80,7 @@ struct Server::State {
         service->context->run();
         return;
       } catch (const std::exception&) {
-        // Out of memory. The connection that was being served ends at its deadline; the others continue.
+        // Out of memory. The connection that this thread was serving ends at its deadline; the others continue.
       }
     }
   }
@@ -109,7 +109,7 @@ struct Server::State {
     const auto connection = std::make_shared<Connection>(std::move(pipe), service, peer);
     asio::post(connection->executor(), [connection] { connection->start(); });
   } catch (const std::exception&) {
-    // Out of memory. The socket closes, like one above the limit of connections.
+    // Out of memory. The socket closes, as it does above the limit of connections.
   }
 
   void stop() {
@@ -130,7 +130,7 @@ struct Server::State {
     }
     service->context->stop();
     for (std::thread& thread : threads) thread.join();
-    // No thread runs the context any more. Close the remaining connections and run their last callbacks here.
+    // No thread runs the context any more. This thread closes the remaining connections and runs their last callbacks.
     for (const auto& connection : service->all()) connection->close();
     error_code ignored;
     acceptor.close(ignored);

@@ -1,4 +1,5 @@
-// Tests with well-behaved clients: responses in order, late responses, many connections at once, a quick shutdown.
+// Tests the server with well-behaved clients: responses in order, late responses, many connections at once, a quick
+// shutdown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -230,7 +231,8 @@ TEST(Server, KeepsOrClosesTheConnectionAsRequested) {
   EXPECT_EQ(body_of(answer), "");
   RawClient half(server.port());
   half.send(get("/1") + get("/2"));
-  half.half_close();  // the client closes its sending side; the server still sends responses that handlers give at once
+  // the client closes its sending side; the server still sends responses that its handlers gave at once
+  half.half_close();
   EXPECT_EQ(body_of(half.message()), "GET /1 ");
   EXPECT_EQ(body_of(half.rest()), "GET /2 ");
 }

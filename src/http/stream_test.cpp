@@ -1,4 +1,4 @@
-// Tests of bodies that pass through in pieces: sources, sinks, and how a slow or absent client stops them.
+// Tests bodies that pass through in pieces: sources, sinks, and how a slow or absent client stops them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -131,7 +131,7 @@ TEST(Stream, StopsASourceWhoseClientDoesNotRead) {
   client.send(get("/"));
   ASSERT_TRUE(eventually([&] { return given > 0; }));
   uint64_t before = 0;
-  ASSERT_TRUE(eventually([&] {  // the socket's buffers are full, then the deadline closes the connection
+  ASSERT_TRUE(eventually([&] {  // once the socket's buffers are full, the deadline closes the connection
     const bool still = given == before;
     before = given;
     ::usleep(400'000);
@@ -229,7 +229,7 @@ TEST(File, IsSentWholeOrInParts) {
   EXPECT_EQ(ask("Range: bytes=0-0\r\nIf-Range: \"old\"\r\n").substr(9, 3), "200");
 }
 
-// Counts the bytes, and refuses the request when there are more than `most`.
+// A sink that counts the bytes, and refuses the request when there are more than `most`.
 class Counter final : public Sink {
  public:
   explicit Counter(std::atomic<int>& alive, size_t most) : alive_(alive), most_(most) { ++alive_; }
@@ -288,7 +288,7 @@ TEST(Upload, GoesThroughASinkWithItsOwnLimit) {
   EXPECT_TRUE(eventually([&] { return uploads.alive == 0; }));
 }
 
-// Hashing and syncing a large file takes longer than other requests. Meanwhile the server sends "100 Continue".
+// A handler may need long to hash and sync a large file. Meanwhile the server sends "100 Continue".
 TEST(Upload, SendsContinueWhileTheHandlerStoresTheBody) {
   HeldAnswers answers;
   ServerOptions options;
@@ -373,11 +373,11 @@ TEST(Upload, AdmissionAllowsRepeatedNames) {
 }
 
 TEST(Connections, ThousandsOfIdleClientsDoNotBlockOthers) {
-  const size_t possible = connection_limit(20'500);  // both ends of each connection are in this process
+  const size_t possible = connection_limit(20'500);  // both ends of each connection belong to this process
   const size_t idle = std::min<size_t>(10'000, possible / 2 - 100);
   ServerOptions options;
   options.max_connections = idle + 10;
-  options.read_seconds = kPatience;  // the silent ones have so long for their first byte
+  options.read_seconds = kPatience;  // the time that the silent clients have for their first byte
   Uploads uploads;
   Server server(options, uploads.handler, uploads.admission);
   std::vector<RawClient> silent;

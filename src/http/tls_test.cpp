@@ -211,7 +211,7 @@ TEST(Tls, TrustsOnlyTheSharedSecret) {
   EXPECT_THAT([&] { Server(both, answers.handler()); }, ::testing::Throws<Error>());
 }
 
-// These clients begin a handshake and never finish it.
+// The strangers begin a handshake and never finish it.
 TEST(Tls, UnfinishedHandshakesDoNotBlockOthers) {
   HeldAnswers answers;
   ServerOptions options = sharing("sesame");

@@ -32,7 +32,7 @@ bool is_ipv6(const std::string& host) {
 }
 
 // Returns whether the text is a host name as in DNS and /etc/hosts. A name of digits and dots must be a complete IPv4
-// address, because the system's resolver would also accept "127.1" and "1" as addresses.
+// address, because the system's resolver also takes "127.1" and "1" for addresses.
 bool is_host_name(const std::string& host) {
   if (host.empty() || host.size() > kLongestHost) return false;
   if (!std::all_of(host.begin(), host.end(),
@@ -122,7 +122,7 @@ bool is_sendable_target(std::string_view text) {
 }
 
 std::expected<Target, std::string> parse_target(std::string_view text) {
-  // A request to a proxy contains the server's name. Servers must accept that form too.
+  // A request to a proxy contains the server's name. Servers must accept this form, too.
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!text.starts_with(scheme)) continue;
     text.remove_prefix(scheme.size());

@@ -17,8 +17,8 @@ struct Url {
   uint16_t port = 0;
 };
 
-// Parses "http://host:port" or "https://…"; only a single "/" may follow. Without a port the scheme's default applies.
-// The error is the end of a message: "has no host".
+// Parses "http://host:port" or "https://…". Only a single "/" may follow. Without a port, the scheme's default applies.
+// The error is the end of a message, such as "has no host".
 std::expected<Url, std::string> parse_url(std::string_view text);
 
 // Returns host and port in the form of URLs, Host headers and messages: "127.0.0.1:80" or "[::1]:80".
@@ -28,10 +28,10 @@ bool is_ip_address(const std::string& host);
 struct Target {
   std::string path;                                               // begins with '/', or is "*"
   std::map<std::string, std::string> query;                       // a name without '=' has an empty value
-  std::map<std::string, std::vector<std::string>> repeated = {};  // the second and later values of a repeated name
+  std::map<std::string, std::vector<std::string>> repeated = {};  // the values of a repeated name after its first value
 };
 
-// Parses the text between method and version. An invalid percent sequence and a zero byte in the path are errors.
+// Parses the text between method and version. Refuses an invalid percent sequence, and a zero byte in the path.
 std::expected<Target, std::string> parse_target(std::string_view text);
 
 // Returns nullopt if a '%' is not followed by two hexadecimal digits.

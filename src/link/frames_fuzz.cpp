@@ -1,7 +1,7 @@
-// Reads any bytes, cut in any way, as the stream of a connection. The reader must return whole frames and then perhaps
-// a reason to close. A frame that is sealed again must give the bytes that were read. The first byte of the input
-// chooses how the stream is cut. The second one chooses whether the checksums of the first header are corrected, so
-// that the fuzzer reaches the code behind them.
+// Gives a FrameReader any bytes, cut in any way, as the stream of a connection. The reader must return whole frames and
+// then perhaps a reason to close. A returned frame that is encoded again must give the bytes that were read. The first
+// byte of the input chooses how the stream is cut. The second byte chooses whether the checksums of the first header
+// are corrected, so that the fuzzer reaches the code behind the check.
 #include <algorithm>
 #include <cstring>
 

@@ -32,7 +32,7 @@ struct Hello {
 Hello make_hello(Role role, MemberId from, MemberId to, std::string_view job, bool wants_tls = false);
 std::array<std::byte, kHelloBytes> encode(const Hello& hello);
 
-// A problem with the first bytes of a hello. prefix_trouble() returns nullopt if there is none.
+// What is wrong with the first bytes of a hello. prefix_trouble() returns nullopt if nothing is wrong.
 struct PrefixTrouble {
   bool stranger = false;  // the bytes are not a hello
   std::string why;        // "speaks version 2 of the link, this member version 3"
@@ -40,11 +40,11 @@ struct PrefixTrouble {
 std::optional<PrefixTrouble> prefix_trouble(std::span<const std::byte, kPrefixBytes> prefix);
 Hello decode(std::span<const std::byte, kHelloBytes> hello);
 
-// Returns the proof by which the end with the role `who` shows that it has the secret.
+// Returns the proof by which the end with the role `who` shows that it knows the secret.
 Proof prove(std::string_view secret, Role who, const Hello& dialler, const Hello& listener);
 bool equal(std::span<const std::byte, kProofBytes> a, std::span<const std::byte, kProofBytes> b);  // constant time
 
-// Returns the verdict as a message for the dialler's report: "refused this member: ...".
+// Returns the verdict as a message for the dialler's on_lost: "refused this member: ...".
 std::string meaning(uint8_t verdict);
 
 }  // namespace sinew::link

@@ -1,8 +1,8 @@
 // Links carry frames between the members of a group, over connections that report when they break.
 //
-// group/ uses this room. There are two implementations with one conformance suite: in memory (tests, simulation, one
-// process) and TCP. Either a frame arrives whole, unchanged and in order, or the connection is reported lost, once.
-// Nothing is sent again. The room above defines the meaning of a frame. No call blocks on the network.
+// group/ uses this room and defines the meaning of a frame. There are two implementations with one conformance suite:
+// in memory (tests, simulation, one process) and TCP. Frames arrive whole, unchanged and in order until the connection
+// is lost. The loss is reported once; nothing is sent again. No call blocks on the network.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace sinew::link {
 
-// An allocator that does not clear memory: payloads are large and written once.
+// An allocator that does not clear memory, because payloads are large and are written only once.
 template <typename T>
 struct Uncleared : std::allocator<T> {
   template <typename Other>
@@ -39,21 +39,21 @@ struct Frame {
   uint16_t kind = 0;
   Generation generation;
   int64_t collective = 0;
-  int64_t part = 0;                      // the number of a slice or of a chunk, as the sender's room defines it
+  int64_t part = 0;                      // the number of a slice or of a chunk, as the sender defines it
   std::shared_ptr<const Bytes> payload;  // may be null; shared, so that one result goes to many peers without a copy
 };
 
 struct Peer {
   MemberId id;
-  std::string address;  // the address that Links::address() of that peer returned
+  std::string address;  // what Links::address() of this peer returned
 };
 
-// The links call these functions on their own threads, one at a time. The functions must return soon; they may call
+// The links call these functions on a thread of their own, one at a time. The functions must return soon; they may call
 // send().
 struct Events {
   std::function<void(MemberId from, Frame frame)> on_frame = nullptr;
-  // The connection to a wanted peer broke, or could not be made within connect_seconds. `why` is a message:
-  // "connection reset by 127.0.0.1:4711". No frame of that peer arrives afterwards.
+  // The connection to a wanted peer broke, or could not be made in time. `why` is a message: "connection reset by
+  // 127.0.0.1:4711". No frame of this peer arrives afterwards.
   std::function<void(MemberId peer, std::string why)> on_lost = nullptr;
 };
 
@@ -62,16 +62,16 @@ class Links {
  public:
   virtual ~Links() = default;               // closes all connections; no event runs afterwards
   virtual std::string address() const = 0;  // the address at which other members reach this one
-  // Sets this member's id. Call it once, before connect. Until then no peer is accepted.
+  // Sets this member's id. Call it once, before connect(). Before this call no peer is accepted.
   virtual void set_identity(MemberId me) = 0;
-  // Sets the wanted peers (never this member): connections to others are closed without a report, and missing ones are
-  // made. Of two members, the one with the higher id dials. Frames to a peer that is not connected yet wait in its
-  // queue.
+  // Sets the wanted peers; this member is not one of them. Closes connections to other members without a report, and
+  // connects to the wanted peers. Of two members, the one with the higher id dials. Frames to a peer that is not
+  // connected yet wait in a queue.
   virtual void connect(const std::vector<Peer>& peers) = 0;
-  // Queues the frame; drops it if the peer is lost or not wanted. Any thread.
+  // Queues the frame. Drops it if the peer is lost or not wanted. Any thread may call it.
   virtual void send(MemberId to, Frame frame) = 0;
-  // Returns the number of bytes that are queued for a peer and that the network has not taken yet. A sender of large
-  // data waits until the number falls.
+  // Returns how many bytes for this peer are queued and not yet taken by the network. A sender of large data waits
+  // until the number falls.
   virtual size_t queued_bytes(MemberId to) const = 0;
 };
 
@@ -83,9 +83,9 @@ class MemoryNetwork {
   MemoryNetwork();
   ~MemoryNetwork();
   std::unique_ptr<Links> join(Events events);
-  // Acts as if the member's process died: its frames stop, and the others lose their links to it.
+  // Simulates the death of the member's process: the member sends and receives nothing more, and the others lose it.
   void kill(MemberId member);
-  // Acts as if the cable between two members were cut.
+  // Simulates a cut of the cable between two members.
   void cut(MemberId a, MemberId b);
 
  private:
@@ -97,19 +97,19 @@ class MemoryNetwork {
 
 struct TcpOptions {
   std::string listen = "127.0.0.1";  // address to listen on, at a free port
-  std::string advertise;             // host name for other members; empty: the listening address
+  std::string advertise;             // a host name or address that other members can reach; empty: `listen`
   std::string job;                   // the name of the job; it must be the same on both ends
-  std::string
-      secret;  // must be the same on both ends; the handshake proves it by HMAC-SHA256 over random numbers of both
-  bool tls = false;            // all bytes inside TLS with keys from the secret; both ends must set it
-  double connect_seconds = 5;  // limit for connecting and the handshake; then the peer is lost
-  double silence_seconds = 4;  // a connection without a byte for so long is lost; links send a pulse every second
+  // Must be the same on both ends. The handshake proves that, by HMAC-SHA256 over random numbers of both ends.
+  std::string secret;
+  bool tls = false;            // all bytes go through TLS with keys derived from the secret; both ends must set it
+  double connect_seconds = 5;  // limit for connecting and the handshake; after it the peer is lost
+  double silence_seconds = 4;  // silence after which a connection is lost; links send a pulse at least every second
   size_t max_payload_bytes = size_t{1} << 30;
 };
 
-// docs/formats/link.md describes the frames on the wire. A wrong checksum or an invalid header closes the connection.
-// Foreign processes are refused within connect_seconds. They never slow the group down, because the number of
-// unfinished handshakes is limited. Throws Error (LINK_CANNOT_LISTEN, LINK_BAD_OPTIONS).
+// docs/formats/link.md describes the frames on the wire. A wrong checksum or an invalid header closes the connection. A
+// process that does not finish the handshake within connect_seconds is disconnected. The number of unfinished
+// handshakes is limited, so strangers cannot keep members out. Throws Error (LINK_CANNOT_LISTEN, LINK_BAD_OPTIONS).
 std::unique_ptr<Links> tcp_links(const TcpOptions& options, Events events);
 
 }  // namespace sinew::link

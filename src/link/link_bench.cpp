@@ -1,5 +1,5 @@
-// Measures two members of one process over TCP on loopback: the round-trip time of a small frame, and the rate of large
-// ones.
+// Measures two members of one process that are connected over TCP on loopback: the round-trip time of a small frame,
+// and the rate of large frames.
 #include <benchmark/benchmark.h>
 
 #include <condition_variable>
@@ -10,7 +10,7 @@
 namespace sinew::link {
 namespace {
 
-// Counts frames, and sends each back at once if `echo` is set.
+// Counts frames. Sends each frame back at once if `echo`.
 class End {
  public:
   End(int64_t id, bool echo) : echo_(echo) {
@@ -48,7 +48,7 @@ void run(benchmark::State& state, bool echo) {
   a.links().connect({{MemberId(2), b.links().address()}});
   b.links().connect({{MemberId(1), a.links().address()}});
   const auto bytes = static_cast<size_t>(state.range(0));
-  Frame frames[2];  // used in turn, because a payload that is sent twice in a row is checksummed once
+  Frame frames[2];  // used in turn: links compute the checksum of a payload once if it is sent twice in a row
   for (Frame& frame : frames) {
     if (bytes > 0) frame.payload = std::make_shared<Bytes>(bytes);
   }

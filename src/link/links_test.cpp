@@ -1,4 +1,4 @@
-// The conformance suite: tests for each kind of links what link.h promises for all of them.
+// The conformance suite: tests each implementation of links for what link.h promises.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,7 +10,7 @@
 namespace sinew::link {
 namespace {
 
-// A way to make links that can reach each other.
+// Makes links that can reach each other.
 class World {
  public:
   virtual ~World() = default;
@@ -149,7 +149,7 @@ TEST_P(LinksTest, FramesOfADiallerWaitUntilItIsWanted) {
 
 TEST_P(LinksTest, ACloseIsReportedOnceAfterTheLastFrame) {
   for (const bool lower_closes : {false, true}) {
-    const int64_t first = lower_closes ? 1 : 11;  // the second id differs, because an id is never given twice
+    const int64_t first = lower_closes ? 1 : 11;  // the second round uses other ids, because an id is never given twice
     const auto a = member(first), b = member(first + 1), c = member(first + 2);
     join_all({a.get(), b.get(), c.get()});
     Member& gone = lower_closes ? *a : *b;
@@ -191,7 +191,7 @@ TEST_P(LinksTest, ALostPeerStaysLostWhileItIsWanted) {
   join_all({a.get(), b.get(), c.get()});
   const Peer dead = b->peer();
   b->links().send(a->id(), frame_of(0));
-  ASSERT_TRUE(a->await_frames(*b, 1));  // otherwise a waits for b to dial until the deadline
+  ASSERT_TRUE(a->await_frames(*b, 1));  // if this fails, a waits for b to dial until the deadline
   b->close();
   ASSERT_TRUE(a->await_loss(dead.id));
   const auto again = member(4);

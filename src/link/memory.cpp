@@ -1,8 +1,8 @@
-// Implements links between members of one process, by queues. Tests and simulations of higher rooms use them.
+// Implements links between members of one process as queues, for tests and simulations of the code above.
 //
-// One mutex guards the whole network. That is fast enough, because there are few members and a frame is only a pointer.
-// Each member has one thread for its events. The network breaks as a real one does: frames in flight when a member dies
-// still arrive before on_lost; frames on a link that is cut do not arrive.
+// One mutex guards the whole network. It is fast enough, because there are few members and a frame is only a pointer.
+// Each member has a thread for its events. The network breaks as a real one does. If a member dies, the frames that it
+// has sent still arrive before on_lost. If a link is cut, the frames on it do not arrive.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -21,8 +21,8 @@ namespace sinew::link {
 namespace {
 
 using Time = std::chrono::steady_clock::time_point;
-constexpr auto kPatience = std::chrono::seconds(30);  // waiting time for a peer that does not want this member yet
-constexpr size_t kFrameBytes = 48;                    // size of a frame without payload in queued_bytes
+constexpr auto kPatience = std::chrono::seconds(30);  // how long a member waits for a peer that does not want it yet
+constexpr size_t kFrameBytes = 48;                    // what a frame without payload counts in queued_bytes
 
 size_t bytes_of(const Frame& frame) {
   return kFrameBytes + (frame.payload ? frame.payload->size() : 0);
@@ -31,7 +31,7 @@ size_t bytes_of(const Frame& frame) {
 // A member's state for one wanted peer.
 struct CableEnd {
   std::string address;
-  Time deadline;  // a peer that is not connected at this time is lost
+  Time deadline;  // a peer that is not connected by this time is lost
   enum class Is { waiting, standing, lost } is = Is::waiting;
   std::deque<Frame> queue = {};  // frames that wait for the connection
   size_t queued = 0;             // bytes in the queue
@@ -47,7 +47,7 @@ struct Node {
   std::string address;
   Events events;
   std::optional<MemberId> me = std::nullopt;
-  bool gone = false;  // closed or killed: it receives no more events
+  bool gone = false;  // closed or killed: no more events for this member
   std::map<MemberId, CableEnd> ends = {};
   std::deque<Arrival> inbox = {};
   std::map<MemberId, size_t> unread = {};  // bytes in the inbox, by sender
@@ -99,7 +99,7 @@ struct Cables {
   std::set<std::pair<MemberId, MemberId>> cuts;  // the lower id first
   int64_t joined = 0;
 
-  // Connects two members if both want each other. Reports the peer as lost if the two cannot be connected.
+  // Connects two members if both want each other. Reports the peer as lost if they cannot be connected.
   void settle(Node& node, MemberId peer) {
     CableEnd* const here = node.end(peer);
     if (node.gone || here == nullptr || here->is != CableEnd::Is::waiting) return;
@@ -128,7 +128,7 @@ struct Cables {
     to_b.queued = to_a.queued = 0;
   }
 
-  // Makes the member unreachable. Frames that it sent before are still delivered.
+  // Makes the member unreachable. Other members still receive the frames that it has sent.
   void depart(Node& node, const std::string& why) {
     if (node.gone) return;
     node.gone = true;
@@ -208,7 +208,7 @@ class MemoryLinks final : public Links {
     end->queue.push_back(std::move(frame));
   }
 
-  // Frames that the receiver has not handled count as queued, so a slow receiver slows its senders down.
+  // Also counts the frames that the receiver has not handled yet, so that a slow receiver slows its senders down.
   size_t queued_bytes(MemberId to) const override {
     const std::lock_guard lock(cables_->mutex);
     const auto end = node_.ends.find(to);

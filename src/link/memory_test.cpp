@@ -1,4 +1,4 @@
-// Tests what only the network in memory can do: kill a member and cut a cable.
+// Tests what only the network in memory offers: killing a member and cutting a cable.
 #include <gtest/gtest.h>
 
 #include <thread>

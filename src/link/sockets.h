@@ -1,4 +1,4 @@
-// For tests: plain sockets, and a proxy that sees and changes what passes through it.
+// For tests: plain sockets, and a proxy that can change the bytes that pass through it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -84,8 +84,9 @@ class Listener {
   std::string address_;
 };
 
-// A proxy between one dialler and one listener. `meddle` receives the dialler's bytes and the number of bytes before
-// them, and may change them. If it returns false, the proxy passes `bytes` on and ends the connection.
+// A proxy between one dialler and one listener. It calls `meddle` with each piece of the dialler's bytes and the number
+// of bytes before it. `meddle` may change the bytes. If it returns false, the proxy passes them on and then ends the
+// connection.
 class Proxy {
  public:
   using Meddle = std::function<bool(std::vector<std::byte>& bytes, size_t before)>;
@@ -100,7 +101,7 @@ class Proxy {
     if (thread_.joinable()) thread_.join();
   }
   const std::string& address() const { return listener_.address(); }
-  // Starts the proxy. A dialler waits until then.
+  // Starts the proxy. Until then, a dialler waits for an answer.
   void open() {
     thread_ = std::thread([this] { run(); });
   }
@@ -133,7 +134,8 @@ class Proxy {
       before += count;
       going_on = upstream_.write(bytes) && going_on;
     }
-    ::shutdown(upstream_.get(), SHUT_WR);  // the listener reads all passed bytes before it sees the end
+    // shuts down only one direction, so that the listener reads all passed bytes before it sees the end
+    ::shutdown(upstream_.get(), SHUT_WR);
     dialler_.shut();
     back.join();
   }

@@ -1,5 +1,5 @@
-// Links over TCP. One network thread uses the sockets and calls the functions in Events. The threads that call Links
-// share only the object ends_ (tcp_ends.h) with it.
+// Implements links over TCP. One network thread uses the sockets and calls the functions in Events. Threads that call
+// Links share ends_ (tcp_ends.h) and the last checksum with it; both have a mutex.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -32,13 +32,13 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr size_t kUnfinished = 256;  // limit for handshakes of callers that are not finished, and limit for guests_
+constexpr size_t kUnfinished = 256;  // most unfinished handshakes of callers; also most guests_
 
 std::chrono::steady_clock::duration seconds(double count) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));
 }
 
-// Makes the socket send small frames at once. Keeps child processes from inheriting the connection, so that it ends
+// Makes the socket send small frames at once. Keeps child processes from inheriting it, so that the connection ends
 // with this process.
 void prepare(tcp::socket& socket) {
   error_code ignored;
@@ -46,7 +46,7 @@ void prepare(tcp::socket& socket) {
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
 }
 
-// A handshake in progress. Closing its socket ends it.
+// A handshake in progress. stop() ends it by closing its socket.
 struct Attempt {
   explicit Attempt(tcp::socket socket) : stream(std::make_unique<Stream>(std::move(socket))) {}
   std::unique_ptr<Stream> stream;
@@ -60,7 +60,7 @@ struct Attempt {
   }
 };
 
-// A member that was accepted before this member wanted it.
+// A connection from a member that this member does not want yet.
 struct Guest {
   std::shared_ptr<Connection> connection;
   Time deadline;
@@ -114,10 +114,10 @@ class TcpLinks final : public Links, public ConnectionOwner {
   template <typename Task>
   void spawn(Task task) {
     asio::co_spawn(io_, std::move(task), [](const std::exception_ptr& failure) {
-      if (failure) std::rethrow_exception(failure);  // ends the process: only an event handler can throw here
+      if (failure) std::rethrow_exception(failure);  // ends the process: only an event handler can throw
     });
   }
-  // Returns the checksum of the payload. The same payload often goes to many peers, so the last checksum is kept.
+  // Returns the checksum of the payload. Keeps the last one, because the same payload often goes to many peers.
   uint32_t checksum(const Frame& frame) {
     {
       const std::lock_guard lock(summed_mutex_);
@@ -205,8 +205,8 @@ awaitable<void> TcpLinks::accept() {
   }
 }
 
-// Closes the oldest unfinished handshake of a caller if there are too many of them. Otherwise strangers who hold
-// connections open could keep members out.
+// If callers have too many unfinished handshakes, closes the oldest of them. Otherwise strangers could hold connections
+// open and so keep members out.
 void TcpLinks::make_room() {
   size_t callers = 0;
   for (const auto& attempt : attempts_) callers += attempt->dialled || attempt->over ? 0 : 1;
@@ -250,7 +250,7 @@ awaitable<void> TcpLinks::dial(std::shared_ptr<Attempt> attempt) {
   }
   attempts_.remove(attempt);
   if (!shaken) {
-    lose(end, std::move(why));  // no effect if the peer is lost already
+    lose(end, std::move(why));  // does nothing if the peer is lost already
   } else {
     stand(end, std::make_shared<Connection>(std::move(attempt->stream), end.peer, end.incarnation, end.address,
                                             options_.max_payload_bytes, *this));
@@ -289,7 +289,7 @@ void TcpLinks::reconcile() {
       stand(end, std::move(guest.mapped().connection));
     } else if (*ends_.me() > end.peer) {
       auto attempt = std::make_shared<Attempt>(tcp::socket(io_));
-      attempt->deadline = Time::max();  // the entry in ends_ has the deadline
+      attempt->deadline = Time::max();  // no limit for this attempt: the entry in ends_ has the deadline
       attempt->dialled = end;
       attempts_.push_back(attempt);
       spawn(dial(attempt));
@@ -323,8 +323,8 @@ void TcpLinks::wait_for_tick() {
   tick_.async_wait([this](const error_code& code) {
     if (code) return;
     const Time now = std::chrono::steady_clock::now();
-    // If this process was suspended for a long time, the peers' bytes wait in its sockets. So at most two ticks count
-    // as silence of the peers.
+    // If this process was suspended for a long time, the bytes that peers sent meanwhile wait in its sockets. So a tick
+    // counts at most twice its usual length as silence of the peers.
     const std::chrono::duration<double> elapsed =
         std::min(now - std::exchange(ticked_, now), 2 * Time::duration(kTick));
     tick(elapsed.count(), now);
@@ -342,8 +342,8 @@ void TcpLinks::tick(double elapsed, Time now) {
     return true;
   });
   for (const auto& [peer, guest] : guests_) all.push_back(guest.connection);
-  // When one peer has been silent for too long, peers that have been silent for several pulses are lost with it. So a
-  // member that is cut off reports all its links at once, and not only the first one.
+  // If one peer has been silent for too long, all peers that have been silent for 60 % of that time are lost with it.
+  // So a member that is cut off reports all its links at once, and not one after another.
   const bool silence = std::any_of(all.begin(), all.end(), [&](const auto& connection) {
     return connection->silent_seconds() + elapsed >= options_.silence_seconds;
   });

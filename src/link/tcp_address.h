@@ -14,8 +14,8 @@ struct HostPort {
   uint16_t port = 0;
 };
 
-std::string to_text(const HostPort& address);                // an IPv6 address in brackets
-std::optional<HostPort> host_port(const std::string& text);  // the inverse of to_text; nullopt if it is no address
+std::string to_text(const HostPort& address);                // writes an IPv6 address in brackets
+std::optional<HostPort> host_port(const std::string& text);  // inverse of to_text; nullopt if it is not an address
 
 TcpOptions checked(const TcpOptions& options);  // throws Error
 

@@ -13,7 +13,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr double kLeastBytesPerSecond = 16 << 10;  // the least rate while a connection is in the middle of a frame
+constexpr double kLeastBytesPerSecond = 16 << 10;  // the lowest allowed rate within a frame
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void Connection::write() {
   if (!batch.empty()) write_now(std::move(batch), owned_bytes);
 }
 
-// Writes headers and payloads directly from their buffers, without a copy.
+// Writes headers and payloads directly from their buffers, without copying them.
 void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
   busy_ = true;
   unpulsed_ = 0;
@@ -84,7 +84,8 @@ void Connection::write_now(std::vector<Outgoing> batch, size_t owned_bytes) {
     self->writing_.clear();
     if (self->closed_) return;
     if (code == asio::error::connection_reset || code == asio::error::broken_pipe) {
-      self->mute_ = true;  // unread bytes of the peer may still be in the socket; the reader finds the end
+      // the peer's last bytes may still be unread in the socket; read() finds their end and reports the loss
+      self->mute_ = true;
     } else if (code) {
       self->break_off(broken_by(code, self->where_));
     } else {
@@ -104,7 +105,7 @@ void Connection::tick(double elapsed, double pulse_seconds, double silence_secon
   look_for_trickle(elapsed, silence_seconds);
 }
 
-// Detects a peer that sends single bytes, which keep the connection alive but make the group wait.
+// Detects a peer that sends only a few bytes now and then: it is not silent, but it makes the group wait.
 void Connection::look_for_trickle(double elapsed, double silence_seconds) {
   unfinished_ = std::max(0.0, unfinished_ + (reader_.between_frames() ? -elapsed : elapsed));
   if (unfinished_ == 0) trickled_ = 0;
@@ -123,8 +124,8 @@ void Connection::break_off(std::string why) {
   owner_.broke(*this, std::move(why));
 }
 
-// Closing a socket with unread bytes resets the connection and drops outgoing bytes. So this function reads the unread
-// bytes first.
+// Reads the unread bytes before it closes the socket. Otherwise the close would reset the connection and drop bytes
+// that are still going out.
 void Connection::close() {
   if (std::exchange(closed_, true)) return;
   error_code ignored;

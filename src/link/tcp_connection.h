@@ -1,5 +1,5 @@
-// Runs one connection after its handshake: frames in both directions, pulses, and the detection of silence. All of it
-// runs on the network thread of the links.
+// Runs one connection after its handshake: sends and receives frames, sends pulses, and detects silence. All of it runs
+// on the network thread of the links.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,12 @@ namespace sinew::link {
 
 class Connection;
 
-// The links that a connection belongs to.
+// The interface through which a connection reaches the links that it belongs to.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
-  virtual std::vector<Outgoing> take(const Connection& connection) = 0;  // the frames to write next, if any
+  // returns the frames to write next, perhaps none
+  virtual std::vector<Outgoing> take(const Connection& connection) = 0;
   // the connection has written `bytes` of the frames that take() returned
   virtual void wrote(const Connection& connection, size_t bytes) = 0;
   virtual bool arrived(const Connection& connection, Frame frame) = 0;  // returns false to stop reading
@@ -27,24 +28,26 @@ class ConnectionOwner {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `incarnation` distinguishes connections to the same peer. `where` is the other end's address, for messages.
+  // `incarnation` distinguishes successive connections to the same peer. `where` is the other end's address, for
+  // messages.
   Connection(std::unique_ptr<Stream> stream, MemberId peer, int64_t incarnation, std::string where,
              size_t max_payload_bytes, ConnectionOwner& owner);
 
   MemberId peer() const { return peer_; }
   int64_t incarnation() const { return incarnation_; }
   double silent_seconds() const { return silent_; }
-  // Assigns a connection that a peer dialled to an entry of the wanted peers. Call it before start().
+  // Makes a connection that a peer dialled belong to this peer's entry in Ends. Call it before start().
   void belong_to(int64_t incarnation, std::string where) {
     incarnation_ = incarnation;
     where_ = std::move(where);
   }
 
-  void start();  // begins to read; before that, the connection only sends pulses
-  void write();  // call it when take() may return frames
-  // Called about ten times a second with the seconds since the last call.
+  void start();  // begins to read and to send frames; before that, the connection only sends pulses
+  void write();  // call it when take() may have frames
+  // Call it about ten times a second with the seconds since the last call. May report the connection as broken.
   void tick(double elapsed, double pulse_seconds, double silence_seconds);
-  // Bytes that the network already has are still sent if possible. The owner receives no call afterwards.
+  // Closes the connection. Bytes that the system has taken are still sent if possible. The owner receives no call
+  // afterwards.
   void close();
 
  private:
@@ -60,10 +63,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ConnectionOwner& owner_;
   FrameReader reader_;
   std::vector<Outgoing> writing_;
-  uint32_t written_ = 0;              // frames and pulses written; wraps around, as the reader's count does
+  uint32_t written_ = 0;              // frames and pulses written; wraps around, as the count of the peer's reader does
   double unpulsed_ = 0, silent_ = 0;  // seconds
-  double unfinished_ = 0;             // seconds in the middle of a frame, minus seconds between frames ...
-  size_t trickled_ = 0;               // ... and the bytes received since it was 0
+  double unfinished_ = 0;             // seconds within a frame, minus seconds between frames; at least 0
+  size_t trickled_ = 0;               // bytes received since unfinished_ was 0
   bool reading_ = false, busy_ = false, mute_ = false, closed_ = false;
 };
 

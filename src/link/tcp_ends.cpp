@@ -7,8 +7,7 @@
 namespace sinew::link {
 namespace {
 
-// Limits of one write: the number of buffers that the system gathers at once (64), and about the bytes that it takes at
-// once.
+// Limits of one write. The system gathers at most 64 buffers, two for each frame, and takes about this many bytes.
 constexpr size_t kBatchFrames = 32, kBatchBytes = size_t{1} << 20;
 
 }  // namespace
@@ -136,7 +135,7 @@ void Ends::wrote(MemberId peer, int64_t incarnation, size_t bytes) {
 }
 
 bool Ends::lose(MemberId peer, int64_t incarnation) {
-  std::deque<Outgoing> dropped;  // freed after the mutex is released
+  std::deque<Outgoing> dropped;  // declared before the lock, so that it is freed after the mutex is released
   const std::lock_guard lock(mutex_);
   Shared* const shared = find(peer, incarnation);
   if (shared == nullptr || shared->is == Shared::Is::lost) return false;

@@ -30,8 +30,8 @@ awaitable<error_code> read(Stream& stream, std::span<std::byte> bytes) {
   co_return code;
 }
 
-// Reads until the other end closes, so that it can receive the last message. Closing the socket with unread bytes would
-// drop that message.
+// Reads until the other end closes, so that the last message reaches it. If the socket were closed with unread bytes,
+// the message would be lost.
 awaitable<void> hear_out(Stream& stream) {
   error_code ignored;
   stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -117,7 +117,7 @@ awaitable<std::expected<MemberId, std::string>> shake_as_listener(Stream& stream
   const Hello mine = make_hello(Role::listener, terms.me, theirs.from, terms.job, terms.tls != nullptr);
   const auto hello = encode(mine);
   if (const error_code code = co_await write(stream, hello)) co_return no(code.message());
-  const bool unsafe = mine.wants_tls && !secured;  // the caller learns this, and the handshake ends
+  const bool unsafe = mine.wants_tls && !secured;  // the caller learns it from the hello, and the handshake ends
   if (trouble || unsafe || theirs.job != mine.job || theirs.role != Role::dialler) {
     co_await hear_out(stream);
     co_return no(trouble ? trouble->why : unsafe ? "without TLS" : "another job");

@@ -1,5 +1,5 @@
-// Makes the handshake over a socket, for both ends (docs/formats/link.md). It has no time limit of its own: the caller
-// closes the socket when it takes too long.
+// Performs the handshake over a socket, for both ends (docs/formats/link.md). It has no time limit: the caller closes
+// the socket if the handshake takes too long.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -18,12 +18,12 @@ struct ShakeTerms {
   boost::asio::ssl::context* tls = nullptr;  // null: no TLS
 };
 
-// The error is the reason for on_lost.
+// Returns an error as the `why` of on_lost.
 boost::asio::awaitable<std::expected<void, std::string>> shake_as_dialler(Stream& stream, const ShakeTerms& terms,
                                                                           MemberId peer, const std::string& where);
 
-// Returns the member that was accepted. The error is only for logs. `given_up` returns whether this member has reported
-// that peer as lost.
+// Returns the member that was accepted. The error is only for logs. `given_up` tells whether this member has reported a
+// peer as lost; such a peer is refused.
 boost::asio::awaitable<std::expected<MemberId, std::string>> shake_as_listener(
     Stream& stream, const ShakeTerms& terms, const std::function<bool(MemberId)>& given_up);
 

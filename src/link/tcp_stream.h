@@ -1,5 +1,5 @@
-// A Stream carries the bytes of one connection: plain, or inside TLS once both ends have agreed on it. Readers and
-// writers use a Stream like a socket. A Stream cannot be moved, because TLS keeps a reference to its socket.
+// A Stream carries the bytes of one connection: plain, or inside TLS once both ends have agreed on it. It is read and
+// written like a socket. It cannot be moved, because TLS keeps a reference to its socket.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -13,7 +13,7 @@
 
 namespace sinew::link {
 
-// A coroutine gets the error code as a value, not as an exception.
+// With this token, a coroutine gets the error code as a value and not as an exception.
 inline constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 class Stream {
@@ -31,10 +31,10 @@ class Stream {
   boost::asio::awaitable<bool> hears_tls();
   // Switches the stream to TLS. After an error the stream cannot be used.
   boost::asio::awaitable<boost::system::error_code> secure(boost::asio::ssl::context& tls, Side side);
-  bool stranger();  // the other end showed that it does not have the secret
+  bool stranger();  // whether the other end has shown that it does not have the secret
 
-  // A peer may close a connection without close_notify, as it closes a connection without TLS. An attacker who cuts the
-  // connection can only hide the rest of a frame, and the connection is lost in any case.
+  // A peer may close a TLS connection without close_notify, which TLS reports as truncation. That is harmless: an
+  // attacker who cuts the connection can only hide the rest of a frame, and the connection is lost in any case.
   template <typename Buffers, typename Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     if (tls_) return tls_->async_read_some(buffers, std::forward<Token>(token));

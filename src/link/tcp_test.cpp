@@ -1,4 +1,4 @@
-// Tests what only a network can do to links: strangers, other jobs, broken bytes, silence.
+// Tests what can happen to links only on a network: strangers, members of other jobs, broken bytes, silence.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace sinew::link {
 namespace {
 
-constexpr size_t kDiallerShakes = kHelloBytes + kProofBytes;  // bytes that a dialler sends before its frames
+constexpr size_t kDiallerShakes = kHelloBytes + kProofBytes;  // bytes that a dialler sends before its first frame
 
 std::unique_ptr<Member> member(int64_t id, const TcpOptions& options = patient()) {
   return std::make_unique<Member>(id, [&](Events events) { return tcp_links(options, std::move(events)); });
@@ -28,7 +28,7 @@ void expect_loss(Member& here, MemberId peer, const std::string& words) {
   EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
 }
 
-// Expects that `a` still exchanges frames with a real member.
+// Expects that `a` can still exchange frames with a new member.
 void expect_service(Member& a, int64_t id) {
   const auto b = member(id);
   a.links().connect({b->peer()});
@@ -97,7 +97,7 @@ TEST(Tcp, AListenerWithoutTheSecretIsRefused) {
     ASSERT_GT(count, 0U);
     have += count;
   }
-  std::array<std::byte, kVerdictBytes> verdict{};  // "welcome", with the dialler's own proof sent back
+  std::array<std::byte, kVerdictBytes> verdict{};  // "welcome", with the dialler's own proof instead of the listener's
   std::copy_n(said.begin() + kHelloBytes, kProofBytes, verdict.begin() + 1);
   ASSERT_TRUE(peer.write(verdict));
   expect_loss(*b, MemberId(1), "does not know the secret");
@@ -139,7 +139,7 @@ TEST(Tcp, AMemberThatIsNeverWantedIsRefused) {
   EXPECT_TRUE(a->frames(b->id()).empty() && a->losses(b->id()).empty());
 }
 
-// b dials a through a proxy that calls `meddle`, and sends three frames.
+// b dials a through a proxy that calls `meddle`, and sends three frames. Then `expect` runs.
 void through_proxy(const TcpOptions& options, size_t piece, Proxy::Meddle meddle,
                    const std::function<void(Member& a, Member& b)>& expect) {
   const auto a = member(1, options), b = member(2);
@@ -147,7 +147,7 @@ void through_proxy(const TcpOptions& options, size_t piece, Proxy::Meddle meddle
   a->links().connect({b->peer()});
   b->links().connect({{a->id(), proxy.address()}});
   for (int i = 0; i < 3; ++i) b->links().send(a->id(), frame_of(i, 0, 1000));
-  proxy.open();  // now the frames are sent together, without a pulse between them
+  proxy.open();  // now all frames are sent together, without a pulse between them
   expect(*a, *b);
   EXPECT_FALSE(a->late_frame());
 }

@@ -1,5 +1,5 @@
-// Tests what TLS adds to links: nobody else can read or change the bytes, and an end without TLS learns the reason why
-// it is refused.
+// Tests what TLS adds to links: nobody else can read or change the bytes, and an end without TLS learns why it is
+// refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void expect_loss(Member& here, MemberId peer, const std::string& words) {
   EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
 }
 
-// Expects that `a` still exchanges frames with a real member.
+// Expects that `a` can still exchange frames with a new member.
 void expect_service(Member& a, int64_t id) {
   const auto b = member(id);
   a.links().connect({b->peer()});
@@ -40,7 +40,7 @@ void expect_service(Member& a, int64_t id) {
   EXPECT_TRUE(a.losses(b->id()).empty());
 }
 
-// b dials a. Expects that b loses a with `words` in the reason, and that no frame arrives.
+// b dials a. Expects that b loses a, that the reason contains `words`, and that no frame arrives.
 void expect_refusal(const TcpOptions& listener, const TcpOptions& dialler, const std::string& words) {
   const auto a = member(1, listener), b = member(2, dialler);
   a->links().connect({b->peer()});
@@ -64,7 +64,7 @@ TEST(Tls, AnEndWithoutTlsIsRefusedWithTheReason) {
   expect_refusal(patient(), with_tls(), "(does it run without TLS?)");
 }
 
-// b dials a through a proxy that calls `meddle`, and sends three frames.
+// b dials a through a proxy that calls `meddle`, and sends three frames. Then `expect` runs.
 void through_proxy(Proxy::Meddle meddle, const std::function<void(Member& a, Member& b)>& expect) {
   const auto a = member(1), b = member(2);
   Proxy proxy(a->links().address(), 1 << 16, std::move(meddle));
@@ -102,7 +102,7 @@ TEST(Tls, TheBytesCannotBeRead) {
 }
 
 TEST(Tls, AnyFlippedBitIsALoss) {
-  // The flipped bit is in the key exchange, in the proof of the keys, or in a frame.
+  // The position decides what the flipped bit damages: the key exchange, the proof of the keys, or a frame.
   for (const size_t target : {size_t{60}, size_t{400}, size_t{5'000}, size_t{150'000}}) {
     through_proxy(
         [target](std::vector<std::byte>& bytes, size_t before) {
@@ -143,7 +143,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 TEST(Tls, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
   const auto a = member(1);
   std::vector<Socket> strangers;
-  // The beginning of a ClientHello of 512 bytes, whose rest is never sent.
+  // The beginning of a ClientHello of 512 bytes. The test never sends the rest.
   const std::string_view begun("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   const auto hello = encode(make_hello(Role::dialler, MemberId(9), MemberId(1), patient().job));
   for (int i = 0; i < 400; ++i) {  // more than the limit of unfinished handshakes

@@ -1,4 +1,4 @@
-// For tests: a member that records its events, and what the tests of links need to make one.
+// For tests of links: a member that records its events, and what it needs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 
 namespace sinew::link {
 
-constexpr auto kLong = std::chrono::seconds(60);  // no test waits as long as this unless something hangs
+constexpr auto kLong = std::chrono::seconds(60);  // a time limit that no passing test comes near
 
-// Options with time limits that are never reached, even on a busy machine.
+// Options whose time limits no passing test reaches, even on a busy machine.
 inline TcpOptions patient() {
   TcpOptions options;
   options.job = "digits";
@@ -46,7 +46,7 @@ inline bool same(const Frame& a, const Frame& b) {
          (a.payload ? *a.payload : none) == (b.payload ? *b.payload : none);
 }
 
-// A member: its links, and a record of all its events. `answer` runs inside the event of each frame.
+// A member: its links, and a record of all its events. It calls `answer` from on_frame.
 class Member {
  public:
   using Answer = std::function<void(Links& links, MemberId from, const Frame& frame)>;

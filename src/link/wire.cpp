@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::array<char, 4> kMagic = {'S', 'N', 'W', 'F'};
 constexpr uint8_t kVersion = 3, kData = 0, kPulse = 1;
-constexpr size_t kSummed = 44;  // bytes of the header under its own checksum
+constexpr size_t kSummed = 44;  // bytes of the header that its checksum covers
 constexpr size_t kStageBytes = size_t{64} << 10;
 constexpr size_t kPieceBytes = size_t{512}
                                << 10;  // read at once, so that the bytes are still in the cache for the checksum
-constexpr size_t kAheadBytes = size_t{16} << 20;  // allocated before the payload's bytes arrive
+constexpr size_t kAheadBytes = size_t{16} << 20;  // most bytes that are allocated before any byte of a payload arrives
 
 template <typename Value>
 void put(Header& header, size_t at, Value value) {
@@ -82,7 +82,7 @@ std::expected<void, std::string> FrameReader::took(size_t count, std::vector<Fra
   }
   filled_ += count;
   const auto parsed = parse(frames);
-  // The stage has less than a header left, or nothing because a payload has begun. Move the rest to the front.
+  // The stage holds less than a header, or nothing if a payload has begun. Move the rest to its front.
   std::memmove(stage_.data(), stage_.data() + parsed_, filled_ - parsed_);
   filled_ -= std::exchange(parsed_, 0);
   return parsed;

@@ -19,7 +19,7 @@ namespace sinew::link {
 inline constexpr size_t kHeaderBytes = 48;
 using Header = std::array<std::byte, kHeaderBytes>;
 
-// A frame that is ready to write once it has its number: a header, then the payload.
+// A frame that is ready to be written: a header, then the payload. Only number() is still missing.
 struct Outgoing {
   Header header;
   std::shared_ptr<const Bytes> payload;  // may be null
@@ -29,21 +29,21 @@ struct Outgoing {
 uint32_t payload_checksum(const Frame& frame);
 Outgoing seal(Frame frame, uint32_t payload_checksum);
 Outgoing seal_pulse();
-// Completes a frame just before it is written. `before` is the number of frames and pulses sent before in this
-// direction. The header's checksum begins with that number, so the receiver notices a missing, repeated or reordered
-// frame.
+// Completes a frame just before it is written. `before` is the number of frames and pulses that were sent in this
+// direction before. The header's checksum includes this number, so the receiver notices a missing, repeated or
+// reordered frame.
 void number(Outgoing& frame, uint32_t before);
 
 // Decodes the bytes of one connection. The owner reads into room() and passes the number of bytes to took(). Large
-// payloads are read directly to their final place. The reader trusts a header only if its checksum fits, and never
-// trusts a length: memory grows with the received bytes.
+// payloads are read directly to their final place. The reader uses a header only if its checksum is right. It never
+// allocates memory for a length that a header only announces: memory grows with the bytes that arrive.
 class FrameReader {
  public:
   explicit FrameReader(size_t max_payload_bytes);
-  // Returns the place for the next bytes. It is never empty, and valid until took().
+  // Returns the memory for the next bytes. It is never empty, and valid until took().
   std::span<std::byte> room();
-  // Call it when `count` bytes were written to the front of room(). Appends the frames that are now complete. The error
-  // is the reason to close the connection; the reader must not be used after it.
+  // Call it when `count` bytes were written to the front of room(). Appends the frames that are now complete to
+  // `frames`. An error is the reason to close the connection; do not use the reader after it.
   std::expected<void, std::string> took(size_t count, std::vector<Frame>& frames);
   bool between_frames() const { return !payload_ && filled_ == 0; }
 
@@ -60,9 +60,9 @@ class FrameReader {
   size_t parsed_ = 0, filled_ = 0;
   Frame frame_;                     // the frame whose payload is being read
   std::shared_ptr<Bytes> payload_;  // null between frames
-  // of the payload: its length, and the bytes received; payload_ may be longer than have_
+  // the payload's length, and how many of its bytes have arrived; payload_ may be larger than have_
   size_t length_ = 0, have_ = 0;
-  uint32_t expected_ = 0, sum_ = 0;  // checksums of the payload: in the header, and of the bytes so far
+  uint32_t expected_ = 0, sum_ = 0;  // checksums of the payload: from the header, and of the bytes so far
 };
 
 }  // namespace sinew::link

@@ -29,7 +29,7 @@ struct Read {
   std::string trouble;
 };
 
-// Feeds the stream in random pieces of at most `piece` bytes.
+// Feeds the stream to a reader in random pieces of at most `piece` bytes.
 Read read_all(std::span<const std::byte> stream, size_t piece, RandomStream& random, size_t most = 1 << 24) {
   FrameReader reader(most);
   Read read;
@@ -126,7 +126,7 @@ TEST(FrameReader, DetectsMissingRepeatedAndReorderedFrames) {
   expect_noticed({piece(0, 1), piece(2, 1), piece(1, 1)}, 1);
 }
 
-// A header that has its own valid checksum, with one field replaced.
+// Reads a header with one field replaced and with a valid checksum.
 template <typename Value>
 Read with_field(size_t at, Value value, size_t most = 1 << 20) {
   Outgoing sealed = seal(frame_of(1), 0);
@@ -157,7 +157,7 @@ TEST(FrameReader, AllocatesLittleBeforeThePayloadArrives) {
   std::memcpy(sealed.header.data() + 44, &sum, sizeof(sum));
   std::copy_n(sealed.header.begin(), kHeaderBytes, reader.room().begin());
   std::vector<Frame> frames;
-  ASSERT_TRUE(reader.took(kHeaderBytes, frames));  // an allocation of half a tebibyte would fail
+  ASSERT_TRUE(reader.took(kHeaderBytes, frames));  // if the reader allocated the announced half tebibyte, it would fail
   EXPECT_LE(reader.room().size(), size_t{1} << 20);
   EXPECT_TRUE(frames.empty());
 }

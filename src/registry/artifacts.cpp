@@ -9,14 +9,14 @@
 namespace sinew::registry {
 namespace {
 
-// Returns the chunk manifest of the blob, or nullopt if the blob is stored as one file.
+// Returns the blob's chunk manifest, or nullopt if the blob is stored as one file.
 std::optional<ChunkManifest> manifest_of(BlobStore& blobs, const std::string& digest) {
   return blobs.with(digest, [&](const BlobStore::Found& found) {
     return found.is_manifest ? std::optional(blobs.read_chunk_manifest(found.path)) : std::nullopt;
   });
 }
 
-// Calls `take` with the bytes of the blob, piece by piece in order.
+// Calls `take` with the bytes of the blob, piece by piece and in order.
 template <typename Take>
 void for_each_piece(BlobStore& blobs, const std::string& digest, Take take) {
   std::vector<std::byte> buffer(kReadBytes);
@@ -71,7 +71,7 @@ size_t Artifacts::read_at(const std::string& digest, uint64_t offset, std::span<
   const auto manifest = manifest_of(blobs, digest);
   if (!manifest) return read(digest, offset, out);
   size_t done = 0;
-  uint64_t begin = 0;  // offset of the chunk in the blob
+  uint64_t begin = 0;  // where the chunk begins in the blob
   for (const BlobInfo& chunk : manifest->chunks) {
     const uint64_t end = begin + static_cast<uint64_t>(chunk.bytes);
     const uint64_t from = offset + done;

@@ -1,4 +1,4 @@
-// Inside registry/: defines the state that Artifacts, its pins and its streams share.
+// Inside registry/: the state that Artifacts, its pins and its streams share.
 #pragma once
 
 #include "registry/blob_store.h"

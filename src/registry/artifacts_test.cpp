@@ -12,7 +12,7 @@ namespace {
 using checkpoint::TensorBytes;
 
 struct Tensors {
-  std::map<std::string, std::string> data;  // from a name to the bytes of a float32 tensor
+  std::map<std::string, std::string> data;  // the bytes of each float32 tensor, by the tensor's name
   std::string file(const std::string& step) const {
     std::vector<TensorBytes> tensors;
     for (const auto& [name, bytes] : data) {
@@ -23,7 +23,8 @@ struct Tensors {
     }
     const auto header = checkpoint::safetensors_header(tensors, {{"sinew_step", step}});
     std::string text(reinterpret_cast<const char*>(header.data()), header.size());
-    for (const auto& [name, bytes] : data) text += bytes;  // all have one dtype, so the order is by name
+    // all tensors have the same dtype, so the file holds them in the order of their names
+    for (const auto& [name, bytes] : data) text += bytes;
     return text;
   }
 };
@@ -64,7 +65,7 @@ TEST(Artifacts, StoresEqualBytesOnce) {
   const BlobInfo first = pin.put(bytes);
   const uint64_t before = bytes_below(folder / "a");
   EXPECT_EQ(pin.put_file(folder / "f"), first);
-  EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // only the pin's file grows
+  EXPECT_LT(bytes_below(folder / "a"), before + 1000);  // only the pin's file has grown
   EXPECT_EQ(artifacts.list().size(), 1u);
 }
 
@@ -93,7 +94,7 @@ TEST(Artifacts, VersionsShareFrozenTensorsAndReadBackBitForBit) {
                 at > version.size() ? "" : version.substr(at, piece.size()));
     }
   }
-  // Ten versions need the space of one version and ten changed layers, which is less than a fifth of ten whole
+  // Ten versions need only the space of one version and of ten changed layers. This is less than a fifth of ten whole
   // versions.
   EXPECT_LT(bytes_below(folder / "a"), versions[0].size() * 2 + (10 * (64 << 10)));
 }
@@ -128,7 +129,7 @@ TEST(Artifacts, ADamagedBlobIsReportedAndNeverReadAsGood) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
   ASSERT_FALSE(artifacts.verify(stored.digest));
   EXPECT_NE(artifacts.verify(stored.digest).error().find("is damaged"), std::string::npos);
-  for (const char* damaged : {"preciouz", "preci"}) {  // putting the bytes again repairs a damaged blob
+  for (const char* damaged : {"preciouz", "preci"}) {  // putting the same bytes again repairs a damaged blob
     write_file(path, damaged);
     pin.put("precious");
     EXPECT_TRUE(artifacts.verify(stored.digest));

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kSmallPiece = 16 << 10;  // sharing a smaller tensor saves less than its own file costs
+constexpr uint64_t kSmallPiece = 16 << 10;  // sharing a smaller tensor would save less than its own file costs
 
 }  // namespace
 
@@ -85,7 +85,7 @@ std::optional<BlobStore::Found> BlobStore::find(const std::string& digest) {
     if (name && name->is_tombstone && name->digest == digest)
       return Found{folder(digest) + "/" + entry.name, name->is_manifest, true};
   }
-  return find_named(digest);  // a garbage collection or a pin may have renamed it back meanwhile
+  return find_named(digest);  // meanwhile a garbage collection or a pin may have renamed the file back
 }
 
 BlobStore::Found BlobStore::get(const std::string& digest) {
@@ -121,9 +121,10 @@ uint64_t BlobStore::size(const std::string& digest) {
 }
 
 std::string BlobStore::unique_name() {
-  // Containers that share a directory may have equal host names and process ids, and start in the same second.
+  // Containers that share a directory may have the same host name and the same process ids, and may start in the same
+  // second.
   static const std::string process = host_name() + "-" + random_hex(8);
-  static std::atomic<uint64_t> count = 0;  // static, because several objects may use one directory
+  static std::atomic<uint64_t> count = 0;  // static, because several BlobStore objects may use one directory
   return std::to_string(static_cast<int64_t>(clock.wall_seconds())) + "-" + process + "-" + std::to_string(::getpid()) +
          "-" + std::to_string(count++);
 }
@@ -157,7 +158,8 @@ std::set<std::string> BlobStore::pinned() {
     try {
       text = read_text(disk, holds + "/" + entry.name);
     } catch (const DiskError& error) {
-      if (error.system_code == ENOENT) continue;  // unpinned meanwhile, so its blobs are attached in the store
+      // the pin was removed meanwhile, so its blobs are attached in the store
+      if (error.system_code == ENOENT) continue;
       throw;
     }
     for (size_t at = 0; at + 65 <= text.size(); at += 65) digests.insert(text.substr(at, 64));

@@ -1,12 +1,12 @@
-// Inside registry/: defines the layout of blobs in the artifacts' directory, and finds blobs in it
+// Inside registry/: defines how the artifacts' directory holds blobs, and finds blobs in it
 // (docs/formats/artifacts.md).
 //
-//   ab/<digest>             a blob
-//   ab/<digest>.is_manifest      a chunk manifest: the list of blobs (chunks) that form this blob
-//   ab/<either>.is_tombstone-... a tombstone: a collection is about to remove this file or to rename it back
-//   store                   the id of the store that refers to these blobs
-//   holds/<time>-...        a pin: digests, one per line, that a process is putting or keeping
-//   incoming/<time>-...     a blob that is being written
+//   ab/<digest>                   a blob
+//   ab/<digest>.is_manifest       a chunk manifest: the list of the blobs (chunks) that form this blob
+//   ab/<either>.is_tombstone-...  a tombstone: a garbage collection will remove this file or rename it back
+//   store                         the id of the store that refers to these blobs
+//   holds/<time>-...              a pin: the digests, one on each line, that a process puts or keeps
+//   incoming/<time>-...           a blob that is being written
 #pragma once
 
 #include <cerrno>
@@ -29,9 +29,9 @@ inline constexpr std::string_view kManifestSuffix = ".is_manifest", kTombstoneSu
                                   kOwnerFile = "/store";
 inline constexpr const char* kRestoreHint = "restore the artifacts' directory from a backup";
 inline constexpr int kMaxLookups = 100;           // attempts to open a blob that garbage collections keep renaming
-inline constexpr double kPinSeconds = 24 * 3600;  // an older pin or incoming file was left by a dead process
+inline constexpr double kPinSeconds = 24 * 3600;  // a pin or an incoming file that is older was left by a dead process
 
-// The chunks of a blob that is not stored as one file.
+// The chunks of a blob that is stored in several files.
 struct ChunkManifest {
   int64_t bytes = 0;
   std::vector<BlobInfo> chunks;
@@ -40,7 +40,7 @@ struct ChunkManifest {
 std::string to_text(const ChunkManifest& manifest);
 std::expected<ChunkManifest, std::string> parse_chunk_manifest(std::string_view text);
 
-// The parsed name of a blob's file.
+// What the name of a blob's file says.
 struct BlobName {
   std::string digest;
   bool is_manifest = false, is_tombstone = false;
@@ -58,9 +58,10 @@ class BlobStore {
   std::optional<Found> find(const std::string& digest);        // finds a blob under any of its names
   Found get(const std::string& digest);                        // throws Error if the blob does not exist
   ChunkManifest read_chunk_manifest(const std::string& path);  // throws Error if the chunk manifest is damaged
-  // returns the size of the whole blob; throws Error as get() and read_chunk_manifest() do
+  // returns the size of the whole blob; throws the Errors of get() and read_chunk_manifest()
   uint64_t size(const std::string& digest);
-  // Finds the blob and calls `use` with the result. Repeats both if a garbage collection renames the file in between.
+  // Finds the blob and calls `use` with the result. Does both again if a garbage collection renames the file in
+  // between.
   template <typename Use>
   auto with(const std::string& digest, Use use) {
     for (int attempt = 1;; ++attempt) {
@@ -73,10 +74,10 @@ class BlobStore {
     }
   }
 
-  void make_folder(const std::string& digest);  // makes the blob's folder, durably
+  void make_folder(const std::string& digest);  // makes the blob's folder and its name durable
   std::string folder(const std::string& digest) const { return root + "/" + digest.substr(0, 2); }
   std::string path(const std::string& digest) const { return folder(digest) + "/" + digest; }
-  std::string unique_name();  // <seconds since 1970>-<host>-<random>-<process>-<n>; never returns the same name twice
+  std::string unique_name();  // <seconds since 1970>-<host>-<random>-<process>-<n>; a new name on each call
   bool is_old(std::string_view unique_name) const;
 
   struct Entry {
@@ -84,7 +85,7 @@ class BlobStore {
     BlobName name;
   };
   std::vector<Entry> list();
-  std::set<std::string> pinned();  // digests in all pins that are not old
+  std::set<std::string> pinned();  // the digests in all pins that are not old
 
   const std::string root;
   Disk& disk;
@@ -93,12 +94,12 @@ class BlobStore {
  private:
   std::optional<Found> find_named(const std::string& digest);
   std::mutex mutex_;
-  std::set<std::string> made_;  // folders that are known to be durable
+  std::set<std::string> made_;  // folders whose names are known to be durable
 };
 
-// Returns where to cut a safetensors file so that versions share whole chunks: the end offsets of the chunks, of which
-// the last is `file_bytes`. A big tensor is one chunk; adjacent small tensors form one chunk. If there are fewer than
-// three chunks, the caller stores the file as one blob.
+// Returns where to cut a safetensors file into chunks, so that versions share whole chunks: the end offset of each
+// chunk. The last one is `file_bytes`. A big tensor is one chunk, and adjacent small tensors form one chunk. If there
+// are fewer than three chunks, the caller stores the file as one blob.
 std::vector<uint64_t> cuts_of(const checkpoint::SafetensorsIndex& index, uint64_t file_bytes);
 
 }  // namespace sinew::registry

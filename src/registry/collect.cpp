@@ -1,11 +1,11 @@
-// Garbage collection: removes the blobs to which nothing refers.
+// Garbage collection: removes the blobs that nothing refers to.
 //
-// The collection first renames a blob to a tombstone, then reads all references again, and only then removes the blob
-// or renames it back. A process that pins a blob writes its digest into the pin before it looks for the blob. So either
-// that process finds the blob missing and puts it again, or the collection reads the pin. This needs no locks, and a
-// process may die at any point: readers still find tombstones (BlobStore::find), and the next collection decides about
-// them again. The collection removes chunk manifests before chunks; a chunk is referenced as long as any existing chunk
-// manifest lists it.
+// The collection first renames a blob to a tombstone and then reads all references again. Only then does it remove the
+// blob or rename it back. A process that pins a blob writes the digest into the pin before it looks for the blob. So
+// either this process finds the blob missing and puts it again, or the collection reads the pin. This needs no locks,
+// and a process may die at any point: readers still find tombstones (BlobStore::find), and the next collection decides
+// about them again. The collection removes chunk manifests before chunks. A chunk is referenced as long as any existing
+// chunk manifest lists it.
 #include <algorithm>
 
 #include "registry/artifacts_state.h"
@@ -13,8 +13,8 @@
 namespace sinew::registry {
 namespace {
 
-// Each batch reads all references again, which costs time in proportion to all blobs, so batches double in size. The
-// maximum keeps the removal of one batch shorter than the lease.
+// All references are read again for each batch, which costs time in proportion to all blobs. So batches double in size.
+// The maximum keeps the removal of one batch shorter than the lease.
 constexpr size_t kFirstBatch = 256, kMaxAtOnce = 16'384;
 
 using Referenced = std::function<std::set<std::string>()>;
@@ -39,7 +39,7 @@ class Collection {
   }
 
  private:
-  // Returns all referenced digests. Reads the pins before the store: a process attaches a blob in the store before it
+  // Returns all referenced digests. Reads the pins before the store. A process attaches a blob in the store before it
   // unpins it, so one of the two reads sees the reference.
   std::set<std::string> referenced() {
     std::set<std::string> all = blobs_.pinned();
@@ -47,7 +47,7 @@ class Collection {
     return all;
   }
 
-  // Reads all chunk manifests. Returns false if one of them cannot be read.
+  // Reads all chunk manifests. Returns false if one of them is unreadable.
   bool read_manifests() {
     bool all_read = true;
     std::map<std::string, std::vector<BlobInfo>> there;
@@ -136,7 +136,7 @@ class Collection {
   }
 
   void remove_blob(const BlobStore::Entry& entry) {
-    if (!disk_.exists(entry.path)) return;  // a process that pins the blob renamed it back
+    if (!disk_.exists(entry.path)) return;  // a process that pins the blob has renamed it back
     try {
       count(entry.path);
     } catch (const DiskError& error) {
@@ -186,7 +186,7 @@ class Collection {
   const Referenced& referenced_;
   const bool dry_run_;
   std::map<std::string, std::vector<BlobInfo>> manifests_;  // the chunk manifests that exist
-  std::set<std::string> doomed_;                            // with dry_run: paths of files that would be removed
+  std::set<std::string> doomed_;                            // with dry_run: the files that a collection would remove
   std::set<std::string> problems_;
   Artifacts::Collected result_;
 };

@@ -1,5 +1,5 @@
-// Tests of garbage collection: puts, attachments and collections in random order, interrupted at any point by deaths of
-// the process and of the machine.
+// Tests garbage collection with puts, attachments and collections in random order. The process or the machine may die
+// at any point.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace sinew::registry {
 namespace {
 
-// A disk that calls `between` before most calls, so that the test can let another process act there.
+// A disk that calls `between` before most of its calls, so that the test can let another process act at that moment.
 class CrowdedDisk final : public Disk {
  public:
   explicit CrowdedDisk(Disk& disk) : disk_(disk) {}
@@ -46,7 +46,7 @@ class CrowdedDisk final : public Disk {
   Disk& disk_;
 };
 
-// Makes a few blobs. They are few, so that the same ones are put, detached and collected again and again.
+// Makes a few blobs. There are only a few, so that the same ones are put, detached and collected again and again.
 std::vector<std::string> some_blobs(RandomStream& random) {
   std::vector<std::string> bytes_to_put = {"one", "two", "three"};
   const std::string frozen = random_bytes(random, 20'000), other = random_bytes(random, 20'000);
@@ -66,8 +66,8 @@ class World {
  public:
   World(uint64_t seed) : random_(RandomKey{seed}), bytes_to_put_(some_blobs(random_)) {}
 
-  // Runs one life of the process: some actions, each of which others may interrupt. The life ends by itself or by a
-  // kill.
+  // Runs one life of the process: some actions, each of which other processes may interrupt. The life ends by itself or
+  // by a kill.
   void live(bool to_be_killed) {
     CrowdedDisk crowded(disk_);
     Artifacts artifacts("/a", crowded, clock_);
@@ -102,8 +102,7 @@ class World {
       ASSERT_TRUE(well) << well.error();
     }
   }
-  // Collects garbage after all processes have ended. The collection must remove exactly the blobs that are not
-  // attached.
+  // Collects garbage after all processes have ended. It must remove exactly the blobs that are not attached.
   void check_nothing_is_left_over() {
     clock_.seconds += 2 * kPinSeconds;
     Artifacts artifacts("/a", disk_, clock_);
@@ -140,7 +139,7 @@ class World {
     const BlobInfo stored = pin.put(bytes_to_put_[random_.below(bytes_to_put_.size())]);
     attached_.insert(stored.digest);
   }
-  // Attaches a blob once more, knowing only its digest. The blob may have been removed before.
+  // Attaches a blob once more, of which it knows only the digest. The blob may have been removed before.
   void copy(Artifacts& artifacts) {
     const std::string digest = sha256_hex(bytes_to_put_[random_.below(bytes_to_put_.size())]);
     auto pin = artifacts.pin();
@@ -153,7 +152,7 @@ class World {
     attached_.erase(at);
   }
   void collect(Artifacts& artifacts) {
-    if (collecting_) return;  // in the product, a lease ensures that only one collection runs
+    if (collecting_) return;  // collect_garbage() ensures by a lease that only one collection runs
     collecting_ = true;
     const auto collected = artifacts.collect([&] { return attached_; });
     EXPECT_TRUE(collected.problems.empty()) << collected.problems[0];
@@ -164,7 +163,7 @@ class World {
   FaultyDisk disk_;
   HandClock clock_;
   const std::vector<std::string> bytes_to_put_;
-  std::set<std::string> attached_;  // takes the place of the store, which survives all deaths
+  std::set<std::string> attached_;  // stands for the store, which survives all deaths
   int depth_ = 0;
   bool collecting_ = false;
 };
@@ -194,7 +193,7 @@ TEST(Collect, DeathsAtAnyCallLoseNoReferencedBlob) {
   }
 }
 
-// Several threads put blobs on a real disk while another one collects, in whatever order the kernel runs them.
+// Several threads put blobs on a real disk while another thread collects. The kernel decides their order.
 TEST(Collect, ThreadsFindWhatTheyAttachedDuringACollection) {
   Folder folder;
   Artifacts artifacts(folder / "a");
@@ -253,8 +252,8 @@ TEST(Collect, ADryRunRemovesNothing) {
   EXPECT_TRUE(artifacts.verify(kept.digest));
 }
 
-// Each model is a chunk manifest. A garbage collection removes its chunks with it, except for chunks that another model
-// has as well.
+// Each model is a chunk manifest. A garbage collection removes the chunks of a model with it, except for those that
+// another model has, too.
 TEST(Collect, ADryRunReportsWhatACollectionRemoves) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Folder folder;
@@ -278,7 +277,7 @@ TEST(Collect, ADryRunReportsWhatACollectionRemoves) {
   }
 }
 
-// Reading all references costs time in proportion to all blobs, so a collection does it only a few times.
+// Reading all references takes time in proportion to all blobs. So a collection does it only a few times.
 TEST(Collect, ReadsTheReferencesOnlyAFewTimes) {
   FaultyDisk disk;
   HandClock clock;

@@ -1,4 +1,4 @@
-// Compares two data manifests. Pure functions.
+// Compares two data manifests. Pure.
 #include <set>
 
 #include "registry/registry.h"
@@ -22,7 +22,7 @@ bool is_listed(const DataSplit& split) {
   return static_cast<int64_t>(split.files.size()) == split.count;
 }
 
-// Compares files by name. A removed file and an added file with the same bytes count as one renamed file.
+// Compares files by name. If a removed and an added file have the same bytes, they count as one renamed file.
 std::vector<DataChange> compare_files(const std::string& split, const DataSplit& before, const DataSplit& after) {
   std::map<std::string, std::string> was, is;
   for (const DataFile& file : before.files) was[file.name] = file.digest;
@@ -59,8 +59,8 @@ std::vector<DataChange> compare(const DataManifest& before, const DataManifest& 
   for (const std::string& name : names) {
     const DataSplit &was = split_of(before, name), &is = split_of(after, name);
     if (was.digest == is.digest) continue;
-    // A split that is taken from train, in the same way as before, changed only because train did. That change is
-    // reported for train.
+    // If a split is taken from train in the same way as before, it has changed only because train has. Then only the
+    // change of train is reported.
     const bool follows = !was.from_train.empty() && was.from_train == is.from_train;
     if (follows && split_of(before, "train").digest != split_of(after, "train").digest) continue;
     std::vector<DataChange> files;
@@ -69,7 +69,7 @@ std::vector<DataChange> compare(const DataManifest& before, const DataManifest& 
     const bool viewed = !was.digest.empty() && !is.digest.empty() && was.view != is.view;
     if (viewed)
       changes.push_back({What::changed, name, "", "read as " + view_text(is) + ", before as " + view_text(was)});
-    // The split is taken from train in another way, or it has too many files to list.
+    // Either the split is taken from train in another way, or it has too many files to list them.
     if (files.empty() && !viewed) files.push_back({What::changed, name, "", ""});
     changes.insert(changes.end(), files.begin(), files.end());
   }

@@ -6,7 +6,7 @@ namespace {
 
 using store::Kind;
 
-constexpr int kMaxDeleteAttempts = 50;  // an attempt fails only if another process changed the model
+constexpr int kMaxDeleteAttempts = 50;  // an attempt fails only if another process changes the model meanwhile
 
 void judge(store::Store& store, const std::string& model, int64_t version) {
   const auto record = store.find({Kind::kVersion, model, version});

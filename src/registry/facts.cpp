@@ -54,7 +54,7 @@ std::expected<VersionFacts, std::string> parse_facts(std::string_view text) {
 
 VersionFacts facts_of(store::Store& store, const store::Record& version) {
   VersionFacts facts;
-  // If MLflow's client made the version, web/ wrote the body: an object without a run.
+  // If MLflow's client made the version, web/ wrote the body. Such a body is an object that names no run.
   if (auto parsed = parse_facts(version.body); parsed && !parsed->run.empty()) {
     facts = std::move(*parsed);
   } else if (const auto run = store.find({store::Kind::kRun, version.parent})) {

@@ -1,4 +1,4 @@
-// For tests inside registry/: a run directory that grows, dies and resumes as a real one does.
+// For tests inside registry/: makes a run directory that grows, dies and resumes as a real one does.
 #pragma once
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ class FakeRun {
       append_file(directory_ + "/metrics.jsonl", lines_.back().text);
     }
   }
-  // Appends an incomplete line, as if the process were in the middle of a write.
+  // Appends an incomplete line, as a process does that dies in the middle of a write.
   void tear() { append_file(directory_ + "/metrics.jsonl", "{\"step\":" + std::to_string(step_ + 1) + ",\"samp"); }
   void die() { let_go(); }
   void resume_at(int64_t step) {
@@ -61,7 +61,7 @@ class FakeRun {
     std::string text;
     for (const Line& line : lines_) text += line.text;
     std::filesystem::remove(directory_ + "/report.json");
-    if (random_.below(2) == 0) {  // truncate the file in place, or replace it by a new file
+    if (random_.below(2) == 0) {  // either cut the file in place or replace it by a new file
       if (std::filesystem::exists(directory_ + "/metrics.jsonl"))
         std::filesystem::resize_file(directory_ + "/metrics.jsonl", text.size());
     } else {

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kFreshSeconds = 2;
-constexpr size_t kMaxUnusedEntries = 500'000;  // maximum number of kept entries that this process did not use
+constexpr size_t kMaxUnusedEntries = 500'000;  // save() keeps at most this many entries that this process did not use
 
 int64_t nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -51,8 +51,8 @@ FileStamp stamp_of(const std::string& path) {
           nanoseconds(facts.st_mtim), nanoseconds(facts.st_ctim)};
 }
 
-// The cache has one entry per line, so that a million entries need no large document in memory. Invalid lines are
-// ignored, and their digests computed again.
+// The cache has one entry on each line, so that a million entries need no large document in memory. Invalid lines are
+// ignored; their digests are computed again.
 FileDigests::FileDigests(std::string cache, Clock& clock) : cache_(std::move(cache)), clock_(clock) {
   if (cache_.empty()) return;
   std::ifstream lines(cache_, std::ios::binary);
@@ -79,7 +79,7 @@ bool FileDigests::knows(const std::string& path, const FileStamp& facts) {
 std::string FileDigests::digest(const std::string& path, const FileStamp& facts) {
   const std::string key = absolute(path);
   if (knows(path, facts)) return entries_.at(key).digest;
-  const double began = clock_.wall_seconds();  // a later change sets times that are not older than this
+  const double began = clock_.wall_seconds();  // a change after this moment sets times that are not older than it
   std::string digest = sha256_of_file(path);
   if (stamp_of(path) != facts)
     throw Error("DATA_FILE_CHANGED", path + " changed while Sinew read it", "try again once no program writes to it");

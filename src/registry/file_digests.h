@@ -1,4 +1,4 @@
-// Inside registry/: computes the SHA-256 of data files, with a cache.
+// Inside registry/: computes the SHA-256 of data files and caches it.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@ struct FileStamp {
 };
 FileStamp stamp_of(const std::string& path);  // throws Error if the path does not exist or is not a regular file
 
-// A cache of digests in one file. A cached digest is valid while size, inode, device, and both times of the file are
-// unchanged. save() keeps all entries that this process used and a limited number of others. A file that changed less
-// than two seconds before it was read is not cached, because it may change again within one tick of its times.
+// Caches digests in one file. A cached digest is valid while the file's size, inode, device and both its times are
+// unchanged. save() keeps all entries that this process used, and a limited number of others. If a file changed less
+// than two seconds before it was read, its digest is not cached: the file may change again within one tick of its
+// times.
 class FileDigests {
  public:
   FileDigests(std::string cache, Clock& clock);
   bool knows(const std::string& path, const FileStamp& facts);
   std::string digest(const std::string& path, const FileStamp& facts);
-  void save();  // durable; ignores errors, because lost digests are computed again
+  void save();  // durable; ignores errors, because lost digests can be computed again
 
  private:
   struct Entry {

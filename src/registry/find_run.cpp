@@ -1,4 +1,4 @@
-// Default places of the store and the artifacts, and finding a run by its name.
+// Knows the default places of the store and the artifacts, and finds a run by its name.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ std::string tag(const store::Record& run, const char* name) {
   throw Error("RUN_AMBIGUOUS", std::to_string(meant.size()) + " runs match '" + name + "'", "name one of them: " + all);
 }
 
-// Returns the path relative to the root, as the store has it.
+// Returns the path relative to the root, in the form in which the store has it.
 std::string below(const std::string& root, const std::string& path) {
   std::error_code code;
   const fs::path relative = fs::relative(path, root, code);

@@ -1,4 +1,4 @@
-// Collects the garbage of the artifacts: finds the blobs to which the store refers, and lets Artifacts::collect
+// Collects the garbage of the artifacts. Reads from the store which blobs it refers to, and lets Artifacts::collect
 // (collect.cpp) remove the others.
 #include <unistd.h>
 
@@ -43,10 +43,10 @@ class Lease {
   int64_t fence_ = 0;
 };
 
-// Returns the permanent id of a store, which stays the same if the store is moved.
+// Returns the permanent id of a store. It stays the same if the store is moved.
 std::string id_of(store::Store& store) {
   if (const std::string id = store.note(kIdNote); !id.empty()) return id;
-  // If several processes do this at once, the first one sets the id.
+  // If several processes do this at once, all of them get the id of the first.
   const std::string made = random_hex(16);
   const auto outcome = store.write(store::Batch{{store::SetNote{kIdNote, made}}, kIdNote});
   if (!outcome)
@@ -67,8 +67,8 @@ bool refers_to_some(store::Store& store, Artifacts& artifacts) {
               "name that store with --store, or other artifacts with --artifacts");
 }
 
-// Deletes the store's records of unreferenced blobs that are no longer on the disk. The store refuses the whole batch
-// if one of the blobs is referenced again; then we write the changes one by one.
+// Deletes the store's records of unreferenced blobs that are no longer on the disk. If one of the blobs is referenced
+// again, the store refuses the whole batch. Then the changes are written one by one.
 void forget_gone(store::Store& store, Artifacts& artifacts, Lease& lease) {
   constexpr size_t kAtOnce = 500;
   std::vector<store::Change> gone;

@@ -1,4 +1,4 @@
-// Whoever may write to the root of the runs does not get the index to read other files, nor to hang.
+// Tests that a user who may write to the root of the runs cannot make the index read other files or hang.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -21,7 +21,7 @@ class HostileRuns : public testing::Test {
   }
   std::string root() const { return folder / "runs"; }
   PassReport index() { return Index(store, {.root = root()}).pass(); }
-  // Replaces the file of the run by a link to the secret.
+  // Replaces this file of the run by a link to the secret.
   void link(const FakeRun& run, const std::string& name) const {
     fs::remove(run.directory() + "/" + name);
     fs::create_symlink(folder / "secret", run.directory() + "/" + name);
@@ -74,7 +74,7 @@ TEST_F(HostileRuns, OptionsThatMultiplyAreAProblemOfTheirRun) {
     bomb += "}\n";
   }
   write_file(run.directory() + "/resolved.yaml", bomb);
-  fs::remove(run.directory() + "/job.yaml");  // the run's id is made of its options
+  fs::remove(run.directory() + "/job.yaml");  // now the run's id is made from its options
   const PassReport report = index();
   ASSERT_EQ(report.problems.size(), 1U);
   EXPECT_NE(report.problems[0].find("resolved.yaml"), std::string::npos) << report.problems[0];
@@ -107,7 +107,7 @@ TEST_F(HostileRuns, TheDirectoryOfTheStoreIsPrivate) {
   ASSERT_EQ(::chmod((root() + "/.sinew").c_str(), 0755), 0);  // as earlier versions made it
   make_registry_directory(root());
   EXPECT_EQ(mode(), 0700U);
-  ASSERT_EQ(::chmod((root() + "/.sinew").c_str(), 02770), 0);  // the user shares it with a group
+  ASSERT_EQ(::chmod((root() + "/.sinew").c_str(), 02770), 0);  // the user shares the directory with a group
   make_registry_directory(root());
   EXPECT_EQ(mode(), 02770U);
 }

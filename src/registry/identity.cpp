@@ -1,4 +1,4 @@
-// Reads everything that decides a run's bits, and finds where two runs differ.
+// Reads everything that decides the bits of a run's result, and finds where two runs differ.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -44,8 +44,9 @@ std::vector<std::pair<int64_t, std::string>> read_ledger(const std::string& path
   }
 }
 
-// Fills in the entries of the control log of the newest readable checkpoint: those that change the numbers of a step,
-// and those that decide at which steps the run was evaluated and ended. Stops with an exit code end an attempt only.
+// Fills in entries of the control log of the newest readable checkpoint: changes of the learning rate and of the batch
+// size, evaluations that a user or the clock asked for, and the end of the run. A stop with another exit code than 0
+// only ends an attempt, so it is left out.
 void read_steering(const std::string& run_directory, RunIdentity& identity) {
   constexpr uint64_t kMaxStateBytes = 64 << 20;
   const std::string checkpoints = file_in(run_directory, rundir::kCheckpoints);
@@ -77,7 +78,7 @@ void read_steering(const std::string& run_directory, RunIdentity& identity) {
 
 using Texts = std::map<std::string, std::string>;
 
-// Appends a line to `facts` for each key whose values differ.
+// Appends a line to `facts` for each key that has different values in the two maps.
 template <typename Skip>
 void compare_texts(const Texts& was, const Texts& is, const std::string& what, Skip skip,
                    std::vector<std::string>& facts) {
@@ -148,7 +149,7 @@ Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
     for (const std::string& what : again.manual_changes) facts.push_back("a user changed the new run: " + what);
   }
   compare_data(recorded.data, again.data, facts);
-  // Checkpoints do not change a bit of the result, whatever is monitored and kept.
+  // The choice of checkpoints (what is monitored and kept) changes no bit of the result.
   const auto skip = [](const std::string& key) {
     return rundir::is_of_the_machine(key) || key.starts_with("checkpoint.");
   };

@@ -77,7 +77,8 @@ TEST(Identity, AManualChangeIsTheFirstCause) {
   EXPECT_EQ(compare(manual_changes, again).facts.size(), 1u);
 }
 
-// With trainer.eval_interval in seconds the evaluations, and so the best step, depend on the speed of the machine.
+// If trainer.eval_interval is in seconds, the steps of the evaluations depend on the speed of the machine. So does the
+// best step.
 TEST(Identity, StepsThatTheClockChoseAreALikelierCauseThanTheHardware) {
   Folder folder;
   write_file(folder / "run/resolved.yaml", "name: a\n");

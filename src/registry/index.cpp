@@ -1,4 +1,4 @@
-// The index: copies the metadata and the metrics of run directories into the store. Each pass copies only what is new.
+// The index: copies metadata and metrics of run directories into the store. Each pass copies only what is new.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,8 +16,9 @@ namespace {
 using rundir::file_in;
 using store::Kind;
 
-constexpr int kMaxIndexAttempts = 50;  // an attempt fails only if another process changed the record
-constexpr int64_t kMaxPieces = 16;     // maximum pieces of one run per pass, so that a long file does not delay others
+constexpr int kMaxIndexAttempts = 50;  // an attempt fails only if another process changes the record meanwhile
+// most pieces of one run in a pass, so that a long file does not delay other runs
+constexpr int64_t kMaxPieces = 16;
 constexpr const char* kRootNote = "registry.root";
 
 // The directory of a run: `path` below `root`.
@@ -26,7 +27,7 @@ struct RunPlace {
   const std::string& path;
 };
 
-// Reads on in a growing file of the run. A missing file is empty.
+// Reads the next piece of a growing file of the run. A missing file counts as empty.
 rundir::FilePiece next_piece(const RunPlace& place, const char* name, const rundir::FilePosition& mark, int64_t bytes) {
   try {
     const auto run = open_run(place.root, place.path);
@@ -52,7 +53,7 @@ struct KnownRun {
   std::string id;
   ReadProgress reading;
   bool over = false, hidden = false;
-  // keys of the series that came from the run's file; loaded when needed
+  // the series that came from the run's metrics.jsonl; loaded when needed
   std::optional<std::set<std::string>> keys = {};
 };
 
@@ -60,8 +61,8 @@ void add_problem(PassReport& report, const std::string& what) {
   if (report.problems.size() < 1000) report.problems.push_back(clean_text(what, 1000));
 }
 
-// Turns metric lines into changes, one per series. If the file was cut back, drops only the series that came from the
-// file, and reads them again from its beginning.
+// Turns metric lines into changes, one for each series. If the file was cut back, drops the series that came from the
+// file, and no others. The index then reads the file again from its beginning.
 void take_points(store::Store& store, KnownRun& run, const std::string& path, const rundir::FilePiece& piece,
                  PassReport& report, std::vector<store::Change>& changes) {
   if (piece.text.empty() && !piece.cut_back && piece.too_long == 0) return;
@@ -96,7 +97,7 @@ void take_points(store::Store& store, KnownRun& run, const std::string& path, co
     add_problem(report, file_in(path, rundir::kMetricsFile) + ": a line is too long to be a metrics record");
 }
 
-// Returns how often `word` has occurred in the file so far. Continues at `mark`, where the count was `count`.
+// Returns how often `word` has occurred in the file so far. Goes on from `mark`, where the count was `count`.
 int64_t count_in(const RunPlace& place, const char* name, std::string_view word, rundir::FilePosition& mark,
                  int64_t count, int64_t piece_bytes) {
   while (true) {
@@ -108,8 +109,8 @@ int64_t count_in(const RunPlace& place, const char* name, std::string_view word,
   }
 }
 
-// Counts attempts: log.jsonl of a training has an event for each resume, attempts.jsonl of a command one for each
-// attempt.
+// Counts attempts. log.jsonl of a training has an event for each resume. attempts.jsonl of a command has an event for
+// each attempt.
 void read_attempts(const RunPlace& place, ReadProgress& reading, int64_t piece_bytes) {
   reading.resumes =
       count_in(place, rundir::kLogFile, "\"event\":\"resume\"", reading.log, reading.resumes, piece_bytes);
@@ -123,7 +124,7 @@ struct Index::State {
   State(store::Store& store, IndexOptions given)
       : store(store), options(std::move(given)), lease(store, options.holder) {}
 
-  // A store indexes one root, because a pass hides all runs that are not below its root.
+  // Ensures that the store indexes only one root, because a pass hides all runs that are not below its root.
   void check_root() {
     std::error_code code;
     const std::string root = std::filesystem::canonical(options.root, code).string();
@@ -146,7 +147,7 @@ struct Index::State {
       const auto directory = record.tags.find(kTagDirectory);
       if (directory == record.tags.end()) return;  // not indexed from a directory
       const auto there = known.find(directory->second);
-      if (there != known.end() && !there->second.hidden) return;  // a newer run has this directory now
+      if (there != known.end() && !there->second.hidden) return;  // a newer run has this directory
       const ReadProgress reading = from_note(store.note(progress_note_of(record.subject.id)));
       known[directory->second] = {record.subject.id, reading, store::is_over(record.state),
                                   record.hidden && reading.gone};
@@ -158,7 +159,7 @@ struct Index::State {
     if (const auto it = experiments.find(job); it != experiments.end()) return it->second;
     const auto named = store.list({.kind = Kind::kExperiment, .name = job, .hidden = true, .metrics = false});
     std::string id = named.empty() ? job : named[0].subject.id;
-    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // if it exists, a user renamed it
+    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // if this exists, a user has renamed it
       store::Create create;
       create.subject = {Kind::kExperiment, id};
       create.name = job;
@@ -170,7 +171,7 @@ struct Index::State {
   void hide(KnownRun& run, PassReport& report) {
     if (run.hidden) return;
     const auto record = store.find({Kind::kRun, run.id});
-    if (!record || !record->hidden) {  // if a user hid it, it stays hidden even if its directory comes back
+    if (!record || !record->hidden) {  // a run that a user hid stays hidden even if its directory comes back
       run.reading.gone = true;
       lease.write({store::Update{{Kind::kRun, run.id}, {}, {}, true},
                    store::SetNote{progress_note_of(run.id), to_note(run.reading)}});
@@ -189,7 +190,7 @@ struct Index::State {
     if (!files) return;
     for (const std::string& what : files->problems) add_problem(report, what);
     if (run.id != files->id) {
-      if (!run.id.empty()) hide(run, report);  // another run has this directory now
+      if (!run.id.empty()) hide(run, report);  // now another run has this directory
       run = {files->id, from_note(store.note(progress_note_of(files->id))), false, false};
     }
     std::vector<store::Change> changes;
@@ -205,7 +206,7 @@ struct Index::State {
     ++report.changed;
   }
 
-  // Returns false if the end of the file is not reached yet.
+  // Returns false if it did not reach the end of the file.
   bool read_points(const std::string& path, KnownRun& run, std::vector<store::Change>& changes, PassReport& report) {
     for (int64_t pieces = 0;; ++pieces) {
       const rundir::FilePiece piece =
@@ -235,7 +236,7 @@ struct Index::State {
     run.hidden = run.reading.gone = false;
   }
 
-  // Returns false if another process changed the record meanwhile, so that the caller must try again.
+  // Returns false if another process changed the record meanwhile. Then the caller must try again.
   bool bring_up_to_date(const RunFiles& files, KnownRun& run) {
     const store::Subject subject{Kind::kRun, run.id};
     const int64_t seen = store.newest_event(subject);
@@ -248,7 +249,7 @@ struct Index::State {
     return lease.write_if_unchanged(std::move(changes), store::Batch::Unchanged{subject, seen});
   }
 
-  // Runs `work` for one run. If it fails, reports the problem, and the pass continues with the other runs.
+  // Runs `work` for one run. If it fails, reports the problem, so that the pass can go on with the other runs.
   template <typename Work>
   void report_problems_of(const std::string& path, KnownRun& run, PassReport& report, Work work) {
     try {
@@ -269,7 +270,7 @@ struct Index::State {
     report.runs = static_cast<int64_t>(directories.runs.size());
     std::set<std::string> there;
     for (const std::string& path : directories.runs) {
-      if (should_stop()) {  // hide no runs, because we have not seen all directories
+      if (should_stop()) {  // the pass has not seen all directories, so it must hide no run
         report.unfinished = true;
         return;
       }
@@ -296,8 +297,8 @@ struct Index::State {
   IndexOptions options;
   IndexLease lease;
   bool loaded = false;
-  std::map<std::string, KnownRun> known;           // from the path below the root
-  std::map<std::string, std::string> experiments;  // from the job's name to the experiment's id
+  std::map<std::string, KnownRun> known;           // by the path below the root
+  std::map<std::string, std::string> experiments;  // the experiment's id, by the job's name
 };
 
 Index::Index(store::Store& store, IndexOptions options) : state_(std::make_unique<State>(store, std::move(options))) {}
@@ -319,7 +320,7 @@ PassReport Index::pass() {
     report.held_by = other.why;
   } catch (const Problem& problem) {
     throw Error("INDEX_FAILED", problem.what, "check that the store can be written");
-  } catch (...) {  // a write may or may not have succeeded, so load everything again
+  } catch (...) {  // a write may or may not have succeeded, so the next pass loads everything again
     state_->loaded = false;
     throw;
   }

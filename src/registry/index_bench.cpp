@@ -1,5 +1,5 @@
-// Measures a pass of the index over 2,000 unchanged runs and over 2,000 new ones, and the bytes per second of putting
-// blobs.
+// Measures a pass of the index over 2,000 unchanged runs and over 2,000 new runs, and how many bytes of blobs can be
+// put in a second.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -28,7 +28,7 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
-// Makes runs of 500 steps, each with some metrics.
+// Makes runs of 500 steps with some metrics.
 void make_runs(const fs::path& root, int64_t runs, int64_t steps) {
   for (int64_t run = 0; run < runs; ++run) {
     const fs::path directory = root / ("job" + std::to_string(run % 10)) / ("20261121T031502Z-" + std::to_string(run));

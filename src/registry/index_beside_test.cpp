@@ -1,4 +1,4 @@
-// Tests of the index beside other writers of its store, and with files that it cannot read.
+// Tests the index when other programs write to its store, and with files that it cannot read.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ class Beside : public testing::Test {
     if (index == nullptr) index = std::make_unique<Index>(store, IndexOptions{.root = root()});
     return index->pass();
   }
-  // Makes a pass as a new process does, without state in memory.
+  // Runs a pass as a new process would, without any state in memory.
   PassReport pass_anew() {
     index.reset();
     return pass();
@@ -33,7 +33,7 @@ class Beside : public testing::Test {
     made.grow(2);
     return made;
   }
-  // Returns the record of the run in that directory, even if it is hidden.
+  // Returns the record of the run in this directory, even if it is hidden.
   store::Record record(const std::string& path) {
     for (const store::Record& run : store.list({.kind = Kind::kRun, .hidden = true})) {
       if (run.tags.contains(kTagDirectory) && run.tags.at(kTagDirectory) == path) return run;
@@ -50,7 +50,7 @@ class Beside : public testing::Test {
   std::vector<std::unique_ptr<FakeRun>> runs;
 };
 
-// Points that clients logged into a run are in no file. They stay when the file is truncated and grows again.
+// Points that clients logged to a run are in no file. They must stay when the file is truncated and grows again.
 TEST_F(Beside, ATruncatedFileDropsOnlyItsOwnSeries) {
   FakeRun& training = run("a/run");
   training.grow(6);
@@ -68,7 +68,7 @@ TEST_F(Beside, ATruncatedFileDropsOnlyItsOwnSeries) {
   EXPECT_EQ(metrics.at("train/loss").count, 4);
 }
 
-// If a newer program resumes a run, it adds its new option to resolved.yaml. The run keeps its id.
+// A newer program that resumes a run adds its new options to resolved.yaml. The run must keep its id.
 TEST_F(Beside, ARunThatANewerProgramResumesStaysTheSame) {
   FakeRun& training = run("a/run");
   pass();
@@ -81,7 +81,7 @@ TEST_F(Beside, ARunThatANewerProgramResumesStaysTheSame) {
   EXPECT_EQ(store.list({.kind = Kind::kRun, .hidden = true}).size(), 1u);
 }
 
-// Makes a run that gets no record in the store, because its metrics cannot be read.
+// Makes a run whose metrics cannot be read, so that it gets no record in the store.
 std::string refused_run(const std::string& root, const std::string& path) {
   write_file(root + "/" + path + "/resolved.yaml", "name: a\n");
   std::filesystem::create_directories(root + "/" + path + "/metrics.jsonl");
@@ -149,7 +149,7 @@ TEST_F(Beside, ABodyThatIsNoObjectIsReplaced) {
   }
 }
 
-// The index and a client both read, change and write the body of one record.
+// The index and a client both read, change and write the body of the same record.
 TEST_F(Beside, NothingThatIsWrittenDuringAPassIsLost) {
   FakeRun& one = run("a/one");
   pass();
@@ -209,7 +209,7 @@ TEST_F(Beside, ARunIsVisibleAgainWhenItsDirectoryIsBack) {
     std::filesystem::rename(folder / "away", one.directory());
     anew ? pass_anew() : pass();
     EXPECT_FALSE(record(path).hidden);
-    // a user deletes the run after its directory came back
+    // a user deletes the run after its directory has come back
     ASSERT_TRUE(store.write(store::Update{record(path).subject, {}, {}, true}));
     append_file(one.directory() + "/log.jsonl", "{}\n");
     pass_anew();
@@ -232,12 +232,12 @@ TEST_F(Beside, AJobThatCannotBeReadIsReported) {
   EXPECT_FALSE(record("a/one").hidden);
 }
 
-// Leaves so few descriptors that the index can list a folder but no folder inside it.
+// Leaves so few free descriptors that the index can list a folder, but no folder inside it.
 class OneDescriptor {
  public:
   OneDescriptor() {
     ::getrlimit(RLIMIT_NOFILE, &before_);
-    while (const int free = ::dup(STDIN_FILENO)) {  // use up all descriptors below the highest open one
+    while (const int free = ::dup(STDIN_FILENO)) {  // takes all free descriptors up to number 60
       taken_.push_back(free);
       if (free > 60) break;
     }

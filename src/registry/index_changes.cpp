@@ -16,8 +16,8 @@ std::string name_of(const RunFiles& files) {
   return clean_text(files.path.substr(files.path.rfind('/') + 1), 500);
 }
 
-// Returns the new body. Keeps the fields that others wrote into the body `before`: MLflow's client, for example, stores
-// a run's inputs and outputs there.
+// Returns the new body. Keeps the fields of the body `before` that other programs wrote; MLflow's client, for example,
+// stores a run's inputs and outputs there.
 std::string body_of(const RunFiles& files, const std::string& before) {
   json body = json::parse(before, nullptr, false);
   if (!body.is_object()) body = json::object();
@@ -62,7 +62,7 @@ std::map<std::string, std::optional<std::string>> tags_of(const RunFiles& files)
   return tags;
 }
 
-// Sets only the tags that differ, because each change makes an event.
+// Sets only the tags that differ, because each change adds an event.
 void set_tags(const RunFiles& files, const store::Record& record, std::vector<store::Change>& changes) {
   store::SetTags set{record.subject, {}};
   for (const auto& [key, value] : tags_of(files)) {
@@ -72,7 +72,7 @@ void set_tags(const RunFiles& files, const store::Record& record, std::vector<st
   if (!set.tags.empty()) changes.push_back(std::move(set));
 }
 
-// Moves the record to the state that the run's files show. An attempt can end only once, so we make all moves in
+// Moves the record to the state that the run's files show. An attempt can end only once, so this makes every move in
 // between: each resume in the log ended one attempt and began the next.
 void move(const RunFiles& files, const store::Record& record, int64_t resumes, std::vector<store::Change>& changes) {
   const RunStatus status = status_of(files);
@@ -84,9 +84,10 @@ void move(const RunFiles& files, const store::Record& record, int64_t resumes, s
     state = RunState::kRunning;
   }
   if (state == status.state) return;
-  // The record has ended but the lock is held: the process is about to write to the log that it resumes.
+  // The record says that the run is over, but the lock is held. So the process has resumed the run and will soon write
+  // this to the log.
   if (store::is_over(state) && !files.outcome) return;
-  if (store::is_over(state))  // the directory was copied here file by file, and the report came last
+  if (store::is_over(state))  // the directory was copied file by file, and the report came last
     changes.push_back(
         store::SetRunState{record.subject.id, RunState::kRunning, "its report shows another end", true, 0});
   changes.push_back(store::SetRunState{record.subject.id, status.state, status.why, false, status.ended_ms});

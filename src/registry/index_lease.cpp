@@ -34,8 +34,8 @@ std::string IndexLease::acquire() {
   if (!taken) {
     const store::Lease lease = store_.lease(kIndexLease);
     other = describe_holder(lease.holder);
-    // If the holder was killed, do not wait until its lease expires. The store refuses this if another process did the
-    // same before us.
+    // If the holder was killed, do not wait until its lease expires. If another process has already taken the lease
+    // over, the store refuses this.
     if (has_surely_ended(lease.holder) && store_.write(store::Release{kIndexLease, lease.fence}))
       taken = store_.write(store::Acquire{kIndexLease, holder_, kIndexLeaseSeconds});
   }

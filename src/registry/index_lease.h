@@ -13,12 +13,12 @@ namespace sinew::registry {
 struct LeaseLost {
   std::string why;
 };
-// Thrown if a run cannot be read, or if the store refuses its changes. The pass reports it; the next pass tries again.
+// Thrown if a run cannot be read or the store refuses its changes. The pass reports it; the next pass tries again.
 struct Problem {
   std::string what;
 };
 
-// Ensures that only one process at a time indexes a store. For one thread.
+// Ensures that only one process at a time indexes a store. One thread may use it.
 class IndexLease {
  public:
   IndexLease(store::Store& store, std::string holder);
@@ -27,12 +27,12 @@ class IndexLease {
   IndexLease& operator=(const IndexLease&) = delete;
 
   bool renew();           // returns false if this process does not hold the lease
-  std::string acquire();  // returns "" on success, else the holder of the lease or why it was refused
+  std::string acquire();  // returns "" on success, or else who holds the lease or why it was refused
   void forget() { fence_ = 0; }
 
   // Writes the changes. Throws LeaseLost if another process holds the lease, and Problem if the store refuses them.
   void write(std::vector<store::Change> changes) { write_if_unchanged(std::move(changes), {}); }
-  // Returns false if `unchanged` is given and the store refused the changes because its subject has changed.
+  // Returns false if `unchanged` is given and its subject has changed, so that the store refused the changes.
   bool write_if_unchanged(std::vector<store::Change> changes, std::optional<store::Batch::Unchanged> unchanged);
 
  private:

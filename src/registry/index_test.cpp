@@ -18,8 +18,8 @@ namespace {
 using store::Kind;
 using store::RunState;
 
-// Returns everything that the store has about the visible runs, by directory. If `times`, this includes when they
-// ended.
+// Returns all that the store has about the visible runs, by directory. Includes the times at which they ended if
+// `times`.
 std::map<std::string, std::string> picture_of(store::Store& store) {
   std::map<std::string, std::string> picture;
   for (const store::Record& run : store.list({.kind = Kind::kRun})) {
@@ -61,7 +61,7 @@ class World {
   std::string in(const std::string& name) const { return folder_ / name; }
   RandomStream& random() { return random_; }
 
-  // Makes a random change to a random run.
+  // Makes a random change to one of the runs, or begins a new one.
   void happen() {
     if (runs_.empty() || (runs_.size() < 5 && random_.below(4) == 0)) return begin();
     FakeRun& run = *runs_[random_.below(runs_.size())];
@@ -129,7 +129,7 @@ TEST(Index, ManyPassesGiveTheSameAsOnePass) {
   }
 }
 
-// The indexing process is killed at any instant, while the runs continue.
+// The indexing process is killed at random moments while the runs go on.
 TEST(Index, KillsOfTheIndexingProcessLoseAndRepeatNothing) {
   World world(77);
   for (int life = 0; life < 25; ++life) {
@@ -140,7 +140,7 @@ TEST(Index, KillsOfTheIndexingProcessLoseAndRepeatNothing) {
       try {
         store::Store store(world.in("a.db"));
         while (true) {
-          // The lease may still belong to the process that died before; the index takes it over at once.
+          // Release the lease if the process that was killed before still holds it.
           const auto lease = store.lease("registry.index");
           if (!lease.holder.empty()) store.write(store::Release{"registry.index", lease.fence});
           index_all(store, world.root(), 500);
@@ -240,12 +240,12 @@ TEST(Index, AStoppedPassLeavesTheRestToTheNext) {
   Index index(store, {.root = folder / "runs", .piece_bytes = 300, .should_stop = [&] { return ++looks > most; }});
   const PassReport cut = index.pass();
   EXPECT_TRUE(cut.unfinished);
-  EXPECT_LT(cut.points, 200);  // the pass stopped after a piece or two of the first run
+  EXPECT_LT(cut.points, 200);  // the pass has stopped after a piece or two of the first run
   most = INT_MAX;
   while (index.pass().unfinished) continue;
   EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
   looks = most = 0;
-  EXPECT_EQ(index.pass().hidden, 0);  // directories that the pass did not reach are not gone
+  EXPECT_EQ(index.pass().hidden, 0);  // a directory that the pass did not reach does not count as gone
   EXPECT_EQ(store.list({.kind = Kind::kRun}).size(), 5u);
   for (const auto& run : runs) {
     EXPECT_EQ(find_run(store, run->path(), folder / "runs").metrics.at("train/loss").count, 100);
@@ -264,7 +264,7 @@ TEST(Index, OneProcessIndexesAStore) {
   EXPECT_EQ(second.pass().held_by, "");
 }
 
-// Two containers may have the same host name, and the id of a dead process may name another one.
+// Two containers may have the same host name, and the process id of a dead process may belong to another one.
 TEST(Index, OnlyTheLeaseOfACertainlyDeadProcessIsTakenAtOnce) {
   Folder folder;
   std::filesystem::create_directories(folder / "runs");
@@ -300,7 +300,7 @@ TEST(Index, AStoreBelongsToOneRoot) {
   store::Store store(folder / "s.db");
   index_all(store, folder / "one");
   EXPECT_EQ(code_of([&] { index_all(store, folder / "two"); }), "INDEX_OTHER_ROOT");
-  std::filesystem::remove(folder / "one");  // the old path is gone, so this is the same root, moved
+  std::filesystem::remove(folder / "one");  // the old path is gone, so the second path is the same root, moved
   index_all(store, folder / "two");
 }
 

@@ -1,4 +1,4 @@
-// Finds the lineage of a version, and finds a version by its name.
+// Finds the lineage of a version, and a version by its name.
 #include <charconv>
 
 #include "registry/registry.h"

@@ -19,14 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr size_t kMaxListed = 20'000;  // a split with more files has only its count, size and digest in data.json
+constexpr size_t kMaxListed = 20'000;  // of a split with more files, data.json has only count, size and digest
 
 [[noreturn]] void fail_to_list(const std::string& path, const std::string& why) {
   throw Error("DATA_FILE_UNREADABLE", "cannot list " + path + ": " + why, kPathsHint);
 }
 
 // Lists the files below a path with their names in the split. Follows links, except for a link to a folder that
-// contains it: following that would never end, and the files of that folder are listed already.
+// contains the link: following it would never end, and the files of that folder are listed anyway.
 class Listing {
  public:
   std::vector<DataFile> files;
@@ -55,7 +55,7 @@ class Listing {
 
  private:
   static constexpr size_t kMaxDepth = 64;
-  std::vector<std::pair<dev_t, ino_t>> way_;  // the folders from the top to the current one
+  std::vector<std::pair<dev_t, ino_t>> way_;  // the folders from the top down to the current one
 };
 
 std::vector<DataFile> files_of(const SplitSource& source) {
@@ -70,7 +70,7 @@ std::vector<DataFile> files_of(const SplitSource& source) {
   return files;
 }
 
-// Hashes the length before the text, so that different lists never give the same bytes.
+// Hashes the length before the text. So different lists never give the same bytes.
 void add(Sha256& hash, std::string_view text) {
   hash.update(std::to_string(text.size()) + ":");
   hash.update(text);
@@ -103,8 +103,8 @@ std::string fraction_text(double value) {
   return text;
 }
 
-// Describes the options that decide how samples are made of the data (DataSplit::view). Leaves out default values.
-// Metrics that were measured under different options cannot be compared.
+// Describes the options that decide how samples are made from the data (DataSplit::view). Leaves out default values.
+// Metrics that were measured with different options cannot be compared.
 std::string view_of(const spec::DataOptions& data) {
   const spec::TextOptions usual;
   std::string view;
@@ -116,7 +116,7 @@ std::string view_of(const spec::DataOptions& data) {
   return view;
 }
 
-// `share` is the fraction of train that this split takes, and `before` the fraction that is taken before it.
+// `share`: the fraction of train that this split takes. `before`: the fraction that another split takes first.
 SplitSource source_of(const spec::DataSource& source, double share, double before, const spec::Job& job) {
   SplitSource split;
   split.view = view_of(job.data);

@@ -64,7 +64,7 @@ TEST(Manifest, ASplitTakenFromTrainDependsOnTrainFractionAndSeed) {
   EXPECT_EQ(sentences(first, other_data).size(), 1u) << "what was cut as before is not told again";
 }
 
-// Two digests of a split are equal only if both have the same samples, made of the data in the same way.
+// Two digests of a split may be equal only if both splits have the same samples, made from the data in the same way.
 TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
   Folder folder;
   write_file(folder / "t.csv", "1");
@@ -88,7 +88,7 @@ TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
   digests.insert(target.splits.at("val").digest);
   EXPECT_EQ(digests.size(), 7u);
   EXPECT_EQ(sentences(first, target), std::vector<std::string>{"train: read as target y, before as it is"});
-  // A test split with its own files takes nothing away from train.
+  // A test split with its own files takes nothing from train.
   write_file(folder / "test.csv", "2");
   EXPECT_EQ(val_with([&](auto& data) { data.test.path = folder / "test.csv"; }).splits.at("val").digest,
             first.splits.at("val").digest);
@@ -177,7 +177,7 @@ TEST(FileDigests, AreCachedWhileTheFileIsUnchanged) {
   EXPECT_EQ(read, 9);
 }
 
-// All used digests are cached, even if there are more than half a million.
+// All digests that were used are cached, even if there are more than half a million.
 TEST(FileDigests, OfHalfAMillionFilesAreCached) {
   Folder folder;
   HandClock late;
@@ -191,7 +191,7 @@ TEST(FileDigests, OfHalfAMillionFilesAreCached) {
     EXPECT_TRUE(digests.knows("/gone/" + std::to_string(i), {1, 2, 3, 4, 5})) << i;
 }
 
-// The times of a file are too new to be trusted when reading begins, even if reading then takes longer than two
+// If the file is still new when reading begins, its digest must not be cached, even if reading takes longer than two
 // seconds.
 TEST(FileDigests, AreNotCachedIfTheFileWasNewWhenReadingBegan) {
   struct SlowDisk final : Clock {  // a clock on which reading takes a minute

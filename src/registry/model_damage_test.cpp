@@ -1,4 +1,5 @@
-// A model whose files are damaged is not registered, and a damaged blob is found before a part of it is used.
+// Tests that a model with damaged files is not registered, and that a damaged blob is noticed before a part of it is
+// used.
 #include <gtest/gtest.h>
 
 #include "base/file_damage.h"
@@ -87,7 +88,7 @@ TEST_F(ModelDamage, FilesOfRunsAreCheckedBeforeTheyAreServed) {
   checks.check(run.directory(), "job.yaml", "");  // no list has this file
 }
 
-// Flips a bit and sets the times of the file back, as a device that decays does.
+// Flips a bit and restores the file's times, as when a device decays.
 void decay(const std::string& path, RandomStream& random) {
   const auto times = fs::last_write_time(path);
   std::string bytes;

@@ -1,6 +1,6 @@
-// Puts and pins blobs. The order of the calls makes this safe while a garbage collection runs: we write the digest into
-// the pin and then look for the blob; a collection renames the blob to a tombstone and then reads the pins. So if we
-// found the blob under its own name, the collection reads our pin.
+// Puts and pins blobs. The order of the calls makes this safe while a garbage collection runs. A pin first writes the
+// digest into its file and then looks for the blob. A collection first renames the blob to a tombstone and then reads
+// the pins. So if the pin finds the blob under its own name, the collection will read the pin.
 #include "base/sha256.h"
 #include "registry/artifacts_state.h"
 #include "registry/file_digests.h"
@@ -10,10 +10,10 @@ namespace {
 
 struct Layout {
   BlobInfo whole;
-  std::vector<BlobInfo> chunks;  // the chunks; empty if the blob is stored as one file
+  std::vector<BlobInfo> chunks;  // empty if the blob is stored as one file
 };
 
-// Reads the file once, and computes its digest and the digests of its chunks.
+// Reads the file once. Computes its digest and the digests of its chunks.
 Layout read_layout(Disk& disk, const std::string& path) {
   std::vector<uint64_t> cuts;
   if (const auto index = checkpoint::read_safetensors_index(disk, path)) cuts = cuts_of(*index, disk.size(path));
@@ -65,7 +65,7 @@ struct Artifacts::Pin::State {
   BlobStore& blobs() const { return artifacts->blobs; }
   Disk& disk() const { return artifacts->blobs.disk; }
 
-  // Writes the digest into the pin. From then on the blob is pinned.
+  // Writes the digest into the pin's file. From then on the blob is pinned.
   void add_digest(const std::string& digest) {
     if (file == nullptr) {
       disk().make_directories(blobs().root + "/holds");
@@ -81,15 +81,15 @@ struct Artifacts::Pin::State {
     return blobs().root + "/incoming/" + blobs().unique_name();
   }
 
-  // Renames a complete and synced file to its final name, durably.
+  // Renames a complete and synced file to its final name, and makes the name durable.
   void publish(const std::string& from, const std::string& to, const std::string& digest) {
     blobs().make_folder(digest);
     disk().rename(from, to);
     disk().sync_directory(blobs().folder(digest));
   }
 
-  // Returns whether the blob exists as one undamaged file. Returns false for a damaged file, so that the caller puts
-  // the blob again. Makes the name durable, because the process that put the blob may have died before doing so.
+  // Returns whether the blob exists as one undamaged file. If not, the caller puts the blob, which repairs a damaged
+  // file. Makes the name durable, because the process that put the blob may have died before it did so.
   bool is_intact(const BlobInfo& stored) {
     const std::string at = blobs().path(stored.digest);
     try {
@@ -117,7 +117,8 @@ struct Artifacts::Pin::State {
   }
 
   // Returns whether a pinned blob exists under its own name. If it is a tombstone, renames it back first. Finding a
-  // tombstone is not enough: the collection may have read the pins before ours was written, and then removes the blob.
+  // tombstone is not enough: if the collection read the pins before this digest was written, it will remove the
+  // tombstone.
   bool restore_name(const std::string& digest) {
     for (int attempt = 0; attempt < kMaxLookups; ++attempt) {
       const auto found = blobs().find(digest);
@@ -133,7 +134,7 @@ struct Artifacts::Pin::State {
   }
 
   std::optional<BlobInfo> keep(const std::string& digest) {
-    if (!blobs().find(digest)) return std::nullopt;  // find() also returns nullopt for text that is not a digest
+    if (!blobs().find(digest)) return std::nullopt;  // find() also returns nullopt for a text that is not a digest
     add_digest(digest);
     if (!restore_name(digest)) return std::nullopt;
     const auto manifest = blobs().with(digest, [&](const BlobStore::Found& found) {
@@ -147,7 +148,7 @@ struct Artifacts::Pin::State {
     return BlobInfo{digest, manifest->bytes};
   }
 
-  // Puts the bytes of the file from `begin` on as the blob `stored`.
+  // Puts a part of the file, which begins at `begin`, as the blob `stored`.
   void put_range(const std::string& path, uint64_t begin, const BlobInfo& stored) {
     if (is_intact(stored)) return;
     const std::string temporary = incoming();

@@ -1,4 +1,4 @@
-// Moves aliases. A decision is written only if the model has not changed since the decision was made.
+// Moves aliases. Writes a decision only if the model has not changed since it was made.
 #include "registry/registry.h"
 
 namespace sinew::registry {
@@ -6,7 +6,7 @@ namespace {
 
 using store::Kind;
 
-constexpr int kMaxPromoteAttempts = 50;  // an attempt fails only if another process changed the model
+constexpr int kMaxPromoteAttempts = 50;  // an attempt fails only if another process changes the model meanwhile
 
 store::Record model_record(store::Store& store, const std::string& model) {
   if (auto record = store.find({Kind::kModel, model})) return std::move(*record);
@@ -31,14 +31,14 @@ bool is_withdrawn(const store::Record& version, const std::string& alias) {
   return version.tags.contains(withdrawn_tag(alias));
 }
 
-// Returns the change that withdraws the version from the alias for this reason.
+// Returns the change that withdraws the version from the alias, with the reason.
 store::SetTags withdrawal(const store::Subject& version, const std::string& alias, const std::string& why) {
   return {version, {{withdrawn_tag(alias), why}}};
 }
 
 using Seen = std::vector<store::Batch::Unchanged>;
 
-// Returns the newest events of the model and of its versions. Both are needed, because deleting a version makes no
+// Returns the newest events of the model and of its versions. Both are needed, because the deletion of a version is no
 // event of the model.
 Seen newest_of(store::Store& store, const std::string& model) {
   Seen seen;
@@ -47,13 +47,13 @@ Seen newest_of(store::Store& store, const std::string& model) {
   return seen;
 }
 
-// A move that was decided, and why the version that the alias leaves is withdrawn (empty: it is not).
+// A move that was decided. `withdrawn`: why the version that the alias leaves is withdrawn; empty if it is not.
 struct Move {
   Promotion promotion;
   std::string withdrawn = {};
 };
 
-// Returns false if the model or its versions have changed since `seen`.
+// Returns false, and changes nothing, if the model or its versions have changed since `seen`.
 bool move_alias(store::Store& store, const std::string& model, const std::string& alias, const Move& move,
                 const Seen& seen, const Mover& mover) {
   const Promotion& to = move.promotion;
@@ -74,7 +74,7 @@ bool move_alias(store::Store& store, const std::string& model, const std::string
               "check the model with 'sinew models show " + model + "'");
 }
 
-// Calls `decide` with the current alias, and moves the alias accordingly. Decides again if the model changes meanwhile.
+// Calls `decide` with the current alias and moves the alias accordingly. Decides again if the model changes meanwhile.
 template <typename Decide>
 Promotion move_as_decided(store::Store& store, const std::string& model, const std::string& alias, const Mover& mover,
                           Decide decide) {

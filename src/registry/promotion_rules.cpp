@@ -1,4 +1,4 @@
-// Decides whether a version may become champion, and says why. Pure functions.
+// Decides whether a version may become champion, and says why. Pure.
 #include <cmath>
 
 #include "base/number_text.h"
@@ -17,7 +17,7 @@ std::string split_of(const std::string& metric) {
   return metric.substr(0, metric.find('/'));
 }
 
-// Returns why the versions' metrics on the split cannot be compared, or "" if both used the same data.
+// Returns why metrics of the two versions on this split cannot be compared, or "" if both used the same data.
 std::string data_problem(const VersionFacts& candidate, const VersionFacts& champion, const std::string& split) {
   const auto of = [&](const VersionFacts& facts) {
     const auto it = facts.data.find(split);

@@ -1,4 +1,4 @@
-// Inside registry/: records how far the index has read a run's files, in notes of the store.
+// Inside registry/: records in the store (SetNote) how far the index has read the files of a run.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ namespace sinew::registry {
 struct ReadProgress {
   rundir::FilePosition metrics, log, attempts;
   int64_t resumes = 0, begins = 0;
-  std::string seen;   // the signature of the run when all its files had been read
-  bool gone = false;  // true: the index hid the run because its directory was missing; false: a user hid it
+  std::string seen;  // the run's signature at the time when all its files had been read
+  // true: the index hid the run because its directory was missing; when the directory comes back, so does the run
+  bool gone = false;
 };
 std::string progress_note_of(const std::string& run);  // the name of the note
 std::string to_note(const ReadProgress& reading);
-ReadProgress from_note(const std::string& note);  // an empty or damaged note means that nothing was read
+ReadProgress from_note(const std::string& note);  // an empty or damaged note means that nothing has been read
 
-// The metric series that come from the run's metrics.jsonl. Other series were logged by clients and are in no file.
-// They have their own note, because they seldom change and may be long.
+// The names of the series that come from the run's metrics.jsonl. Clients logged all other series, which are in no
+// file. These names have a note of their own, because they seldom change and may be long.
 std::string keys_note_of(const std::string& run);
-std::string keys_to_note(const std::set<std::string>& keys);  // drops keys that do not fit a note
+std::string keys_to_note(const std::set<std::string>& keys);  // drops names that do not fit into a note
 std::set<std::string> keys_from_note(const std::string& note);
 
 }  // namespace sinew::registry

@@ -52,7 +52,7 @@ std::string stamp_text(const std::vector<std::string>& paths, const Clock& clock
 struct RunFileChecks::State {
   explicit State(Clock& clock_given) : clock(clock_given), checks(clock_given) {}
   Clock& clock;
-  RecentChecks checks;  // by the stamp, which names the inode
+  RecentChecks checks;  // keyed by the stamp, which contains the inode
 };
 
 RunFileChecks::RunFileChecks(Clock& clock) : state_(std::make_unique<State>(clock)) {}
@@ -74,8 +74,8 @@ void RunFileChecks::check(const std::string& folder, const std::string& name, co
 
 bool check_model_files(Artifacts& artifacts, const std::vector<store::Attachment>& files, const std::string& place) {
   constexpr int64_t kMaxText = 64 << 20;
-  std::map<std::string, checkpoint::ModelDigests> folders;  // from a folder, "" or "model/", to its files
-  std::map<std::string, std::string> lists;                 // from a folder to the digest of its list
+  std::map<std::string, checkpoint::ModelDigests> folders;  // the files of each folder; the folder is "" or "model/"
+  std::map<std::string, std::string> lists;                 // the digest of each folder's list
   for (const store::Attachment& file : files) {
     const std::string folder = folder_of(file.path), name = file.path.substr(folder.size());
     folders[folder][name] = {static_cast<uint64_t>(file.bytes), file.digest};

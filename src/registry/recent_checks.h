@@ -1,5 +1,5 @@
-// Inside registry/: which contents were read and found right a short time ago, so that a client that downloads a large
-// file range by range does not make the server read the whole file for each range. Any thread may use it.
+// Inside registry/: remembers which contents were read a short time ago and found undamaged. So if a client downloads a
+// large file range by range, the server does not read the whole file for each range. Any thread may use it.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@ namespace sinew::registry {
 
 class RecentChecks {
  public:
-  // A check counts for this long. Damage that changes neither size nor times of a file is found after that.
+  // How long a check counts. Damage that changes neither size nor times of a file is noticed only after this time.
   static constexpr double kTrustSeconds = 600;
 
   explicit RecentChecks(Clock& clock) : clock_(clock) {}
-  // Returns whether the content `key` was checked at most kTrustSeconds ago, when its files had this `stamp`. An empty
-  // stamp never counts.
+  // Returns whether the content `key` was checked at most kTrustSeconds ago, when its files had the same `stamp`.
+  // Returns false for an empty stamp.
   bool has(const std::string& key, const std::string& stamp);
   void add(const std::string& key, const std::string& stamp);
 
@@ -32,8 +32,8 @@ class RecentChecks {
   std::map<std::string, Check> checks_;
 };
 
-// Returns a text of the sizes, inodes and times of the files. Returns "" if one of them cannot be examined, or changed
-// less than two seconds ago: it may change again without a new time.
+// Returns a text of the sizes, inodes and times of the files. Returns "" if a file cannot be examined, or if it changed
+// less than two seconds ago: then it may change again without a new time.
 std::string stamp_text(const std::vector<std::string>& paths, const Clock& clock);
 
 }  // namespace sinew::registry

@@ -1,4 +1,4 @@
-// Registers a run's model as a version: copies its files into the artifacts, then writes the version in one batch.
+// Registers a run's model as a version: copies its files into the artifacts, then creates the version in one batch.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ using nlohmann::json;
 using rundir::file_in;
 using store::Kind;
 
-constexpr int kMaxRegisterAttempts = 50;  // an attempt fails only if another process made a version
+constexpr int kMaxRegisterAttempts = 50;  // an attempt fails only if another process makes a version meanwhile
 constexpr const char* kRecords[] = {rundir::kJobFile, rundir::kResolvedFile, rundir::kEnvironmentFile,
                                     rundir::kOutcomeFile, rundir::kDataManifest};
 
@@ -57,8 +57,8 @@ std::string environment_text(const json& environment) {
   return text;
 }
 
-// Returns the digests of the splits from data.json. A run without data.json has only the digest of the training data
-// that its checkpoint contains.
+// Returns the digests of the splits as data.json has them. If there is no data.json, returns only the digest of the
+// training data in the newest checkpoint.
 std::map<std::string, std::string> data_digests(const BeneathFile& run, const RunFiles& files) {
   std::map<std::string, std::string> digests;
   if (files.data.is_object()) {
@@ -123,7 +123,7 @@ std::optional<store::Subject> parent_of(store::Store& store, const RunFiles& fil
         const auto versions =
             store.list({.kind = Kind::kVersion, .parent = run.subject.id, .metrics = false, .limit = 1});
         return versions.empty() ? run.subject : versions[0].subject;
-      } catch (const Error&) {  // not a run directory; try its parent
+      } catch (const Error&) {  // this is not a run directory; try its parent
       }
     }
   }
@@ -152,8 +152,8 @@ bool same_files(std::vector<store::Attachment> there, const Frozen& frozen) {
                     [](const auto& a, const auto& b) { return a.path == b.path && a.digest == b.digest; });
 }
 
-// Returns the batch that creates the version. Its number is the next one; if another process takes that number first,
-// the store refuses the batch.
+// Returns the batch that creates the version with the next number. If another process takes this number first, the
+// store refuses the batch.
 store::Batch version_batch(store::Store& store, const VersionFacts& facts, const RunFiles& files, const Frozen& frozen,
                            const RegisterOptions& options, const std::string& root) {
   const store::Subject version{Kind::kVersion, facts.model, facts.version};
@@ -197,7 +197,7 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
     throw Error("RUN_NO_MODEL", directory + " has no model/, which a run writes when it ends",
                 "'sinew runs show' shows how the run ended; 'sinew resume' continues it");
   claim(store, artifacts);
-  auto pin = artifacts.pin();  // pins the files until the version refers to them
+  auto pin = artifacts.pin();  // keeps the files until the version refers to them
   const Frozen frozen = freeze(pin, *opened, *files);
   const bool listed = check_model_files(artifacts, frozen.files, directory);
   VersionFacts facts = facts_of_run(*files, *opened, frozen, options);

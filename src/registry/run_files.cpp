@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using rundir::file_in;
 
-constexpr int kMaxDepth = 6;                       // the same depth as in `sinew runs`
+constexpr int kMaxDepth = 6;                       // as deep as `sinew runs` searches
 constexpr uint64_t kMaxSmallFileBytes = 64 << 20;  // data.json may list 20'000 files for each split
 constexpr size_t kMaxParamBytes = 6000;
 constexpr const char* kSignatureFiles[] = {rundir::kResolvedFile, rundir::kEnvironmentFile, rundir::kOutcomeFile,
@@ -78,7 +78,8 @@ class Reader {
  public:
   Reader(const BeneathFile& directory, RunFiles& files) : directory_(directory), files_(files) {}
 
-  // Returns the text of a small file. Returns nullopt if the file is missing, or (with a problem) if it cannot be read.
+  // Returns the text of a small file, or nullopt if the file is missing or unreadable. An unreadable file is recorded
+  // as a problem.
   std::optional<std::string> text(const char* name) {
     try {
       const auto file = open_beneath(directory_, name);
@@ -93,7 +94,7 @@ class Reader {
     }
     return std::nullopt;
   }
-  // Parses a JSON object, without its "files" fields, which may be long and are not used here.
+  // Parses a JSON object. Leaves out the fields "files", which may be long and are not needed.
   json object(const char* name) {
     const auto read = text(name);
     if (!read) return nullptr;
@@ -136,7 +137,7 @@ void read_outcome(Reader& reader, RunFiles& files) {
   if (!files.outcome) reader.problem(rundir::kOutcomeFile, why);
 }
 
-// Calls `take` for each entry of a folder of the run. Does nothing if the folder is missing or a link.
+// Calls `take` for each entry of a folder of the run. Does nothing if the folder is missing or is a symbolic link.
 template <typename Take>
 void each_entry(const BeneathFile& run, const char* folder, Take take) {
   const auto opened = open_beneath(run, folder);
@@ -240,7 +241,7 @@ std::string run_id_of(std::string_view path_below_root, std::string_view job_yam
     add(job_yaml);
     return to_hex(digest.digest());
   }
-  try {  // hash the options, not the text, because a resume may rewrite the comments
+  try {  // hash the options and not the text, because a resume may rewrite the comments
     for (const auto& [key, value] : rundir::flat_options(std::string(resolved_yaml))) add(key), add(value);
   } catch (const std::exception&) {
     add(resolved_yaml);

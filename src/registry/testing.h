@@ -1,4 +1,4 @@
-// For tests inside registry/: makes a temporary folder, and files in it.
+// For tests inside registry/: makes a temporary folder and files in it.
 #pragma once
 
 #include <gtest/gtest.h>

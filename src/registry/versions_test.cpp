@@ -66,7 +66,7 @@ TEST(PromotionRules, RefuseAFailedCheckANanOrAMissingMetric) {
   EXPECT_FALSE(may_promote(facts(2, 0.99), facts(1, 0.9), {.metric = "test/f1"}).allowed);
 }
 
-// The metric shown beside a version is the metric that would decide its promotion.
+// The metric that is shown beside a version must be the one that decides its promotion.
 TEST(PromotionRules, CompareTheMetricThatIsPicked) {
   RandomStream random(RandomKey{10});
   const std::vector<std::string> names = {"test/accuracy", "test/loss", "val/accuracy",
@@ -84,7 +84,7 @@ TEST(PromotionRules, CompareTheMetricThatIsPicked) {
   }
 }
 
-// For any metrics, a decision gives a reason, and never allows a champion that is worse than the previous one.
+// Whatever the metrics are, a decision has a reason and never allows a candidate that is worse than the champion.
 TEST(PromotionRules, NeverAllowAWorseCandidate) {
   RandomStream random(RandomKey{9});
   for (int i = 0; i < 2000; ++i) {
@@ -99,7 +99,7 @@ class Registry : public testing::Test {
  protected:
   Registry() : store(folder / "s.db"), artifacts(folder / "artifacts") {}
 
-  // Makes and indexes a run that ended with that accuracy.
+  // Makes and indexes a run that has ended with this accuracy.
   store::Record ended_run(const std::string& path, double accuracy, const std::string& test = "t") {
     auto& run = *runs.emplace_back(std::make_unique<FakeRun>(root(), path, random));
     run.grow(3);
@@ -159,7 +159,7 @@ TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
     ASSERT_TRUE(paths.contains(path)) << path;
     EXPECT_TRUE(artifacts.verify(paths[path]));
   }
-  runs[0]->remove();  // the version must survive its run directory
+  runs[0]->remove();  // the version must survive without its run directory
   index();
   EXPECT_TRUE(artifacts.verify(paths["model/model.safetensors"]));
   const auto collected = collect_garbage(store, artifacts);
@@ -168,7 +168,7 @@ TEST_F(Registry, ARunBecomesAVersionWithItsFilesFrozen) {
   EXPECT_EQ(facts_of(store, find_version(store, "m@candidate")).digest, made.digest);
 }
 
-// Garbage collection with a store that does not refer to these blobs would delete all of them. So it is refused.
+// Garbage collection must refuse a store that does not refer to these blobs, because it would delete all of them.
 TEST_F(Registry, AnotherStoreNeitherCollectsNorFillsTheseArtifacts) {
   add("job/a", 0.9);
   const size_t before = artifacts.list().size();
@@ -263,7 +263,7 @@ TEST_F(Registry, PromotesByItsRulesAndRollsBack) {
   EXPECT_FALSE(rollback(store, "m", "nowhere").done);
 }
 
-// If another client deletes the champion's version and leaves the alias, the next promotion still works.
+// Another client deletes the champion's version and leaves the alias. The next promotion must still work.
 TEST_F(Registry, ADeletedVersionIsNoChampion) {
   add("job/a", 0.9);
   add("job/b", 0.8);
@@ -275,7 +275,8 @@ TEST_F(Registry, ADeletedVersionIsNoChampion) {
   EXPECT_EQ(alias(kChampion), 2);
 }
 
-// Many threads promote at once. Each promotion that succeeds was decided against the champion at that time.
+// Many threads promote at once. Each promotion that succeeds must have been decided against the champion of that
+// moment.
 TEST_F(Registry, ConcurrentPromotionsNeverMakeTheChampionWorse) {
   std::vector<double> accuracy;
   for (int i = 0; i < 6; ++i)
@@ -294,7 +295,7 @@ TEST_F(Registry, ConcurrentPromotionsNeverMakeTheChampionWorse) {
   EXPECT_EQ(best, *std::max_element(accuracy.begin(), accuracy.end()));
 }
 
-// MLflow's client makes versions through web/. The body of such a version has no metrics.
+// MLflow's client makes versions through web/. The bodies of such versions have no metrics.
 TEST_F(Registry, AVersionMadeElsewhereHasTheMetricsOfItsRun) {
   const store::Record run = ended_run("job/a", 0.9);
   ASSERT_TRUE(store.write(store::Create{{Kind::kModel, "m"}}));
@@ -335,7 +336,7 @@ TEST_F(Registry, DeletingAVersionFreesItsBytes) {
   EXPECT_TRUE(store.attachments({Kind::kVersion, "m", 1}).empty());
 }
 
-// A version that was rolled back, or from which an alias was taken, comes back only by force.
+// A version that was rolled back, or that lost the alias, comes back only by force.
 TEST_F(Registry, AWithdrawalIsNotUndoneByTheGatesOrByAnotherRollback) {
   add("job/a", 0.9);
   add("job/b", 0.95);
@@ -396,7 +397,7 @@ TEST_F(Registry, LineageTellsWhatAVersionCameFrom) {
 TEST_F(Registry, VersionsAreFoundByTheirNames) {
   add("job/a", 0.9);
   add("job/b", 0.91);
-  EXPECT_EQ(find_version(store, "m").subject.number, 2);  // without a champion, the newest version
+  EXPECT_EQ(find_version(store, "m").subject.number, 2);  // there is no champion, so this is the newest version
   promote(store, "m", 1, {});
   EXPECT_EQ(find_version(store, "m").subject.number, 1);
   EXPECT_EQ(find_version(store, "m/2").subject.number, 2);

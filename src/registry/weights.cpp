@@ -36,7 +36,7 @@ bool all_finite(DType dtype, const std::vector<std::byte>& bytes, size_t size) {
 
 enum class Values { finite, not_finite, cut_off };
 
-// Returns cut_off if the file ends inside the tensor, because it became shorter after its index was read.
+// Returns cut_off if the file has become shorter since its index was read, so that it ends inside the tensor.
 Values values_of(Disk& disk, const std::string& path, const checkpoint::SafetensorsIndex& index,
                  const checkpoint::TensorEntry& tensor, std::vector<std::byte>& buffer) {
   for (uint64_t at = tensor.begin; at < tensor.end;) {

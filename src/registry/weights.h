@@ -7,8 +7,8 @@
 
 namespace sinew::registry {
 
-// Each field is "passed", or says what is wrong. `whole`: the file must be valid safetensors. `finite`: no weight may
-// be infinite or NaN. The check uses bounded memory.
+// Each field is "passed" or says what is wrong. `whole`: whether the file is valid safetensors. `finite`: whether no
+// weight is infinite or NaN. The check uses bounded memory.
 struct WeightsCheck {
   std::string whole, finite;
 };

@@ -10,7 +10,7 @@
 namespace sinew::registry {
 namespace {
 
-// A disk with a file that becomes shorter after its size was read.
+// A disk with a file that has become shorter since its size was read.
 class ShrinkingDisk final : public Disk {
  public:
   ShrinkingDisk(const std::vector<float>& values, uint64_t bytes_lost) : lost_(bytes_lost) {

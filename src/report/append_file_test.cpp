@@ -12,8 +12,8 @@ namespace {
 
 using namespace testing;
 
-// While this object lives, the files of this process cannot grow beyond `bytes`. A write that crosses the limit is cut
-// short and the next one fails, as on a full disk.
+// While this object lives, the files of this process cannot grow beyond `bytes`. The system cuts a write short that
+// crosses the limit, and fails the next one, as on a full disk.
 class FullDiskAt {
  public:
   explicit FullDiskAt(rlim_t bytes) {

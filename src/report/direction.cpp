@@ -7,14 +7,14 @@
 namespace sinew::report {
 namespace {
 
-// Words in a metric's name which mean that a lower value is better.
+// If one of these words is in a metric's name, a lower value is better.
 constexpr std::array<std::string_view, 36> kLowerIsBetterWords = {
     "loss",   "losses",   "error",   "errors", "err",        "mse",      "rmse", "mae",        "mape",
     "smape",  "rmsle",    "msle",    "mad",    "perplexity", "ppl",      "nll",  "entropy",    "bce",
     "hinge",  "deviance", "brier",   "ece",    "wer",        "cer",      "fid",  "divergence", "kl",
     "regret", "latency",  "seconds", "ms",     "time",       "distance", "bpc",  "bpb",        "mispredictions"};
 
-// Endings of words that mean the same, as in "logloss" and "valLoss".
+// Words with these endings mean the same, as in "logloss" and "valLoss".
 constexpr std::array<std::string_view, 4> kLowerIsBetterEndings = {"loss", "error", "rmse", "perplexity"};
 
 bool means_lower(const std::string& word) {
@@ -29,7 +29,7 @@ bool lower_is_better(std::string_view metric) {
   std::string word;
   bool rate = false, lower = false;
   const auto finish_word = [&] {
-    rate = rate || word == "throughput" || word == "per";  // in a rate such as "samples_per_ms", "ms" does not count
+    rate = rate || word == "throughput" || word == "per";  // "ms" does not count in a rate such as "samples_per_ms"
     lower = lower || (!rate && !word.empty() && means_lower(word));
     word.clear();
   };

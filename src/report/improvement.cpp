@@ -1,4 +1,4 @@
-// The rules of early stopping and objectives.
+// Implements the rules of early stopping and of objectives.
 #include <cmath>
 
 #include "base/number_text.h"

@@ -27,7 +27,7 @@ struct Descriptor {
   }
 };
 
-// Splits chunks into lines; a line may span several chunks. Keeps at most a megabyte of each line.
+// Splits chunks into lines. A line may span several chunks; at most a megabyte of it is kept.
 class LineSplitter {
  public:
   explicit LineSplitter(const std::function<void(const Line&)>& visit) : visit_(visit) {}
@@ -37,7 +37,7 @@ class LineSplitter {
       const size_t newline = chunk.find('\n');
       const std::string_view part = chunk.substr(0, newline);
       if (newline != std::string_view::npos && held_.empty() && part.size() <= kLongestLine) {
-        emit(part, part.size() + 1, true);  // usually the line is within one chunk and needs no copy
+        emit(part, part.size() + 1, true);  // usually a line is within one chunk and needs no copy
       } else {
         length_ += part.size();
         if (held_.size() < kLongestLine) held_.append(part.substr(0, kLongestLine - held_.size()));
@@ -85,8 +85,8 @@ std::string read_range(int descriptor, const std::string& path, Range range) {
   return text;
 }
 
-// Replaces the file by a new one that has only the kept ranges. This is needed if the kept ranges are not a prefix of
-// the file, because records were out of order.
+// Replaces the file by a new one with only the kept ranges. This is necessary if they are not the beginning of the
+// file, because its records were out of order.
 void rewrite(const std::string& path, const std::vector<Range>& kept) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.value < 0) fail("read", path, errno);
@@ -134,7 +134,7 @@ void cut_after(const std::string& path, Step step,
   std::vector<Range> kept;
   uint64_t previous_end = 0;
   bool keep = true, unfinished = false, torn = false;
-  const auto place = [&](uint64_t end, bool stays) {  // keeps or drops the bytes from previous_end to end
+  const auto place = [&](uint64_t end, bool stays) {  // keeps or drops the bytes from previous_end to `end`
     if (stays && !kept.empty() && kept.back().end == previous_end) {
       kept.back().end = end;
     } else if (stays) {

@@ -1,9 +1,9 @@
-// Inside report/: files with one JSON object per line. Reads them with bounded memory, and drops the records after a
+// Inside report/: reads files with one JSON object on each line, with bounded memory, and drops the records after a
 // step.
 //
-// rundir::read_piece follows a file that another process writes: it returns only whole lines, and passes over overlong
-// ones. Here a reader sees every line with its number and its end, a torn last line and an overlong one too, because it
-// names the broken lines and cuts the file after a record.
+// rundir::read_piece follows a file that another process writes, so it returns only whole lines and skips overlong
+// ones. for_each_line differs: it passes every line with its number and its end, even an incomplete last line and an
+// overlong one. Callers use this to name broken lines and to cut a file after a record.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,21 @@
 namespace sinew::report {
 
 struct Line {
-  std::string_view text;  // without the newline; only the first megabyte of a longer line
+  std::string_view text;  // without the newline; if the line is longer, only its first megabyte
   int64_t number = 0;     // counted from 1
   uint64_t end = 0;       // offset of the byte after the newline
-  // true: the line ends in a newline; only the last line of a file may lack it, because it may be incomplete
+  // true: the line ends in a newline; only the last line of a file may have none, and it may be incomplete
   bool whole = true;
   bool too_long = false;  // true: the line is longer than a megabyte
 };
 
 // Calls `visit` for each line that is not empty. A missing file has no lines. Throws DiskError if the file cannot be
-// read or is not a regular file (but a device or a pipe).
+// read, or is not a regular file.
 void for_each_line(const std::string& path, const std::function<void(const Line&)>& visit);
 
-// Drops the records after `step`, and an incomplete last line. `step_of` returns the step of a line, or nullopt if the
-// line has none; such a line is kept or dropped together with the line before it. Throws DiskError.
+// Drops the records after `step`. `step_of` returns the step of a line, or nullopt if the line has none; such a line is
+// kept or dropped together with the line before it. Drops a last line without a newline, unless it has a step and is
+// kept; then adds the newline. Throws DiskError.
 void cut_after(const std::string& path, Step step,
                const std::function<std::optional<int64_t>(std::string_view)>& step_of);
 

@@ -64,7 +64,7 @@ TEST(Lines, cut_drops_a_torn_end_and_completes_a_full_record) {
     EXPECT_EQ(cut(kept + next.substr(0, length), 9), kept) << length;
   EXPECT_EQ(cut(kept + next, 9), kept + next + "\n");
   EXPECT_EQ(cut(kept + next, 1), kept);
-  EXPECT_EQ(cut(kept + std::string(4096, '\0'), 9), kept);  // a file system may leave zeros after a power failure
+  EXPECT_EQ(cut(kept + std::string(4096, '\0'), 9), kept);  // after a power failure, a file system may leave zeros
 }
 
 TEST(Lines, a_line_without_step_is_kept_or_dropped_with_the_line_before) {

@@ -12,7 +12,7 @@
 namespace sinew::report {
 namespace {
 
-constexpr int64_t kLargest = int64_t{1} << 53;  // a double represents all integers up to this exactly
+constexpr int64_t kLargest = int64_t{1} << 53;  // a double represents every integer up to this exactly
 
 bool put(MetricRecord& record, std::string_view name, double value) {
   if (name != "step" && name != "samples") {
@@ -28,8 +28,8 @@ bool put(MetricRecord& record, std::string_view name, double value) {
   return true;
 }
 
-// Parses the lines that append_metrics_line writes if no name needs escapes. Returns false for all other lines; the
-// general parser then reads them.
+// Parses the lines that append_metrics_line writes, if no name in them needs escapes. Returns false for all other
+// lines, which the general parser then reads.
 class FastLine {
  public:
   explicit FastLine(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
@@ -60,10 +60,10 @@ class FastLine {
     return take('"');
   }
   bool number(double& value) {
-    if (at_ != end_ && *at_ == '"') return false;  // NaN and infinities are rare; the general parser reads them
+    if (at_ != end_ && *at_ == '"') return false;  // the general parser reads NaN and infinities, which are rare
     const char* begin = at_;
     if (at_ != end_ && *at_ == '-') ++at_;
-    // JSON is stricter than from_chars: a number starts with a digit, and no digit follows a leading 0.
+    // JSON is stricter than from_chars: a number begins with a digit, and no digit may follow a leading 0.
     if (at_ == end_ || *at_ < '0' || *at_ > '9') return false;
     if (*at_ == '0' && at_ + 1 != end_ && at_[1] >= '0' && at_[1] <= '9') return false;
     const auto [rest, code] = std::from_chars(begin, end_, value);
@@ -115,7 +115,7 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
     if (why != nullptr) *why = reason;
     return std::nullopt;
   };
-  // A record is a flat object, so the callback limits the nesting depth.
+  // A record is a flat object, so the callback limits the depth of nesting.
   const nlohmann::ordered_json json = nlohmann::ordered_json::parse(
       line, [](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) { return depth < 4; }, false);
   if (json.is_discarded() || !json.is_object()) return refuse("not a JSON object");
@@ -132,8 +132,8 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
 std::optional<int64_t> step_of_line(std::string_view line) {
   constexpr std::string_view kStart = "{\"step\":";
   if (!line.ends_with('}')) return std::nullopt;
-  // Lines that we wrote start with "step" and contain it only once. An escaped name might be a second "step", so a line
-  // with escapes goes to the general parser.
+  // Lines that Sinew wrote begin with "step" and contain it only once. An escaped name could be a second "step". So the
+  // general parser reads lines with escapes.
   const bool ours =
       line.starts_with(kStart) && line.find("\"step\"", kStart.size()) == line.npos && line.find('\\') == line.npos;
   int64_t step = 0;

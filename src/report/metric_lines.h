@@ -1,4 +1,4 @@
-// Inside report/: writes and parses one line of metrics.jsonl or ledger.jsonl.
+// Inside report/: writes and parses the lines of metrics.jsonl and ledger.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace sinew::report {
 void append_metrics_line(std::string& out, int64_t step, int64_t samples, double wall_seconds, const Metrics& values);
 void append_ledger_line(std::string& out, int64_t step, Digest digest);
 
-// Does the same as parse_metrics_line with a general JSON parser. parse_metrics_line calls it for lines that its fast
-// parser does not accept.
+// Does the same as parse_metrics_line, with a general JSON parser. parse_metrics_line calls it for the lines that its
+// fast parser does not accept.
 std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std::string* why = nullptr);
 
 std::optional<int64_t> step_of_line(std::string_view line);  // reads a line of either file

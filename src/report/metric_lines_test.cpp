@@ -62,8 +62,8 @@ TEST(MetricLines, names_that_are_not_utf8_still_make_json) {
   EXPECT_EQ(record->values.begin()->first, "bad\xEF\xBF\xBD");
 }
 
-// Changes, removes or inserts single bytes. The fast parser may decline a line but must never disagree with the general
-// one.
+// Changes, removes or inserts single bytes. The fast parser may refuse a line, but must never disagree with the general
+// parser.
 TEST(MetricLines, the_fast_parser_agrees_with_the_general_one_on_damaged_lines) {
   int refused = 0, taken = 0;
   for (uint64_t seed = 0; seed < 20000; ++seed) {

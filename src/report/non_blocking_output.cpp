@@ -17,7 +17,7 @@
 namespace sinew::report {
 namespace {
 
-constexpr double kPauseSeconds = 0.01;  // before retrying a write that failed although poll() reported room
+constexpr double kPauseSeconds = 0.01;  // the pause if a write fails although poll() has reported room
 
 bool has_room(int descriptor, double seconds) {
   pollfd ready{descriptor, POLLOUT, 0};
@@ -26,9 +26,9 @@ bool has_room(int descriptor, double seconds) {
 
 }  // namespace
 
-// The constructor opens the stream a second time instead of setting O_NONBLOCK on the given descriptor. Other
-// processes, such as the shell that started us, share that open file, and the flag would affect them. Calling poll()
-// first is not enough: a terminal reports room and then blocks on the rest of a larger write.
+// Opens the stream a second time instead of setting O_NONBLOCK on the given descriptor. Other processes, such as the
+// shell that started this one, share the open file behind the descriptor, and the flag would affect them. It is not
+// enough to call poll() first: a terminal reports room and then blocks on the rest of a larger write.
 NonBlockingOutput::NonBlockingOutput(int descriptor, double patience_seconds)
     : descriptor_(descriptor), patience_seconds_(patience_seconds) {
   struct stat facts {};
@@ -49,7 +49,7 @@ ssize_t NonBlockingOutput::put(std::string_view piece) const {
   return ::write(own_ >= 0 ? own_ : descriptor_, piece.data(), piece.size());
 }
 
-// Writes the text and returns the number of bytes that the stream accepted.
+// Writes the text. Returns how many bytes of it the stream accepted.
 size_t NonBlockingOutput::written(std::string_view text) {
   const double end = system_clock().monotonic_seconds() + (stalled_ ? 0 : patience_seconds_);
   size_t done = 0;
@@ -59,7 +59,8 @@ size_t NonBlockingOutput::written(std::string_view text) {
       if (left <= 0) break;
       continue;
     }
-    const ssize_t taken = put(text.substr(done, PIPE_BUF));  // a pipe with room accepts PIPE_BUF bytes without blocking
+    // a pipe that has room accepts PIPE_BUF bytes without blocking
+    const ssize_t taken = put(text.substr(done, PIPE_BUF));
     if (taken > 0) {
       done += static_cast<size_t>(taken);
     } else if (taken == 0 || left <= 0 || (errno != EINTR && errno != EAGAIN)) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kPatienceSeconds = 0.05;
 
-// The two ends of a stream. If a write blocks for ever, an alarm ends the test.
+// The two ends of a stream. An alarm ends the test if a write blocks for ever.
 struct Ends {
   Ends() { ::alarm(120); }
   ~Ends() {
@@ -59,8 +59,8 @@ void make_terminal(Ends& ends) {
   ends.writer = ::open(::ptsname(ends.reader), O_RDWR | O_NOCTTY);
 }
 
-// Writes lines without a reader, then reads. All lines that the reader gets are complete, except for at most one. The
-// newest line arrives.
+// Writes lines while nobody reads, and then reads. At most one of the lines that arrive may be incomplete. The newest
+// line must arrive.
 void expect_never_held_up(const Ends& ends) {
   NonBlockingOutput stream(ends.writer, kPatienceSeconds);
   const std::string line = std::string(999, 'x') + "\n";

@@ -15,12 +15,12 @@ namespace {
 
 constexpr int kBarCells = 10;
 
-// One part of the line. If the line is too long, the part with the greatest `drop_rank` is left out first. A part with
+// A part of the line. If the line is too long, the part with the highest `drop_rank` is left out first. A part with
 // rank 0 is never left out.
 struct Part {
   std::string label, value, unit;
   int drop_rank = 0;
-  bool joined = false;  // true: one blank separates this part from the part before it; false: two blanks
+  bool joined = false;  // true: one blank before this part; false: two blanks
   bool alarming = false;
 };
 
@@ -35,7 +35,7 @@ int width_of(const std::vector<Part>& parts) {
   return width;
 }
 
-// Returns the fraction of the run that is done, from 0 to 1, or a negative number if the end is unknown.
+// Returns the fraction of the run that is done, from 0 to 1. Returns a negative number if the run's length is unknown.
 double fraction_done(const Progress& progress) {
   double done = -1;
   if (progress.total_steps > 0) {
@@ -65,7 +65,8 @@ std::vector<Part> parts_of(const Progress& progress, bool bar) {
   std::string step = std::to_string(progress.step.value);
   if (progress.total_steps > 0) {
     const std::string total = std::to_string(progress.total_steps);
-    if (step.size() < total.size()) step.insert(0, total.size() - step.size(), ' ');  // keeps the line's layout stable
+    // keeps the layout of the line stable
+    if (step.size() < total.size()) step.insert(0, total.size() - step.size(), ' ');
     step += "/" + total;
   }
   parts.push_back({"step", step, "", 0, false, false});

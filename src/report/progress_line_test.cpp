@@ -65,7 +65,7 @@ TEST(ProgressLine, leaves_out_unknown_values) {
   EXPECT_EQ(progress_line(progress, 80, true, false), "step      7/100000  epoch 0.3 [----------]");
 }
 
-// For any input, the line fits its columns and contains no control characters.
+// Whatever the input is, the line fits its columns and contains no control characters.
 TEST(ProgressLine, fits_and_stays_one_line_for_anything) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     RandomStream random(random_key({seed}));

@@ -1,5 +1,5 @@
-// Inside report/: writes the protocol-buffer wire format without a schema. It supports only the four kinds of fields
-// that TensorBoard's messages need.
+// Inside report/: writes protocol buffers without a schema: only the four kinds of fields that TensorBoard's messages
+// need.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sinew::report {
 
-// A message under construction. Fields appear in the order of the calls.
+// A message under construction. Its fields appear in the order of the calls.
 class Message {
  public:
   Message& integer(int field, int64_t value) {

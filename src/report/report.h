@@ -1,5 +1,5 @@
-// The output of a run: progress on stdout (a live line, plain lines or JSON), and in the run directory metrics.jsonl,
-// TensorBoard events, log.jsonl, ledger.jsonl and report.json. This module also reads these files back.
+// The output of a run. It shows progress on stdout (a live line, plain lines or JSON). In the run directory it writes
+// metrics.jsonl, TensorBoard events, log.jsonl, ledger.jsonl and report.json. This room also reads these files back.
 //
 // train/ and jobs/ write with it; cli/ reads with it. It computes nothing about training. A Reporter belongs to one
 // thread. The results of the other functions depend only on the files on disk. Formats: docs/formats/run-directory.md.
@@ -23,36 +23,40 @@
 
 namespace sinew::report {
 
-// Metric names follow the usual convention: "train/loss", "val/accuracy", "throughput/samples_per_sec", "time/step_ms".
-// A metric cannot be named "step", "samples" or "time", because these are the other fields of a record.
+// Names of metrics follow the usual convention: "train/loss", "val/accuracy", "throughput/samples_per_sec",
+// "time/step_ms". No metric may be named "step", "samples" or "time", because a record has other fields with these
+// names.
 using Metrics = std::map<std::string, double>;
 using Fields = std::map<std::string, std::string>;  // additional fields of a log line
 
 // Returns whether a lower value of the metric is better, judging by the words in its name: true for loss, error, rmse,
-// mae, perplexity, time and the like. Early stopping, checkpoints and `best` use this for `mode: auto`.
+// mae, perplexity, time and the like. Early stopping, checkpoints and the choice of the best run use it for `mode:
+// auto`.
 bool lower_is_better(std::string_view metric);
 bool lower_is_better(std::string_view metric, std::string_view mode);  // `mode` is auto, min or max
 
 // ---- what a value of a metric decides ------------------------------------------------------------------------------
 
-// The rules of early stopping and objectives, for models (loop/) and for commands (jobs/). Pure functions.
+// The rules of early stopping and of objectives, for trainings (loop/) and for commands (jobs/). Pure.
 
-// Whether the value is better than the best by more than min_delta. The first number is; a value that is not a number
-// never is.
+// Returns whether `value` is better than `best` by more than min_delta. The first number always is; NaN never is.
 bool improves(double value, const std::optional<double>& best, bool lower, double min_delta);
 
-// The best value of a metric so far, its step, and how many values have come since without an improvement.
+// The best value of a metric so far, its step, and how many values without an improvement have come since.
 struct BestSoFar {
   std::optional<double> best;
   Step step;
   int64_t without_improvement = 0;
 };
-bool take(BestSoFar& so_far, Step step, double value, bool lower, double min_delta);  // whether the value improves
-// "val/loss has not improved in 5 evaluations; its best was 0.25 at step 30". `what`: what brought the values.
+// Updates `so_far` with a value. Returns whether the value improves.
+bool take(BestSoFar& so_far, Step step, double value, bool lower, double min_delta);
+// "val/loss has not improved in 5 evaluations; its best was 0.25 at step 30". `what` is what brings the
+// values: "evaluations".
 std::string not_improved(const std::string& metric, const BestSoFar& so_far, const std::string& what);
 
 bool meets(const spec::Objective& objective, double value);
-std::string objective_met(const spec::Objective& objective, double value);  // the sentence that says so
+// Returns the sentence that says that the objective is met.
+std::string objective_met(const spec::Objective& objective, double value);
 
 // ---- writing -------------------------------------------------------------------------------------------------------
 
@@ -61,10 +65,10 @@ struct Progress {
   int64_t total_steps = 0;  // 0: unknown, for example if a time budget ends the run
   double epoch = 0;         // epochs trained so far, with a fractional part
   double total_epochs = 0;  // 0: unknown
-  int64_t samples = 0;      // number of samples trained since step 0
+  int64_t samples = 0;      // samples trained since step 0
   double samples_per_second = 0;
   double eta_seconds = -1;  // < 0: unknown
-  Metrics shown;            // the metrics to show in the line, e.g. loss, val/accuracy
+  Metrics shown;            // the metrics in the line, for example loss and val/accuracy
 };
 
 enum class LogFormat { human, json };
@@ -74,24 +78,24 @@ struct ReporterOptions {
   std::string directory;  // the run directory; must exist
   LogFormat format = LogFormat::human;
   bool terminal = false;  // true: stdout shows one live line; false: plain lines, never '\r'
-  bool color = false;     // callers turn it off under NO_COLOR; ignored unless `terminal`
+  bool color = false;     // callers turn it off if NO_COLOR is set; ignored unless `terminal`
   bool tensorboard = true;
   bool ledger = false;                // write ledger.jsonl
-  int columns = 80;                   // width of the terminal, used if stdout does not report it
-  double plain_interval_seconds = 5;  // between progress lines if stdout is not a terminal
-  std::optional<Step> resumed_at;     // before the first write, drop all records after this step
-  bool takes_over = false;            // true: continue the files of another process, without repeating its records
-  std::function<void(std::string_view)> output, errors;  // get the text; if empty: stdout and stderr
-  // Whether this process may write files. The Reporter calls it before each write, on the caller's thread. While it
-  // returns false, the Reporter changes no file: it keeps records in memory (up to the same bound as on a full disk)
-  // and drops no old records yet. It must not throw. If it is empty, the process may always write.
+  int columns = 80;                   // width of the line if stdout does not report the terminal's width
+  double plain_interval_seconds = 5;  // time between two progress lines if stdout is not a terminal
+  std::optional<Step> resumed_at;     // if set, all records after this step are dropped before the first write
+  bool takes_over = false;            // true: continue the files of another process without repeating its records
+  std::function<void(std::string_view)> output, errors;  // these get the text; if empty, stdout and stderr do
+  // Returns whether this process may write files. The Reporter calls it before each write, on the caller's thread.
+  // While it returns false, the Reporter changes no file: it keeps records in memory (up to the same limit as on a full
+  // disk) and drops no old records yet. It must not throw. If it is empty, the process may always write.
   std::function<bool()> may_write = nullptr;
 };
 
-// No call throws or waits because of the disk. The Reporter keeps records that it cannot write (up to a bound), tries
-// again every second, prints one warning, and shows the reason in trouble(). Records reach the kernel within a second,
-// at the next call of any method. Call flush() before saving a checkpoint, so that a resumed run finds every record up
-// to it.
+// No call throws or waits because of the disk. If records cannot be written, the Reporter keeps them up to a limit,
+// prints one warning, and shows the reason in trouble(). It tries again at calls that are at least a second apart.
+// Otherwise records reach the kernel at the first call of a method after a second. Call flush() before you save a
+// checkpoint, so that a resumed run finds every record up to it.
 class Reporter {
  public:
   Reporter(ReporterOptions options, Clock& clock);
@@ -100,17 +104,18 @@ class Reporter {
   void hparams(const std::map<std::string, std::string>& values);   // call once, before the first metrics
   void metrics(Step step, int64_t samples, const Metrics& values);  // writes to metrics.jsonl and TensorBoard
   void progress(const Progress& progress);                          // updates the live line; cheap and rate-limited
-  // Prints a line and writes it to log.jsonl.
+  // Prints a line, and writes it to log.jsonl.
   void say(Level level, const std::string& event, const std::string& text, const Fields& fields = {});
   void ledger(Step step, Digest digest);
-  // Shows a line that another program printed, on the stream that it came from. Writes it to no file.
+  // Shows a line that another program has printed, on the stream from which it came. Writes it to no file.
   void pass_on(std::string_view line, bool errors);
   // Shows the last progress, ends the live line and the TensorBoard session, and flushes. Later messages, such as the
   // verdict on the objective, appear below the last line.
   void finish(bool success);
   void flush();                       // passes all records to the kernel
-  bool waits_for_permission() const;  // whether records are not written because may_write was false at the last flush
-  std::string trouble() const;        // why a file could not be written, such as a full disk; or ""
+  bool waits_for_permission() const;  // whether records wait because may_write returned false at the last flush
+  // Returns why a file could not be written, for example because the disk is full; "" if every record was written.
+  std::string trouble() const;
 
  private:
   struct State;
@@ -124,20 +129,20 @@ struct MetricRecord {
   double wall_seconds = 0;
   Metrics values;
 };
-// Reads metrics.jsonl. Ignores an incomplete last line; reports other broken lines with their numbers in `broken` (the
-// first hundred). A missing file has no records. Throws DiskError if the file cannot be read.
+// Reads metrics.jsonl. Ignores an incomplete last line. Appends the file's name and line number of each other broken
+// line to `broken`, up to a hundred. A missing file has no records. Throws DiskError if the file cannot be read.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
-// Parses one line of metrics.jsonl. Returns nullopt if it is not a record, and stores the reason in `why`.
+// Parses one line of metrics.jsonl. If it is not a record, returns nullopt and stores the reason in `why`.
 std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
 
-// One run directory as `sinew runs` shows it, read from resolved.yaml, report.json and metrics.jsonl. A run whose lock
-// is held is "running"; a run with neither a held lock nor a report is "interrupted". `problems` names the files that
-// cannot be read.
+// A run as `sinew runs` shows it, read from resolved.yaml, report.json and metrics.jsonl. A run whose lock is held is
+// "running". A run without a held lock and without a report is "interrupted". `problems` names the files that cannot be
+// read.
 struct RunSummary {
   std::string directory, job, id, status;  // status: running | done | failed | stopped | budget | interrupted
   double started_wall_seconds = 0, seconds = 0;
   int64_t steps = 0, samples = 0;
-  Metrics last, best;  // each metric's last value and best value; lower_is_better(name) decides which is best
+  Metrics last, best;  // the last and the best value of each metric; lower_is_better(name) decides which value is best
   std::map<std::string, int64_t> best_step;
   std::optional<bool> objective_met;
   std::string objective;
@@ -146,18 +151,19 @@ struct RunSummary {
   std::vector<std::string> checkpoints;        // names of step directories, oldest first
   std::vector<std::string> problems;
 };
-// Returns nullopt if the directory is not a run, which means that it has no resolved.yaml.
+// Returns nullopt if the directory has no resolved.yaml, so that it is not a run.
 std::optional<RunSummary> read_run(const std::string& directory);
-// Returns the runs below `root`, newest first.
+// Returns all runs below `root`, newest first.
 std::vector<RunSummary> find_runs(const std::string& root);
-// Reads the run that rundir::find_run finds. Throws Error if no run or more than one run matches.
+// Reads the run that rundir::find_run finds. Throws Error if no run matches, or more than one.
 RunSummary pick_run(const std::string& root, const std::string& name);
 
-// Text for a terminal. If `columns` > 0, no line is wider: the less important columns are left out first.
+// Return text for a terminal. If `columns` is above 0, no line is wider; the less important columns are left out first.
 std::string runs_table(const std::vector<RunSummary>& runs, int columns = 0);
 std::string run_details(const RunSummary& run);
 std::string compare_table(const std::vector<RunSummary>& runs, int columns = 0);
-// JSON for programs: an array of runs; one run with its options; the differing options and all metrics side by side.
+// Return JSON for programs: an array of runs; one run with its options; the options that differ and all metrics, side
+// by side.
 std::string runs_json(const std::vector<RunSummary>& runs);
 std::string run_json(const RunSummary& run);
 std::string compare_json(const std::vector<RunSummary>& runs);

@@ -1,4 +1,4 @@
-// Measures how much time the Reporter takes from the step thread, and how fast metrics are read.
+// Measures how much time the Reporter takes from the thread that trains, and how fast metrics are read.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 namespace sinew::report {
 namespace {
 
-// A Reporter in a temporary directory that prints nothing.
+// A Reporter in a temporary directory. It prints nothing.
 struct Quiet {
   Quiet() {
     std::string pattern = (std::filesystem::temp_directory_path() / "sinew-bench-XXXXXX").string();

@@ -1,5 +1,5 @@
-// Feeds any bytes to the parsers of a run directory's files. Each parser must accept them or report an error, and the
-// two parsers of metric lines must agree.
+// Gives any bytes to the parsers of a run directory's files. Each parser must accept them or report an error. The two
+// parsers of metric lines must agree.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

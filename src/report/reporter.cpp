@@ -1,4 +1,4 @@
-// The Reporter: shows the events of a training on the screen and writes them to the files of the run directory.
+// The Reporter: shows what happens in a training on the screen, and writes it to files of the run directory.
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ namespace sinew::report {
 namespace {
 
 constexpr double kFlushSeconds = 1.0;
-constexpr double kLiveSeconds = 0.1;  // minimum time between two drawings of the live line
+constexpr double kLiveSeconds = 0.1;  // the least time between two drawings of the live line
 
 const char* name_of(Level level) {
   switch (level) {
@@ -52,8 +52,8 @@ struct Reporter::State {
   void show(const Progress& progress, bool last);
   void say(Level level, const std::string& event, const std::string& text, const Fields& fields);
 
-  // Returns all files, in the order in which trouble() lists their errors. Without TensorBoard, the list contains the
-  // log twice.
+  // Returns all files, in the order in which trouble() lists their errors. Without TensorBoard, the log is in the list
+  // twice.
   std::vector<AppendFile*> files() { return {&metrics, &ledger, events ? &*events : &log, &log}; }
 
   ReporterOptions options;
@@ -61,24 +61,24 @@ struct Reporter::State {
   Screen screen;
   AppendFile metrics, log, ledger;
   std::optional<AppendFile> events;                 // the file of TensorBoard events
-  std::optional<Step> step;                         // the step that the last call with a step named
-  int64_t newest_metrics = -1, newest_ledger = -1;  // last steps that another process or an earlier attempt wrote
+  std::optional<Step> step;                         // the step of the last call that named one
+  int64_t newest_metrics = -1, newest_ledger = -1;  // last steps that another process or an earlier attempt has written
   bool has_hparams = false, finished = false, cut = false;
   double flushed_at = 0;
   std::optional<double> shown_at;
-  std::optional<Progress> unshown;        // the newest progress, until the line is due again
-  std::vector<std::string> warned_about;  // paths of files for which a warning was printed
+  std::optional<Progress> unshown;        // the newest progress that the line has not shown yet
+  std::vector<std::string> warned_about;  // paths of the files for which a warning was printed
   std::string line;                       // reused buffer
 };
 
-// Returns whether files may be written now. On the first write, drops the records that this attempt will repeat.
+// Returns whether files may be written now. Before the first write, drops the records that this attempt will repeat.
 bool Reporter::State::may_write_now() {
   if (options.may_write && !options.may_write()) return false;
   if (!std::exchange(cut, true)) cut_back();
   return true;
 }
 
-// Drops old records from each file. If this fails for one file, the others are still handled.
+// Drops old records from each file. If this fails for one file, goes on with the others.
 void Reporter::State::cut_back() {
   const auto attempt = [](AppendFile& file, auto&& cut) {
     try {
@@ -88,7 +88,7 @@ void Reporter::State::cut_back() {
     }
   };
   const Step step_kept =
-      options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // max: drop only incomplete last lines
+      options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // max: drops only incomplete last lines
   const bool goes_on = options.takes_over || options.resumed_at;
   const auto cut_noting = [&](AppendFile& file, int64_t& newest) {
     cut_after(file.path(), step_kept, [&](std::string_view text) {
@@ -106,9 +106,10 @@ void Reporter::State::cut_back() {
   if (events) attempt(*events, [&] { cut_session_end(options.directory); });
 }
 
-// Returns whether another process or attempt already wrote these metrics of this step. The step alone does not tell:
-// the final test of a model writes its own line at an earlier step, which may already have an evaluation line. So all
-// names must be present. Throughput differs between processes, so a missing throughput makes no new record.
+// Returns whether another process or attempt has already written these metrics of this step. It is not enough to
+// compare steps: the final test of a model writes a line for an earlier step, which may already have a line of an
+// evaluation. So the file must have all names. Throughput differs between processes, so a missing throughput alone
+// makes no new record.
 bool Reporter::State::already_written(Step at, const Metrics& values) const {
   if (at.value > newest_metrics) return false;
   std::set<std::string> names;
@@ -119,7 +120,7 @@ bool Reporter::State::already_written(Step at, const Metrics& values) const {
       for (const auto& [name, value] : record ? record->values : Metrics()) names.insert(name);
     });
   } catch (const DiskError&) {
-    return false;  // better write a record twice than lose it
+    return false;  // a record that is written twice is better than one that is lost
   }
   return std::all_of(values.begin(), values.end(), [&](const auto& value) {
     return names.contains(value.first) || value.first.starts_with("throughput/");
@@ -260,7 +261,7 @@ void Reporter::ledger(Step step, Digest digest) {
 
 void Reporter::finish(bool success) {
   if (std::exchange(state_->finished, true)) return;
-  // Do not show the delayed progress if a later step was already reported.
+  // Do not show the delayed progress if a later step was reported meanwhile.
   const std::optional<Progress> unshown = std::exchange(state_->unshown, std::nullopt);
   if (unshown && unshown->step >= state_->step) state_->show(*unshown, true);
   state_->screen.end_live();

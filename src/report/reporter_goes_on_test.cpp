@@ -1,4 +1,4 @@
-// Tests of a Reporter that continues where another process or attempt stopped. It loses no record and repeats none.
+// Tests a Reporter that continues where another process or attempt stopped. It must neither lose nor repeat a record.
 #include <gtest/gtest.h>
 
 #include "report/report.h"
@@ -17,7 +17,7 @@ struct Files {
     options.ledger = true;
     return options;
   }
-  // The options of a process that becomes the leader.
+  // Returns the options of a process that becomes the leader.
   ReporterOptions successor() {
     ReporterOptions options = this->options();
     options.takes_over = true;
@@ -38,7 +38,7 @@ struct Files {
   FakeClock clock;
 };
 
-// Writes the records of a first leader that trained to step 5, evaluated there, and died.
+// Writes the records of a first leader, which trained to step 5, evaluated there and died.
 void first_lead(Files& files) {
   Reporter reporter(files.options(), files.clock);
   for (int64_t step = 1; step <= 4; ++step) reporter.metrics(Step(step), step, {{"train/loss", 1}});
@@ -62,7 +62,7 @@ TEST(Reporter, a_new_leader_writes_missing_records_and_none_twice) {
   reporter.metrics(Step(4), 4, {{"train/loss", 1}});
   reporter.metrics(Step(5), 5, {{"train/loss", 1}, {"val/loss", 2}, {"throughput/samples_per_sec", 7}});
   reporter.metrics(Step(5), 5, {{"test/loss", 4}});
-  reporter.metrics(Step(3), 3, {{"test/loss", 5}});  // the test uses the best weights, which are of step 3
+  reporter.metrics(Step(3), 3, {{"test/loss", 5}});  // the test uses the best weights, which are those of step 3
   reporter.flush();
   const auto records = files.records();
   ASSERT_EQ(records.size(), 7U);

@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-// A simulated terminal: the finished lines, and the line under the cursor.
+// A simulated terminal. It has the finished lines and the line under the cursor.
 class Terminal {
  public:
   void show(std::string_view text) {
@@ -212,7 +212,7 @@ TEST(Reporter, records_reach_the_files_within_a_second) {
   EXPECT_EQ(read_metrics(bench.directory / "metrics.jsonl").back().samples, 128);
 }
 
-// Reads event files like a TensorBoard reader that handles session starts. Returns tag -> step -> value.
+// Reads event files as a TensorBoard reader does that knows session starts. Returns tag -> step -> value.
 std::map<std::string, std::map<int64_t, float>> scalars_in(const std::string& directory) {
   std::map<std::string, std::map<int64_t, float>> scalars;
   bool started = false;
@@ -244,7 +244,8 @@ TEST(Reporter, a_resumed_run_replaces_the_steps_it_repeats) {
     reporter.finish(to == 30);
   };
   train(1, 20, 1);
-  std::ofstream(bench.directory / "metrics.jsonl", std::ios::app) << "{\"step\":21,\"tr";  // a kill cut this line off
+  // a kill has cut this line off
+  std::ofstream(bench.directory / "metrics.jsonl", std::ios::app) << "{\"step\":21,\"tr";
   bench.options_.resumed_at = Step(12);
   train(13, 25, 2);
   bench.options_.resumed_at = Step(20);
@@ -267,7 +268,7 @@ TEST(Reporter, a_resumed_run_replaces_the_steps_it_repeats) {
   std::string all;
   for (const std::string& path : event_files_in(bench.directory.path)) all += read_file(path);
   for (size_t i = all.find("session_end_info"); i != std::string::npos; i = all.find("session_end_info", i + 1)) ++ends;
-  EXPECT_EQ(ends, 1);  // the end of the attempt that finished
+  EXPECT_EQ(ends, 1);  // only the end of the attempt that finished
 }
 
 TEST(Reporter, a_full_disk_gives_one_warning_and_stops_nothing) {
@@ -306,7 +307,7 @@ TEST(Reporter, trouble_ends_when_the_file_can_be_written) {
   Bench bench;
   bench.options_.tensorboard = false;
   Reporter reporter = bench.make();
-  std::filesystem::create_directory(bench.directory / "metrics.jsonl");  // a directory where the file should be
+  std::filesystem::create_directory(bench.directory / "metrics.jsonl");  // a directory in place of the file
   reporter.metrics(Step(1), 1, {{"a", 1}});
   reporter.flush();
   EXPECT_NE(reporter.trouble().find("metrics.jsonl"), std::string::npos);

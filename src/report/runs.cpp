@@ -1,4 +1,4 @@
-// Reads run directories: one run, all runs below a root, and the run that a user names.
+// Reads run directories: a single run, all runs below a root, or the run that a user names.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -21,8 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxBroken = 100;
 
-// Returns the text of a small file, or "" if the file is missing. If it cannot be read, returns "" and adds to
-// `problems`.
+// Returns the text of a small file, or "" if the file is missing or unreadable. Adds an unreadable file to `problems`.
 std::string read_text(const std::string& directory, const char* name, std::vector<std::string>& problems) {
   constexpr uint64_t kMaxBytes = 8 << 20;
   const std::string path = rundir::file_in(directory, name);
@@ -63,7 +62,8 @@ void take_best(RunSummary& run, std::map<std::string, Direction>& directions, co
   }
 }
 
-// Calls `visit` for every record of the file. Appends the file's name and the number of each broken line to `broken`.
+// Calls `visit` for every record of the file. Appends the file's name and the line number of each broken line to
+// `broken`.
 template <typename Visit>
 void for_each_record(const std::string& path, std::vector<std::string>* broken, Visit visit) {
   size_t unnamed = 0;

@@ -172,7 +172,7 @@ TEST(Runs, picks_by_path_end_of_id_or_last) {
   EXPECT_THROW(pick_run(root / "b/nowhere", "last"), Error);
 }
 
-// pick_run reads the metrics of the chosen run alone.
+// pick_run must read the metrics of the chosen run only.
 TEST(Runs, picking_a_run_reads_no_metrics_of_others) {
   const TemporaryDirectory root;
   const std::string line = "{\"step\":1,\"samples\":64,\"time\":1763697610,\"train/loss\":2.5}\n";

@@ -1,4 +1,4 @@
-// Makes the text and JSON that `sinew runs` prints.
+// Makes the text and the JSON that `sinew runs` prints.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -69,7 +69,7 @@ std::string option_of(const RunSummary& run, const std::string& key) {
   return it == run.options.end() ? "-" : it->second;
 }
 
-// Returns the keys of the options that are not equal in all runs.
+// Returns the keys of the options that differ between the runs.
 std::vector<std::string> differing_options(const std::vector<RunSummary>& runs) {
   std::set<std::string> keys;
   for (const RunSummary& run : runs) {

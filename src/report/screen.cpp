@@ -44,7 +44,7 @@ int Screen::columns() const {
   winsize size{};
   if (!output_ && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     columns = size.ws_col;               // read each time, because the user may resize the terminal
-  return columns > 1 ? columns - 1 : 1;  // some terminals wrap if the last column is full
+  return columns > 1 ? columns - 1 : 1;  // some terminals start a new line if the last column is full
 }
 
 void Screen::live(std::string text) {

@@ -1,5 +1,5 @@
-// Inside report/: prints what a run shows on stdout and stderr. On a terminal one live line stays at the bottom and
-// messages scroll above it. Otherwise Screen prints only complete lines and never '\r'.
+// Inside report/: prints what a run shows on stdout and stderr. On a terminal, one live line stays at the bottom and
+// messages scroll above it. Elsewhere it prints only complete lines and never '\r'.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,8 @@ class Screen {
   void line(std::string_view text);                  // prints one complete line to stdout
   void message(Level level, std::string_view text);  // prints a message; warnings and errors go to stderr
   void pass_on(std::string_view text, bool errors);  // prints another program's line unchanged
-  void end_live();                                   // leaves the live line on the screen and starts a new one below
+  // Leaves the live line on the screen; the next one appears below it.
+  void end_live();
 
  private:
   void out(std::string_view text);

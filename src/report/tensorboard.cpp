@@ -42,7 +42,7 @@ Message event_at(double wall_seconds, int64_t step) {
   return event;
 }
 
-// Returns an option, as the user wrote it, as a google.protobuf.Value.
+// Returns an option as a google.protobuf.Value. `text` is the option as the user wrote it.
 Message value_of(const std::string& text) {
   Message value;
   double number = 0;
@@ -53,7 +53,7 @@ Message value_of(const std::string& text) {
 }
 
 // The hparams plugin reads its data from the metadata of a summary. The format requires a tensor beside the metadata,
-// so we write an empty one.
+// so this writes an empty one.
 std::string hparams_summary_record(double wall_seconds, std::string_view tag, const Message& plugin_data) {
   Message metadata, plugin, tensor, shape, value;
   plugin.bytes(1, "hparams").message(2, plugin_data);
@@ -74,10 +74,10 @@ std::vector<std::string> event_files(const std::string& directory) {
   return names;
 }
 
-// Returns the offset at which to cut the file: before an incomplete record, and before the session end if that is the
-// last record.
+// Returns the offset at which to cut the file: before an incomplete record, and before the last record if that ends a
+// session.
 off_t end_without_session_end(int descriptor) {
-  constexpr uint64_t kMaxBytes = 64 << 20;  // far larger than any record that we write
+  constexpr uint64_t kMaxBytes = 64 << 20;  // far larger than any record that this file writes
   off_t end = 0, last = 0;
   std::string data;
   while (true) {
@@ -143,7 +143,7 @@ std::string session_end_record(double wall_seconds, bool success) {
 
 std::string new_event_path(const std::string& directory, double wall_seconds) {
   auto second = static_cast<long long>(wall_seconds);
-  // The newest file may be of this second, or from a time when the clock was fast.
+  // The newest file may be of the same second, or of a time when the clock was fast.
   for (const std::string& name : event_files(directory)) {
     long long there = 0;
     const auto [end, code] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), there);

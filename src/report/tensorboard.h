@@ -1,8 +1,8 @@
-// Inside report/: TensorBoard event files. These functions encode events and choose the file's name.
+// Inside report/: encodes TensorBoard events, and chooses the names of event files.
 //
 // The format: TFRecord frames with masked CRC-32C around Event messages (tensorboard/compat/proto/event.proto,
-// summary.proto; plugins/hparams/plugin_data.proto). We write only plain scalars (simple_value), hyperparameters, and
-// the start and end of sessions, which every reader understands.
+// summary.proto; plugins/hparams/plugin_data.proto). These functions write only what every reader understands: plain
+// scalars (simple_value), hyperparameters, and the start and end of sessions.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace sinew::report {
 
-// Each function returns one complete record, ready to append.
+// Each function returns one complete record, which can be appended to the file.
 std::string version_record(double wall_seconds);
 // Marks the start of a session at its first step. A reader that has seen an earlier start drops the values that it has
-// for this step and later ones. In this way a resumed run replaces the steps that it repeats.
+// for this step and for later ones. So a resumed run replaces the steps that it repeats.
 std::string session_start_record(double wall_seconds, int64_t first_step);
 std::string scalars_record(double wall_seconds, int64_t step, const Metrics& values);
 // Writes "0.1" as a number, "true" as a boolean, and everything else as text.
@@ -26,12 +26,12 @@ std::string session_end_record(double wall_seconds, bool success);
 
 std::string tfrecord(std::string_view data);  // u64 length | crc | data | crc
 
-// Returns the path of a new event file. Its name sorts after all existing event files, because readers load them in the
-// order of their names.
+// Returns the path of a new event file. Its name sorts after those of all existing event files, because readers load
+// the files in the order of their names.
 std::string new_event_path(const std::string& directory, double wall_seconds);
 
-// Removes the session end that an earlier attempt wrote, because readers keep only the first session end that they see.
-// Also removes an incomplete last record. Throws DiskError.
+// Removes the session end that an earlier attempt wrote, because readers keep only the first one that they see. Also
+// removes an incomplete last record. Throws DiskError.
 void cut_session_end(const std::string& directory);
 
 }  // namespace sinew::report

@@ -1,5 +1,5 @@
-// Compares our event files with the real tensorboard package (tests/clients/tensorboard_check.py). Runs only if
-// SINEW_PYTHON names a Python that has the package.
+// Compares Sinew's event files with what the real tensorboard package reads (tests/clients/tensorboard_check.py). Runs
+// only if SINEW_PYTHON names a Python that has the package.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -22,7 +22,7 @@ class TensorboardClient : public ::testing::Test {
     python_ = std::getenv("SINEW_PYTHON");
     if (python_ == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set to a Python with tensorboard";
   }
-  // Reports the steps `from` to `to` as one attempt of a run that was resumed at `resumed_at`.
+  // Reports the steps `from` to `to` as one attempt of a run. If `resumed_at` is set, the attempt resumes at this step.
   void train(int64_t from, int64_t to, std::optional<Step> resumed_at, std::optional<bool> finished) {
     ReporterOptions options;
     options.directory = directory_.path;
@@ -40,7 +40,7 @@ class TensorboardClient : public ::testing::Test {
     }
     if (finished) reporter.finish(*finished);
   }
-  // Returns whether the package agrees, and its output.
+  // Returns whether the package agrees, and what it printed.
   std::pair<bool, std::string> check(const std::string& words) {
     const std::string command = std::string(python_) + " " + SINEW_SOURCE_DIR +
                                 "/tests/clients/tensorboard_check.py '" + directory_.path + "' " + words + " 2>&1";
@@ -72,7 +72,7 @@ TEST_F(TensorboardClient, SeesAFailure) {
   EXPECT_TRUE(agrees) << said;
 }
 
-// Makes sure that the check can fail.
+// Shows that the check can fail.
 TEST_F(TensorboardClient, TheCheckDetectsADifference) {
   train(1, 30, std::nullopt, true);
   EXPECT_FALSE(check(hparams_ + "--status FAILURE").first);

@@ -14,7 +14,7 @@ namespace {
 using namespace testing;
 
 TEST(TensorBoard, frames_carry_length_and_masked_checksums) {
-  // The version event of a real file that another writer made: wall time 0.0, "brain.Event:2".
+  // The version event of a real file of another writer: wall time 0.0, "brain.Event:2".
   const std::string data = std::string("\x09\0\0\x80\x38\x5d\x8e\xd9\x41\x1a\x0d", 11) + "brain.Event:2";
   const std::string record = tfrecord(data);
   EXPECT_EQ(record.size(), data.size() + 16);
@@ -45,7 +45,7 @@ TEST(TensorBoard, scalars_read_back_for_any_names_and_values) {
     Metrics values;
     const uint64_t count = random.below(12);
     for (uint64_t i = 0; i < count; ++i) {
-      std::string name(random.below(200), '\0');  // long enough for lengths of two bytes
+      std::string name(random.below(200), '\0');  // long enough for a length that takes two bytes
       for (char& c : name) c = static_cast<char>(random.below(256));
       values[name] = random.below(10) == 0 ? std::numeric_limits<double>::quiet_NaN() : random.normal() * 1e3;
     }
@@ -102,7 +102,8 @@ TEST(TensorBoard, session_end_says_how_it_went) {
 TEST(TensorBoard, a_new_file_sorts_after_all_others) {
   const TemporaryDirectory directory;
   std::string previous;
-  for (const double now : {1000.0, 1000.0, 900.0, 5000.0, 5000.5}) {  // the same second twice, and a clock set back
+  // the same second twice, and a clock that is set back
+  for (const double now : {1000.0, 1000.0, 900.0, 5000.0, 5000.5}) {
     const std::string path = new_event_path(directory.path, now);
     EXPECT_GT(path, previous);
     write_file(path, "");

@@ -1,5 +1,5 @@
-// For the tests of this module: a temporary directory, a clock that the test sets, and a reader of event files that
-// shares no code with the writer.
+// For the tests of report/: a temporary directory, a clock that the test sets, and a reader of event files that shares
+// no code with the writer.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ inline uint32_t plain_crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-// A parsed protocol-buffer message: it maps field numbers to the raw bytes of the values, in order.
+// A parsed protocol-buffer message: the raw bytes of the values by field number, in order.
 struct Wire {
   std::multimap<int, std::string> fields;
   bool good = true;
@@ -123,7 +123,7 @@ struct Wire {
   }
 };
 
-// Returns the messages of a TFRecord file. A wrong length or checksum fails the test.
+// Returns the messages of a TFRecord file. Fails the test if a length or a checksum is wrong.
 inline std::vector<Wire> read_tfrecords(const std::string& file) {
   const auto masked = [](std::string_view bytes) {
     const uint32_t crc = plain_crc32c(bytes);

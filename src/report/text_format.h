@@ -1,4 +1,4 @@
-// Formats numbers and durations for output, and fits text to the width of a terminal.
+// Formats numbers and durations for output, and fits texts to the width of a terminal.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ std::string short_number(double value);     // about four digits: 0.3120, 12.34,
 std::string short_count(double value);      // 84.2k, 1.20M
 std::string short_seconds(double seconds);  // 12s, 3m05s, 2h14m, 5d03h
 
-// Returns the number of terminal columns that the text needs. Counts two columns for every character that may be wide,
-// so the result is never too small.
+// Returns how many terminal columns the text needs. Counts two columns for every character that may be wide, so the
+// result is never too small.
 int display_width(std::string_view text);
-// Cuts the text to at most `columns` columns. If it cuts, the last column is "…".
+// Cuts the text to at most `columns` columns. If it cuts, the text ends with "…".
 std::string fit(std::string_view text, int columns);
 
 }  // namespace sinew::report

@@ -1,4 +1,4 @@
-// Reports an attempt that failed before the loop of the run could report it.
+// Reports an attempt that failed before its training loop could report it.
 #include <algorithm>
 #include <utility>
 

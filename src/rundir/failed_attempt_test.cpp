@@ -1,4 +1,4 @@
-// Tests of the report of an attempt that failed before the loop of its run could report it.
+// Tests the report of an attempt that failed before its training loop could report it.
 #include <gtest/gtest.h>
 
 #include "base/exit_code.h"

@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepestRun = 6;  // levels below the root: <job>/<utc>-<id>, and directories that group runs
+// levels below the root: <job>/<utc>-<id> has two, and further directories may group runs
+constexpr int kDeepestRun = 6;
 
 void collect(const fs::path& directory, int depth, std::vector<std::string>& runs) {
   std::error_code code;
@@ -28,7 +29,7 @@ void collect(const fs::path& directory, int depth, std::vector<std::string>& run
   }
 }
 
-// Returns the file's text, or "" if the file is missing, too large, or cannot be read.
+// Returns the file's text, or "" if the file is missing, too large or unreadable.
 std::string small_text(const std::string& path) {
   constexpr uint64_t kMost = 8 << 20;
   std::error_code ignored;
@@ -60,7 +61,7 @@ std::string job_of(const std::string& directory) {
   try {
     const auto options = flat_options(small_text(file_in(directory, kResolvedFile)));
     if (const auto name = options.find("name"); name != options.end()) return name->second;
-  } catch (const Error&) {  // use the directory's name instead
+  } catch (const Error&) {  // then the directory's name serves instead
   }
   return fs::path(directory).parent_path().filename().string();
 }

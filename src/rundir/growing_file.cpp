@@ -61,8 +61,8 @@ std::string digest_text(std::string_view bytes) {
   return bytes.empty() ? "" : to_hex(digest_of(bytes));
 }
 
-// Returns up to kWindow bytes before the position. Returns nullopt if these are no longer the bytes that were read
-// there.
+// Returns up to kWindow bytes before the position. Returns nullopt if they differ from the bytes that were read there
+// before.
 std::optional<std::string> window_before(OpenFile& file, const FilePosition& position) {
   if (file.size() < position.offset) return std::nullopt;
   std::string bytes = file.read(position.offset - std::min(position.offset, kWindow), position.offset);
@@ -84,7 +84,7 @@ FilePiece read_piece(const std::string& path, const FilePosition& position, int6
   }
   const uint64_t begin = piece.after.offset;
   const std::string bytes = file.read(begin, std::min(file.size(), begin + static_cast<uint64_t>(piece_bytes)));
-  // If the window has changed, the file was truncated and grew again during the read, so `bytes` mixes old and new
+  // If the window has changed, the file was truncated and grew again during the read. Then `bytes` mixes old and new
   // content. Report the truncation, and let the caller read again from the beginning.
   if (!window_before(file, piece.after)) {
     return {.cut_back = true, .text = "", .too_long = 0, .after = {}, .more = true};

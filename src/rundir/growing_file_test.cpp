@@ -50,7 +50,7 @@ TEST(GrowingFile, GivesEachLineOnceHoweverTheFileIsCutAndGrows) {
   }
 }
 
-// A file that was cut and then grew past its old size looks longer than before: only its content shows the cut.
+// If a file is cut and then grows beyond its old size, its size does not show the cut. Only its content does.
 TEST(GrowingFile, SeesACutThatGrewPastTheOldEnd) {
   const std::string path = testing::TempDir() + "cut-" + std::to_string(::getpid());
   std::ofstream(path) << "a1\na2\na3\n";

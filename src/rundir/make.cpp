@@ -10,7 +10,7 @@
 namespace sinew::rundir {
 namespace {
 
-// Replaces the job file of a run that ended before it wrote resolved.yaml. There is nothing to resume, so the new job
+// Replaces the job file of a run that ended before it wrote resolved.yaml. This run cannot be resumed, so the new job
 // may differ from the old one.
 void replace_job_file(const std::string& directory, const std::string& text) {
   const auto lock = RunLock::take(directory);

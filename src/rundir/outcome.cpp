@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 4> kStatuses = {"done", "failed", "stopped", "budget"};
 
-// Reads the fields of one JSON object. `wrong` receives the first field of a wrong type; the caller then rejects the
-// whole document.
+// Reads the fields of one JSON object. Describes the first field of a wrong type in `wrong`; the caller then rejects
+// the whole document.
 class ObjectFields {
  public:
   ObjectFields(const Json& object, std::string& wrong) : object_(object), wrong_(wrong) {}

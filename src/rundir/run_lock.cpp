@@ -17,8 +17,8 @@ namespace {
 
 constexpr double kPauseSeconds = 0.01;
 
-// Takes the lock and returns 0, or returns the errno of the failure. Waits up to kPatienceSeconds while another process
-// holds the lock, because lock_is_held() holds it only for an instant.
+// Takes the lock and returns 0, or returns the errno of the failure. If another process holds the lock, waits up to
+// kPatienceSeconds, because lock_is_held() holds it for an instant.
 int lock_patiently(int descriptor, Clock& clock) {
   for (double waited = 0;; waited += kPauseSeconds) {
     int result = 0;
@@ -46,7 +46,7 @@ std::optional<LockHolder> holder_in(int descriptor) {
   return holder;
 }
 
-// Returns 0 if the path leads to the open file, ESTALE if it leads to another one, or the errno of the failure.
+// Returns 0 if the path leads to the open file, ESTALE if it leads to another file, or the errno of the failure.
 int compare_file(int descriptor, const std::string& path) {
   struct stat open {
   }, there{};
@@ -65,9 +65,9 @@ std::string to_string(const LockHolder& holder) {
   return "pid " + std::to_string(holder.pid) + " on " + holder.host;
 }
 
-// Uses flock and not a record lock of fcntl, because a flock belongs to one open file description. So a second call in
-// the same process is refused too, and closing another descriptor of the file does not release the lock. The kernel
-// releases it however the process dies.
+// Uses flock(2) and not a record lock of fcntl(2), because a flock belongs to one open file description. So a second
+// call in the same process is refused, too. Closing another descriptor of the file does not release the lock. The
+// kernel releases it however the process dies.
 std::expected<RunLock, std::string> RunLock::take(const std::string& directory, Clock& clock) {
   const std::string path = file_in(directory, kLockFile);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -82,7 +82,7 @@ std::expected<RunLock, std::string> RunLock::take(const std::string& directory, 
   }
   if (code != 0) refuse("lock", path, code);
   const std::string line = to_string(LockHolder{::getpid(), host_name()}) + "\n";
-  // The lock holds even if this line cannot be written (disk full).
+  // The lock holds even if the disk is full and this line cannot be written.
   if (::ftruncate(descriptor, 0) == 0 && ::pwrite(descriptor, line.data(), line.size(), 0) < 0) errno = 0;
   return lock;
 }
@@ -90,7 +90,8 @@ std::expected<RunLock, std::string> RunLock::take(const std::string& directory, 
 RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 RunLock& RunLock::operator=(RunLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);  // `other` now holds the lock that this object had, and will release it
+  // `other` now holds the lock that this object had, and its destructor will release it
+  std::swap(descriptor_, other.descriptor_);
   return *this;
 }
 
@@ -124,7 +125,7 @@ bool lock_is_held(const std::string& directory) {
   const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (descriptor < 0) return false;
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-  ::close(descriptor);  // also releases the lock, if we got it
+  ::close(descriptor);  // also releases the lock if this call has just got it
   return held;
 }
 

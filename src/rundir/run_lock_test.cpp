@@ -70,8 +70,8 @@ TEST(RunLock, IsFreeWhenItsHolderWasKilled) {
   ::close(ends[1]);
 }
 
-// lock_is_held() holds the lock for an instant. This clock simulates such a holder: it releases the lock in the sleep
-// with the number `at`.
+// lock_is_held() holds the lock for an instant. This clock simulates that: it releases the lock during the sleep with
+// the number `at`.
 class LetsGoInSleep final : public Clock {
  public:
   LetsGoInSleep(std::optional<RunLock>& held, int at) : held_(held), at_(at) {}
@@ -155,7 +155,7 @@ TEST(RunPlace, NoticesThatTheDirectoryIsNoLongerTheRuns) {
     const auto held = RunLock::take(run);
     ASSERT_TRUE(held);
     const RunPlace place(run, held->descriptor());
-    const RunPlace of_worker(run);  // a worker of a group does not hold the lock itself
+    const RunPlace of_worker(run);  // like a worker of a group, which does not hold the lock itself
     std::ofstream(lock, std::ios::app) << "a change of its text does not count\n";
     EXPECT_EQ(place.lost() + of_worker.lost(), "");
     change();

@@ -1,7 +1,7 @@
-// A run's directory: the names of its files, its lock, how it is made and found, how the run ended, and reading files
-// that grow.
+// Run directories: the names of their files, their lock, how they are made and found, how a run ended, and how growing
+// files are read.
 //
-// Rooms that write or read run directories call this one, so that each name and each format is defined once.
+// All rooms that write or read run directories use this room, so that each name and each format is defined once.
 // docs/formats/run-directory.md describes the formats. The functions read the disk at every call and keep no state.
 #pragma once
 
@@ -37,8 +37,8 @@ inline constexpr const char* kViewFile = "view.json";
 inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kCheckpoints = "checkpoints";  // a directory
 inline constexpr const char* kModel = "model";              // a directory: the model artifact
-// In checkpoints/: names the checkpoint with which a member of a population begins. Another run with other options made
-// it.
+// A file in checkpoints/ of a member of a population. It names the checkpoint with which the member begins, which
+// another run with other options made.
 inline constexpr const char* kCarriedFile = ".carried";
 
 std::string file_in(const std::string& directory,
@@ -47,11 +47,11 @@ std::string file_in(const std::string& directory,
 // ---- one writer a directory ----------------------------------------------------------------------------------------
 
 // A process holds the lock while it writes to a run's directory; a second process is refused. The lock is an advisory
-// flock; the existence of the lock file means nothing. The kernel releases the lock when the last process that has the
-// file open ends, however that process ends.
+// flock(2); it does not matter whether the lock file exists. The kernel releases the lock when the last process that
+// has the file open ends, however it ends.
 class RunLock {
  public:
-  // Returns the reason, which names the holder's pid and host, if another process holds the lock. Waits up to
+  // If another process holds the lock, returns a sentence that names the holder's pid and host. Waits up to
   // kPatienceSeconds first, because lock_is_held() takes the lock for an instant. Throws Error if the directory cannot
   // have a lock.
   static constexpr double kPatienceSeconds = 0.2;
@@ -59,7 +59,7 @@ class RunLock {
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();
-  // A forked process that inherits this descriptor shares the lock.
+  // If a process forks, its child inherits this descriptor and shares the lock.
   int descriptor() const { return descriptor_; }
 
  private:
@@ -69,16 +69,16 @@ class RunLock {
 
 // Notices that a path no longer leads to the directory in which a run began: the directory was moved or removed, its
 // lock file was removed, or another directory took its name. Then another training may lock the path, and this one must
-// write nothing more there. Keeps the lock file open, so its inode cannot be used again. Any thread may call lost().
+// not write there any more. Keeps the lock file open, so that its inode is not used again. Any thread may call lost().
 class RunPlace {
  public:
-  // `lock`: the descriptor of the directory's RunLock if this process has it. Otherwise uses the lock file that is
-  // there now; without one, the place never counts as lost.
+  // `lock`: the descriptor of the directory's RunLock, if this process holds the lock. Otherwise the present lock file
+  // identifies the directory; if there is none, the place never counts as lost.
   explicit RunPlace(std::string directory, int lock = -1);
   RunPlace(const RunPlace&) = delete;
   RunPlace& operator=(const RunPlace&) = delete;
   ~RunPlace();
-  // Returns what happened to the directory, or "" if nothing did or the file system cannot tell now.
+  // Returns what happened to the directory. Returns "" if nothing did, or if the file system cannot tell now.
   std::string lost() const;
 
  private:
@@ -88,45 +88,46 @@ class RunPlace {
 
 bool lock_is_held(const std::string& directory);
 
-// The last holder of the lock, as the lock file names it. The holder may have ended since.
+// The last holder of the lock, as the lock file names it. The holder may have ended meanwhile.
 struct LockHolder {
   pid_t pid = 0;
   std::string host;
   bool operator==(const LockHolder&) const = default;
 };
 std::string to_string(const LockHolder& holder);                      // the text of the lock file: "pid 4711 on host-a"
-std::optional<LockHolder> lock_holder(const std::string& directory);  // nullopt if no lock file names one
+std::optional<LockHolder> lock_holder(const std::string& directory);  // nullopt if no lock file names a holder
 
 // ---- making a run --------------------------------------------------------------------------------------------------
 
-// Returns <root>/<job>/<utc>-<id> for the present time. Does not create the directory.
+// Makes a name <root>/<job>/<utc>-<id> for a run that starts now. Does not create the directory.
 std::string new_run_directory(const std::string& root, const std::string& job_name, Clock& clock);
 
-// Writes `text` as the run's job file. Reuses a directory whose run ended before resolved.yaml was written. Throws
-// UsageError if the directory already holds a run, unless `resume` is set and the job file of that run has the same
-// text.
+// Writes `text` as the run's job file. If the directory's run ended before it wrote resolved.yaml, replaces its job
+// file. If the directory already holds a run, throws UsageError, unless `resume` is set and the run's job file has the
+// same text.
 void keep_job_file(const std::string& directory, const std::string& text, bool resume);
 
-// Removes what killed processes left of files that they wrote into the run directory, its checkpoints and its model.
-// Ignores errors of the disk. The caller holds the lock.
+// Removes unfinished files that killed processes left in the run directory, its checkpoints and its model. Ignores
+// errors of the disk. The caller must hold the lock.
 void remove_abandoned_writes(Disk& disk, const std::string& run_directory);
 
 // ---- finding runs --------------------------------------------------------------------------------------------------
 
-bool is_run(const std::string& directory);  // it has a resolved.yaml
-// Returns every run below `root`, in no particular order. Skips directories whose names begin with a dot.
+bool is_run(const std::string& directory);  // returns whether it has a resolved.yaml
+// Returns the runs below `root`, at most six levels deep, in no particular order. Skips symbolic links and directories
+// whose names begin with a dot.
 std::vector<std::string> run_directories(const std::string& root);
 // Returns the directory of the run that `name` means: a directory, "last", the end of a run's id, or "<job>/<id>".
-// Throws Error if no run matches or several do.
+// Throws Error if no run matches, or more than one.
 std::string find_run(const std::string& root, const std::string& name);
-// Returns when the run started, in seconds since 1970, from the first of these that is known: its outcome, its id, its
+// Returns when the run started, in seconds since 1970. Takes the first of these that is known: its outcome, its id, its
 // first metrics line, the modification time of its resolved.yaml. Returns 0 if none is known.
 double started_wall_seconds(const std::string& directory);
 
-// Parses resolved.yaml into a flat list of dotted keys and the values as written. Throws Error with the position if the
-// text is not a YAML mapping, or is too large to be a job.
+// Parses resolved.yaml into dotted keys with the values as they are written. Throws Error with the position if the text
+// is not a YAML mapping or is too large to be a job.
 std::map<std::string, std::string> flat_options(const std::string& yaml);
-// Returns whether the option with this key only sets where and how a run trains. Such options do not change a bit of
+// Returns whether the option with this key only decides where and how a run trains. Such an option changes no bit of
 // the result.
 bool is_of_the_machine(const std::string& key);
 
@@ -140,11 +141,11 @@ struct BestMetric {
 struct ObjectiveResult {
   std::string text;  // "val/accuracy >= 0.92"
   bool met = false;
-  double value = 0;  // the value of the objective's metric; NaN if it was never measured
+  double value = 0;  // the value of the objective's metric; NaN if the metric was never measured
 };
 
-// The content of report.json. The worker writes the file last, with write_durably. A worker that resumes a run first
-// removes the file of the earlier attempt.
+// The content of report.json. A run writes this file last, with write_durably. When a run is resumed, the worker first
+// removes the report of the earlier attempt.
 struct Outcome {
   std::string status = "done";  // done | failed | stopped | budget
   int exit_code = 0;
@@ -152,62 +153,63 @@ struct Outcome {
   double started_wall_seconds = 0, seconds = 0;
   int64_t steps = 0, samples = 0;
   double epochs = 0;
-  std::string digest;  // the digest of the final training state, hexadecimal; empty if there is none
+  std::string digest;  // the digest of the final training state in hex; empty if there is none
   std::optional<BestMetric> best;
   std::optional<ObjectiveResult> objective;
   std::map<std::string, double> last;
-  std::string error, hint;  // why the run failed, and what to try; empty if it did not fail
-  // If this attempt failed before it could train: the status of the last attempt that trained. Then the model, the
-  // steps, the digest and the metrics above are those of that attempt.
+  std::string error, hint;  // why the run failed and what to try; empty if it did not fail
+  // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,
+  // epochs, digest and metrics above are then those of that attempt.
   std::string earlier_status;
 };
 std::string outcome_json(const Outcome& outcome);  // ends with a newline
-// Returns nullopt if the text is not an outcome; `why` then receives the reason.
+// Returns nullopt if the text is not an outcome, and stores the reason in `why`.
 std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
 
-// The text of the report in the run directory; empty if there is none or it cannot be read.
+// Returns the text of report.json in the run directory, or "" if it is missing or unreadable.
 std::string report_text(Disk& disk, const std::string& run_directory);
-// An attempt that may fail before the loop of its run can report it.
+// Describes an attempt that may fail before its training loop can report it.
 struct Attempt {
   std::string run_directory, job;
   double began_wall_seconds = 0;
-  std::string report_at_begin;  // report_text when it began
+  std::string report_at_begin;  // report_text() when the attempt began
 };
-// Makes `outcome` that of a run that failed: `error` says why, and `hint` what to try.
+// Sets `outcome` to the failure of a run. `error` says why it failed, `hint` what to try.
 void set_failed(Outcome& outcome, const std::string& error, const std::string& hint);
-// Reports that the attempt failed, if it has not written its own report; a report of an earlier attempt is replaced.
-// Errors of the disk are ignored, because the user must see the failure itself.
+// Writes a report that the attempt failed, unless the attempt has written its own. Replaces the report of an earlier
+// attempt, but keeps its steps, digest and metrics. Ignores errors of the disk, because the user must see the failure
+// itself.
 void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string& error, const std::string& hint,
                            double now_wall_seconds);
 
 // ---- files that grow -----------------------------------------------------------------------------------------------
 
 // A place in a growing file up to which a reader has read. A resumed run truncates its files and then appends to them.
-// Once a file has grown past the reader's offset again, its size no longer shows the truncation. So a position also has
-// a digest of the bytes just before it. Every line contains the time of its writing, so a line that is written again
-// differs from the old line.
+// Once a file has grown past the reader's offset again, its size no longer shows the truncation. So a position also
+// contains a digest of the bytes just before it. Every line contains the time when it was written. So a line that is
+// written again differs from the old one.
 struct FilePosition {
   uint64_t offset = 0;
-  bool inside = false;  // true: the offset is inside an overlong line, so the reader skips the rest of that line
-  std::string window;   // digest of the bytes before offset, at most kWindow of them; empty at the beginning
+  bool inside = false;  // true: the offset is inside an overlong line, whose rest the reader skips
+  std::string window;   // digest of the bytes before `offset`, at most kWindow of them; empty at the beginning
   bool operator==(const FilePosition&) const = default;
 };
 inline constexpr uint64_t kWindow = 4096;
 
 struct FilePiece {
-  // true: the file was truncated, so the caller must discard earlier text; this piece starts at the beginning
+  // true: the file was truncated; discard all earlier text, because this piece starts at the beginning
   bool cut_back = false;
   std::string text;      // whole lines
   int64_t too_long = 0;  // number of overlong lines that were skipped
   FilePosition after;
-  bool more = false;  // true: the file has more text, so the caller should read again without waiting
+  bool more = false;  // true: the file may have more text, so read again without waiting
 };
 
-// Reads whole lines after `position`, at most `piece_bytes` bytes. A missing file counts as empty. Throws DiskError if
-// the file cannot be read or is not a regular file.
+// Reads the whole lines within the next `piece_bytes` bytes after `position`. A missing file counts as empty. Throws
+// DiskError if the file cannot be read or is not a regular file.
 FilePiece read_piece(const std::string& path, const FilePosition& position, int64_t piece_bytes);
 
-// Returns the position at the present end of the file, for a reader that skips the present content. Returns the
+// Returns the position at the present end of the file, for a reader that wants only what comes later. Returns the
 // beginning if there is no file.
 FilePosition end_of_file(const std::string& path);
 
@@ -216,10 +218,10 @@ class GrowingFile {
  public:
   explicit GrowingFile(std::string path) : path_(std::move(path)) {}
   struct NewLines {
-    bool cut_back = false;  // true: the file was truncated, so the caller must forget the lines of earlier calls
+    bool cut_back = false;  // true: the file was truncated; forget the lines of earlier calls
     std::vector<std::string> lines;
   };
-  NewLines next();  // all whole lines since the last call
+  NewLines next();  // returns all whole lines since the last call
 
  private:
   std::string path_;

@@ -1,5 +1,5 @@
-// Inside server/: the file of the access log. When it is full it is renamed to FILE.1, and so on; the oldest is
-// removed.
+// Inside server/: the file of the access log. A full file is renamed to FILE.1, FILE.1 to FILE.2, and so on; the oldest
+// one is overwritten.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace sinew::server {
 
 class AccessFile {
  public:
-  // Throws Error (DISK_...) if the file cannot be opened. Only the user of this process can read it.
+  // Throws Error (DISK_...) if the file cannot be opened. Only the user of this process can read the file.
   explicit AccessFile(std::string path, int64_t max_bytes = 16 << 20, int kept = 4);
   AccessFile(const AccessFile&) = delete;
   AccessFile& operator=(const AccessFile&) = delete;
   ~AccessFile();
-  // Appends the line. A line that cannot be written, for example because the disk is full, is lost: a request must not
-  // wait or fail because of it. Any thread.
+  // Appends the line. If the line cannot be written, for example because the disk is full, it is lost: no request may
+  // wait or fail for the sake of the log. Any thread may call it.
   void write(const std::string& line);
 
  private:

@@ -1,4 +1,4 @@
-// Inside server/: a thread that reads the run directories into the store about once a second, until the Indexer is
+// Inside server/: a thread that copies the run directories into the store about once a second, until the Indexer is
 // destroyed.
 #pragma once
 
@@ -13,9 +13,9 @@ namespace sinew::server {
 
 class Indexer {
  public:
-  // Calls `log` once for each problem, on the indexer's thread. `log` may be empty.
+  // Calls `log` once for each of the first 1,000 different problems, on the indexer's thread. `log` may be empty.
   Indexer(store::Store& store, const std::string& root, std::function<void(const std::string& line)> log);
-  ~Indexer();  // waits until the run that is being indexed is complete
+  ~Indexer();  // waits until the run is complete that is being indexed
   void stop() { stopping_ = true; }
 
  private:

@@ -14,7 +14,7 @@ constexpr auto kRenewInterval = std::chrono::seconds(2);
 }  // namespace
 
 ServerLease::ServerLease(store::Store& store, const std::string& address) : store_(store) {
-  constexpr int kTries = 5;  // another server may acquire the released lease first
+  constexpr int kTries = 5;  // another server may acquire the lease between its release and our attempt
   for (int i = 0;; ++i) {
     const auto outcome = store_.write(store::Acquire{kName, lease_holder(address), kLeaseSeconds});
     if (outcome) {
@@ -23,7 +23,7 @@ ServerLease::ServerLease(store::Store& store, const std::string& address) : stor
     }
     const store::Lease lease = store_.lease(kName);
     if (i < kTries && has_surely_ended(lease.holder)) {
-      (void)store_.write(store::Release{kName, lease.fence});  // the store refuses this if another server was faster
+      (void)store_.write(store::Release{kName, lease.fence});  // if another server was faster, the store refuses this
       continue;
     }
     throw Error("SERVER_ALREADY_RUNNING", "another server serves this store: " + describe_holder(lease.holder),
@@ -52,7 +52,7 @@ std::string ServerLease::lost() const {
   return lost_;
 }
 
-// Renews the lease until the server ends or another server holds the lease.
+// Renews the lease until the server ends or another server takes the lease over.
 void ServerLease::renew() {
   std::unique_lock lock(mutex_);
   while (lost_.empty() && !changed_.wait_for(lock, kRenewInterval, [this] { return ending_; })) {
@@ -62,7 +62,8 @@ void ServerLease::renew() {
       const auto outcome = store_.write(store::Renew{kName, fence_, kLeaseSeconds});
       if (!outcome) lost = outcome.error().why;
     } catch (const std::exception&) {
-      // While the store cannot be written, requests cannot write either. The fence protects later writes.
+      // If the store cannot be written, no request can write either. Later the fence refuses the writes of a server
+      // that has lost its lease.
     }
     lock.lock();
     lost_ = lost;

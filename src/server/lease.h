@@ -1,5 +1,5 @@
-// Inside server/: the lease that makes a server the only one of its store. The server holds the lease from its start to
-// its end and names it in every write. So the store refuses the writes of a server that has lost its lease.
+// Inside server/: the lease that lets only one server use a store. The server holds the lease from its start to its end
+// and names it in every write. So the store refuses the writes of a server that has lost its lease.
 #pragma once
 
 #include <condition_variable>
@@ -13,8 +13,8 @@ namespace sinew::server {
 
 class ServerLease {
  public:
-  // Throws Error (SERVER_ALREADY_RUNNING) with the holder's address when another server holds the lease. Takes the
-  // lease at once from a process of this machine that no longer exists, without waiting until it expires.
+  // Throws Error (SERVER_ALREADY_RUNNING), which names the holder's address, if another server holds the lease. If the
+  // holder is a process of this machine that has ended, takes the lease at once.
   ServerLease(store::Store& store, const std::string& address);
   ~ServerLease();  // releases the lease
   store::HeldLease held() const { return {kName, fence_}; }

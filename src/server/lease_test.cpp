@@ -1,4 +1,5 @@
-// Tests that a new server takes the lease at once if the old server is certainly dead, and is refused otherwise.
+// Tests that a new server takes the lease at once if the old server is certainly dead, and that it is refused
+// otherwise.
 #include "server/lease.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ class Leases : public testing::Test {
  protected:
   Leases() : folder_("/tmp/sinew-lease-XXXXXX"), store_(std::string(::mkdtemp(folder_.data())) + "/store.db") {}
   ~Leases() override { std::filesystem::remove_all(folder_); }
-  // Writes the lease of a killed server. Its holder is described like this process, except for `changes`.
+  // Writes the lease of a server that was killed. It describes its holder like this process, except for `changes`.
   void leave_behind(const Json& changes) {
     Json holder = mine_;
     holder.update(changes);
@@ -45,7 +46,7 @@ class Leases : public testing::Test {
 };
 
 TEST_F(Leases, TheLeaseOfADeadProcessIsTakenAtOnce) {
-  leave_behind({{"began", "1"}});  // another process has the dead server's id now
+  leave_behind({{"began", "1"}});  // now another process has the dead server's process id
   EXPECT_TRUE(can_be_taken());
 }
 

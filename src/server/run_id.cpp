@@ -10,12 +10,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kTimeoutSeconds = 5;  // a server indexes its directories every second
+constexpr double kTimeoutSeconds = 5;  // long enough, because a server indexes its directories every second
 constexpr double kPauseSeconds = 0.2;
-constexpr size_t kMaxDepth = 8;  // levels of a run directory below the server's root
+constexpr size_t kMaxDepth = 8;  // how many levels below the server's root a run directory may be
 
-// Returns the ids that the run may have on the server. An id is computed from the run's path relative to the server's
-// root. The root is one of the directories above the run, but the caller does not know which one.
+// Returns the ids that the run may have on the server. The id depends on the run's path relative to the server's root.
+// The root is one of the directories above the run, but the caller does not know which.
 std::vector<std::string> possible_ids(const std::string& run_directory, const std::string& resolved_yaml) {
   std::vector<std::string> ids;
   const fs::path directory = fs::absolute(run_directory).lexically_normal();
@@ -23,7 +23,7 @@ std::vector<std::string> possible_ids(const std::string& run_directory, const st
   const std::string job_yaml = system_disk().exists(job) ? read_text(system_disk(), job) : "";
   fs::path relative;
   for (fs::path at = directory; at.has_relative_path() && ids.size() < kMaxDepth; at = at.parent_path()) {
-    if (!at.has_filename()) continue;  // the path ends with a slash: "runs/x/"
+    if (!at.has_filename()) continue;  // a path that ends with a slash, such as "runs/x/", has no last name
     relative = relative.empty() ? at.filename() : at.filename() / relative;
     ids.push_back(registry::run_id_of(relative.string(), job_yaml, resolved_yaml));
   }

@@ -16,7 +16,7 @@
 namespace sinew::server {
 namespace {
 
-// Passes a request to the coordinator of a run, like `sinew control` and `sinew scale`.
+// Passes a request to the coordinator of a run, as `sinew control` and `sinew scale` do.
 void control_run(const std::string& coordinators, const std::string& directory, const web::ControlRequest& request) {
   const auto info = cluster::read_coordinator_info(directory);
   if (!info || info->exit_code) {
@@ -45,10 +45,10 @@ struct Server::State {
         indexer(store, options.root, options.log) {}
   ~State() {
     indexer.stop();
-    http.reset();  // stops the HTTP server before it waits for the indexer
+    http.reset();  // stops the HTTP server before the destructor waits for the indexer
   }
 
-  // A request does not wait for a database that is away: it gets status 503 within two seconds.
+  // A request does not wait until a lost database comes back: it gets status 503 within two seconds.
   static store::Options store_options() {
     store::Options given;
     given.reconnect_seconds = 1;

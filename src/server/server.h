@@ -1,7 +1,8 @@
-// The server over one store: it indexes run directories and serves them, with everything else in the store, over HTTP.
+// The server for one store. It copies run directories into the store, and serves everything in the store over HTTP.
 //
 // cli/ (`sinew server`) uses it, and a program that trains may run it beside the training. This room installs no signal
-// handlers, prints nothing and assumes no directory: locations, the log and the request to stop are arguments.
+// handlers, prints nothing and assumes no directory: the caller passes directories, the log and the request to stop as
+// arguments.
 #pragma once
 
 #include <expected>
@@ -15,33 +16,33 @@
 namespace sinew::server {
 
 struct Options {
-  std::string root;                   // directory whose run directories the server indexes
+  std::string root;                   // the server indexes the run directories below this directory
   std::string store;                  // path of a SQLite file, or a URL postgresql://...
   std::string artifacts;              // directory of the artifacts
   std::string tokens;                 // path of the token file; empty: every local caller is an admin
   std::string version;                // the version of the program; the API reports it
   double requests_per_second = 1000;  // requests that each caller may make in a second; 0: no limit
   http::ServerOptions http = {};
-  // Hosts of other machines, with commas, whose coordinators the server may send control requests to, if a run's
-  // directory names them.
+  // Names of other machines, separated by commas. The server may send control requests to coordinators on these
+  // machines if a run's directory names them.
   std::string coordinators = {};
-  std::string access_log;  // path of the access log; empty: none. It has one line of JSON for each request
-  // Receives each problem of the indexing once, and failed logins, as one line. Runs on a thread of the server.
+  std::string access_log;  // path of the access log, with one line of JSON for each request; empty: no log
+  // Gets one line for each new problem of the indexing, and for failed logins. Called on a thread of the server.
   std::function<void(const std::string& line)> log = {};
 };
 
-// Serves from construction to destruction. Throws Error when it cannot start; SERVER_ALREADY_RUNNING when another
-// server holds the store. `url` and `replaced` may be called on any thread.
+// Serves from construction to destruction. Throws Error if it cannot start; the code is SERVER_ALREADY_RUNNING if
+// another server holds the store. Any thread may call url() and replaced().
 class Server {
  public:
   explicit Server(Options options);
-  // Completes the responses in progress (http::ServerOptions::shutdown_grace_seconds) and the run that is being
-  // indexed, then releases the store.
+  // Finishes the responses that are being sent (http::ServerOptions::shutdown_grace_seconds) and the run that is being
+  // indexed. Then releases the store.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   std::string url() const;  // "http://127.0.0.1:4711"
-  // Returns why this server can no longer write, if another server has taken over the store. Returns "" otherwise.
+  // If another server has taken over the store, returns why this one can no longer write. Returns "" otherwise.
   std::string replaced() const;
 
  private:
@@ -49,17 +50,17 @@ class Server {
   std::unique_ptr<State> state_;
 };
 
-// Waits until `stop_requested` returns true. Throws Error (SERVER_REPLACED) when another server has taken over the
-// store. Calls `stop_requested` about ten times a second.
+// Waits until `stop_requested` returns true; calls it about ten times a second. Throws Error (SERVER_REPLACED) if
+// another server takes over the store.
 void wait(const Server& server, const std::function<bool()>& stop_requested);
 
-// The options with which run_id_at() connects to a server and identifies itself.
+// How run_id_at() connects to a server and identifies itself.
 struct ClientOptions {
   std::string token;                  // empty: no token
   std::string certificate_authority;  // PEM file; empty: the system's
 };
-// Returns the id under which the server at `url` knows the run in `run_directory`. Asks the server repeatedly for a few
-// seconds, because the server indexes new runs about once a second. Returns the reason if it finds no id.
+// Returns the id under which the server at `url` knows the run in `run_directory`. Asks repeatedly for a few seconds,
+// because the server indexes new runs about once a second. If it finds no id, returns the reason.
 std::expected<std::string, std::string> run_id_at(const std::string& url, const ClientOptions& options,
                                                   const std::string& run_directory, const std::string& resolved_yaml,
                                                   Clock& clock);

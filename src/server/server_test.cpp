@@ -1,4 +1,4 @@
-// Tests several servers inside one program. Each serves, stops and fails independently of the others.
+// Tests several servers in one program. Each serves, stops and fails independently of the others.
 #include "server/server.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class Servers : public testing::Test {
  protected:
   Servers() : folder_("/tmp/sinew-server-XXXXXX") { EXPECT_NE(::mkdtemp(folder_.data()), nullptr); }
   ~Servers() override { std::filesystem::remove_all(folder_); }
-  // The options have no token file, so local clients may do everything.
+  // The options name no token file, so local clients may do everything.
   Options options(const std::string& name) const {
     Options options;
     options.root = folder_ + "/" + name;

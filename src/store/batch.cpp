@@ -1,4 +1,4 @@
-// Applies a batch: checks its conditions, applies its changes atomically and stores the answers under the batch's key.
+// Applies a batch: checks its conditions, applies its changes atomically, and stores the answers under the batch's key.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -65,8 +65,8 @@ std::optional<Refusal> broken_condition(Transaction& transaction, const Batch& b
   return std::nullopt;
 }
 
-// Saves the state of the transaction before a batch, and restores it if the batch is refused. A change that is refused
-// has written nothing, so only a batch of several changes needs a savepoint in the database.
+// Saves the state of the transaction before a batch, and restores it if the batch is refused. A refused change has
+// written nothing. So only a batch of several changes needs a savepoint in the database.
 class Savepoint {
  public:
   Savepoint(Transaction& transaction, bool in_database)
@@ -111,8 +111,8 @@ Outcome apply(Transaction& transaction, const Batch& batch) {
     if (auto receipt = receipt_of(transaction.database, batch.key)) return std::move(*receipt);
   }
   if (const auto broken = broken_condition(transaction, batch)) return std::unexpected(*broken);
-  // DropPoints removes points from the transaction's list, and a rollback of this batch cannot put them back: it only
-  // shortens the list. So write the points of earlier batches to the database first.
+  // DropPoints removes points from the transaction's list. A rollback of this batch only shortens the list, so it could
+  // not put these points back. So write the points of earlier batches to the database first.
   const auto drops = [](const Change& change) { return std::holds_alternative<DropPoints>(change); };
   if (std::any_of(batch.changes.begin(), batch.changes.end(), drops)) flush_points(transaction);
   const size_t count = batch.changes.size();

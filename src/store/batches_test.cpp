@@ -42,7 +42,7 @@ TEST_P(Leases, ExpireAtAReboot) {
   auto store = open();
   done(*store, Acquire{"server", "a", 1000});
   store.reset();
-  clock.seconds = 5;  // the machine's clock has restarted
+  clock.seconds = 5;  // the machine has rebooted, and its clock has restarted
   Options options;
   options.clock = &clock;
   options.boot_id = "the next";
@@ -73,7 +73,7 @@ TEST_P(Batches, AreWrittenWholeOrNotAtAll) {
   EXPECT_TRUE(store->find({Kind::kRun, "r"})->tags.empty());
   EXPECT_TRUE(store->find({Kind::kRun, "r"})->metrics.empty());
   EXPECT_FALSE(store->find({Kind::kRun, "r2"}));
-  // The series does not exist, so it can be created; the key is unused.
+  // The refused batch has left no trace: the series can be created, and the key is unused.
   EXPECT_TRUE(store->write(Batch{{AddPoints{"r", "loss", {{2, 2, 2}}}}, "key"}).has_value());
   EXPECT_EQ(store->find({Kind::kRun, "r"})->metrics.at("loss").last.step, 2);
 }

@@ -1,4 +1,5 @@
-// For tests inside store/: work in a child process, which a test can kill, run as another user, or give a smaller disk.
+// For tests inside store/: runs work in a child process. A test can kill the child, run it as another user, or give it
+// a smaller disk.
 #pragma once
 
 #include <sys/wait.h>
@@ -14,12 +15,13 @@
 
 namespace sinew::store {
 
-// A forked child of the test. The parent reads the lines that the child passes to `say`, in order, even after it killed
-// the child.
+// A forked child of the test. The parent reads in order the lines that the child passes to `say`, even those of a
+// killed child.
 class Child {
  public:
   using Say = std::function<void(const std::string& line)>;
-  // An exception in `work` becomes the line "error: ...". The child exits and never returns into the test.
+  // Runs `work` in the child. An exception in `work` becomes the line "error: ...". The child exits and never returns
+  // into the test.
   explicit Child(const std::function<void(const Say&)>& work) {
     int ends[2];
     if (::pipe(ends) != 0) throw TestError("pipe");
@@ -53,7 +55,7 @@ class Child {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  // Returns the next line, or "" when the child has ended and all its lines are read.
+  // Returns the next line, or "" if the child has ended and all its lines were read.
   std::string line() {
     for (;;) {
       const auto end = rest_.find('\n');

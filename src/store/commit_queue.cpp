@@ -21,7 +21,7 @@ Outcome CommitQueue::write(const Batch& batch) {
   return std::move(mine.outcome);
 }
 
-// Commits the writes that wait and wakes their threads. Only the thread whose write is first in the queue calls it.
+// Commits the writes that wait and wakes their threads. Only the thread whose write is first in the queue may call it.
 void CommitQueue::commit_group(std::unique_lock<std::mutex>& lock) {
   const size_t count = std::min(queue_.size(), kMaxGroup);
   const std::vector<PendingWrite*> group(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));

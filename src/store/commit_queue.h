@@ -1,7 +1,7 @@
-// Inside store/: group commit. Every writer joins a queue. The first writer of the queue commits for all that wait,
-// while the next group gathers behind it. A lone writer therefore pays no thread switch, and many writers share one
-// sync. The queue follows LevelDB's writers queue (Ghemawat, Dean); group commit: DeWitt et al., "Implementation
-// techniques for main memory database systems", 1984.
+// Inside store/: group commit. Every writer joins a queue. The first writer in the queue commits the writes of all that
+// wait, while the next group gathers behind it. So a lone writer needs no thread switch, and many writers share one
+// sync. The queue follows LevelDB's queue of writers (Ghemawat, Dean). For group commit see DeWitt et al.,
+// "Implementation techniques for main memory database systems", 1984.
 #pragma once
 
 #include <condition_variable>
@@ -24,11 +24,12 @@ struct PendingWrite {
 
 class CommitQueue {
  public:
-  // Sets `outcome` or `error` of each write; never throws. The queue makes one call at a time.
+  // Sets `outcome` or `error` of each write; never throws. The queue makes one such call at a time.
   using Commit = std::function<void(std::span<PendingWrite* const> group)>;
   explicit CommitQueue(Commit commit) : commit_(std::move(commit)) {}
 
-  // Returns when the batch is durable or refused. Throws the `error` that the commit set. Any thread may call it.
+  // Returns when the batch is durable or refused. Throws the `error` that the Commit function set. Any thread may call
+  // it.
   Outcome write(const Batch& batch);
 
  private:

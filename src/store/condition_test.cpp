@@ -1,5 +1,5 @@
-// Tests that a store whose file is removed, replaced, cut or overwritten, or whose server stops, says so and
-// acknowledges no write.
+// Tests a store whose file is removed, replaced, cut or overwritten, or whose server stops. The store must report the
+// problem and acknowledge no write.
 #include <unistd.h>
 
 #include <csignal>
@@ -22,7 +22,7 @@ SetTags large_tag(int i) {
 class OpenStore : public testing::Test {
  protected:
   OpenStore() : store_(std::make_unique<Store>(path_)) { make_run(*store_); }
-  // Expects that the store refuses everything.
+  // Expects that the store refuses everything with STORE_REPLACED.
   void expect_replaced() {
     EXPECT_EQ(code_of([&] { done(*store_, SetTags{{Kind::kRun, "r"}, {{"a", "b"}}}); }), "STORE_REPLACED");
     EXPECT_EQ(code_of([&] { store_->find({Kind::kRun, "r"}); }), "STORE_REPLACED");
@@ -88,7 +88,7 @@ TEST_F(OpenStore, ADamagedPageIsNoticed) {
   EXPECT_NE(store_->look(5).problem, "");
 }
 
-// Writes to a store and dies without closing it, so that its WAL stays.
+// Writes to a store in a child that dies without closing it, so that the WAL stays.
 void write_and_die(const std::string& path, int count) {
   Child child([&](const Child::Say& say) {
     Store store(path);
@@ -104,17 +104,17 @@ TEST(Wal, OfAnotherStateOfTheFileIsRefusedAndLeftAlone) {
   const Folder folder;
   const std::string path = folder / "store.db";
   write_and_die(path, 5);
-  { Store backup(path); }  // moves the WAL into the file
+  { Store backup(path); }  // closing the store moves the WAL into the file
   fs::copy_file(path, folder / "backup.db");
   write_and_die(path, 30);
   fs::copy_file(path + "-wal", folder / "wal");
-  // The store as it died opens, also as a copy of all its files.
+  // A store opens as the dead process left it, and so does a copy of all its files.
   fs::copy_file(path, folder / "copy.db");
   fs::copy_file(path + "-wal", folder / "copy.db-wal");
   EXPECT_EQ(code_of([&] { Store store(folder / "copy.db"); }), "");
-  write_and_die(path, 3000);  // SQLite moves most of it into the file
+  write_and_die(path, 3000);  // SQLite moves most of this into the file
   const auto late_pages = fs::file_size(path);
-  // An old backup beside a new WAL, and a new file beside an old WAL.
+  // Neither an old backup beside a new WAL nor a new file beside an old WAL may open.
   fs::copy_file(folder / "backup.db", folder / "old.db");
   fs::copy_file(path + "-wal", folder / "old.db-wal");
   fs::copy_file(path, folder / "new.db");

@@ -1,4 +1,4 @@
-// Writes and reads contents by digest and their attachments to records, the lineage between records, and notes.
+// Writes and reads what belongs to records: contents by digest and their attachments, links of lineage, and notes.
 #include <nlohmann/json.hpp>
 
 #include "base/cost_limit.h"
@@ -11,7 +11,7 @@ namespace {
 using Reason = Refusal::Reason;
 using nlohmann::json;
 
-// Returns the digest of the content at that path, or "" if there is none.
+// Returns the digest of the content that the record has at this path, or "" if it has none.
 std::string attached(Database& database, const Subject& subject, const std::string& path) {
   std::string digest;
   database.each(
@@ -104,8 +104,8 @@ Applied apply(Transaction& transaction, const SetNote& change) {
   return Answer{};
 }
 
-// All paths in a folder begin with the folder's name and '/'. The next character after '/' is '0', so the paths in
-// folder F are exactly the range from "F/" up to "F0", and the primary key's index finds them.
+// All paths in a folder begin with the folder's name and '/'. The character after '/' is '0'. So the paths in folder F
+// form the range from "F/" up to "F0", which the index of the primary key finds.
 std::vector<Attachment> read_attachments(Database& database, const Subject& subject, const std::string& folder) {
   static_assert('/' + 1 == '0');
   std::vector<Attachment> found;

@@ -1,4 +1,4 @@
-// Tests of the cost of a read: it ends when its request is over, and it holds only what its limit allows.
+// Tests that a read ends when its request is over, and holds no more memory than its limit allows.
 #include <chrono>
 #include <thread>
 
@@ -13,7 +13,7 @@ constexpr int64_t kMuch = int64_t{1} << 40;
 
 class Cost : public OnBoth {
  protected:
-  // A run whose metric has so many points.
+  // Makes a run with a metric of `points` points.
   void make_series(Store& store, const std::string& run, int64_t points) {
     make_run(store, run);
     AddPoints change{run, "loss", {}};
@@ -53,7 +53,7 @@ TEST_P(Cost, AReadEndsAtItsDeadline) {
   CostLimit limit(clock, clock.monotonic_seconds() - 1, kMuch);
   const CostLimit::Scope scope(&limit);
   EXPECT_EQ(code_of([&] { store->find({Kind::kRun, "r"}); }), "REQUEST_TOO_LONG");
-  // A write commits the batches of other requests as well, so the limit of one does not end it.
+  // A write may also commit the batches of other requests, so the limit of one request does not end it.
   done(*store, SetTags{{Kind::kRun, "r"}, {{"a", "b"}}});
 }
 

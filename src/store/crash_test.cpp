@@ -1,5 +1,5 @@
-// Tests with processes that are killed at any instant, and with many processes that write at once: no acknowledged
-// write is lost, no write happens twice, no batch is half written, and no process gets the error "locked".
+// Tests with processes that are killed at any moment, and with many processes that write at once. No acknowledged write
+// may be lost, no write may happen twice, no batch may be half written, and no process may get the error "locked".
 #include <atomic>
 #include <cstdlib>
 #include <set>
@@ -18,8 +18,8 @@ ON_BOTH(LongCrash);
 class Crowd : public OnBoth {};
 ON_BOTH(Crowd);
 
-// Writes forever: one batch makes a run with everything that belongs to it and a version of model "m" from that run; a
-// second write tags the version. Passes each id to `say` when its write was acknowledged.
+// Writes for ever. One batch creates a run with everything that belongs to it, and a version of the model "m" from this
+// run; a second write tags the version. Passes an id to `say` once its write is acknowledged.
 void work(const std::string& where, int64_t life, const Child::Say& say) {
   Store store(where);
   say("ready");
@@ -44,7 +44,7 @@ void work(const std::string& where, int64_t life, const Child::Say& say) {
   }
 }
 
-// Checks that the store has every acknowledged write, and every other batch as a whole or not at all.
+// Checks that the store has every acknowledged write, and that it has every other batch as a whole or not at all.
 void check_all(Store& store, const std::set<std::string>& said) {
   std::set<std::string> runs, tagged;
   for (const Record& run : store.list({.kind = Kind::kRun, .limit = 1'000'000})) {
@@ -107,7 +107,7 @@ TEST_P(LongCrash, NothingAcknowledgedIsLostInHundredsOfKills) {
   kill_often(location.where(), 500, 2);
 }
 
-// All processes create the store together, then all write to it; some of them are killed.
+// All processes create the store at the same time and then write to it. Some of them are killed.
 TEST_P(Crowd, ThirtyTwoProcessesShareAStore) {
   constexpr int kProcesses = 32, kVersions = 12;
   const std::string where = location.where();

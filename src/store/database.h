@@ -1,8 +1,8 @@
-// Inside store/: one connection to a database, SQLite or PostgreSQL, behind one small dialect of SQL.
+// Inside store/: one connection to a database, SQLite or PostgreSQL, with one small dialect of SQL for both.
 //
-// The dialect has the types INTEGER, REAL, TEXT and BLOB and the parameters ?1, ?2, ...; a parameter has the type of
-// its column. A connection prepares each statement once and remembers it by its text without copying the text, so
-// callers pass string literals. One thread at a time may use a connection.
+// The dialect has the types INTEGER, REAL, TEXT and BLOB, and the parameters ?1, ?2, ...; a parameter has the type of
+// its column. A connection prepares each statement once. It remembers the statement by its text without copying the
+// text, so callers must pass string literals. One thread at a time may use a connection.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct Bytes {
 };
 using Value = std::variant<int64_t, double, std::string_view, Bytes>;
 
-// A row of a result. Valid only during the callback that receives it.
+// A row of a result. It is valid only during the callback that receives it.
 class Row {
  public:
   virtual ~Row() = default;
   virtual int64_t integer(int column) const = 0;
   virtual double real(int column) const = 0;
-  virtual std::string_view text(int column) const = 0;  // also the bytes of a BLOB
+  virtual std::string_view text(int column) const = 0;  // also returns the bytes of a BLOB
 };
 
 // The connection was lost. The database has undone the transaction, so the caller can run it again.
@@ -39,8 +39,8 @@ struct ConnectionLost : Error {
   using Error::Error;
 };
 
-// The result of a commit is unknown: the commit may or may not have taken place, so running it again may apply it
-// twice. Also thrown when a connection cannot be restored in time.
+// It is unknown whether a commit took place, so repeating the transaction could apply it twice. Also thrown if a
+// connection cannot be restored in time.
 struct OutcomeUnknown : Error {
   using Error::Error;
 };
@@ -48,20 +48,19 @@ struct OutcomeUnknown : Error {
 class Database {
  public:
   virtual ~Database() = default;
-  // Starts a write transaction. No other connection writes until it ends. Throws Error (STORE_BUSY) after the store's
-  // lock timeout.
+  // Starts a write transaction. No other connection can write until it ends. Throws Error (STORE_BUSY) if it cannot
+  // start within the store's lock timeout.
   virtual void begin_write() = 0;
   // Starts a read transaction: all its reads see one snapshot.
   virtual void begin_read() = 0;
-  // With kDurable, `commit` returns when the transaction's writes, and the writes that it has read, are on the disk.
-  // With kNone, `commit` does not wait for the disk; the caller uses it if every batch was refused or nothing was
-  // written.
+  // kDurable: `commit` returns once the transaction's writes, and all earlier writes that it has read, are on the disk.
+  // kNone: `commit` does not wait for the disk. The caller uses kNone if it wrote nothing that must last.
   enum class Durability { kNone, kDurable };
   virtual void commit(Durability durability) = 0;
   virtual void roll_back() noexcept = 0;
-  // Executes a statement. The connection may delay it until the commit, which then reports its failure.
+  // Executes a statement. The connection may delay the statement until the commit, which then reports its failure.
   virtual void run(std::string_view sql, std::initializer_list<Value> values) = 0;
-  // Reads the rows until `take` returns false. Throws the Error of the thread's CostLimit when that is over.
+  // Reads rows until `take` returns false. If the thread has a CostLimit and exceeds it, throws the limit's Error.
   virtual void each_while(std::string_view sql, std::initializer_list<Value> values,
                           const std::function<bool(const Row&)>& take) = 0;
   void each(std::string_view sql, std::initializer_list<Value> values, const std::function<void(const Row&)>& take) {
@@ -70,14 +69,14 @@ class Database {
       return true;
     });
   }
-  // Seconds on the clock that measures leases. All users of the store see the same clock.
+  // Returns the seconds on the clock that measures leases. All users of a store share this clock.
   virtual double now() = 0;
   virtual bool has_table(std::string_view name) = 0;
   virtual std::vector<std::string> check() = 0;
-  // Looks for damage that costs little to find, within a read transaction. `shrunk_to`: the size to which the file has
-  // shrunk, if it has. Returns a message, or "".
+  // Looks for damage that is cheap to find, within a read transaction. `shrunk_to`: the present size of the file, if
+  // the file has shrunk. Returns a message, or "" if it finds no damage.
   virtual std::string damage(std::optional<int64_t> shrunk_to) = 0;
-  // Checks all pages from time to time, if that takes little. Returns a message, or "".
+  // Checks all pages now and then, unless that takes too long. Returns a message, or "" if it finds no damage.
   virtual std::string quick_check() = 0;
 };
 
@@ -85,7 +84,7 @@ enum class Access { kWrite, kRead };
 std::unique_ptr<Database> open_sqlite(const std::string& path, const Options& options, Access access);
 std::unique_ptr<Database> open_postgres(const std::string& url, const Options& options, Access access);
 bool is_postgres(std::string_view where);
-// The location of a store without its password, for messages: "postgresql://user:***@host/db".
+// Returns the location of a store without its password, for messages: "postgresql://user:***@host/db".
 std::string without_password(const std::string& where);
 
 }  // namespace sinew::store

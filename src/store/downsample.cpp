@@ -30,7 +30,7 @@ void downsample(std::vector<Point>& points, int64_t max_points) {
   const int64_t slices = max_points / 4;
   const auto first = static_cast<double>(points.front().step), last = static_cast<double>(points.back().step);
   const auto slice_of = [&](size_t i) {
-    // If all points have the same step, as in some offline logs, the slices are cut by index instead.
+    // If all points have the same step, as in some offline logs, cut the slices by index instead.
     const double position = last > first ? (static_cast<double>(points[i].step) - first) / (last - first)
                                          : static_cast<double>(i) / static_cast<double>(points.size());
     return std::min(slices - 1, static_cast<int64_t>(position * static_cast<double>(slices)));

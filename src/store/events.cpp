@@ -1,5 +1,5 @@
 // Implements the log of events. The numbers of events have no gaps: a transaction assigns them while it holds the
-// writers' lock, and the numbers of a transaction that fails are assigned again.
+// writers' lock. If the transaction fails, the next one assigns the same numbers again.
 #include "store/transaction.h"
 
 namespace sinew::store {

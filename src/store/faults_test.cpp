@@ -1,5 +1,5 @@
-// Tests with a disk that is full, broken or read-only, and with files of another program. The store throws an Error
-// with the right code and loses no acknowledged write.
+// Tests with a disk that is full, broken or read-only, and with a file that belongs to another program. The store must
+// throw an Error with the right code and lose no acknowledged write.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -17,7 +17,7 @@
 namespace sinew::store {
 namespace {
 
-// The disk below SQLite. After a given number of writes, every further write fails.
+// Fails the writes of SQLite: after a given number of writes, every further one.
 struct FaultyDisk {
   int64_t writes_left = -1;  // -1: no write fails
   int code = SQLITE_IOERR_WRITE;
@@ -39,7 +39,7 @@ sqlite3_vfs* real_vfs() {
   static sqlite3_vfs* vfs = sqlite3_vfs_find("unix");
   return vfs;
 }
-// Opens a file with SQLite's own methods, except for those that write.
+// Opens a file with SQLite's own methods, but with other methods for writing and syncing.
 int faulty_open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
   static std::map<const sqlite3_io_methods*, std::unique_ptr<sqlite3_io_methods>> wrapped;
   static const sqlite3_io_methods* real = nullptr;
@@ -78,7 +78,7 @@ class Faults : public testing::Test {
   void TearDown() override { sqlite3_vfs_register(real_vfs(), 1); }
 };
 
-// Writes runs with points and adds the numbers of the acknowledged ones to `said`.
+// Writes runs with points. Adds the numbers of the acknowledged runs to `said`.
 void write_some(Store& store, int from, int to, std::set<int>& said) {
   for (int i = from; i < to; ++i) {
     const std::string id = std::to_string(i);
@@ -100,7 +100,7 @@ void check_runs(Store& store, const std::set<int>& said) {
   EXPECT_THAT(store.check(), testing::IsEmpty());
 }
 
-// Lets each write in turn be the first that fails, in each way that it can fail.
+// Lets one write after another be the first that fails, in each way in which a write can fail.
 TEST_F(Faults, NoWriteThatFailsLosesAnything) {
   for (const int code : {SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC}) {
     int64_t total = 0;
@@ -121,10 +121,10 @@ TEST_F(Faults, NoWriteThatFailsLosesAnything) {
       if (fail_at < 0) total = faults.writes;
       EXPECT_EQ(error.empty(), fail_at < 0 || said.size() == 12) << error;
       faults.writes_left = -1;
-      // The disk works again. The open store continues, and a newly opened store finds everything.
+      // The disk works again. The open store continues, and a store that is opened now finds everything.
       if (store == nullptr) store = std::make_unique<Store>(path);
       if (!store->find({Kind::kExperiment, "e"})) done(*store, Create{{Kind::kExperiment, "e"}});
-      write_some(*store, 0, 20, said);  // batches that were written before are recognised by their keys
+      write_some(*store, 0, 20, said);  // the store recognises batches that it has written before by their keys
       ASSERT_EQ(said.size(), 20U);
       check_runs(*store, said);
       store = std::make_unique<Store>(path);
@@ -149,7 +149,7 @@ TEST_F(Faults, AFullDiskIsReportedAndTheStoreContinuesWhenThereIsSpace) {
   check_runs(store, {0});
 }
 
-// Writes runs until the disk is full, in a child process.
+// Writes runs in a child process until the disk is full.
 void fill(const std::string& path, const Child::Say& say) {
   Store store(path);
   store.write(Create{{Kind::kExperiment, "e"}});
@@ -187,7 +187,7 @@ TEST(FullDisk, IsReportedAndLosesNothing) {
 TEST(FullDisk, OfOneMegabyteLosesNothing) {
   const Folder folder;
   if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0)
-    return;  // this user may not mount; the test above simulates a full disk
+    return;  // this user may not mount a file system; the test above simulates a full disk
   {
     Child child([&](const Child::Say& say) { fill(folder / "store.db", say); });
     check_full(child, folder / "store.db");
@@ -195,7 +195,7 @@ TEST(FullDisk, OfOneMegabyteLosesNothing) {
   EXPECT_EQ(::umount(folder.path().c_str()), 0);
 }
 
-// Writes to the store as the user nobody, because root may write everywhere. Returns the error.
+// Writes to the store as the user nobody, because root may write everywhere. Returns the error that this causes.
 std::string error_as_nobody(const std::string& path) {
   Child child([&](const Child::Say& say) {
     if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) throw TestError("setuid");
@@ -214,7 +214,7 @@ TEST(Unwritable, IsReported) {
   ::chmod(folder.path().c_str(), 0555);
   EXPECT_THAT(error_as_nobody(path), testing::HasSubstr("[STORE_NOT_WRITABLE]"));
   EXPECT_THAT(error_as_nobody(folder / "new.db"), testing::HasSubstr("[STORE_CANNOT_OPEN]"));
-  ::chmod(path.c_str(), 0666);  // the file is writable, but SQLite cannot create the WAL in its directory
+  ::chmod(path.c_str(), 0666);  // now the file is writable, but SQLite cannot create the WAL in its directory
   EXPECT_THAT(error_as_nobody(path), testing::HasSubstr("error: store " + path));
   ::chmod(folder.path().c_str(), 0755);
 }
@@ -237,7 +237,7 @@ TEST(Unreadable, FilesOfOtherProgramsAreRefused) {
   EXPECT_EQ(code_of([&] { Store store(folder / "none/store.db"); }), "STORE_CANNOT_OPEN");
 }
 
-// A page overwritten with noise is found when the store is opened or checked, and never crashes the program.
+// Overwrites a page with noise. Opening or checking the store must report it and must not crash.
 TEST(Damage, IsReported) {
   const Folder folder;
   const std::string path = folder / "store.db";

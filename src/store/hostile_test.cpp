@@ -1,5 +1,5 @@
-// Tests with texts that have a meaning to SQL, a shell, a browser or a file system. The store returns such a text
-// unchanged or refuses it with a reason, and the text affects no other field.
+// Tests with texts that have a meaning in SQL, in a shell, in a browser or in a file system. The store must return such
+// a text unchanged or refuse it with a reason. The text must not affect any other field.
 #include <cmath>
 #include <map>
 
@@ -57,7 +57,7 @@ const std::vector<std::string>& bad_texts() {
 TEST(Texts, Utf8IsCheckedByItsDefinition) {
   for (const std::string& text : good_texts()) EXPECT_TRUE(is_utf8(text)) << text;
   for (const std::string& text : bad_texts()) EXPECT_EQ(is_utf8(text), text.find('\0') != std::string::npos) << text;
-  // Every code point encodes to a valid text. A text that ends inside a character is invalid.
+  // Every code point encodes to valid UTF-8. A text that ends inside a character is invalid.
   for (uint32_t code = 1; code < 0x110000; code += code < 0x900 ? 1 : 97) {
     if (code >= 0xd800 && code < 0xe000) continue;
     std::string text;
@@ -120,7 +120,7 @@ TEST_P(Hostile, TextsAreReadBackUnchanged) {
   EXPECT_EQ(store->list({.kind = Kind::kRun, .limit = 1000}).size(), good_texts().size());
 }
 
-// Returns one change for each field of each kind of change. The field has a text that the store must refuse.
+// Returns changes in which one field has the text `bad`: one change for each field of each kind of change.
 std::vector<Change> changes_with(const std::string& bad) {
   const Subject run{Kind::kRun, "r"};
   return {Create{{Kind::kExperiment, bad}},

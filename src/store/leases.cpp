@@ -1,6 +1,5 @@
-// Implements named leases with one holder each. A process can acquire a lease when the previous holder's lease has
-// expired by the store's clock. The fence grows with each holder, and the store accepts only the writes of the newest
-// fence.
+// Implements named leases with one holder each. A process can acquire a lease once it has expired by the store's clock.
+// Each new holder gets a higher fence, and the store accepts writes only with the newest fence.
 #include <cmath>
 
 #include "store/transaction.h"
@@ -26,7 +25,7 @@ LeaseRow find_lease(Database& database, const std::string& name) {
   return found;
 }
 
-// Returns a text for a refusal that names the holder of the lease.
+// Returns a text for a refusal. It names the holder of the lease.
 std::string describe(const std::string& name, const LeaseRow& lease, double now) {
   if (lease.holder.empty()) return "lease \"" + name + "\" has no holder";
   const double left = lease.until - now;
@@ -61,7 +60,7 @@ Applied apply(Transaction& transaction, const Acquire& change) {
   return Answer{0, lease.fence};
 }
 
-// An expired lease can be renewed as long as no other holder has acquired it.
+// An expired lease can still be renewed, unless another process has acquired it.
 Applied apply(Transaction& transaction, const Renew& change) {
   if (const auto refusal = Validator().seconds("a lease", change.seconds).refusal()) return std::unexpected(*refusal);
   LeaseRow lease = find_lease(transaction.database, change.name);
@@ -84,7 +83,8 @@ Applied apply(Transaction& transaction, const Release& change) {
   return Answer{0, lease.fence};
 }
 
-// A lease that expired without a new holder still counts as held: no other process can have acted under it.
+// An expired lease counts as held until another process acquires it, because nobody else can have acted under it
+// before.
 std::optional<Refusal> lost_lease(Transaction& transaction, const HeldLease& held) {
   const LeaseRow lease = find_lease(transaction.database, held.name);
   if (!lease.holder.empty() && lease.fence == held.fence) return std::nullopt;

@@ -1,5 +1,5 @@
 // Inside store/: libpq, loaded with dlopen when the program opens its first PostgreSQL store. libpq depends on a dozen
-// other libraries; a program that uses no PostgreSQL server does not pay the 10 ms that loading them takes.
+// other libraries. Loading them takes 10 ms, which a program without a PostgreSQL store should not pay.
 #pragma once
 
 #include <postgresql/libpq-fe.h>

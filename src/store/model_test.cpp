@@ -1,5 +1,5 @@
-// Applies random sequences of changes to both databases and to a model made of a few maps. All three give the same
-// answers and refusals, and both databases hold the same records and events in the end.
+// Applies random sequences of changes to both databases and to a model that consists of a few maps. All three must give
+// the same answers and refusals. Both databases must hold the same records and events in the end.
 #include <map>
 #include <sstream>
 
@@ -11,8 +11,8 @@ namespace {
 
 using Reason = Refusal::Reason;
 
-// The rules for runs, aliases and leases, without a database. An answer is "number fence repeated"; a refusal is its
-// reason.
+// The rules for runs, aliases and leases, without a database. An answer reads "number fence repeated"; a refusal reads
+// as its reason.
 class Model {
  public:
   double now = 0;
@@ -141,7 +141,7 @@ TEST(Stories, AreTheSameOnBothDatabasesAndInTheModel) {
     RandomStream random(random_key({seed, 11}));
     for (int i = 0; i < 250; ++i) {
       if (random.below(5) == 0)
-        clock.seconds = clock.seconds + 37;  // 37 does not divide 100, so no lease ends exactly now
+        clock.seconds = clock.seconds + 37;  // 37 does not divide 100, so no lease expires at exactly this time
       model.now = clock.seconds;
       const Change change = any_change(random);
       const std::string expected = std::visit([&](const auto& one) { return model(one); }, change);

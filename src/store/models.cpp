@@ -1,4 +1,4 @@
-// Reads and moves the aliases of models. An alias is one row, so promoting or rolling back is one write.
+// Reads and moves the aliases of models. An alias is one row, so a promotion or a rollback is one write.
 #include <nlohmann/json.hpp>
 
 #include "store/transaction.h"
@@ -25,7 +25,7 @@ std::string target(int64_t version) {
 
 }  // namespace
 
-// A removed alias keeps its row, with version 0, so that its previous version stays known.
+// A removed alias keeps its row, with version 0, so that the store still knows its previous version.
 Applied apply(Transaction& transaction, const SetAlias& change) {
   const auto refusal = Validator()
                            .id("the model's name", change.model)

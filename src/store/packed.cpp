@@ -10,7 +10,7 @@
 namespace sinew::store {
 namespace {
 
-// Encodes numbers as LEB128, signed numbers in zigzag, and appends a CRC-32C of all bytes.
+// Encodes numbers as LEB128 and signed numbers as zigzag. Appends a CRC-32C of all bytes.
 class Packer {
  public:
   void word(uint64_t value) {
@@ -77,8 +77,8 @@ class Unpacker {
     rest_.remove_prefix(size);
     return value;
   }
-  // Reads the count of a list whose elements take at least `min_bytes` each. A count that the remaining bytes cannot
-  // hold is damage, so damaged data never causes a large allocation.
+  // Reads the count of a list whose elements take at least `min_bytes` each. If the remaining bytes cannot hold this
+  // many elements, the data is damaged. So damaged data never causes a large allocation.
   size_t count(size_t min_bytes) {
     const uint64_t value = word();
     if (value > rest_.size() / min_bytes) damaged();
@@ -96,7 +96,7 @@ class Unpacker {
   const char* what_;
 };
 
-// Differences wrap around, because a caller may choose any 64-bit number as a step.
+// Subtracts with wrap-around, because a step may be any 64-bit number.
 int64_t minus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
@@ -104,7 +104,7 @@ int64_t plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// Returns whether the value can be stored as a float and restored bit for bit, including the payload of a NaN.
+// Returns whether a float can store the value, so that it is restored bit for bit, including the payload of a NaN.
 bool fits_float(double value) {
   const auto narrow = static_cast<float>(value);
   return std::bit_cast<uint64_t>(static_cast<double>(narrow)) == std::bit_cast<uint64_t>(value);

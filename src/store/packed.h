@@ -1,6 +1,6 @@
-// Inside store/: packs and unpacks the values that a column holds in packed form: the labels of a record, chunks and
-// tails of points, and the summary of a run's series. docs/formats/store.md defines the bytes. The unpack functions
-// accept any input and throw Error (STORE_DAMAGED) when it is damaged.
+// Inside store/: packs and unpacks values that a column holds in packed form: the labels of a record, chunks and tails
+// of points, and the summary of a run's series. docs/formats/store.md defines the bytes. The unpack functions accept
+// any input, and throw Error (STORE_DAMAGED) if it is damaged.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ Labels unpack_labels(std::string_view bytes);
 std::string pack_points(std::span<const Point> points);
 void unpack_points(std::string_view bytes, std::vector<Point>& out);  // appends
 
-// A series of a run. Chunks and tails identify a series by its index in the run's list.
+// A series of a run. Chunks and tails name the series by its index in the run's summary.
 struct SeriesSummary {
   std::string key;
   Metric metric;
@@ -28,7 +28,7 @@ struct SeriesSummary {
 std::string pack_summary(std::span<const SeriesSummary> series);
 std::vector<SeriesSummary> unpack_summary(std::string_view bytes);
 
-// A point in the tail: not yet moved to a chunk. One tail holds points of many runs.
+// A point in the tail, from which it later moves to a chunk. The tail holds points of many runs.
 struct TailPoint {
   int64_t run = 0, series = 0;
   Point point;
@@ -36,11 +36,12 @@ struct TailPoint {
 std::string pack_tail(std::span<const TailPoint> points);
 void unpack_tail(std::string_view bytes, std::vector<TailPoint>& out);  // appends
 
-// The order of points within a series: by step, then time, then the bits of the value.
+// Returns whether `a` comes before `b` in a series. Points are ordered by step, then by time, then by the bits of the
+// value.
 bool comes_before(const Point& a, const Point& b);
-// Sorts in that order and removes duplicates.
+// Sorts by comes_before() and removes duplicates.
 void sort_unique(std::vector<Point>& points);
-// Updates the metric with points that are added to its series.
+// Updates the metric for points that are added to its series.
 void count_in(Metric& metric, std::span<const Point> points);
 
 }  // namespace sinew::store

@@ -1,10 +1,10 @@
 // Writes and reads the points of series, which are stored in two levels.
 //
-// Single points go to the tail: one row holds all points that one transaction added, of any series. When the tail gets
-// long, its points move to chunks: sorted, up to 1,024 points of one series in a row. Many points of one series in one
-// transaction go straight to chunks. So an append costs as much as a line in a journal, and a read touches few rows.
-// This is a log-structured merge tree with two levels: O'Neil, Cheng, Gawlick, O'Neil, "The log-structured merge-tree",
-// Acta Informatica 33 (1996).
+// New points go to the tail: one row holds all points that one transaction added, of any series. When the tail gets
+// long, its points move to chunks: a row holds up to 1,024 sorted points of one series. If one transaction adds many
+// points of one series, they go straight to chunks. So an append costs as much as a line in a journal, and a read
+// touches few rows. This is a log-structured merge tree with two levels: O'Neil, Cheng, Gawlick, O'Neil, "The
+// log-structured merge-tree", Acta Informatica 33 (1996).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -20,8 +20,9 @@ namespace {
 using Reason = Refusal::Reason;
 
 constexpr size_t kChunkPoints = 1024;
-constexpr size_t kBulkPoints = 64;         // so many points of a series in one transaction go straight to its chunks
-constexpr int64_t kMaxTailPoints = 32768;  // at this limit or the next, the tail moves to the chunks
+// if a transaction adds this many points to a series, they go straight to its chunks
+constexpr size_t kBulkPoints = 64;
+constexpr int64_t kMaxTailPoints = 32768;  // with this many points, or kMaxTailRows rows, the tail moves to the chunks
 constexpr int64_t kMaxTailRows = 512;
 constexpr size_t kMaxPointsOfChange = size_t{1} << 20U;
 constexpr size_t kMaxSeriesOfRun = 100'000;  // a run with more series probably has step numbers in their names
@@ -39,8 +40,8 @@ void write_summary(Database& database, int64_t run, const std::vector<SeriesSumm
                {run, Bytes{data}});
 }
 
-// Returns the summary of a run that gets a new series, and fills `run.numbers` from it. A transaction reads the summary
-// of a run once.
+// Returns the summary of a run that gets a new series, and fills `run.numbers` from it. A transaction reads each
+// summary only once.
 std::vector<SeriesSummary>& summary_for_new_series(Transaction& transaction, SeriesNumbers::Run& run) {
   const auto [found, is_new] = transaction.summaries.try_emplace(run.run);
   std::vector<SeriesSummary>& series = found->second;
@@ -59,10 +60,11 @@ void write_new_series(Transaction& transaction) {
   transaction.summaries.clear();
 }
 
-// Identifies a series by the `seq` of its run and its number in the run. The number is -1 if the series does not exist.
+// Identifies a series by the `seq` of its run and by its number within the run. The number is -1 if the series does not
+// exist.
 using SeriesId = std::pair<int64_t, int64_t>;
 
-// Finds the series, and creates it if the key is new.
+// Finds the series. Creates it if the key is new.
 std::expected<SeriesId, Refusal> find_or_add_series(Transaction& transaction, const std::string& run_id,
                                                     const std::string& key) {
   SeriesNumbers::Run* run = transaction.series.find(run_id);
@@ -94,7 +96,7 @@ std::vector<Point> read_chunk(Database& database, int64_t run, int64_t series, i
   return points;
 }
 
-// Appends points to the chunks of a series. Fills up the last chunk before it starts another.
+// Appends points to the chunks of a series. Fills up the last chunk before it starts another one.
 void append(Database& database, int64_t run, int64_t number, SeriesSummary& series, std::vector<Point> points) {
   count_in(series.metric, points);
   int64_t part = series.chunks;
@@ -139,7 +141,7 @@ void append_all(Database& database, ByRun by_run) {
   }
 }
 
-// Moves the points of the tail, and `more`, to the chunks.
+// Moves the points of the tail, together with `more`, to the chunks.
 void empty_tail(Database& database, const std::vector<TailPoint>& more) {
   auto points = read_tail(database);
   points.insert(points.end(), more.begin(), more.end());
@@ -147,7 +149,7 @@ void empty_tail(Database& database, const std::vector<TailPoint>& more) {
   database.run("DELETE FROM tail", {});
 }
 
-// Writes points as a new row of the tail; moves the tail to the chunks if it is full.
+// Writes the points as a new row of the tail. If the tail is full, moves it and these points to the chunks instead.
 void append_to_tail(Database& database, const std::vector<TailPoint>& points) {
   int64_t last = 0, first = 0, total = 0;
   database.each("SELECT id, total, (SELECT min(id) FROM tail) FROM tail ORDER BY id DESC LIMIT 1", {},
@@ -162,7 +164,7 @@ void append_to_tail(Database& database, const std::vector<TailPoint>& points) {
   database.run("INSERT INTO tail(id, total, data) VALUES (?1, ?2, ?3)", {last + 1, total, Bytes{data}});
 }
 
-// Removes the series with at least kBulkPoints points from `points` and returns them.
+// Removes from `points` the points of each series that has at least kBulkPoints of them. Returns the removed points.
 ByRun take_bulk(std::vector<TailPoint>& points) {
   if (points.size() < kBulkPoints) return {};
   ByRun bulk = group_by_series(points);
@@ -266,11 +268,12 @@ int64_t bytes_of(const std::vector<Point>& points) {
   return static_cast<int64_t>(points.size() * sizeof(Point));
 }
 
-// Returns the points of a series in the window, from its chunks and from the tail. Counts them as held by the request,
-// if the thread serves one.
+// Returns the points of a series in the window, from its chunks and from the tail. If the thread serves a request,
+// counts them in the request's CostLimit.
 std::vector<Point> read_window(Database& database, const SeriesId& id, const std::vector<Point>& tail,
                                const Window& window) {
-  constexpr int64_t kChunksPerRead = 256;  // so that a connection holds only these chunks, and looks at the limit
+  // Limits how many chunks the connection holds at once. The CostLimit is checked after each read.
+  constexpr int64_t kChunksPerRead = 256;
   const auto is_outside = [&](const Point& point) {
     return point.step < window.first_step || point.step > window.last_step;
   };
@@ -301,7 +304,7 @@ std::vector<Point> read_window(Database& database, const SeriesId& id, const std
 
 }  // namespace
 
-// Thins out each series before it reads the next, so only one complete series is in memory at a time.
+// Thins out each series before it reads the next. So only one complete series is in memory at a time.
 std::vector<std::vector<Point>> read_history(Database& database, std::span<const Series> wanted, const Window& window) {
   const std::vector<SeriesId> ids = find_series(database, wanted);
   std::map<SeriesId, std::vector<Point>> tails;
@@ -312,7 +315,7 @@ std::vector<std::vector<Point>> read_history(Database& database, std::span<const
     const auto found = tails.find({one.run, one.series});
     if (found != tails.end()) found->second.push_back(one.point);
   }
-  std::map<SeriesId, size_t> first;  // index of each series in `history`; a series may be requested twice
+  std::map<SeriesId, size_t> first;  // where each series is in `history`, because a series may be requested twice
   std::vector<std::vector<Point>> history;
   history.reserve(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -16,7 +16,7 @@ constexpr int64_t kFirst = std::numeric_limits<int64_t>::min(), kLast = std::num
 
 double any_value(RandomStream& random) {
   switch (random.below(6)) {
-    case 0: return std::bit_cast<double>(random.bits64());  // any bits, also NaN with a payload
+    case 0: return std::bit_cast<double>(random.bits64());  // any bits, including a NaN with a payload
     case 1: return -0.0;
     case 2: return std::numeric_limits<double>::infinity();
     case 3: return static_cast<double>(static_cast<float>(random.normal()));
@@ -105,7 +105,7 @@ TEST(Downsample, KeepsWhatALineChartShows) {
     }
     ASSERT_EQ(kept.front(), all.front());
     ASSERT_EQ(kept.back(), all.back());
-    // The kept points are in order, and each of them is one of the original points.
+    // The kept points are in order, and each of them is an original point.
     auto at = all.begin();
     for (const Point& point : kept) {
       at = std::find(at, all.end(), point);
@@ -134,7 +134,7 @@ class Points : public OnBoth {
 };
 ON_BOTH(Points);
 
-// Points arrive singly, in bulk, twice and out of order, with drops and reopened stores in between.
+// Adds points singly, in bulk, twice and out of order. Drops points and reopens the store in between.
 TEST_P(Points, FormAnOrderedSet) {
   RandomStream random(random_key({3}));
   auto store = open();
@@ -186,7 +186,7 @@ TEST_P(Points, FormAnOrderedSet) {
 TEST_P(Points, AddedSinglyAreVisibleAtOnceAndMoveToChunks) {
   auto store = open();
   make_run(*store);
-  for (int64_t step = 0; step < 700; ++step) {  // more commits than the tail has rows
+  for (int64_t step = 0; step < 700; ++step) {  // more commits than the tail can have rows
     done(*store, AddPoints{"r", step % 2 == 0 ? "even" : "odd", {{step, step, static_cast<double>(step)}}});
     if (step % 100 != 0) continue;
     ASSERT_EQ(store->find({Kind::kRun, "r"})->metrics.at("even").last.step, step);
@@ -232,7 +232,7 @@ TEST_P(Points, AreDroppedOnlyFromTheNamedSeries) {
   EXPECT_EQ(history(*store, "r", "b"), (std::vector<Point>{{2, 2, 2}}));
 }
 
-// A client that puts steps into the names of series creates many of them at once.
+// A client that puts steps into the names of series creates many series at once.
 TEST_P(Points, ManyNewSeriesAtOnceAreNamedAndBounded) {
   auto store = open();
   make_run(*store);
@@ -255,8 +255,8 @@ TEST_P(Points, ManyNewSeriesAtOnceAreNamedAndBounded) {
   EXPECT_EQ(metrics.at("sample_99999/loss").last.value, 99'999);
 }
 
-// Several batches of one commit create series, and some of the batches are refused. No series may get the points of
-// another.
+// Several batches of one commit create series, and the store refuses some of the batches. No series may get the points
+// of another.
 TEST_P(Points, SeriesOfARefusedBatchAreRemoved) {
   auto store = open();
   make_run(*store);
@@ -277,7 +277,8 @@ TEST_P(Points, SeriesOfARefusedBatchAreRemoved) {
   }
 }
 
-// A batch that is refused after it dropped points undoes its own changes and not those of other batches in the commit.
+// If a batch dropped points and is then refused, it must undo its own changes and not those of other batches in the
+// commit.
 TEST_P(Points, ARefusedDropChangesNothing) {
   auto store = open();
   make_run(*store);

@@ -1,4 +1,4 @@
-// Implements the interface of database.h over PostgreSQL.
+// Implements the interface of database.h on PostgreSQL.
 #include "store/postgres_session.h"
 #include "store/validator.h"
 
@@ -29,7 +29,7 @@ class Postgres final : public Database {
       if (!session_.was_committed()) throw;
     } catch (const Error&) {
       if (access_ == Access::kRead) throw;
-      session_.drop_link();  // the failed statement may come before the commit or after it
+      session_.drop_link();  // the statement that failed may come before or after the commit
       if (!session_.was_committed()) throw;
     }
   }
@@ -48,7 +48,8 @@ class Postgres final : public Database {
   }
   void each_while(std::string_view sql, std::initializer_list<Value> values,
                   const std::function<bool(const Row&)>& take) override {
-    // The store holds no invalid text, so no row can match one; the server would reject such a query as an error.
+    // The store holds only valid texts, so no row can match an invalid one. The server would refuse such a query with
+    // an error.
     for (const Value& value : values) {
       const auto* text = std::get_if<std::string_view>(&value);
       if (text != nullptr && (!is_utf8(*text) || text->find('\0') != std::string_view::npos)) return;
@@ -65,7 +66,7 @@ class Postgres final : public Database {
          [&](const Row&) { found = true; });
     return found;
   }
-  std::vector<std::string> check() override { return {}; }  // the server checks its pages itself
+  std::vector<std::string> check() override { return {}; }  // the server checks its own pages
   std::string damage(std::optional<int64_t>) override { return ""; }
   std::string quick_check() override { return ""; }
 

@@ -46,7 +46,7 @@ class PostgresRow final : public Row {
   int row_;
 };
 
-// Translates a statement of the dialect of database.h to PostgreSQL.
+// Translates a statement from the dialect of database.h to PostgreSQL's.
 std::string translated(std::string_view sql) {
   static constexpr std::pair<std::string_view, std::string_view> kReplacements[] = {
       {" STRICT", ""},     {", WITHOUT ROWID", ""},         {" INTEGER", " BIGINT"}, {" REAL", " DOUBLE PRECISION"},
@@ -71,10 +71,10 @@ std::string trimmed(const char* message) {
   return text;
 }
 
-constexpr int64_t kLookAgainMs = 50;  // at the limit of the request that waits
+constexpr int64_t kLookAgainMs = 50;  // how often a wait checks the CostLimit of its request
 constexpr const char* kCheckServer = "check that the server runs and can be reached";
 
-// Returns whether the SQLSTATE means that the connection is lost, or that the server is shutting down or starting.
+// Returns whether this SQLSTATE means that the connection is lost, or that the server is starting or shutting down.
 bool means_lost(std::string_view state) {
   return state.starts_with("08") || state.starts_with("57P") || state == "25P03";
 }
@@ -110,13 +110,13 @@ std::string without_password(const std::string& url) {
   if (scheme == kNone) return url;
   std::string shown = url;
   const auto begin = scheme + 3;
-  // The user and password end at the last '@' before the path. If there is no '@' before the first '/', the password
-  // may contain that '/', so search up to the query.
+  // The user and the password end at the last '@' before the path. If no '@' comes before the first '/', the password
+  // may contain that '/'. Then search up to the query.
   auto at = shown.rfind('@', shown.find('/', begin));
   if (at == kNone || at < begin) at = shown.rfind('@', shown.find('?', begin));
   const auto colon = shown.find(':', begin);
   if (at != kNone && at > begin && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
-  // Hide the parameters password=, sslpassword=, and any other whose name contains "password" or "secret".
+  // Hide the values of password=, sslpassword= and every other parameter whose name contains "password" or "secret".
   for (auto start = shown.find('?', begin); start != kNone; start = shown.find('&', start + 1)) {
     const auto end = std::min(shown.find('&', start + 1), shown.size());
     const auto equals = shown.find('=', start);
@@ -139,7 +139,7 @@ PostgresLink::PostgresLink(const std::string& url, double timeout_seconds) : tim
   libpq().finish(connection_);
   connection_ = nullptr;
   const std::string what = "store " + without_password(url) + ": " + why;
-  // These words occur in libpq's messages about a wrong URL or wrong credentials. Another attempt would fail as well.
+  // libpq's messages about a wrong URL or wrong credentials contain these words. Another attempt would fail as well.
   for (const char* permanent : {"password", "does not exist", "no pg_hba.conf entry", "invalid", "missing"}) {
     if (why.find(permanent) != std::string::npos)
       throw Error("STORE_BAD_URL", what, "check the URL: postgresql://user@host:port/database");
@@ -206,7 +206,7 @@ void PostgresLink::send(std::string_view sql, std::initializer_list<Value> value
   ++sent_;
 }
 
-// Sends what libpq has buffered, and waits until libpq can return the next result without blocking.
+// Sends what libpq has buffered. Waits until libpq can return the next result without blocking.
 void PostgresLink::await_readable() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_seconds_);
   while (libpq().isBusy(connection_) == 1) {
@@ -220,7 +220,7 @@ void PostgresLink::await_readable() {
       throw ConnectionLost("STORE_CONNECTION_LOST", "the PostgreSQL server has not answered within the timeout",
                            kCheckServer);
     }
-    // The server ends the statement of a request that is over when its connection closes.
+    // If the request is over, this throws and the connection closes. The server then ends the statement.
     CostLimit::check_current();
     ::poll(&wait, 1, static_cast<int>(std::min<int64_t>(left.count(), kLookAgainMs)));
     if (libpq().consumeInput(connection_) != 1)
@@ -263,7 +263,7 @@ void PostgresLink::finish_while(const std::function<bool(const Row&)>& take_rows
   }
   sent_ = 0;
   if (failed != nullptr || libpq().status(connection_) != CONNECTION_OK) {
-    // It is unknown whether the server has prepared the new statements, so their names are not used again.
+    // The server may or may not have prepared the new statements, so their names are not used again.
     for (const std::string_view sql : new_names_) names_.erase(sql);
     new_names_.clear();
     fail(failed.get(),

@@ -1,4 +1,4 @@
-// For tests and benchmarks inside store/: a temporary folder, and a PostgreSQL server for the test program alone.
+// For tests and benchmarks inside store/: a temporary folder, and a private PostgreSQL server of the test program.
 #pragma once
 
 #include <pwd.h>
@@ -18,7 +18,7 @@
 
 namespace sinew::store {
 
-// Thrown when a test cannot be set up, or finds something wrong in a child process.
+// Thrown if a test cannot be set up, or finds something wrong in a child process.
 struct TestError : Error {
   explicit TestError(const std::string& what, const std::string& hint = "") : Error("TEST_FAILED", what, hint) {}
 };
@@ -41,15 +41,15 @@ class Folder {
 };
 
 // A PostgreSQL server that only this test program uses, through a socket in a temporary folder. PostgreSQL refuses to
-// run as root; a test program that runs as root starts it as the user postgres, or nobody.
+// run as root. So if the test program runs as root, it starts the server as the user postgres or nobody.
 class PostgresServer {
  public:
   static PostgresServer& one() {
     static PostgresServer server;
     return server;
   }
-  // Without `fsync` the server does not wait for the disk. That is enough for tests, because they kill processes but do
-  // not crash the machine.
+  // Without `fsync` the server does not wait for the disk. This is enough for tests: they kill processes, but do not
+  // crash the machine.
   explicit PostgresServer(bool fsync = false) : fsync_(fsync) {
     folder_ = std::make_unique<Folder>();
     if (::geteuid() == 0) {
@@ -95,7 +95,7 @@ class PostgresServer {
   }
   const std::string& folder() const { return folder_->path(); }
   std::string socket() const { return *folder_ / ".s.PGSQL.5432"; }
-  // Executes statements as an administrator, on a connection of its own.
+  // Executes statements as an administrator, on a separate connection.
   void execute(const std::string& sql) const {
     PostgresLink(url("public"), 30).script("SET client_min_messages = warning; " + sql);
   }

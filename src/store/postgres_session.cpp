@@ -5,8 +5,8 @@
 namespace sinew::store {
 namespace {
 
-// Does not rely on the database's default isolation level: under the lock a transaction must see what the previous one
-// wrote, as with READ COMMITTED.
+// Under the lock a transaction must see what the previous one wrote. READ COMMITTED ensures this, whatever the
+// database's default isolation level is.
 constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 OutcomeUnknown outcome_unknown(const Error& why) {
@@ -52,7 +52,7 @@ void PostgresSession::reconnect() {
 void PostgresSession::begin_marked(PostgresLink& link) {
   link.send(kBegin, {});
   link.send("SELECT pg_advisory_xact_lock(?1)", {lock_});
-  // Creates the row again if another session deleted it: sessions delete rows that are idle for a day.
+  // Creates the row again if another session has deleted it: sessions delete rows that were idle for a day.
   link.send(
       "INSERT INTO postgres_session(id, mark, at_ms) VALUES (?1, ?2, ?3) "
       "ON CONFLICT(id) DO UPDATE SET mark = excluded.mark, at_ms = excluded.at_ms",
@@ -85,7 +85,7 @@ bool PostgresSession::was_committed() {
       if (clock_.monotonic_seconds() - since > options_.reconnect_seconds) throw outcome_unknown(lost);
     } catch (const OutcomeUnknown& unknown) {
       throw outcome_unknown(unknown);
-    } catch (const Error& error) {  // for example a lock timeout: the commit may or may not have taken place
+    } catch (const Error& error) {  // for example a lock timeout; it stays unknown whether the commit took place
       link_.reset();
       throw outcome_unknown(error);
     }
@@ -96,12 +96,12 @@ void PostgresSession::connect() {
   auto link = std::make_unique<PostgresLink>(url_, options_.lock_timeout_seconds + 10);
   const auto milliseconds = std::to_string(static_cast<int64_t>(options_.lock_timeout_seconds * 1000) + 1);
   std::string durable = "on", schema;
-  // A process that stops between two statements (its machine is lost, or the process is suspended) keeps the lock
-  // that all writers wait for. The server ends such a session before the writers' lock timeout passes.
+  // If a process stops between two statements (its machine is lost, or it is suspended), it keeps the lock that all
+  // writers wait for. The server ends such a session before the writers' lock timeout passes.
   const auto idle = std::to_string(static_cast<int64_t>(options_.lock_timeout_seconds * 1000 / 3) + 1);
   link->script("SET client_min_messages = warning; SET lock_timeout = " + milliseconds +
                "; SET idle_in_transaction_session_timeout = " + idle);
-  // A request that is over closes its connection. A server from version 14 on then ends the statement within a second.
+  // A request that is over closes its connection. Servers from version 14 on then end its statement within a second.
   link->send("SELECT set_config(name, '1000', false) FROM pg_settings WHERE name = 'client_connection_check_interval'",
              {});
   link->send(

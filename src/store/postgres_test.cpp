@@ -1,4 +1,4 @@
-// Tests of faults that only a PostgreSQL server has: it stops, comes back, and loses connections during a commit.
+// Tests faults that only a PostgreSQL server has: it stops, comes back, and loses connections during a commit.
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,8 +17,8 @@ std::vector<Record> versions_of(Store& store) {
   return store.all({.kind = Kind::kVersion});
 }
 
-// Checks that the model has one version for each acknowledged body, that the versions' numbers have no gap, and that
-// each version was tagged once.
+// Checks that the model has one version for each acknowledged body, that the numbers of the versions have no gap, and
+// that each version was tagged once.
 void check_versions(Store& store, const std::set<std::string>& said) {
   std::multiset<std::string> tagged;
   const auto versions = versions_of(store);  // newest first
@@ -31,7 +31,7 @@ void check_versions(Store& store, const std::set<std::string>& said) {
   EXPECT_THAT(store.check(), testing::IsEmpty());
 }
 
-// Creates a version in one write and tags it in another.
+// Creates a version in one write and tags it in a second one.
 void write_version(Store& store, int i, std::set<std::string>& said) {
   const std::string body = std::to_string(i);
   const Answer version = done(store, Create{{Kind::kVersion, "m"}, "", "", body});
@@ -63,8 +63,8 @@ struct Counts {
   }
 };
 
-// Forwards data between the store and the server, and cuts connections just after it has forwarded some. So the server
-// may have executed a statement whose response the store never receives.
+// Forwards bytes between the store and the server, and sometimes cuts a connection just after it has forwarded some. So
+// the server may have executed a statement whose response the store never receives.
 class CuttingProxy {
  public:
   CuttingProxy(std::string from, std::string to, uint64_t seed) : to_(std::move(to)), random_(random_key({seed})) {
@@ -83,8 +83,8 @@ class CuttingProxy {
   }
   std::atomic<bool> cutting = false;
   std::atomic<int> cuts = 0;
-  // While `holding` is set, the proxy holds every response of the server until the test sets `verdict`: pass the
-  // response on, or cut the connection.
+  // While `holding` is true, the proxy holds back every response of the server until the test sets `verdict`: to pass
+  // the response on, or to cut the connection.
   enum class Verdict { none, pass, cut };
   std::atomic<bool> holding = false;
   std::atomic<int> held = 0;
@@ -175,8 +175,8 @@ TEST_F(Postgres, SettlesCommitsWhoseConnectionIsCut) {
   check_versions(store, said);
 }
 
-// The response to a commit of several batches is lost, and then another process holds the lock for longer than the
-// store waits. The store cannot know whether the batches were written, and must not write them again.
+// The response to a commit of several batches is lost. Then another process holds the lock for longer than the store
+// waits. So the store cannot know whether the batches were written, and must not write them again.
 TEST_F(Postgres, DoesNotRepeatACommitWithAnUnknownOutcome) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
@@ -203,7 +203,7 @@ TEST_F(Postgres, DoesNotRepeatACommitWithAnUnknownOutcome) {
   for (int held = 1;; ++held) {
     while (proxy.held < held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     now = count();
-    if (now - before > 1) break;  // several batches were committed at once, and the proxy holds the response
+    if (now - before > 1) break;  // the store has committed several batches at once, and the proxy holds the response
     before = now;
     proxy.verdict = CuttingProxy::Verdict::pass;
   }
@@ -290,7 +290,8 @@ TEST_F(Postgres, ThrowsWhenAnotherTransactionHoldsTheLockTooLong) {
   EXPECT_EQ(store.note("n"), "2");
 }
 
-// A failure after the commit, here of the flush, does not undo the commit: the store must not write the batches again.
+// A failure after the commit, in this test of the flush, does not undo the commit. The store must not write the batches
+// again.
 TEST_F(Postgres, DoesNotRepeatACommitAfterALaterFailure) {
   server.execute("CREATE FUNCTION " + location.schema() +
                  ".pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE plpgsql AS $$ BEGIN IF "
@@ -314,8 +315,8 @@ TEST_F(Postgres, DoesNotRepeatACommitAfterALaterFailure) {
   done(store, SetNote{"n", "1"});
 }
 
-// A process was suspended between two statements of its transaction. The other processes can write again before their
-// lock timeout passes.
+// A process is suspended between two statements of its transaction. The other processes must be able to write again
+// before their lock timeout passes.
 TEST_F(Postgres, TheServerEndsTheTransactionOfASuspendedWriter) {
   const Folder folder;
   CuttingProxy proxy(folder / ".s.PGSQL.5432", server.socket(), 1);
@@ -381,7 +382,7 @@ TEST_F(Postgres, RefusesTablesOfOtherPrograms) {
   EXPECT_EQ(code_of([&] { Store store(location.where()); }), "STORE_NOT_A_STORE");
 }
 
-// The store does not wait for the disk while it holds the lock, but it does before write() returns.
+// The store does not wait for the disk while it holds the lock, but it does so before write() returns.
 TEST_F(Postgres, FlushesEveryAcknowledgedWrite) {
   Store store(location.where());
   PostgresLink other(location.where(), 10);

@@ -1,4 +1,4 @@
-// Creates and changes experiments, runs, models, versions and studies. They share one table.
+// Creates and changes experiments, runs, models, versions and studies. All of them are rows of one table.
 #include <nlohmann/json.hpp>
 
 #include "store/run_states.h"
@@ -62,7 +62,7 @@ int64_t next_version(Database& database, const std::string& model) {
   return number + 1;
 }
 
-// Returns a refusal if the record's parent does not exist. A run needs its experiment, and a version its model.
+// Returns a refusal if the record's parent does not exist: the experiment of a run, or the model of a version.
 std::optional<Refusal> missing_parent(Database& database, const Create& change) {
   Subject parent{Kind::kExperiment, change.parent};
   if (change.subject.kind == Kind::kVersion)
@@ -141,8 +141,8 @@ Applied apply(Transaction& transaction, const Update& change) {
   const std::string& body = change.body ? *change.body : found->body;
   const int64_t hidden = change.hidden ? static_cast<int64_t>(*change.hidden) : found->hidden;
   std::string hidden_by = hidden == 0 ? "" : found->hidden_by;
-  // A program that hides a record (the index, of a directory that is gone) does not take over from the actor that hid
-  // it: otherwise the record would come back with the directory.
+  // If a program without an actor hides a record again, hidden_by keeps its actor. Example: the index hides the run of
+  // a directory that is gone. Otherwise a run that a user has hidden would come back with its directory.
   if (change.hidden.value_or(false) && !transaction.actor.name.empty()) hidden_by = transaction.actor.name;
   if (name == found->name && body == found->body && hidden == found->hidden && hidden_by == found->hidden_by)
     return Answer{0, 0, true};

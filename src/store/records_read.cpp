@@ -1,4 +1,4 @@
-// Reads records, with the metrics of runs. A metric includes the points that are still in the tail.
+// Reads records, and the metrics of runs. A metric includes the points that are still in the tail.
 #include <algorithm>
 
 #include "store/transaction.h"
@@ -6,15 +6,15 @@
 namespace sinew::store {
 namespace {
 
-// The columns that `take` reads, as a literal because the statements are literals. The time of the newest event is left
-// out for runs and studies: nobody needs it, and lists of runs are long.
+// The columns that `take` reads. This is a macro because the statements must be literals. It leaves out the time of the
+// newest event for runs and studies: no caller needs it, and lists of runs are long.
 #define RECORD_COLUMNS                                                                                    \
   "seq, kind, id, number, parent, name, state, attempt, begun_ms, ended_ms, hidden, body, params, tags, " \
   "summary.data, CASE WHEN kind IN (1, 3, 4) THEN coalesce((SELECT event.at_ms FROM event WHERE "         \
   "event.kind = record.kind AND event.id = record.id AND event.number = record.number "                   \
   "ORDER BY event.seq DESC LIMIT 1), 0) ELSE 0 END, owner, hidden_by"
 
-// A page ends with the record that brings it to so many bytes, packed. Unpacked they need about ten times as much.
+// A page ends with the record that brings it to this many packed bytes. Unpacked they take about ten times as much.
 constexpr int64_t kMaxPageBytes = int64_t{4} << 20U;
 
 struct Page {
@@ -58,7 +58,7 @@ void count_tail(Page& page, const std::vector<TailPoint>& tail) {
   }
 }
 
-// Fills in the aliases and the metrics with these keys, or all metrics if `keys` is nullopt.
+// Fills in the aliases, and the metrics whose keys are in `keys`; all metrics if `keys` is nullopt.
 void finish(Database& database, Page& page, const std::optional<std::set<std::string>>& keys) {
   const bool any_series =
       std::any_of(page.series.begin(), page.series.end(), [](const auto& series) { return !series.empty(); });
@@ -77,7 +77,7 @@ void finish(Database& database, Page& page, const std::optional<std::set<std::st
 }  // namespace
 
 int64_t bytes_of(const Record& record) {
-  constexpr size_t kNode = 64;  // of a map, with its pointers and short texts
+  constexpr size_t kNode = 64;  // bytes of a node of a map, with its pointers and short texts
   size_t bytes = sizeof(Record) + record.subject.id.size() + record.parent.size() + record.name.size() +
                  record.body.size() + record.metrics.size() * (kNode + sizeof(Metric));
   for (const auto* labels : {&record.params, &record.tags}) {
@@ -123,7 +123,7 @@ RecordPage read_records(Database& database, const Query& query) {
     return !is_full();
   };
   if (query.name) {
-    // Few records share a name, so parent and limit are applied here and not in SQL.
+    // Few records share a name. So the parent and the limit are checked here and not in SQL.
     database.each_while(
         "SELECT " RECORD_COLUMNS
         " FROM record LEFT JOIN summary ON summary.run = record.seq AND CAST(?5 AS BIGINT) = 1 "

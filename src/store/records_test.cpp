@@ -72,7 +72,7 @@ TEST_P(Records, VersionsAreFoundByTheirModelsName) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(versions[i].subject, (Subject{Kind::kVersion, "m", 3 - int64_t(i)}));
 }
 
-// newest_event() returns the number that a batch passes in `unchanged`.
+// newest_event() returns the number that a caller then passes in Batch::unchanged.
 TEST_P(Records, NewestEventIgnoresTheVersionNumber) {
   auto store = open();
   EXPECT_EQ(store->newest_event({Kind::kModel, "m"}), 0);
@@ -177,7 +177,7 @@ TEST_P(Records, ParametersAreSetOnceAndTagsAreReplaced) {
   EXPECT_TRUE(is_refused(store->write(SetTags{{Kind::kRun, "q"}, {{"a", "1"}}}), Reason::kNotFound));
 }
 
-// Returns a batch of one change that is written for the actor.
+// Returns a batch of one change, with `name` as its actor.
 Batch batch_by(const std::string& name, Change change) {
   Batch batch{{std::move(change)}};
   batch.actor = {name, "10.0.0.7"};

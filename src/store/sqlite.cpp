@@ -1,13 +1,13 @@
-// Implements the interface of database.h over SQLite. The file is durable, and several processes may share it:
+// Implements the interface of database.h on SQLite. The file is durable, and several processes may share it:
 //
 // - The file is in WAL mode.
-// - A write transaction starts with BEGIN IMMEDIATE. A transaction that reads first and writes later can fail with
-//   SQLITE_BUSY_SNAPSHOT, and waiting does not help then.
-// - A commit appends to the WAL with synchronous=NORMAL, which lets the next writer start at once. Then the committing
-//   thread syncs the WAL itself before it returns. So no writer waits for another writer's sync, and the disk merges
-//   syncs that overlap: a group commit across processes. The WAL keeps the order of commits, so when a transaction is
-//   durable, everything that it has read is durable too. If SQLite checkpoints the WAL between the commit and the sync,
-//   the checkpoint syncs both files.
+// - A write transaction starts with BEGIN IMMEDIATE. Otherwise a transaction that reads first and writes later could
+//   fail with SQLITE_BUSY_SNAPSHOT, and waiting would not help.
+// - A commit appends to the WAL with synchronous=NORMAL, so that the next writer can start at once. Then the committing
+//   thread syncs the WAL itself before it returns. So no writer waits for the sync of another, and the disk merges
+//   syncs that overlap: a group commit across processes. The WAL keeps the order of commits. So when a transaction is
+//   durable, everything that it has read is durable, too. If SQLite checkpoints the WAL between the commit and the
+//   sync, the checkpoint syncs both files.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class SqliteRow final : public Row {
   int64_t integer(int column) const override { return sqlite3_column_int64(statement_, column); }
   double real(int column) const override { return sqlite3_column_double(statement_, column); }
   std::string_view text(int column) const override {
-    const void* bytes = sqlite3_column_blob(statement_, column);  // for a TEXT column: its UTF-8 bytes
+    const void* bytes = sqlite3_column_blob(statement_, column);  // of a TEXT column, these are its UTF-8 bytes
     return {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
   }
 
@@ -49,7 +49,8 @@ class Sqlite final : public Database {
     connection_.retry_while_busy("waiting to write", [this] { return connection_.execute("BEGIN IMMEDIATE"); });
   }
   void begin_read() override {
-    // BEGIN takes no snapshot; the first read takes it. Read here, where the connection waits if the file is busy.
+    // BEGIN takes no snapshot; the first read does. So read now: if the file is busy, the connection waits at this
+    // point.
     connection_.retry_while_busy("beginning to read", [this] {
       int code = connection_.execute("BEGIN");
       if (code == SQLITE_OK) code = connection_.execute("SELECT 1 FROM sqlite_master LIMIT 1");
@@ -63,7 +64,7 @@ class Sqlite final : public Database {
     if (durability == Durability::kDurable) connection_.sync_wal();
   }
   void roll_back() noexcept override {
-    // SQLite itself rolls back after some failures.
+    // After some failures SQLite has rolled back already.
     if (sqlite3_get_autocommit(connection_.handle()) == 0) connection_.execute("ROLLBACK");
   }
 
@@ -88,7 +89,7 @@ class Sqlite final : public Database {
       connection_.fail(sqlite3_get_autocommit(connection_.handle()) != 0 ? "reading" : "writing", code);
   }
 
-  // All users of a file are processes of one machine, so they share its monotonic clock. That clock does not jump; it
+  // All users of a file are processes of one machine, so they share its monotonic clock. This clock does not jump, but
   // restarts when the machine boots.
   double now() override { return clock_.monotonic_seconds(); }
   bool has_table(std::string_view name) override {
@@ -113,7 +114,8 @@ class Sqlite final : public Database {
     }
     return "";
   }
-  // Takes at most half a second and a hundredth of the time.
+  // Takes at most half a second at a time, and a hundredth of all time. Never tries again if half a second is not
+  // enough.
   std::string quick_check() override {
     constexpr double kMaxSeconds = 0.5, kPause = 5, kPauseFactor = 100;
     const double begun = system_clock().monotonic_seconds();
@@ -122,13 +124,13 @@ class Sqlite final : public Database {
     CostLimit limit(system_clock(), begun + kMaxSeconds, std::numeric_limits<int64_t>::max());
     const CostLimit::Scope scope(&limit);
     try {
-      sqlite3_db_release_memory(connection_.handle());  // so that SQLite reads the pages from the disk
+      sqlite3_db_release_memory(connection_.handle());  // makes SQLite read the pages from the disk again
       each("PRAGMA quick_check(1)", {}, [&](const Row& row) {
         if (row.text(0) != "ok") problem = "the database is damaged: " + std::string(row.text(0));
       });
     } catch (const Error& error) {
       if (error.code != ErrorCode("REQUEST_TOO_LONG")) throw;
-      next_check_ = std::numeric_limits<double>::infinity();  // the store is too large for this
+      next_check_ = std::numeric_limits<double>::infinity();  // the store is too large for this check
       return "";
     }
     const double end = system_clock().monotonic_seconds();

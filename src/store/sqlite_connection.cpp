@@ -15,7 +15,8 @@
 namespace sinew::store {
 namespace {
 
-constexpr int kStepsPerLook = 10'000;       // SQLite looks at the request's limit after so many steps of its machine
+// SQLite checks the request's CostLimit each time its virtual machine has run this many steps
+constexpr int kStepsPerLook = 10'000;
 constexpr int kApplicationId = 0x53494e57;  // "SINW"
 
 bool is_busy(int code) {
@@ -82,7 +83,8 @@ SqliteConnection::SqliteConnection(const std::string& path, const Options& optio
     prepare(access);
     if (is_new) sync_directory();
   } catch (...) {
-    // The last connection would move the WAL into the file when it closes; what was refused stays as it is.
+    // When the last connection closes, SQLite would move the WAL into the file. A file that was refused must stay as it
+    // is.
     sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     sqlite3_close(db_);
     throw;
@@ -103,14 +105,14 @@ int SqliteConnection::on_busy(void* self, int tries) {
   return me.wait_a_little(tries, me.busy_since_) ? 1 : 0;
 }
 
-// Returns 1, which interrupts the statement, if the request that it serves is over.
+// Returns 1, which interrupts the statement, if the statement's request is over.
 int SqliteConnection::on_progress(void*) {
   const CostLimit* limit = CostLimit::current();
   return limit != nullptr && limit->is_over() ? 1 : 0;
 }
 
-// Sleeps 0.1 ms at the first try, up to 5 ms later. A random factor keeps waiting processes from waking together.
-// Returns false after the lock timeout, and if the request that it serves is over.
+// Sleeps 0.1 ms at the first try and up to 5 ms later. A random factor keeps waiting processes from waking up together.
+// Returns false if the lock timeout has passed or the request is over.
 bool SqliteConnection::wait_a_little(int tries, double since) {
   if (clock_.monotonic_seconds() - since > lock_timeout_seconds_ || on_progress(this) != 0) return false;
   const double longest = std::min(0.005, 0.0001 * (1 << std::min(tries, 10)));
@@ -136,8 +138,8 @@ void SqliteConnection::fail(const std::string& doing, int code) {
   throw_error(path_, doing, code, system_code, message);
 }
 
-// Returns the last errno of the WAL or of the database file. Reads it from the files, because SQLite's cleanup after a
-// failure may have overwritten the errno of the connection.
+// Returns the last errno of the WAL, or else of the database file. It reads them from the files, because SQLite's
+// cleanup after a failure may have overwritten the errno of the connection.
 int SqliteConnection::last_errno() {
   int found = 0;
   if (sqlite3_file* wal = wal_file(db_)) wal->pMethods->xFileControl(wal, SQLITE_FCNTL_LAST_ERRNO, &found);
@@ -145,7 +147,7 @@ int SqliteConnection::last_errno() {
   return found;
 }
 
-// Executes a query with one result and returns it: 0 for NULL, -1 for the text "wal", otherwise the number.
+// Executes a query with one result and returns it as a number: 0 for NULL, -1 for the text "wal".
 int64_t SqliteConnection::pragma(const char* sql) {
   int64_t value = 0;
   retry_while_busy("reading the file's header", [&] {
@@ -162,8 +164,8 @@ int64_t SqliteConnection::pragma(const char* sql) {
   return value;
 }
 
-// Only the first user of a store can find a WAL that does not belong to it. While others use the store, its files
-// change under this function.
+// Only the first user of a store can find a WAL that does not belong to the store. If other processes use the store,
+// its files change while this function reads them.
 void SqliteConnection::refuse_foreign_wal() {
   if (is_in_use(path_ + "-shm")) return;
   sqlite3_file* file = nullptr;
@@ -192,7 +194,7 @@ void SqliteConnection::prepare(Access access) {
   }
   if (sqlite3_db_readonly(db_, "main") == 1) fail("opening", SQLITE_READONLY);
   if (pragma("PRAGMA journal_mode") != -1) {
-    // Several processes that set the mode at once get "locked" without waiting, whatever the busy timeout is.
+    // If several processes set the mode at the same time, some get "locked" immediately, whatever the busy timeout is.
     retry_while_busy("creating the file", [this] { return execute("PRAGMA journal_mode = WAL"); });
     if (pragma("PRAGMA journal_mode") != -1) {
       throw Error("STORE_UNSUITABLE_DISK",
@@ -215,13 +217,13 @@ std::string SqliteConnection::header_problem() {
   unsigned char header[100] = {};
   sqlite3_file* file = nullptr;
   sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
-  // Opening the file again to read it would be wrong: closing it would release SQLite's locks (POSIX).
+  // Do not open the file a second time to read it: closing it would release SQLite's locks (POSIX).
   if (file == nullptr || file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
     return "the file's header cannot be read";
   if (std::memcmp(header, kMagic.data(), kMagic.size()) != 0) return "the file's header was overwritten";
   uint32_t owner = 0;
   for (int i = 0; i < 4; ++i) owner = owner << 8U | header[kApplicationIdAt + i];
-  // The application's id may be in the WAL alone until the first checkpoint.
+  // Until the first checkpoint, only the WAL may have the application's id.
   return owner == 0 || owner == kApplicationId ? "" : "the file was overwritten with another program's database";
 }
 

@@ -1,4 +1,4 @@
-// Inside store/: one SQLite connection that waits while other processes hold the file's locks, and that syncs the WAL
+// Inside store/: an SQLite connection that waits while other processes hold the file's locks, and that syncs the WAL
 // itself. SQLite's types stay inside sqlite*.cpp.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace sinew::store {
 
 class SqliteConnection {
  public:
-  // Opens the file, creates it if `access` allows writing, and puts it into WAL mode. Throws Error when the file
-  // belongs to another program or cannot be opened.
+  // Opens the file and puts it into WAL mode. Creates it if `access` allows writing. Throws Error if the file belongs
+  // to another program or cannot be opened.
   SqliteConnection(const std::string& path, const Options& options, Access access);
   ~SqliteConnection();
   SqliteConnection(const SqliteConnection&) = delete;
@@ -24,21 +24,21 @@ class SqliteConnection {
   sqlite3* handle() const { return db_; }
   // Executes a statement without parameters and returns SQLite's result code.
   int execute(const char* sql);
-  // Calls `attempt`, which returns a result code, again until SQLite is no longer busy. SQLite reports "busy" without
-  // waiting during recovery, while the last user closes the file, and when many processes start at once. Throws Error
-  // when `attempt` fails otherwise, or after the lock timeout; `doing` describes the action in the message.
+  // Calls `attempt` again until it returns another result code than "busy". SQLite reports "busy" without waiting
+  // during recovery, while the last user closes the file, and when many processes start at once. Throws Error if
+  // `attempt` fails in another way, or after the lock timeout. `doing` describes the action in the message.
   void retry_while_busy(const std::string& doing, const std::function<int()>& attempt);
-  // Throws the Error for a result code.
+  // Throws the Error that describes SQLite's result code.
   [[noreturn]] void fail(const std::string& doing, int code);
 
-  // Reads the header of the file from the disk. Returns what is wrong with it, or "".
+  // Reads the header of the file from the disk. Returns what is wrong with it, or "" if nothing is.
   std::string header_problem();
 
-  // Syncs the WAL to the disk. Throws OutcomeUnknown when the disk does not confirm it.
+  // Syncs the WAL to the disk. Throws OutcomeUnknown if the disk does not confirm the sync.
   void sync_wal();
-  // Does nothing if the last sync succeeded. Otherwise copies the WAL to the database file, syncs that file and starts
-  // an empty WAL. After a failed sync the kernel may regard pages as written that are not, so a second sync of the same
-  // WAL would prove nothing.
+  // Does nothing if the last sync succeeded. Otherwise copies the WAL to the database file, syncs this file and starts
+  // an empty WAL. A second sync of the same WAL would prove nothing: after a failed sync the kernel may treat pages as
+  // written although they are not.
   void recover_unsynced_wal();
 
  private:

@@ -35,7 +35,7 @@ struct Store::State {
   std::unique_ptr<Database> open(Access access) const {
     return is_postgres(where) ? open_postgres(where, options, access) : open_sqlite(where, options, access);
   }
-  // Returns the seconds on the clock of leases, by the writer's last measurement.
+  // Returns the seconds on the clock of leases, as the writer last measured it.
   double now() const { return options.clock->monotonic_seconds() + lease_clock_offset; }
   int64_t wall_ms() const { return static_cast<int64_t>(options.clock->wall_seconds() * 1000); }
 
@@ -44,8 +44,8 @@ struct Store::State {
   void commit(std::span<PendingWrite* const> group);
   bool commit_once(std::span<PendingWrite* const> group, bool& begun);
 
-  // Calls `work` with a connection that no other thread uses; all its reads see one snapshot. Calls `work` again when
-  // the connection is lost.
+  // Calls `work` with a connection that no other thread uses. All its reads see one snapshot. Calls `work` again if the
+  // connection is lost.
   template <typename Work>
   auto read(const Work& work) {
     const double since = options.clock->monotonic_seconds();
@@ -88,21 +88,21 @@ struct Store::State {
   // How far the clock of leases is ahead of `options.clock`, as the writer last measured it.
   std::atomic<double> lease_clock_offset = 0;
 
-  std::optional<StoreFile> file;     // of a SQLite store
+  std::optional<StoreFile> file;     // only for a SQLite store
   std::unique_ptr<Database> looker;  // the connection of look()
   std::mutex damage_mutex;
-  std::string damage;  // what a call has found; empty: nothing
+  std::string damage;  // the damage that a call has found; empty: none
 
   std::mutex readers_mutex;
   std::condition_variable reader_free;
   std::vector<std::unique_ptr<Database>> readers;
   size_t readers_open = 0;
 
-  CommitQueue queue;  // last, so that it is destroyed first
+  CommitQueue queue;  // the last member, so that it is destroyed first
 };
 
 // The leases of a SQLite store use the machine's monotonic clock, which restarts at a reboot. No process survives a
-// reboot either, so the first process that opens the store afterwards expires all leases.
+// reboot. So the first process that opens the store after a reboot expires all leases.
 void Store::State::expire_leases_after_reboot() {
   lease_clock_offset = writer->now() - options.clock->monotonic_seconds();
   if (is_postgres(where)) return;
@@ -154,7 +154,7 @@ bool Store::State::commit_once(std::span<PendingWrite* const> group, bool& begun
     }
     flush_points(transaction);
     writer->commit(any_accepted ? Database::Durability::kDurable : Database::Durability::kNone);
-    if (file && any_accepted) file->check();  // what was written to a file without a name is lost
+    if (file && any_accepted) file->check();  // if the file has lost its name, the writes are lost with it
     return true;
   } catch (const ConnectionLost&) {
     writer->roll_back();
@@ -182,7 +182,7 @@ void Store::State::commit(std::span<PendingWrite* const> group) {
     for (PendingWrite* one : group) one->error = std::current_exception();
   } catch (const Error& error) {
     note_damage(error);
-    // One batch may have caused the failure. Nothing was written, so each batch of the group is tried alone.
+    // One batch may have caused the failure. Nothing was written, so try each batch of the group alone.
     if (begun && group.size() > 1) {
       for (PendingWrite* const& one : group) commit({&one, 1});
     } else {
@@ -231,7 +231,7 @@ Condition Store::State::look(double seconds) {
 
 std::unique_ptr<Database> Store::State::borrow() {
   std::unique_lock lock(readers_mutex);
-  constexpr auto kLookAgain = std::chrono::milliseconds(50);  // at the limit of the request that waits
+  constexpr auto kLookAgain = std::chrono::milliseconds(50);  // how often a wait checks the CostLimit of its request
   while (!reader_free.wait_for(lock, kLookAgain, [this] { return !readers.empty() || readers_open < kMaxReaders; }))
     CostLimit::check_current();
   if (!readers.empty()) {
@@ -249,7 +249,7 @@ std::unique_ptr<Database> Store::State::borrow() {
   }
 }
 
-// Returns a connection to the pool; null means that the connection is closed.
+// Returns a connection to the pool. Null means that the connection was closed.
 void Store::State::give_back(std::unique_ptr<Database> reader) {
   const std::lock_guard lock(readers_mutex);
   if (reader == nullptr)
@@ -263,7 +263,8 @@ Store::Store(const std::string& where, Options options) : state_(std::make_uniqu
 Store::~Store() = default;
 
 Outcome Store::write(const Batch& batch) {
-  const CostLimit::Scope no_limit(nullptr);  // this thread may commit the batches of others as well
+  // this thread may also commit the batches of others, so the limit of its request does not apply
+  const CostLimit::Scope no_limit(nullptr);
   return state_->queue.write(batch);
 }
 

@@ -1,5 +1,5 @@
 // Measures the throughput of the store, compared with plain SQLite and PostgreSQL on the same disk. Each row runs once;
-// read its counters `per_second` and `syncs_each`, not its time.
+// read its counters `per_second` and `syncs_each` instead of its time.
 //
 // SINEW_BENCH_DIR: directory for the files (default: the temporary directory). SINEW_BENCH_RUNS: number of runs in the
 // big store (default: 2,000).
@@ -33,7 +33,7 @@ void remove_store(const std::string& path) {
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(path + end);
 }
 
-// Counters in memory that is shared with all forked processes.
+// Counters in memory that all forked processes share.
 struct Counts {
   std::atomic<int64_t> syncs = 0, done = 0, errors = 0;
 };
@@ -66,7 +66,7 @@ void count_syncs() {
   counts().syncs = counts().done = counts().errors = 0;
 }
 
-// Runs `work` in the given number of processes for kSeconds. `work` counts its results in counts().
+// How long in_processes() runs `work` in each of the processes. `work` counts its results in counts().
 constexpr double kSeconds = 4;
 void in_processes(benchmark::State& state, int processes, const std::function<void(int process, double until)>& work) {
   for (auto _ : state) {
@@ -94,8 +94,8 @@ void in_processes(benchmark::State& state, int processes, const std::function<vo
 
 const std::string kParameters = R"({"lr":0.00123,"layers":3,"width":128,"dropout":0.1,"optimizer":"adamw"})";
 
-// The lower bound for SqliteRuns: plain SQLite, one transaction to insert a row and one to update it, WAL,
-// synchronous=FULL.
+// The baseline for SqliteRuns: plain SQLite with WAL and synchronous=FULL, and two transactions for each run: one
+// inserts a row, the other updates it.
 void RawSqliteRuns(benchmark::State& state) {
   const std::string path = bench_file("raw.db");
   remove_store(path);
@@ -131,7 +131,8 @@ void RawSqliteRuns(benchmark::State& state) {
   remove_store(path);
 }
 
-// Creates a run and finishes it, over and over: in two writes, or with `fused` in one (finish a run, create the next).
+// Creates and finishes runs, over and over. Uses two writes for each run, or with `fused` one write that finishes a run
+// and creates the next one.
 void create_and_finish_runs(benchmark::State& state, const std::string& where, bool fused) {
   {
     Store store(where);
@@ -229,7 +230,7 @@ Batch one_run(int run) {
   return batch;
 }
 
-// The lower bound for SqliteBulk: plain SQLite, one row for each point, one transaction for each run.
+// The baseline for SqliteBulk: plain SQLite, one row for each point, one transaction for each run.
 void RawSqliteBulk(benchmark::State& state) {
   const std::string path = bench_file("rows.db");
   const int runs = big_runs() / 10;
@@ -320,7 +321,7 @@ void SqliteOverlayOf100RunsDownsampled(benchmark::State& state) {
   overlay(state, 100);
 }
 
-// Several threads write one point at a time.
+// Several threads write, one point at a time.
 void SqliteSinglePoints(benchmark::State& state) {
   const std::string path = bench_file("single.db");
   for (auto _ : state) {

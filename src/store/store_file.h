@@ -1,5 +1,6 @@
 // Inside store/: notices that the file of an open SQLite store was removed or replaced. SQLite would go on with the
-// file that it has open, and every write would be lost when the last process closes it. Any thread.
+// file that it has open, and all further writes would be lost when the last process closes that file. Any thread may
+// use it.
 #pragma once
 
 #include <atomic>
@@ -9,12 +10,12 @@ namespace sinew::store {
 
 class StoreFile {
  public:
-  // Remembers the files that the path leads to now: the store's and its WAL. Construct it when the store is open and
-  // has written, so that both exist.
+  // Remembers which files the path leads to now: the store's file and its WAL. Construct it when the store is open and
+  // has written, so that both files exist.
   explicit StoreFile(std::string path);
-  // Throws Error (STORE_REPLACED) if the path leads to another file, or to none. Costs two system calls.
+  // Throws Error (STORE_REPLACED) if the path now leads to another file or to none. Costs two system calls.
   void check() const;
-  // Returns the size of the store's file, and in `shrunk` whether it was larger at an earlier call.
+  // Returns the size of the store's file. Sets `shrunk` if the file was larger at an earlier call.
   int64_t size(bool& shrunk);
 
  private:

@@ -39,7 +39,7 @@ class Location {
   Folder folder_;
 };
 
-// The fixture for tests that run on both databases.
+// The fixture of tests that run on both databases.
 class OnBoth : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<Store> open() {
@@ -76,7 +76,7 @@ inline void make_run(Store& store, const std::string& id = "r", const std::strin
   done(store, Create{{Kind::kRun, id}, experiment});
 }
 
-// Writes each batch on a thread of its own, all at the same time, so that the store commits several of them together.
+// Writes all batches at the same time, each on its own thread, so that the store commits several of them together.
 // `finished` runs on those threads. The destructor waits for all threads.
 class ConcurrentWrites {
  public:

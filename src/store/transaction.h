@@ -1,7 +1,7 @@
-// Inside store/: an open write transaction and the functions that apply changes in it.
+// Inside store/: an open write transaction, and the functions that apply changes within it.
 //
-// The transaction holds the writers' lock, so what a function has checked stays true until the commit. Every `apply`
-// finishes its checks before its first write: a refused change has written nothing.
+// The transaction holds the writers' lock, so what a function has checked stays true until the commit. Every apply()
+// finishes its checks before its first write, so a refused change has written nothing.
 #pragma once
 
 #include <expected>
@@ -16,9 +16,9 @@ namespace sinew::store {
 
 using Applied = std::expected<Answer, Refusal>;
 
-// A cache of the numbers that series have within their runs. The writer keeps it across transactions, which is safe
-// because a number is never assigned twice. The writer clears the cache when a transaction fails, because that
-// transaction may have added to it.
+// A cache of the numbers of series within their runs. The writer keeps it across transactions, which is safe because a
+// number is never assigned twice. If a transaction fails, the writer clears the cache, because the transaction may have
+// added to it.
 class SeriesNumbers {
  public:
   struct Run {
@@ -46,10 +46,10 @@ struct Transaction {
   double now = 0;                      // seconds on the clock of leases
   int64_t at_ms = 0;                   // wall time, for events
   int64_t seq = 0;                     // number of the newest event
-  Actor actor = {};                    // of the batch that is being applied
-  std::vector<TailPoint> points = {};  // points added but not yet written to the database
-  // Summaries of the runs that got new series in this transaction, not yet written to the database; and the run of each
-  // new series, in order of creation.
+  Actor actor = {};                    // the actor of the batch that is being applied
+  std::vector<TailPoint> points = {};  // points that were added and are not written to the database yet
+  // Of the runs that got new series in this transaction: their summaries, which are not written to the database yet.
+  // new_series has one entry for each new series, its run, in order of creation.
   std::unordered_map<int64_t, std::vector<SeriesSummary>> summaries = {};
   std::vector<int64_t> new_series = {};
 };
@@ -80,17 +80,18 @@ Applied apply(Transaction& transaction, const Release& change);
 
 // Applies the whole batch or nothing of it.
 Outcome apply(Transaction& transaction, const Batch& batch);
-// Writes the transaction's points and new series to the database. The caller calls it once, before the commit.
+// Writes the transaction's points and new series to the database. Call it before the commit, and before a batch that
+// drops points.
 void flush_points(Transaction& transaction);
-// Removes the newest series of the transaction until `count` of its new series are left.
+// Removes the newest of the transaction's new series until `count` of them are left.
 void undo_new_series(Transaction& transaction, size_t count);
 
-// Returns a refusal if the caller no longer holds the lease, and nullopt if it does.
+// Returns a refusal if the caller no longer holds the lease. An expired lease counts as held until the next Acquire.
 std::optional<Refusal> lost_lease(Transaction& transaction, const HeldLease& held);
 
 // ---- reads, all from the transaction's snapshot --------------------------------------------------------------------
 
-// Reads the subjects in order until their records have `max_bytes`.
+// Reads the subjects in order until their records have at least `max_bytes`.
 std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects,
                                                  int64_t max_bytes);
 RecordPage read_records(Database& database, const Query& query);

@@ -19,7 +19,7 @@ Validator& Validator::require(bool condition, const std::string& why) {
   return *this;
 }
 
-// This runs for every text of every change, so it builds a message only for a refusal.
+// This runs for every text of every change. So it builds a message only if it refuses the text.
 Validator& Validator::text(const char* what, std::string_view text, size_t min, size_t max) {
   if (refusal_) return *this;
   if (text.size() < min) return require(false, std::string(what) + " must not be empty");

@@ -1,5 +1,5 @@
-// Inside store/: decides which texts the store accepts. The limits are the same for both databases, so that a store can
-// be moved from one to the other: UTF-8 without NUL, of bounded length. Pure.
+// Inside store/: decides which texts the store accepts: UTF-8 without NUL, of limited length. The limits are the same
+// for both databases, so that a store can be moved from one to the other. Pure.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace sinew::store {
 
 bool is_utf8(std::string_view text);  // Unicode 15, table 3-7: no overlong forms, no surrogates
 
-// Checks the fields of a change one after the other and keeps the first refusal. `what` names the field in the refusal.
+// Checks the fields of a change one after another and keeps the first refusal. `what` names the field in the refusal.
 class Validator {
  public:
   Validator& id(const char* what, std::string_view text);    // 1 to 500 bytes, because ids are part of keys

@@ -22,7 +22,7 @@ uint32_t word_at(const std::vector<char>& bytes, size_t at) {
   return word;
 }
 
-// The running checksum over a WAL, in the byte order that its magic number tells.
+// The running checksum over a WAL. The WAL's magic number tells its byte order.
 class Checksum {
  public:
   explicit Checksum(bool big_endian) : big_endian_(big_endian) {}
@@ -43,14 +43,14 @@ class Checksum {
   uint32_t first_ = 0, second_ = 0;
 };
 
-// What the committed transactions of a WAL contain.
+// What the complete transactions of a WAL contain.
 struct Wal {
   int64_t page_bytes = 0;
   int64_t pages = 0;        // of the database after the last transaction
-  std::set<uint32_t> held;  // numbers of the pages in it
+  std::set<uint32_t> held;  // numbers of the pages that the WAL contains
 };
 
-// Returns nullopt if there is no WAL with a complete transaction.
+// Returns nullopt if there is no WAL, or none with a complete transaction.
 std::optional<Wal> read_wal(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> header(kHeaderBytes);
@@ -64,7 +64,7 @@ std::optional<Wal> read_wal(const std::string& path) {
   sum.add(header, 0, 24);
   if (!sum.is(word_at(header, 24), word_at(header, 28))) return std::nullopt;
   std::vector<char> frame(kFrameHeaderBytes + static_cast<size_t>(wal.page_bytes));
-  std::set<uint32_t> open;  // pages of a transaction whose end has not been read
+  std::set<uint32_t> open;  // pages of a transaction whose end was not read yet
   while (file.read(frame.data(), static_cast<std::streamsize>(frame.size()))) {
     if (word_at(frame, 8) != word_at(header, 16) || word_at(frame, 12) != word_at(header, 20)) break;
     sum.add(frame, 0, 8);
@@ -94,8 +94,8 @@ std::string foreign_wal(const std::string& path, const DatabaseFile& database) {
     }
     return true;
   };
-  // A database only grows, apart from VACUUM, which writes all pages. So pages beyond the end of the file are in the
-  // WAL, and a WAL that makes the database smaller has all its pages.
+  // A database only grows, except in VACUUM, which writes all pages. So the WAL must contain every page beyond the end
+  // of the file. If it makes the database smaller, it must contain all pages.
   if (wal->pages >= database.pages ? holds_all(database.pages + 1, wal->pages) : holds_all(1, wal->pages)) return "";
   return "it was written for a file of " + std::to_string(wal->pages) + " pages, and the store has " +
          std::to_string(database.pages);

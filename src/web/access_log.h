@@ -1,4 +1,4 @@
-// Inside web/: one line for each finished request.
+// Inside web/: writes one line of the access log for each finished request.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,15 @@
 
 namespace sinew::web {
 
-// What is known of a request while it runs. It holds no header, no query and no body, because these may contain
-// secrets.
+// What the access log needs to know about a request. It holds no header, no query and no body, because these may
+// contain secrets.
 class AccessEntry {
  public:
   AccessEntry(const Options& options, const http::Request& request);
   // Sets the name of the token, once it is known.
   void set_token(const std::string& name) { token_ = name; }
-  // Writes the line. Any thread may call it; further calls do nothing, because only the first answer reaches the
-  // client (http.h).
+  // Writes the line. Any thread may call it. Further calls do nothing, because only the first answer reaches the client
+  // (http.h).
   void finish(int status);
 
  private:

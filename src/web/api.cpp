@@ -17,8 +17,9 @@
 namespace sinew::web {
 namespace {
 
-// A quarter of the threads answers scans, the others everything else. A caller may use three quarters of either. The
-// system prefers the threads of short requests, and the store has connections for more readers than scans can occupy.
+// A quarter of the threads, at least one and at most six, serves scans (is_scan); the others serve all other requests.
+// A caller may use three quarters of the threads of either kind. The system prefers the threads that do not scan. The
+// store has connections for more readers than scans can occupy.
 Pool::Limits scan_limits(int threads) {
   const int count = std::clamp(threads / 4, 1, 6);
   return {count, std::max(1, count * 3 / 4), 500, 5'000, 5};
@@ -37,7 +38,7 @@ http::Response answer_of(const Refused& refused, const http::Request& request) {
   return response;
 }
 
-// Returns the length that the header announces for the body, 0 without a body, and nullopt if it announces none.
+// Returns the length of the body that the header announces: 0 if there is no body, nullopt if the length is unknown.
 std::optional<size_t> announced_bytes(const http::Request& header) {
   if (header.headers.contains("transfer-encoding")) return std::nullopt;
   const auto length = header.headers.find("content-length");
@@ -54,8 +55,8 @@ bool is_small(const http::Request& header) {
   return bytes && *bytes <= kMaxUnauthenticatedBody;
 }
 
-// Refuses a file that is announced as longer than the caller's token allows. The sink (upload.h) counts the bytes of a
-// body without an announced length.
+// Refuses a file whose announced length is more than the caller's token allows. If no length is announced, the sink
+// (upload.h) counts the bytes as they arrive.
 void check_upload_length(const http::Request& header, const Caller& caller) {
   const int64_t limit = caller.token ? caller.token->rights.upload_bytes : 0;
   const auto bytes = announced_bytes(header);
@@ -64,8 +65,8 @@ void check_upload_length(const http::Request& header, const Caller& caller) {
                 "use another token, or ask an administrator");
 }
 
-// Refuses callers without the route's role. handle() checks the role before it checks that the route exists, so that a
-// caller without a token does not learn which paths exist.
+// Refuses a caller that does not have the route's role. handle() calls it before it checks that the route exists, so
+// that a caller without a token does not learn which paths exist.
 void check_role(const Route* route, const Caller& caller) {
   const Role needed = route == nullptr ? Role::kRead : route->role;
   if (caller.role >= needed) return;
@@ -87,7 +88,7 @@ void check_role(const Route* route, const Caller& caller) {
                 "use another method");
 }
 
-// `begun`: the request may have changed something already.
+// Refuses a request because the store cannot be used. `begun`: the request may already have changed something.
 [[noreturn]] void refuse_without_store(const std::string& problem, bool begun = false) {
   if (begun) {
     throw Refused(kOutcomeUnknown,
@@ -97,13 +98,13 @@ void check_role(const Route* route, const Caller& caller) {
   throw Refused(kStoreAway, "the store cannot be used now: " + problem, "GET /health tells when it can be used again");
 }
 
-// Names the sender of a request for a share of what the server has. All local callers of a server without tokens have
-// one name, so each address is a sender of its own.
+// Returns the name under which the server counts the sender's share of its threads and memory. Without tokens all local
+// callers have the same name, so the address tells them apart.
 std::string name_of(const Caller& caller, const http::Request& request) {
   return caller.role == Role::kNone || caller.name == kLocalCaller ? "address " + request.peer : "token " + caller.name;
 }
 
-// Tells Health that a request needs no answer from it any more.
+// Tells Health, when it is destroyed, that the request needs no answer from Health any more.
 class Ended {
  public:
   Ended(Health& health, uint64_t number) : health_(health), number_(number) {}
@@ -116,7 +117,7 @@ class Ended {
   const uint64_t number_;
 };
 
-// Sets headers so that a browser neither guesses the type of a response nor executes any of it, and nothing caches it.
+// Sets headers so that a browser neither guesses the response's type nor executes its content, and nothing caches it.
 void harden(http::Response& response) {
   response.headers.try_emplace("x-content-type-options", "nosniff");
   response.headers.try_emplace("content-security-policy", "default-src 'none'; sandbox");
@@ -134,7 +135,7 @@ struct Api::State {
     create_default_experiment();
   }
 
-  // MLflow's client logs into the experiment "0" unless its user names another one.
+  // MLflow's client logs to the experiment "0" unless its user names another one.
   void create_default_experiment() {
     const store::Subject subject{store::Kind::kExperiment, "0"};
     Context context(shared);
@@ -142,7 +143,7 @@ struct Api::State {
     try {
       context.write(store::Create{subject, "", "Default"});
     } catch (const Refused&) {
-      // Another experiment has that name, or another server has created "0" meanwhile.
+      // Another experiment is named "Default", or another server has created "0" meanwhile.
     }
   }
 
@@ -207,7 +208,7 @@ struct Api::State {
     return match.route->handle(context, call);
   }
 
-  // Lets a thread of a pool answer the request, within the limit of what a request may cost.
+  // Lets a thread of a pool answer the request, within the limits of time and memory for one request.
   void post(const http::Request& request, const RouteMatch& match, const Caller& caller,
             const std::function<void(http::Response)>& finish) {
     const auto kept = std::make_shared<const http::Request>(request);
@@ -221,11 +222,11 @@ struct Api::State {
         pool_of(*match.route)
             .post(name_of(caller, request), [this, kept, finish, caller, match, until, changes, ended] {
               finish(respond(*kept, [&] {
-                // A change is carried out even if its sender has left: the sender may count on it.
+                // A change is carried out even if its sender has left, because the sender may rely on it.
                 CostLimit limit(*shared.options.clock, until, shared.options.request_bytes,
                                 changes ? nullptr : kept->abandoned);
                 const CostLimit::Scope scope(&limit);
-                limit.check();  // the request may have waited for too long already
+                limit.check();  // the request may have waited too long already
                 return call_route(*kept, match, caller);
               }));
             });
@@ -251,8 +252,8 @@ struct Api::State {
     return response;
   }
 
-  // Decides about a request before any of its body arrives. Only a caller with the route's role and within its rate
-  // limit may send a file, and only a caller with a token may send a large body. handle() checks requests with small
+  // Decides about a request before any of its body arrives. Only a caller who has the route's role and is within its
+  // rate limit may send a file. Only a caller with a token may send a large body. handle() checks requests with small
   // bodies.
   http::Decision admit(const http::Request& header) {
     static const std::set<std::string> kRepeatable{"run",      "run_id", "run_ids", "experiment_ids",

@@ -1,5 +1,5 @@
-// Serves the store's log of events from a given number on: at once, as a long poll, or as a stream of server-sent
-// events (WHATWG HTML 9.2). A client that reconnects sends the last number it has seen, and so misses no event.
+// Serves the events of the store after a given number: at once, as a long poll, or as a stream of server-sent events
+// (WHATWG HTML 9.2). A client that reconnects sends the number of the last event that it has seen, so it misses none.
 #include <memory>
 
 #include "web/api_routes.h"
@@ -34,7 +34,7 @@ std::string batch_text(const std::vector<store::Event>& events, int64_t after) {
 }
 
 std::string stream_text(const std::vector<store::Event>& events) {
-  if (events.empty()) return ": nothing new\n\n";  // a heartbeat, so that both sides notice a broken connection
+  if (events.empty()) return ": nothing new\n\n";  // a heartbeat, by which both sides notice a broken connection
   std::string text;
   for (const store::Event& event : events) {
     text += "id: " + std::to_string(event.seq) + "\nevent: " + event.what + "\ndata: " + dump_json(event_json(event)) +
@@ -43,7 +43,7 @@ std::string stream_text(const std::vector<store::Event>& events) {
   return text;
 }
 
-// A client that waits for events. A client whose token is revoked while it waits gets no further events.
+// A client that waits for events. It gets no further events once its token is revoked.
 struct Subscription {
   Context context;
   http::Request request;
@@ -52,7 +52,7 @@ struct Subscription {
   bool may_read() const { return context.auth.still_allowed(request, Role::kRead); }
 };
 
-// Sends the header at once, and the body when there are events or `seconds` have passed.
+// Sends the header at once. Sends the body when there are events or `seconds` have passed.
 http::Response long_poll(std::shared_ptr<const Subscription> subscription, double seconds) {
   http::Response response;
   response.body_at_shutdown = batch_text({}, subscription->query.after);

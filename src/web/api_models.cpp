@@ -1,4 +1,4 @@
-// Serves models, versions and aliases over HTTP. The registry decides whether an alias may move, and gives the reason.
+// Serves models, versions and aliases over HTTP. The registry decides whether an alias may move, and says why.
 #include <algorithm>
 
 #include "registry/registry.h"
@@ -47,7 +47,7 @@ Json promotion_json(const registry::Promotion& promotion) {
           {"facts", promotion.decision.facts}};
 }
 
-// Returns the lease and the caller that the registry must name in its writes, as all writes of this server do.
+// Returns the lease and the caller that the registry must name in its writes, as every write of this server does.
 registry::Mover mover_of(const Context& context) {
   registry::Mover mover;
   if (context.options.lease) mover.held.push_back(*context.options.lease);
@@ -55,8 +55,8 @@ registry::Mover mover_of(const Context& context) {
   return mover;
 }
 
-// Only an admin may weaken the gates: skip them, accept a version that is worse than the champion, or choose the metric
-// that is compared (for example the loss on the training data).
+// Only an admin may weaken the gates. It weakens them to skip them, to accept a version that is worse than the
+// champion, or to choose the metric, such as the loss on the training data.
 void check_gates(const Context& context, const registry::PromotionRules& gates, bool force) {
   if (context.caller.role == Role::kAdmin) return;
   const auto refuse = [](const std::string& what, const char* hint) {
@@ -67,7 +67,7 @@ void check_gates(const Context& context, const registry::PromotionRules& gates, 
   if (gates.metric != registry::PromotionRules().metric) refuse("choosing the metric to compare", "leave out 'metric'");
 }
 
-// If the gates refuse the promotion, the response is the promotion with the reason, not an error of the caller.
+// If the gates refuse the promotion, the response is the promotion with its reason and status 409, not an error object.
 http::Response answer_of(const registry::Promotion& promotion) {
   return json_response(promotion_json(promotion), promotion.done ? 200 : 409);
 }
@@ -137,8 +137,8 @@ http::Response api_rollback(Context& context, const Call& call) {
                                       mover_of(context)));
 }
 
-// Moves an alias without checking the gates. The store refuses it if the caller names the version that it expects the
-// alias to point at, and the alias points elsewhere.
+// Moves an alias without checking the gates. If the caller names the version that the alias points to now, the store
+// refuses the change when the alias points to another version.
 http::Response api_set_alias(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("model"));
@@ -150,8 +150,8 @@ http::Response api_set_alias(Context& context, const Call& call) {
   return json_response({{"model", model.subject.id}, {"alias", alias}, {"version", version}});
 }
 
-// Gives a pending version the files that its source has now. With `files` (from paths to SHA-256) the caller says which
-// files it expects; the version stays pending if the source has others.
+// Gives a pending version the files that its source has now. The caller may send `files` (paths with SHA-256), the
+// files that it expects. If the source has others, the version stays pending.
 http::Response api_freeze_version(Context& context, const Call& call) {
   const Args args(call);
   const store::Record version = require_version(context, args.text("model"), args.integer("version"));

@@ -1,5 +1,5 @@
-// Inside web/: declares the routes of Sinew's own API, under /api/v1. Ids and names are strings, times are milliseconds
-// since 1970, and points are lists [step, time, value].
+// Inside web/: declares the routes of Sinew's own API, under /api/v1. In requests and responses, ids and names are
+// strings, times are milliseconds since 1970, and points are lists [step, time, value].
 #pragma once
 
 #include "web/args.h"

@@ -15,10 +15,10 @@ using store::Kind;
 using store::RunState;
 
 constexpr int64_t kMaxListed = 10'000, kMaxPoints = 1'000'000, kMaxOverlaid = 1000;
-constexpr int64_t kMaxInOverlay = 2'000'000;  // the most points of all runs together
+constexpr int64_t kMaxInOverlay = 2'000'000;  // the most points of all runs of a response together
 
-// Returns the newest `limit` runs that match, with the metrics `keys`. A filter may skip any number of runs, so with a
-// filter the function reads larger pages.
+// Returns the newest `limit` runs that match, with the metrics named in `keys`. With a filter it reads larger pages of
+// the store, because the filter may skip any number of runs.
 std::vector<store::Record> listed_runs(Context& context, const Args& args, int64_t limit,
                                        const std::vector<std::string>& keys) {
   constexpr int64_t kFilteredPage = 1000;
@@ -37,7 +37,7 @@ std::vector<store::Record> listed_runs(Context& context, const Args& args, int64
       if (!state.empty() && state != store::to_string(run.state)) continue;
       if (!name.empty() && run.name.find(name) == std::string::npos) continue;
       if (static_cast<int64_t>(found.size()) == limit) break;
-      run.body.clear();  // a list shows neither of these, and they may be large
+      run.body.clear();  // a list shows no body, parameters or tags, and they may be large
       run.params.clear();
       run.tags.clear();
       CostLimit::hold_current(store::bytes_of(run));
@@ -48,7 +48,7 @@ std::vector<store::Record> listed_runs(Context& context, const Args& args, int64
   return found;
 }
 
-// Writes the points as text without building a JSON tree, because a response often has a hundred thousand of them.
+// Writes the points as text without building a JSON tree, because a response may have a hundred thousand of them.
 void append_points(std::string& text, const std::vector<store::Point>& points) {
   text += '[';
   for (const store::Point& point : points) {
@@ -144,7 +144,7 @@ http::Response api_experiments(Context& context, const Call& call) {
   return json_response({{"experiments", list}});
 }
 
-// The response has only the metrics that the caller names, because it may have many runs.
+// A run in the response has only the metrics that the caller names, because the response may have many runs.
 http::Response api_runs(Context& context, const Call& call) {
   const Args args(call);
   const int64_t limit = args.integer("limit", 100, 1, kMaxListed);
@@ -183,7 +183,7 @@ http::Response api_add_points(Context& context, const Call& call) {
   const Args args(call);
   store::Batch batch;
   const std::string once = args.text("once", ""), run = call.path.at("run");
-  if (!once.empty()) batch.key = "points/" + run + "/" + once;  // keys are unique within the whole store
+  if (!once.empty()) batch.key = "points/" + run + "/" + once;  // these keys must be unique in the whole store
   const Json& series = args.json().at("series");
   if (!series.is_object()) refuse_invalid("'series' is not an object", "send {\"loss\": [[step, time, value], ...]}");
   int64_t count = 0;
@@ -194,14 +194,15 @@ http::Response api_add_points(Context& context, const Call& call) {
   }
   batch.active = {{Kind::kRun, run}};
   if (batch.changes.empty()) {
-    context.require(Kind::kRun, run);  // the store checks the run only if there is something to write
+    // otherwise nobody checks the run: the store does so only if there is something to write
+    context.require(Kind::kRun, run);
   } else {
     context.write(std::move(batch));
   }
   return json_response({{"points", count}});
 }
 
-// Returns one metric of many runs. Thins out each series so that its line chart does not change.
+// Returns one metric of many runs. Thins out each series without changing how its line chart looks.
 http::Response api_overlay(Context& context, const Call& call) {
   const Args args(call);
   const std::string key = args.text("key");
@@ -261,7 +262,7 @@ http::Response api_control(Context& context, const Call& call) {
   try {
     context.options.control(directory->path(), control);
   } catch (const Error& error) {
-    std::string what = error.what();  // it may name the directory by its descriptor
+    std::string what = error.what();  // the message may contain the path of the directory's descriptor
     if (const size_t at = what.find(directory->path()); at != std::string::npos)
       what.replace(at, directory->path().size(), registry::directory_of(run, context.options.runs_root));
     throw Refused({409, error.code, "INVALID_STATE"}, what, error.hint);

@@ -3,7 +3,8 @@
 
 namespace sinew::web {
 
-// The routes without a role run on a thread of the HTTP server, so they answer even if every other thread waits.
+// The server answers the routes without a role on a thread of the HTTP server. So they answer even if every other
+// thread waits.
 http::Response api_health(Context& context, const Call&) {
   const store::Condition condition = context.health.condition();
   if (!condition.problem.empty())

@@ -1,4 +1,4 @@
-// Tests the whole API over HTTP: roles, refusals with their codes, and what requests change.
+// Tests the whole API over HTTP: roles, refusals with their codes, and the changes that requests make.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ TEST(Api, EveryRouteRequiresItsRole) {
       const int status = reply.status;
       if (role >= route.role) {
         EXPECT_NE(status, 401) << path;
-        // Without an id, some MLflow routes mean the default experiment, which belongs to the server.
+        // Without an id, some MLflow routes mean the default experiment, and that belongs to the server.
         if (status == 403) {
           EXPECT_EQ(reply.json["code"], "API_NOT_OWNER") << path;
         }
@@ -94,7 +94,7 @@ TEST(Api, HostileTextsAreStoredAsPlainText) {
     const std::string key = "k" + std::to_string(count++);
     EXPECT_EQ(post("/runs/set-tag", {{"run_id", id}, {"key", key}, {"value", text}}), 200);
     EXPECT_EQ(post("/runs/log-parameter", {{"run_id", id}, {"key", key}, {"value", text}}), 200);
-    // MLflow allows none of these names, Sinew's own API all of them.
+    // MLflow allows none of these names; Sinew's own API allows all of them.
     EXPECT_EQ(post("/runs/set-tag", {{"run_id", id}, {"key", text}, {"value", "v"}}), 400);
     EXPECT_EQ(post("/runs/log-parameter", {{"run_id", id}, {"key", text}, {"value", "v"}}), 400);
     EXPECT_EQ(post("/runs/log-metric", {{"run_id", id}, {"key", text}, {"value", 1}, {"timestamp", 1}}), 400);
@@ -215,7 +215,7 @@ TEST(Api, OnlyFilesInsideARunsDirectoryAreServed) {
   EXPECT_EQ(test.call("POST", kMlflow + "/runs/set-tag", tag.dump()).status, 400);
 }
 
-// A tag records why a version was promoted. No client can change or remove it.
+// A tag of Sinew's own records why a version was promoted. No client can change or remove it.
 TEST(Api, ClientsCannotChangeSinewsOwnTags) {
   TestServer test;
   const auto post = [&](const std::string& path, const Json& body) {
@@ -225,7 +225,7 @@ TEST(Api, ClientsCannotChangeSinewsOwnTags) {
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}, {"tags", tags}}), 400);
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}}), 200);
   EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s3://b/s"}, {"tags", tags}}),
-            200);  // accepted without Sinew's tag, because MLflow's client copies all tags
+            200);  // MLflow's client copies all tags, so the server accepts the request and drops Sinew's own tag
   EXPECT_EQ(test.store.find({store::Kind::kVersion, "m", 1})->tags, (store::Labels{{"mine", "kept"}}));
   const Json tag{{"name", "m"}, {"version", "1"}, {"key", "sinew.decision.champion"}, {"value", "forged"}};
   EXPECT_EQ(post("/model-versions/set-tag", tag), 400);
@@ -257,7 +257,7 @@ TEST(Api, PointsAreReadBackUnchangedOrThinnedOut) {
   EXPECT_EQ(test.call("POST", "/api/v1/runs/none/points", R"({"series": {"a": [[1, 2, 3]]}})").status, 404);
 }
 
-// The store checks a subject only in a batch that is not empty, so the routes check it for an empty one.
+// The store checks a subject only if the batch has changes. So the routes check it when a request has none.
 TEST(Api, AWriteOfNothingToAMissingSubjectIsNotFound) {
   TestServer test;
   const std::vector<std::tuple<const char*, std::string, std::string>> requests{
@@ -344,7 +344,7 @@ TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
   const auto ask = [&](const Json& body, const std::string& run) {
     return test.call("POST", "/api/v1/runs/" + run + "/control", body.dump());
   };
-  const Reply unreachable = ask({{"action", "stop"}}, id);  // the run came from MLflow, so it has no directory
+  const Reply unreachable = ask({{"action", "stop"}}, id);  // the run came from MLflow and has no directory
   EXPECT_EQ(unreachable.status, 409);
   EXPECT_EQ(unreachable.json["code"], "API_UNREACHABLE_RUN");
   ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kExperiment, "job"}}));

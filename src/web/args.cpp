@@ -11,8 +11,9 @@ namespace {
 
 constexpr size_t kMaxDepth = 64;  // the deepest nesting of lists and objects
 
-// Checks a text before the parser builds a value. An ordered_json object compares each new name with all its names, so
-// this class limits the number of comparisons: one object may have 20,000 names, or many objects fewer each.
+// Checks a JSON text before the parser builds a value. An ordered_json object compares each new name with all its
+// earlier names. So this class limits the number of comparisons: one object may have 20,000 names, and each of many
+// objects fewer.
 class Bounds final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return true; }

@@ -1,4 +1,5 @@
-// Tests the artifact_location of an experiment: the server reads the paths that a client builds from it, or refuses it.
+// Tests the artifact_location of an experiment: the server accepts a location only if it can read the paths that a
+// client builds from it.
 #include <gtest/gtest.h>
 
 #include "web/testing.h"

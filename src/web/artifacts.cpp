@@ -17,17 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 using store::Kind;
 
-constexpr int kDeepestFolder = 64;     // of a run's directory, for a copy of all its files
-constexpr int64_t kEntryBytes = 1000;  // about what an entry of a list takes, in memory and in the response
+constexpr int kDeepestFolder = 64;     // how deep folders may be nested if all files of a run's directory are copied
+constexpr int64_t kEntryBytes = 1000;  // roughly what an entry of a list takes in memory and in the response
 
-// Returns whether a name in the path begins with '.', as ".." and the names of files that are being written do.
+// Returns whether a name in the path begins with '.'. Such names include ".." and those of files that are still being
+// written.
 bool is_hidden(const fs::path& relative) {
   return std::any_of(relative.begin(), relative.end(),
                      [](const fs::path& name) { return name != "." && name.string().starts_with("."); });
 }
 
-// Opens a file or folder in the directory. Returns nullopt if it does not exist, is hidden, has the run's secret, or if
-// a part of its path is a link.
+// Opens a file or folder in the directory. Returns nullopt if it does not exist, is hidden, contains the run's secret,
+// or is reached through a symbolic link.
 std::optional<BeneathFile> open_in(const BeneathFile& directory, const std::string& path) {
   if (is_hidden(path) || fs::path(path).filename() == "coordinator.json") return std::nullopt;
   auto file = open_beneath(directory, path);
@@ -51,7 +52,7 @@ void list_directory(const BeneathFile& directory, const std::string& path, std::
   }
 }
 
-// Opens a file in the run's directory. Such a file takes precedence over a file that was uploaded under the same path.
+// Opens a file in the run's directory. Such a file hides an uploaded file with the same path.
 std::optional<BeneathFile> run_directory_file(Context& context, const store::Subject& subject,
                                               const std::string& path) {
   const auto directory = open_run_directory(context, subject);
@@ -60,7 +61,7 @@ std::optional<BeneathFile> run_directory_file(Context& context, const store::Sub
   return file && file->is_regular() ? std::move(file) : std::nullopt;
 }
 
-// A file of a model or a checkpoint must be the one that the list beside it names.
+// If the folder has a list of digests (of a model or a checkpoint), refuses a file that does not match it.
 void check_run_file(Context& context, const store::Subject& subject, const std::string& path) {
   const auto directory = open_run_directory(context, subject);
   const size_t slash = path.rfind('/');
@@ -85,8 +86,8 @@ void each_file(const BeneathFile& directory, const std::string& path, const std:
   }
 }
 
-// Refuses a path that needs a folder where a file is, or a file where a folder is: a listing would hide one of the two,
-// and no client could download both.
+// Refuses a path that would make one name a file and a folder: a listing would hide one of the two, and no client could
+// download both.
 void check_no_file_is_a_folder(Context& context, const store::Subject& subject, const std::string& path) {
   const auto taken = [&](const std::string& name, const char* what, const char* hint) {
     throw Refused(
@@ -107,7 +108,8 @@ void check_no_file_is_a_folder(Context& context, const store::Subject& subject, 
   }
 }
 
-// HTML and scripts are served as plain text, so that a browser shows them and never executes them.
+// Returns the content type of a file. HTML and scripts are plain text, so that a browser shows them and never executes
+// them.
 std::string type_of(const std::string& path) {
   const std::string extension = fs::path(path).extension().string();
   if (extension == ".json") return "application/json";
@@ -140,9 +142,9 @@ void check_path(const std::string& path, bool allow_root) {
   }
 }
 
-// Opens the run's directory, if the run has one and it exists. Whatever the record says, opens only a directory below
-// the root that no link leads to, and none inside a hidden directory, because one of those has the store and the
-// tokens.
+// Opens the run's directory, if the run has one and it exists. The record may name any path. So this opens only a
+// directory below the root to which no symbolic link leads. It also refuses hidden directories, one of which holds the
+// store and the tokens.
 std::optional<BeneathFile> open_run_directory(Context& context, const store::Subject& subject) {
   if (subject.kind != Kind::kRun) return std::nullopt;
   const auto run = context.store.find(subject);
@@ -198,7 +200,7 @@ http::Response download(Context& context, const http::Request& request, const st
     refuse_missing(std::string(store::to_string(subject.kind)) + " '" + subject.id + "' has no file '" + path + "'");
   }
   registry::Artifacts& artifacts = context.artifacts;
-  // A damaged blob is refused before the first byte; the status of a response cannot be taken back.
+  // If the blob is damaged, check() refuses it before the first byte is sent; later the status could not be changed.
   http::Response response = http::content_response(
       request, static_cast<uint64_t>(file->bytes),
       [&artifacts, digest = file->digest](uint64_t offset, std::span<std::byte> out) {
@@ -286,7 +288,7 @@ void check_artifact_location(const std::string& location) {
   };
   if (location.find_first_of("?#") != std::string::npos) wrong("contains '?' or '#'");
   if (location.size() <= kScheme.size() + 1 || location[kScheme.size()] != '/') wrong("names no folder");
-  // The server must find the owner of a file in the paths that the client will build of the location.
+  // The server must find the owner of a file in the paths that the client will build from the location.
   const std::string id(34, 'x'), folder = location.substr(kScheme.size() + 1);
   for (const auto& [kind, below] : {std::pair(Kind::kRun, "/"), std::pair(Kind::kModel, "/models/")}) {
     std::optional<ArtifactRef> ref;
@@ -306,7 +308,7 @@ void check_may_change(const Context& context, const ArtifactRef& ref) {
   throw Refused(kForbidden, "changing the files of a version requires the role admin", "register a new version");
 }
 
-// The names in the response are relative, because the client prepends the path that it has requested.
+// The names in the response are relative, because the client puts the requested path in front of them.
 http::Response mlflow_artifacts_list(Context& context, const Call& call) {
   const ArtifactRef ref = parse_artifact_ref(Args(call).text("path"));
   Json answer{{"files", Json::array()}};

@@ -12,11 +12,11 @@
 namespace sinew::web {
 namespace {
 
-constexpr double kReportSeconds = 60;     // failed logins of one address are reported at most so often
-constexpr size_t kMaxAddresses = 10'000;  // whose failed logins are counted
+constexpr double kReportSeconds = 60;     // the least time between two reports about one address
+constexpr size_t kMaxAddresses = 10'000;  // most addresses whose failed logins are counted
 constexpr double kUnauthenticatedPerSecond = 20;
 
-// Decodes a base64 text, whose padding may be missing. Returns "" if the text is malformed.
+// Decodes a base64 text. The padding may be missing. Returns "" if the text is malformed.
 std::string base64_decoded(std::string text) {
   while (text.size() % 4 != 0) text += '=';
   const size_t padding = text.size() - (text.find_last_not_of('=') + 1);
@@ -48,8 +48,8 @@ std::string secret_of(const http::Request& request) {
   return colon == std::string::npos ? "" : pair.substr(colon + 1);
 }
 
-// Returns whether a Host header names this machine by its loopback name or address, with or without a port. A name that
-// only begins like such an address ("127.0.0.1.example.com") may be anyone's DNS name.
+// Returns whether a Host header names this machine by its loopback name or address, with or without a port. A name such
+// as "127.0.0.1.example.com" only begins like an address and may be anyone's DNS name.
 bool names_this_machine(const std::string& host) {
   const size_t end = host.starts_with("[::1]") ? 5 : std::min(host.find(':'), host.size());
   if (end < host.size() && host[end] != ':') return false;
@@ -72,17 +72,17 @@ bool is_cross_site(const http::Request& request) {
   return !same || header_of(request, "sec-fetch-site") == "cross-site";
 }
 
-// Refuses changes from pages of other sites (cross-site request forgery). If the user has once entered a token as a
-// password, the browser adds it to every request to this server, whichever page sends the request. Reads are harmless,
-// because a page of another site cannot read the response.
+// Refuses changes from pages of other sites (cross-site request forgery). Once a user has entered a token as a
+// password, the browser adds it to every request to this server, also if another site's page sends the request. Reads
+// are harmless, because such a page cannot read the response.
 void check_same_site(const http::Request& request) {
   if (request.method == "GET" || request.method == "HEAD" || !is_cross_site(request)) return;
   throw Refused(kForbidden, "a web page of another site may not change anything here",
                 "send the request from a program, or from a page of this address");
 }
 
-// Checks a request to a server that has no tokens. Every program of this machine may do everything. A web page of
-// another site may do nothing, not even through a DNS name of its own for this address (DNS rebinding).
+// Checks a request to a server without tokens. Every program of this machine may do everything. A web page of another
+// site may do nothing, even if it reaches this server under a DNS name of its own (DNS rebinding).
 void check_local(const http::Request& request) {
   if (names_this_machine(header_of(request, "host")) && !is_cross_site(request)) return;
   throw Refused(kForbidden, "without tokens this server serves only programs on its own machine",
@@ -91,8 +91,8 @@ void check_local(const http::Request& request) {
 
 }  // namespace
 
-// Returns a text that changes whenever another token file takes the place of this one. Each change of the tokens writes
-// a new file, so the text changes with it; a file that was edited by hand has other times.
+// Returns a text that changes whenever the token file changes. Each change of the tokens writes a new file; editing the
+// file by hand changes its times.
 std::string state_of(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) return "none";
@@ -112,8 +112,8 @@ Auth::Auth(const Options& options)
   if (!options.tokens.empty()) tokens_ = std::make_shared<const std::vector<Token>>(read_tokens(options.tokens));
 }
 
-// Reads the token file again if it has changed, so that a revoked token stops working at once. Keeps the tokens if the
-// file cannot be read.
+// Reads the token file again if it has changed, so that a revoked token stops working at once. If the file cannot be
+// read, the tokens stay as they were.
 void Auth::reload_tokens() {
   std::string state = state_of(options_.tokens);
   if (state == loaded_) return;
@@ -126,7 +126,7 @@ void Auth::reload_tokens() {
   }
 }
 
-// Reports the first failed login of an address at once, and later ones with their number once a minute.
+// Reports the first failed login of an address at once, and the number of later ones at most once a minute.
 void Auth::report_failed_login(const std::string& address) {
   if (!options_.log) return;
   const double now = options_.clock->monotonic_seconds();

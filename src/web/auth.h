@@ -1,5 +1,5 @@
-// Inside web/: authenticates requests. Finds the token of a request and its role, and limits the rate of each caller.
-// Any thread.
+// Inside web/: authenticates requests: finds the token of a request and its role, and limits the rate of each caller.
+// Any thread may use it.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace sinew::web {
 
 struct Caller {
   Role role = Role::kNone;
-  std::string name;                         // of the token; empty without a valid token
+  std::string name;                         // the token's name; empty without a valid token
   std::string address;                      // where the request came from
   std::shared_ptr<const Token> token = {};  // null without a valid token, and if the server has no tokens
 };
@@ -23,15 +23,15 @@ struct Caller {
 class Auth {
  public:
   explicit Auth(const Options& options);
-  // Reads a bearer token, or HTTP basic authentication with the token as the password, as MLflow's client sends it.
-  // Throws Refused for a request that a web page of another site may not send: with tokens any change, without tokens
-  // any request.
+  // Reads a bearer token, or the password of HTTP basic authentication, as MLflow's client sends the token. Throws
+  // Refused if a web page of another site sent the request: for any change if there are tokens, for any request if
+  // there are none.
   Caller caller(const http::Request& request);
-  // Returns whether the sender of the request still has the role. A long response checks it again, because the token
-  // may be revoked meanwhile.
+  // Returns whether the sender of the request still has the role. A long response checks it repeatedly, because the
+  // token may be revoked meanwhile.
   bool still_allowed(const http::Request& request, Role role);
-  // Counts a request. Returns 0 if it is allowed, otherwise the seconds to wait. Callers without a valid token are
-  // counted by their address.
+  // Counts a request. Returns 0 if it is allowed, or else the seconds to wait. Counts callers without a valid token by
+  // their address.
   double wait_seconds(const http::Request& request, const Caller& caller);
 
  private:
@@ -41,12 +41,12 @@ class Auth {
   const Options& options_;
   std::mutex mutex_;
   std::shared_ptr<const std::vector<Token>> tokens_ = std::make_shared<const std::vector<Token>>();
-  std::string loaded_;  // identifies the state of the token file that was read last
+  std::string loaded_;  // state_of() the token file that was read last
   struct Failures {
     int64_t count = 0;
     double reported_at = 0;
   };
-  std::map<std::string, Failures> failures_;  // by address, since the last report
+  std::map<std::string, Failures> failures_;  // failed logins by address, since the last report about it
   RateLimiter limiter_, unauthenticated_limiter_;
 };
 

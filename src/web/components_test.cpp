@@ -40,7 +40,7 @@ TEST(RateLimiter, AllowsASteadyRateAndAShortBurst) {
   EXPECT_EQ(limiter.take("b", 100), 0);  // another caller has its own limit
   for (double now = 101; now < 111; now += 0.001) taken += limiter.take("a", now) == 0 ? 1 : 0;
   EXPECT_NEAR(taken, 20 + 10 + 100, 2);
-  EXPECT_GT(limiter.take("a", 50), 0);  // a clock that goes back adds nothing
+  EXPECT_GT(limiter.take("a", 50), 0);  // a clock that goes back adds no tokens to the bucket
   EXPECT_EQ(RateLimiter(0).take("a", 0), 0);
 }
 
@@ -51,7 +51,7 @@ TEST(RateLimiter, InventedCallersDoNotFillTheMemory) {
 
 constexpr auto kAccepted = Pool::Outcome::kAccepted;
 
-// Work that waits until the test lets it go.
+// Makes work that waits until the test lets it go.
 class Gate {
  public:
   std::function<void()> work(const std::string& name = "") {
@@ -71,7 +71,7 @@ class Gate {
     tickets_ += count;
     changed_.notify_all();
   }
-  // Waits until so many works have begun, and returns their names in order.
+  // Waits until `count` works have begun, and returns their names in the order in which they began.
   std::vector<std::string> begun(size_t count) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return begun_.size() >= count; }));

@@ -22,7 +22,7 @@ namespace sinew::web {
 
 using Json = nlohmann::ordered_json;
 
-// A kind of refusal: the HTTP status, the stable code, and the code that MLflow's client knows.
+// A kind of refusal: the HTTP status, Sinew's stable code, and the code that MLflow's client knows.
 struct RefusalKind {
   int status;
   ErrorCode code;
@@ -54,7 +54,8 @@ inline constexpr RefusalKind kStoreAway{503, "API_STORE_AWAY", "TEMPORARILY_UNAV
 inline constexpr RefusalKind kBusyRecord{503, "API_BUSY_RECORD", "TEMPORARILY_UNAVAILABLE"};
 inline constexpr RefusalKind kInternalError{500, "API_INTERNAL_ERROR", "INTERNAL_ERROR"};
 
-// Refuses a request. The response is {"error", "code", "hint"}; under /mlflow also {"error_code", "message"}.
+// Refuses a request. The body of the response is {"error", "code", "hint"}; under /mlflow it also has "error_code" and
+// "message".
 struct Refused : std::runtime_error {
   Refused(const RefusalKind& kind_, const std::string& what, std::string hint_ = "")
       : std::runtime_error(what), kind(kind_), hint(std::move(hint_)) {}
@@ -90,7 +91,7 @@ struct Shared {
   Health health;  // the last member, because its threads use the others
 };
 
-// What one request works with. It refers to the shared part and may be copied.
+// What one request works with. It refers to the Shared object and may be copied.
 struct Context {
   explicit Context(Shared& shared, Caller caller_given = {})
       : options(shared.options),
@@ -103,7 +104,7 @@ struct Context {
         health(shared.health),
         counters(shared.counters),
         caller(std::move(caller_given)) {}
-  // Writes on request of the caller. Returns when the write is durable. Throws Refused.
+  // Writes on behalf of the caller. Returns when the write is durable. Throws Refused.
   store::Receipt write(store::Batch batch);
   store::Receipt write(store::Change change) { return write(store::Batch{{std::move(change)}}); }
   // Returns the record. Throws Refused (kNotFound) when there is none.
@@ -125,7 +126,7 @@ struct Context {
 struct Call {
   const http::Request& request;
   std::map<std::string, std::string> path;  // values of the pattern's parameters
-  std::shared_ptr<const Json> body = {};    // the request's body, if fields.h has parsed it already
+  std::shared_ptr<const Json> body = {};    // the request's body, if check_fields or check_permission has parsed it
 };
 using Handle = http::Response (*)(Context& context, const Call& call);
 
@@ -135,15 +136,15 @@ struct Route {
   Role role;
   Handle handle;
   const char* help;
-  // The parameters of the query, such as "after:integer wait:number". Sinew's own API refuses all others.
+  // The parameters of the query, such as "after:integer wait:number". Sinew's own API refuses every other parameter.
   const char* query = "";
-  // the fields of the JSON body, written like `query`; kFile: the body is any bytes of any length
+  // the fields of the JSON body, declared like `query`; kFile: the body is a file of any length
   const char* body = "";
 };
 inline constexpr const char* kFile = "file";
 const std::vector<Route>& routes();
 // Returns whether the route's work grows with the number of records, points or files that the client asks for. Such
-// work has threads of its own, so that it does not hold up the others.
+// work has its own threads, so that it does not hold up other requests.
 bool is_scan(const Route& route);
 
 http::Response json_response(const Json& json, int status = 200);

@@ -1,4 +1,4 @@
-// Tests that no request costs more than its limit, that a client that leaves costs nothing more, and that an expensive
+// Tests that no request costs more than its limit, and nothing more once its client has left. Tests that an expensive
 // caller does not hold up another.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Makes runs with a long tag, so that a pattern takes long to match.
+// Makes runs with a long tag, against which a pattern takes long to match.
 void make_long_runs(TestServer& test, int count, size_t bytes) {
   for (int i = 0; i < count; ++i) {
     store::Create create{{store::Kind::kRun, "long" + std::to_string(i)}, "0"};
@@ -21,7 +21,7 @@ void make_long_runs(TestServer& test, int count, size_t bytes) {
   }
 }
 
-// A search that takes minutes: 100 comparisons of every byte of every tag with 90 characters of a pattern.
+// A search that would take minutes: 100 comparisons of every byte of every tag with 90 characters of a pattern.
 std::string endless_search() {
   const std::string clause = "tags.t LIKE '%" + std::string(90, '_') + std::string(900, 'a') + "b'";
   std::string filter = "tags.t LIKE '%'";
@@ -119,7 +119,7 @@ TEST(Cost, ExpensiveCallersDoNotHoldUpOthers) {
     EXPECT_EQ(test.call("GET", "/health", "", "").status, 200);
     for (RawSocket& one : hostile) EXPECT_FALSE(one.has_bytes());  // the searches run or wait
   }
-  // The clients have left, so the threads are free again, long before the searches could end.
+  // The clients have left. So the threads are free again, long before the searches would have ended.
   EXPECT_EQ(test.call("POST", kMlflow + "/runs/search", R"({"experiment_ids": ["1"]})", "a").status, 200);
 }
 

@@ -1,4 +1,4 @@
-// The server refuses damaged content instead of serving or registering it.
+// Tests that the server refuses damaged content instead of serving or registering it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -41,11 +41,11 @@ TEST(Damage, ADamagedBlobIsNotServed) {
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
   const Json body{{"name", "m"}, {"source", "runs:/" + id + "/"}, {"run_id", id}};
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 409);
-  ASSERT_EQ(test.call("PUT", file, text, "a").status, 200);  // the same bytes again repair the blob
+  ASSERT_EQ(test.call("PUT", file, text, "a").status, 200);  // uploading the same bytes again repairs the blob
   EXPECT_EQ(test.call("GET", file).response.body, text);
 }
 
-// The text of a list with these digests (docs/formats/model.md), as another program would write it.
+// Returns a list of digests (docs/formats/model.md) of these files, as another program would write it.
 std::string list_of(const std::map<std::string, std::string>& files) {
   std::string text = "{\n \"format\": \"sinew-model-digests\",\n \"version\": 1,\n \"files\": {\n";
   for (const auto& [name, content] : files) {

@@ -1,5 +1,5 @@
-// Tests that nothing is logged to a deleted run, and that an experiment is deleted and restored together with its runs,
-// as in MLflow.
+// Tests that nothing can be logged to a deleted run. Tests that an experiment is deleted and restored together with its
+// runs, as in MLflow.
 #include <gtest/gtest.h>
 
 #include "web/testing.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Sends every request that logs to the run, and expects that all are accepted or that all are refused.
+// Sends every request that logs to the run, and expects the server to accept all of them or to refuse all of them.
 void log_everything(TestServer& test, const std::string& run, bool accepted) {
   const Json labels = Json::array({Json{{"key", "k"}, {"value", "v"}}});
   const Json metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};

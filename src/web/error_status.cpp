@@ -9,7 +9,7 @@ constexpr const char *kBusy = "TEMPORARILY_UNAVAILABLE", *kMissing = "RESOURCE_D
                      *kState = "INVALID_STATE";
 
 constexpr RefusalKind kKinds[] = {
-    // Another process holds a lock, or the database cannot be reached: the same request succeeds later.
+    // Another process holds a lock, or the database cannot be reached. The same request succeeds later.
     {503, "STORE_BUSY", kBusy},
     {503, "STORE_CONNECTION_LOST", kBusy},
     {503, "STORE_OUTCOME_UNKNOWN", kBusy},
@@ -20,10 +20,10 @@ constexpr RefusalKind kKinds[] = {
     {503, "REQUEST_TOO_LONG", kBusy},
     {400, "REQUEST_TOO_LARGE", "INVALID_PARAMETER_VALUE"},
     {408, "REQUEST_ABANDONED", kBusy},
-    // Somebody must free space.
+    // Somebody must free disk space.
     {507, "STORE_NO_SPACE", kBusy},
     {507, "DISK_FULL", kBusy},
-    // The request names what does not exist.
+    // The request names something that does not exist.
     {404, "MODEL_NOT_FOUND", kMissing},
     {404, "MODEL_VERSION_NOT_FOUND", kMissing},
     {404, "MODEL_ALIAS_NOT_FOUND", kMissing},
@@ -32,7 +32,7 @@ constexpr RefusalKind kKinds[] = {
     {404, "DISK_NO_FILE", kMissing},
 };
 
-// Errors with these prefixes describe a model, a run or its files. The same request fails until somebody changes them.
+// Errors with these prefixes describe a model, a run or its files. The same request fails until somebody changes these.
 constexpr std::string_view kSubjects[] = {"ARTIFACT_",   "ARTIFACTS_",   "MODEL_", "RUN_",    "DATA_",
                                           "CHECKPOINT_", "SAFETENSORS_", "INDEX_", "WEIGHTS_"};
 

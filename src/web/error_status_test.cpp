@@ -1,4 +1,4 @@
-// Tests that an error that does not pass by itself never has a status that makes a client repeat the request.
+// Tests that an error has a status that makes clients repeat the request only if the error passes by itself.
 #include "web/error_status.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// Reads a text from left to right, and names its position when it refuses the text.
+// Reads a text from left to right. When it refuses the text, it names the position.
 class Reader {
  public:
   Reader(const std::string& text, const char* what) : text_(text), what_(what) {}
@@ -45,7 +45,7 @@ class Reader {
     at_ += symbol.size();
     return true;
   }
-  // Takes a keyword in upper or lower case. The beginning of a longer word does not count.
+  // Takes a keyword in upper or lower case. Does not take the beginning of a longer word.
   bool take_word(const char* word) {
     const size_t size = std::string_view(word).size();
     if (at_end() || upper(text_.substr(at_, size)) != word) return false;
@@ -53,7 +53,7 @@ class Reader {
     at_ += size;
     return true;
   }
-  // Reads a text in these quotes. Inside the text, a doubled quote means the quote itself.
+  // Reads a text between two of these quotes. Inside the text, a doubled quote means the quote itself.
   std::string quoted(char quote) {
     std::string value;
     for (++at_; at_ < text_.size(); ++at_) {
@@ -236,7 +236,7 @@ bool matches(const Clause& clause, const Fact& fact) {
   return compare(text, clause.comparator, clause.texts[0]);
 }
 
-// Sorts values before NaN, and NaN before missing values.
+// Sorts missing values last, and NaN just before them.
 int rank_of(const Fact& fact) {
   if (std::holds_alternative<std::monostate>(fact)) return 2;
   const auto* number = std::get_if<double>(&fact);
@@ -284,7 +284,8 @@ bool matches(const std::vector<Clause>& clauses, const FactSource& facts) {
 
 namespace {
 
-// Returns a number below 0 if a record with the keys `a` comes before one with `b`, above 0 if after, or 0.
+// Compares two records by their keys. Returns a number below 0 if `a` comes before `b`, above 0 if it comes after `b`,
+// or else 0.
 int compare_keys(const std::vector<Order>& orders, const std::vector<Fact>& a, const std::vector<Fact>& b) {
   for (size_t k = 0; k < orders.size(); ++k) {
     const int first = rank_of(a[k]), second = rank_of(b[k]);

@@ -1,8 +1,8 @@
 // Inside web/: parses the filters and orders of MLflow's client: "metrics.loss < 1 and params.lr = '0.1'",
 // "metrics.loss DESC".
 //
-// The grammar is that of mlflow.search_runs: comparisons joined by AND; no OR; parentheses only around the list of IN.
-// Pure. The parsers accept any bytes and throw Refused with the position of the error.
+// The grammar is that of mlflow.search_runs: comparisons joined by AND, no OR, and parentheses only around the list
+// after IN. Pure. The parsers accept any bytes, and throw Refused with the position of an error.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace sinew::web {
 struct Column {
   enum class Field { kMetric, kParam, kTag, kAttribute, kDataset } field = Field::kAttribute;
   std::string key;
-  std::string dataset = {}, digest = {};  // for a metric in an order: only its values on this data set
+  std::string dataset = {}, digest = {};  // for a metric in an order: consider only its values on this data set
 };
 struct Clause {
   Column column;
@@ -30,11 +30,12 @@ struct Order {
   bool ascending = true;
 };
 
-// The columns that a kind of record has.
+// The columns by which a kind of record can be filtered and ordered.
 struct Grammar {
-  // whether records of this kind have metrics, parameters and data sets; every kind has tags
+  // whether records of this kind have metrics, parameters and data sets; records of every kind have tags
   bool metrics = false, params = false, datasets = false;
-  std::set<std::string> texts, numbers;             // the text attributes and the numeric attributes of the kind
+  // the names of the attributes that are texts, and of those that are numbers
+  std::set<std::string> texts, numbers;
   std::map<std::string, std::string> aliases = {};  // other names of attributes
 };
 
@@ -44,20 +45,20 @@ std::vector<Order> parse_orders(const std::vector<std::string>& texts, const Gra
 
 // The value of a column, or monostate if the record has no such metric, parameter or tag.
 using Fact = std::variant<std::monostate, double, std::string>;
-// Returns all values of a column: one value, except that a record may have several data sets.
+// Returns all values of a column. There is one value, unless the record has several data sets.
 using FactSource = std::function<std::vector<Fact>(const Column& column)>;
 bool matches(const std::vector<Clause>& clauses, const FactSource& facts);
 
-// Keeps the first `count` of any number of records in the given order, so that a search holds one page and not every
-// record that matches. The thread's CostLimit counts what is kept. In both directions, missing values come last and NaN
-// just before them.
+// Keeps the first `count` of any number of records in the given order. So a search holds one page in memory and not
+// every record that matches. Whether the order is ascending or descending, missing values come last and NaN just before
+// them. The thread's CostLimit counts what is kept.
 class FirstRecords {
  public:
   FirstRecords(std::vector<Order> orders, size_t count) : orders_(std::move(orders)), count_(count) {}
-  // `keys`: the values of the order's columns. Records with equal keys have no defined order.
+  // `keys`: the record's values in the columns of the order. The order of records with equal keys is undefined.
   void offer(const std::string& id, std::vector<Fact> keys);
   size_t offered() const { return offered_; }
-  std::vector<std::string> ids();  // in order; call it once, at the end
+  std::vector<std::string> ids();  // returns the ids in order; call it once, at the end
 
  private:
   struct Entry {
@@ -70,10 +71,10 @@ class FirstRecords {
   const std::vector<Order> orders_;
   const size_t count_;
   size_t offered_ = 0;
-  std::vector<Entry> heap_;  // the last in the order is on top
+  std::vector<Entry> heap_;  // a heap with the last record of the order on top
 };
 
-// Returns the indices of `count` records in that order; records with equal keys keep their order.
+// Returns the indices of `count` records, sorted by `orders`. Records with equal keys keep their order.
 std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
                                  const std::function<Fact(size_t index, const Column& column)>& fact_of);
 

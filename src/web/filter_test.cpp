@@ -121,7 +121,7 @@ TEST(Filter, OrdersPutMissingValuesLastInBothDirections) {
   }
 }
 
-// A slow, simple implementation of LIKE.
+// Implements LIKE in a slow and simple way.
 bool like(std::string_view text, std::string_view pattern) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '%') {

@@ -10,8 +10,8 @@
 namespace sinew::web {
 namespace {
 
-// Returns nullopt if the URI is not on this server. The URI of another server has "//" after its scheme, so it is not a
-// valid path.
+// Returns nullopt if the URI is not on this server. The URI of another server has "//" after its scheme, and what
+// follows is no valid path here.
 std::optional<ArtifactRef> artifact_ref_of(std::string uri) {
   constexpr std::string_view kArtifacts = "mlflow-artifacts:/", kRuns = "runs:/";
   while (uri.ends_with('/')) uri.pop_back();
@@ -28,7 +28,7 @@ std::optional<ArtifactRef> artifact_ref_of(std::string uri) {
   }
 }
 
-// Returns the scheme in lower case, or "" if the text does not begin with one: a path.
+// Returns the scheme in lower case, or "" if the text does not begin with a scheme: then it is a path.
 std::string scheme_of(const std::string& uri) {
   const size_t colon = uri.find(':');
   if (colon == std::string::npos || colon == 0 || uri.find('/') < colon) return "";

@@ -1,6 +1,6 @@
-// Inside web/: the files of a version that MLflow's client creates from files on this server. The version gets its own
-// copy of the files as they are at that moment. Otherwise a caller who may write to the source run could change the
-// files of a version after it was evaluated and promoted.
+// Inside web/: freezes the files of a version that MLflow's client creates from files on this server. The version gets
+// its own copy of the files as they are at this moment. Otherwise a caller who may write to the source run could change
+// a version after it was evaluated and promoted.
 #pragma once
 
 #include <string>
@@ -12,19 +12,20 @@
 namespace sinew::web {
 
 struct FrozenFiles {
-  std::vector<store::Attachment> files;  // the files, with paths relative to the location
-  registry::Artifacts::Pin pin;          // protects the contents from garbage collection until a record refers to them
+  std::vector<store::Attachment> files;  // their paths are relative to the URI
+  registry::Artifacts::Pin pin;          // keeps the contents from garbage collection until a record refers to them
 };
-// Returns the files at an artifact URI of a run, a logged model or a version
-// ("mlflow-artifacts:/0/<run>/artifacts/model"). Returns no files for a URI that is not on this server.
+// Freezes the files at an artifact URI of a run, a logged model or a version
+// ("mlflow-artifacts:/0/<run>/artifacts/model"). Returns no files if the URI is not on this server.
 FrozenFiles freeze_files(Context& context, const std::string& uri);
-// Returns whether the URI names files that this server has or may get. An empty URI does: an admin uploads the files.
+// Returns whether the URI names files that this server has or may get. This includes the empty URI: an admin can upload
+// files to such a version.
 bool is_on_this_server(const std::string& uri);
-// Refuses a source of a version (kSourceRefused) that is neither on this server nor at a place with one of
-// Options::source_schemes.
+// Refuses the source of a version (kSourceRefused), unless it is on this server or has one of Options::source_schemes.
 void check_source(const Context& context, const std::string& uri);
-// A version that was created before its files were there is pending: it gets no alias, and MLflow's client sees the
-// status PENDING_REGISTRATION. It ends when the files are frozen (api_freeze_version) or an admin uploads some.
+// A version is pending if it was created before its files existed. It can get no alias, and MLflow's client sees the
+// status PENDING_REGISTRATION. It stops being pending when its files are frozen (api_freeze_version) or an admin
+// uploads a file.
 inline constexpr const char* kPending = "pending";  // a field of the version's body
 bool is_pending(const store::Record& version);
 // Refuses a pending version (kNoFiles).

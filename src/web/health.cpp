@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kLookInterval = std::chrono::milliseconds(500), kWatchInterval = std::chrono::milliseconds(100);
 constexpr double kLookSeconds = 1;
-// A look that takes longer than kLookSeconds hangs where it cannot be interrupted: in the disk, or while it connects.
+// If look() takes longer than kLookSeconds, it hangs where it cannot be interrupted: in the disk, or while it connects.
 constexpr auto kHangs = std::chrono::milliseconds(1500);
 
 }  // namespace
@@ -17,7 +17,7 @@ Health::Health(store::Store& store) : store_(store) {
   try {
     looker_ = std::thread([this] { look(); });
     watcher_ = std::thread([this] { watch(); });
-  } catch (...) {  // the machine has no thread left
+  } catch (...) {  // the system cannot create another thread
     stop();
     throw;
   }
@@ -80,7 +80,7 @@ void Health::look() {
   } while (wait(lock, kLookInterval));
 }
 
-// Reports a look that hangs, and ends the requests that wait for a store that cannot be used.
+// Notices a look() that hangs. Ends the requests that wait for a store that cannot be used.
 void Health::watch() {
   std::unique_lock lock(mutex_);
   while (wait(lock, kWatchInterval)) {
@@ -94,7 +94,7 @@ void Health::watch() {
       try {
         give_up(problem);
       } catch (const std::exception&) {
-        // Out of memory. The request ends at the HTTP server's limit of time.
+        // Out of memory. The request ends at the HTTP server's time limit.
       }
     }
     lock.lock();

@@ -1,5 +1,5 @@
 // Inside web/: knows at any moment whether the store can be used, without waiting for it. One thread looks at the store
-// twice a second, and another notices when that thread hangs. Any thread may call the member functions.
+// twice a second, and a second thread notices when the first one hangs. Any thread may call the member functions.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ class Health {
   ~Health();
   store::Condition condition() const;
 
-  // Calls `give_up` with the reason, on a thread of this object, if the store becomes unusable before the returned
-  // number is passed to done(). `give_up` must not block and must not call this object.
+  // Calls `give_up` if the store becomes unusable before the returned number is passed to done(). The call comes on a
+  // thread of this object and gives the reason. `give_up` must not block and must not call this object.
   using GiveUp = std::function<void(const std::string& problem)>;
   uint64_t begin(GiveUp give_up);
   void done(uint64_t number);

@@ -1,4 +1,4 @@
-// Tests that hostile callers without a token, or with a token of a low role, can harm neither the server nor other
+// Tests that hostile callers, without a token or with a token of a low role, can harm neither the server nor other
 // callers.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ std::string nested(size_t depth) {
   return std::string(depth, '[') + std::string(depth, ']');
 }
 
-// Sends a header without any byte of the body. Returns the beginning of the response, or "" if the server waits for the
+// Sends a header and no byte of the body. Returns the beginning of the response, or "" if the server waits for the
 // body.
 std::string answer_to_header(TestServer& test, const std::string& line, const std::string& more,
                              const std::string& secret) {
@@ -57,7 +57,7 @@ TEST(Hostile, ParsingABodyTakesABoundedTime) {
     EXPECT_EQ(refused.status, 400);
     EXPECT_NE(refused.response.body.find("too many names"), std::string::npos) << refused.response.body;
   }
-  EXPECT_EQ(search("[" + objects + "]").status, 200);  // names of different objects are not compared
+  EXPECT_EQ(search("[" + objects + "]").status, 200);  // only the names of one object are compared with each other
   Json series = Json::object();
   for (int i = 0; i < 3000; ++i) series["metric/" + std::to_string(i)] = {{1, 1, 1}};
   const std::string points = Json{{"series", series}}.dump();
@@ -232,7 +232,7 @@ TEST(Hostile, ABatchForAMissingModelWritesNothing) {
   const size_t before = events();
   EXPECT_EQ(log_batch(Json::array({metric(model, "a", 1), metric(model, "b", 2), metric(model, "a", 3)})), 200);
   EXPECT_EQ(of_model(), (Json{{"a", 3.0}, {"b", 2.0}}));
-  EXPECT_LE(events(), before + 2);  // at most one event for the points, and one for the model
+  EXPECT_LE(events(), before + 2);  // at most one event for the points and one for the model
 }
 
 TEST(Hostile, AFilterByNameSearchesAllPages) {

@@ -88,7 +88,7 @@ TEST_F(Leased, AWriteBesideAnotherOneIsTriedAgain) {
   EXPECT_EQ(tries, 3);
 }
 
-// The client repeats a request that gets this status, and gives up after a conflict.
+// The client repeats a request that gets status 503, but gives up after a conflict (409).
 TEST_F(Leased, AWriteThatNeverSucceedsBesideOthersIsToBeSentAgain) {
   int tries = 0;
   try {

@@ -57,7 +57,7 @@ TEST_F(LoggedModels, AreFilteredByAMetricOnADataSet) {
   EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({test, train})), "a b ");
   EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({other})), "");
   EXPECT_EQ(filtered("name = 'a'", Json::array({train})), "a ");
-  EXPECT_EQ(filtered("", Json::array({test})), "a b ");  // models with any metric on that data set
+  EXPECT_EQ(filtered("", Json::array({test})), "a b ");  // models that have any metric on this data set
   EXPECT_EQ(filtered(""), "a b none ");
   const Json nameless{{"experiment_ids", "0"}, {"datasets", Json::array({Json{{"dataset_digest", "1"}}})}};
   EXPECT_EQ(server_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);

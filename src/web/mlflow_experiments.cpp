@@ -14,7 +14,7 @@ using store::Kind;
 
 const Grammar kExperimentGrammar{false, false, false, {"name", "experiment_id"}, {"creation_time", "last_update_time"}};
 
-// Returns an id of 18 digits. MLflow's client accepts only digits, and other servers use ids of 18 digits too.
+// Returns an id of 18 digits. MLflow's client accepts only digits, and other servers use 18 of them.
 std::string new_experiment_id() {
   uint64_t random = 0;
   unsigned char bytes[sizeof random];
@@ -33,8 +33,8 @@ Fact experiment_fact(const store::Record& experiment, const Column& column) {
   return static_cast<double>(column.key == "last_update_time" ? updated_ms(experiment) : experiment.begun_ms);
 }
 
-// Deletes or restores the experiment together with its runs, as MLflow does. The experiment changes in the first batch,
-// so that no run can be created in a deleted experiment; a run that was created just before is in a later batch.
+// Deletes or restores the experiment together with its runs, as MLflow does. The first batch changes the experiment, so
+// that no run can be created in a deleted one. Runs that were created just before are deleted in a later batch.
 void set_hidden(Context& context, const Call& call, bool hidden) {
   const std::string id = Args(call).text("experiment_id");
   const store::Subject experiment = context.require(Kind::kExperiment, id).subject;
@@ -52,7 +52,7 @@ void set_hidden(Context& context, const Call& call, bool hidden) {
   }
 }
 
-// Writes to the experiment, which must not be deleted.
+// Writes to the experiment. The store refuses the write if the experiment is deleted.
 void write_to_experiment(Context& context, const std::string& id, store::Change change) {
   store::Batch batch{{std::move(change)}};
   batch.active = {{Kind::kExperiment, id}};
@@ -91,7 +91,7 @@ Response experiments_get_by_name(Context& context, const Call& call) {
   const auto found = context.store.list(query);
   if (!found.empty()) return json_response({{"experiment", experiment_json(found.front())}});
   const auto by_id =
-      context.store.find({Kind::kExperiment, name, 0});  // the id of an experiment without a name serves as its name
+      context.store.find({Kind::kExperiment, name, 0});  // an experiment without a name is found by its id
   if (!by_id || !by_id->name.empty()) refuse_missing("Could not find experiment with name '" + name + "'");
   return json_response({{"experiment", experiment_json(*by_id)}});
 }

@@ -1,6 +1,6 @@
 // Stores and returns the data sets and models that a run uses or produces. MLflow's client reads them with a strict
-// parser: one field of a wrong type makes every list that contains the run unreadable. So only well-formed entries
-// enter the record's body, and only well-formed entries leave it.
+// parser: if one field has a wrong type, the client cannot read any list that contains the run. So only well-formed
+// entries enter the record's body, and only well-formed entries leave it.
 #include <algorithm>
 
 #include "web/mlflow.h"
@@ -8,7 +8,7 @@
 namespace sinew::web {
 namespace {
 
-// Returns the field if it is present. Numbers are no texts here, because the client's parser refuses them.
+// Returns the field if it is present. Refuses a number in place of a text, because the client's parser refuses it.
 std::optional<std::string> strict_text(const Args& args, const char* name, const std::string& where) {
   if (!args.has(name)) return std::nullopt;
   const Json& value = args.json().at(name);
@@ -75,7 +75,7 @@ Json readable_inputs(const Json& body, const InputList& list) {
     try {
       readable.push_back(list.parse(Args(entry)));
     } catch (const Refused&) {
-      continue;  // an entry that an earlier version of the server stored without a check
+      continue;  // an earlier version of the server stored this entry without a check
     }
   }
   return readable;

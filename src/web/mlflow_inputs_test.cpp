@@ -63,7 +63,7 @@ TEST_F(RunInputs, TheSameDataSetIsKeptOnce) {
   EXPECT_EQ(run["outputs"]["model_outputs"], Json::parse(R"([{"model_id": "m", "step": 7}])"));
 }
 
-// An earlier version stored every object.
+// Earlier versions stored every object without a check.
 TEST_F(RunInputs, AMalformedEntryInTheStoreIsLeftOut) {
   const std::string body = R"({"dataset_inputs": [{"key": "k"}, 3, {"dataset": {"name": "d", "digest": "g"}}],
                                "model_outputs": [{"model_id": {}}], "model_inputs": {}})";

@@ -201,7 +201,7 @@ void write_beside_others(Context& context, const store::Subject& subject, const 
       attempt();
       return;
     } catch (const Refused& refused) {
-      if (refused.kind.code != kConflict.code) throw;  // another attempt cannot cure any other refusal
+      if (refused.kind.code != kConflict.code) throw;  // after any other refusal, another attempt would fail as well
       if (i == kTries) {
         throw Refused(kBusyRecord,
                       std::string("too many clients change the ") + store::to_string(subject.kind) + " '" + subject.id +
@@ -209,8 +209,8 @@ void write_beside_others(Context& context, const store::Subject& subject, const 
                       "send the request again");
       }
     }
-    // Writers that meet once would meet again if all of them waited equally long, so each draws its pause. The range
-    // doubles with the attempts, up to 64 ms, because more attempts mean more writers.
+    // If all writers paused equally long, writers that meet once would meet again. So each pause is random. Its range
+    // doubles with each attempt, up to 64 ms, because more attempts mean more writers.
     const double part = std::stoi(random_hex(2), nullptr, 16) / 65536.0;
     context.options.clock->sleep_seconds(part * 0.001 * (1 << std::min(i, 6)));
   }
@@ -219,7 +219,7 @@ void write_beside_others(Context& context, const store::Subject& subject, const 
 void change_record(Context& context, const store::Subject& subject,
                    const std::function<store::Batch(const store::Record& record)>& batch_of) {
   write_beside_others(context, subject, [&] {
-    // Read the number of the newest event before the record, so that the store notices a write between the two reads.
+    // Read the number of the newest event before the record. Then the store notices a write between the two reads.
     const int64_t newest = context.store.newest_event(subject);
     store::Batch batch = batch_of(context.require(subject.kind, subject.id, subject.number));
     batch.unchanged = {{subject, newest}};

@@ -14,7 +14,7 @@ size_t count_characters(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-// Returns the code point at `at` and moves `at` behind it. The store has checked or will check the UTF-8.
+// Returns the code point at `at` and moves `at` behind it. Does not check the UTF-8, because the store does.
 char32_t next_character(std::string_view text, size_t& at) {
   const auto lead = static_cast<unsigned char>(text[at++]);
   if (lead < 0xc0) return lead;
@@ -25,8 +25,8 @@ char32_t next_character(std::string_view text, size_t& at) {
   return code;
 }
 
-// Returns whether MLflow allows the character. Beyond ASCII it allows letters and digits of any language (Python's \w).
-// The blocks below have punctuation and symbols; everything else counts as letters here.
+// Returns whether MLflow allows the character in a name. Beyond ASCII it allows the letters and digits of any language
+// (Python's \w). The blocks below contain punctuation and symbols; everything else counts as a letter.
 bool is_allowed(char32_t c) {
   struct Block {
     char32_t first, last;
@@ -43,7 +43,7 @@ bool is_allowed(char32_t c) {
   return std::ranges::none_of(kSymbols, [&](const Block& block) { return c >= block.first && c <= block.last; });
 }
 
-// Returns whether the name, read as a relative path, names the same file when it is normalised.
+// Returns whether the name is a relative path that normalisation does not change.
 bool is_plain_path(std::string_view name) {
   if (name.empty() || name == "." || name.starts_with("..") || name.starts_with('/')) return false;
   while (true) {

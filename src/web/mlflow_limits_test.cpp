@@ -1,4 +1,4 @@
-// tests/clients/mlflow_check.py compares these limits with MLflow's own code.
+// Tests the limits of mlflow_limits.h. tests/clients/mlflow_check.py compares them with MLflow's own code.
 #include "web/mlflow_limits.h"
 
 #include <gtest/gtest.h>

@@ -57,12 +57,12 @@ bool is_on(const Json& metric, const Dataset& dataset) {
          (dataset.digest.empty() || text_or_empty(metric, "dataset_digest") == dataset.digest);
 }
 
-// Returns a key that orders the values of a metric by age. If there are several values, MLflow uses the newest.
+// Returns a key that sorts the values of a metric by age. MLflow uses the newest of several values.
 std::pair<int64_t, int64_t> age_of(const Json& metric) {
   return {metric.value("timestamp", int64_t{0}), metric.value("step", int64_t{0})};
 }
 
-// Returns the model's metrics on any of these data sets, or all its metrics if `datasets` is empty.
+// Returns the model's metrics on any of these data sets. Returns all its metrics if `datasets` is empty.
 std::vector<Json> metrics_on(const store::Record& model, const std::vector<Dataset>& datasets) {
   std::vector<Json> found;
   for (const Json& metric : body_of(model).value("metrics", Json::array())) {
@@ -103,7 +103,7 @@ Fact logged_model_fact(const store::Record& model, const Column& column) {
   return text_or_empty(body, column.key.c_str());
 }
 
-// JSON enums may be words or numbers.
+// Accepts a word or a number, because an enum in JSON may be either.
 std::string status_of(const std::string& word) {
   if (word == "1" || word == "LOGGED_MODEL_PENDING") return "LOGGED_MODEL_PENDING";
   if (word == "2" || word == "LOGGED_MODEL_READY") return "LOGGED_MODEL_READY";
@@ -111,7 +111,7 @@ std::string status_of(const std::string& word) {
   refuse_invalid("Invalid model status: " + word, "use LOGGED_MODEL_READY or LOGGED_MODEL_UPLOAD_FAILED");
 }
 
-// Reads the order of a search for logged models, which the client sends as an object and not as a text.
+// Reads the order of a search for logged models. The client sends it as an object, not as a text.
 Order order_of(const Args& given) {
   Order order =
       parse_order(given.text("field_name") + (given.flag("ascending", true) ? " ASC" : " DESC"), kLoggedModelGrammar);
@@ -131,7 +131,7 @@ std::vector<Dataset> datasets_of(const Args& args) {
 }
 
 // Returns whether the model matches. A comparison with a metric holds if it holds for any value of the metric on one of
-// the data sets. A filter without metrics matches only models that have some metric on the data sets.
+// the data sets. If `datasets` are given and no clause names a metric, only models with some metric on them match.
 bool matches(const store::Record& model, const std::vector<Clause>& clauses, const std::vector<Dataset>& datasets) {
   const std::vector<Json> metrics = metrics_on(model, datasets);
   const bool of_metrics = std::any_of(clauses.begin(), clauses.end(), [](const Clause& clause) {
@@ -181,7 +181,7 @@ ModelMetrics parse_model_metrics(Context& context, const std::vector<Args>& metr
   return taken;
 }
 
-// Keeps the newest value for each key and data set, in whatever order the values arrive.
+// Keeps the newest value for each key and data set, whatever the order of arrival.
 void write_model_metrics(Context& context, const ModelMetrics& metrics) {
   using Identity = std::tuple<std::string, std::string, std::string>;
   const auto identity_of = [](const Json& entry) {

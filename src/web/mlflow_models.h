@@ -1,6 +1,6 @@
-// Inside web/: the logged models of MLflow 3, which are artifacts of an experiment before a user registers them. The
-// store keeps a logged model as a hidden model record, so that it appears in no list of registered models. The record's
-// body holds MLflow's data.
+// Inside web/: the logged models of MLflow 3: artifacts of an experiment before a user registers them. The store keeps
+// a logged model as a hidden model record, so that no list of registered models shows it. The record's body holds
+// MLflow's data.
 #pragma once
 
 #include "web/mlflow.h"
@@ -8,7 +8,7 @@
 namespace sinew::web {
 
 std::string logged_model_location(Context& context, const store::Record& model);
-std::string version_location(const store::Subject& version);  // the artifact URI of the version's own files
+std::string version_location(const store::Subject& version);  // the artifact URI of the version's own copy of its files
 
 Response logged_models_create(Context&, const Call&);
 Response logged_models_get(Context&, const Call&);

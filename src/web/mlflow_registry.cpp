@@ -18,7 +18,7 @@ store::Labels visible_tags(store::Labels tags) {
   return tags;
 }
 
-// A new version is a change of its model, as in MLflow.
+// The creation of a version counts as a change of its model, as in MLflow.
 int64_t model_updated_ms(const store::Record& model, const std::vector<store::Record>& versions) {
   int64_t newest = updated_ms(model);
   for (const store::Record& version : versions) newest = std::max(newest, version.begun_ms);
@@ -32,7 +32,7 @@ Fact registered_model_fact(const store::Record& model, const Column& column,
   }
   const auto tag = model.tags.find(column.key);
   if (tag != model.tags.end()) return tag->second;
-  // MLflow's client excludes prompts by comparing this tag with "true", but few models have the tag.
+  // MLflow's client excludes prompts by comparing this tag with "true". Models without the tag must not be excluded.
   return column.key == "mlflow.prompt.is_prompt" ? Fact(std::string("false")) : Fact();
 }
 
@@ -74,7 +74,7 @@ Json registered_model_json(const store::Record& model, const std::vector<store::
       json["aliases"].push_back({{"alias", alias.name}, {"version", std::to_string(alias.version)}});
     }
   }
-  std::set<std::string> stages;  // stages whose newest version is listed already
+  std::set<std::string> stages;  // stages for which the list already has the newest version
   for (const store::Record& version : versions) {
     Json entry = version_json(version, model.aliases);
     if (stages.insert(entry["current_stage"]).second) json["latest_versions"].push_back(std::move(entry));
@@ -216,7 +216,7 @@ Response alias_get(Context& context, const Call& call) {
     const store::Record version = require_version(context, model.subject.id, alias.version);
     return json_response({{"model_version", version_json(version, model.aliases)}});
   }
-  // MLflow's client recognises a missing alias by the code of this refusal, not by its status.
+  // MLflow's client recognises a missing alias by the code of this refusal, not by the status.
   refuse_invalid("Registered model alias " + name + " not found.");
 }
 

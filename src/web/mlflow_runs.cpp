@@ -21,8 +21,8 @@ store::Point point_of(const Args& metric, const std::string& path) {
   return {step, time_ms, value};
 }
 
-// Returns the changes that bring a run to the state `to`. MLflow's start_run(run_id=...) reopens a run that is over. A
-// run that goes from one end state to another passes through "running".
+// Returns the changes that bring a run to the state `to`. MLflow's start_run(run_id=...) reopens a run that is over. If
+// a run changes from one end state to another, it is "running" in between.
 std::vector<store::Change> changes_to(const store::Record& run, RunState to, int64_t at_ms) {
   if (run.state == to) return {};
   std::vector<store::Change> changes;
@@ -33,7 +33,7 @@ std::vector<store::Change> changes_to(const store::Record& run, RunState to, int
   return changes;
 }
 
-// Deletes the run. A run that is deleted stays deleted by whoever deleted it first, unless an admin deletes it again.
+// Deletes the run. Changes nothing if a client has deleted it before, unless the caller is an admin.
 void delete_run(Context& context, const std::string& id) {
   change_record(context, {Kind::kRun, id}, [&](const store::Record& run) {
     if (run.hidden && !run.hidden_by.empty() && context.caller.role != Role::kAdmin) return store::Batch{};
@@ -41,8 +41,8 @@ void delete_run(Context& context, const std::string& id) {
   });
 }
 
-// Restores the run. Its owner may restore it only after deleting it: what an admin deleted, an admin restores. A run of
-// a deleted experiment cannot be restored.
+// Restores the run. A caller may restore a run that it deleted itself; only an admin may restore any other. A run of a
+// deleted experiment cannot be restored.
 void restore_run(Context& context, const std::string& id) {
   change_record(context, {Kind::kRun, id}, [&](const store::Record& run) {
     if (run.hidden && run.hidden_by != context.caller.name && context.caller.role != Role::kAdmin) {
@@ -59,7 +59,7 @@ void restore_run(Context& context, const std::string& id) {
   });
 }
 
-// Writes to a run, which must be active. The store checks this in the transaction of the write.
+// Writes to a run. The store refuses the write, in its transaction, if the run or its experiment is deleted.
 void write_to_run(Context& context, const std::string& run, store::Batch batch) {
   batch.active = {{Kind::kRun, run}};
   context.write(std::move(batch));
@@ -77,7 +77,7 @@ store::Batch with_tags(const std::string& run, std::map<std::string, std::option
   return batch;
 }
 
-// Entries that a request adds to a list in the run's body.
+// The entries that a request adds to a list in the run's body.
 struct NewInputs {
   InputList list;
   Json entries;
@@ -89,8 +89,8 @@ NewInputs parse_inputs(const Args& args, const char* from, const InputList& list
   return given;
 }
 
-// Appends the entries in one change. An entry that the run already has keeps its first form, tags included, as in
-// MLflow.
+// Appends the entries in one change. If the run already has an entry, the entry stays as it is, including its tags, as
+// in MLflow.
 void append_inputs(Context& context, const std::string& run, const std::vector<NewInputs>& given) {
   change_record(context, {Kind::kRun, run}, [&](const store::Record& record) {
     const Json before = body_of(record);
@@ -180,7 +180,7 @@ Response runs_delete_tag(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = args.text("run_id"), key = args.text("key");
   const store::Record run = context.require(Kind::kRun, id);
-  if (!run.hidden && !run.tags.contains(key)) {  // the write below refuses a deleted run
+  if (!run.hidden && !run.tags.contains(key)) {  // if the run is deleted, the write below refuses it
     refuse_missing("No tag with name: " + key + " in run with id " + id);
   }
   write_to_run(context, id, with_tags(id, {{key, std::nullopt}}));
@@ -222,12 +222,12 @@ Response runs_log_batch(Context& context, const Call& call) {
   }
   for (auto& [key, points] : series) batch.changes.push_back(store::AddPoints{run, key, std::move(points)});
   const ModelMetrics of_models = parse_model_metrics(context, metrics);
-  write_to_run(context, run, std::move(batch));  // an empty batch as well: the store checks the run
+  write_to_run(context, run, std::move(batch));  // even an empty batch, because the store checks the run
   write_model_metrics(context, of_models);
   return json_response(Json::object());
 }
 
-// Older clients record a model among the run's artifacts with this request; newer ones create a logged model.
+// Older clients use this request to record a model among the run's artifacts. Newer ones create a logged model.
 Response runs_log_model(Context& context, const Call& call) {
   const Args args(call);
   const std::string run = run_of(args);

@@ -38,8 +38,8 @@ Fact attribute(const store::Record& run, const std::string& location, const std:
   return text_or_empty(body_of(run), "user_id");
 }
 
-// Returns the names or digests of a run's data sets. For the key "context", returns the tags that tell how the run used
-// the data sets.
+// Returns the names or the digests of a run's data sets. For the key "context", returns the values of the tag that
+// tells how the run used each data set.
 std::vector<Fact> dataset_facts(const store::Record& run, const std::string& key) {
   std::vector<Fact> facts;
   const Json body = body_of(run);
@@ -54,7 +54,7 @@ std::vector<Fact> dataset_facts(const store::Record& run, const std::string& key
         if (tag.at("key") == "mlflow.data.context") facts.emplace_back(tag.at("value").get<std::string>());
       }
     } catch (const nlohmann::json::exception&) {
-      // The client sent this input without the field.
+      // This data set has no such field.
     }
   }
   return facts;
@@ -79,7 +79,7 @@ Fact run_fact(const FoundRun& found, const Column& column) {
   return {};
 }
 
-// Returns the keys of the metrics that the filter and the order need.
+// Returns the keys of the metrics that the filter and the order use.
 std::set<std::string> metrics_needed(const std::vector<Clause>& clauses, const std::vector<Order>& orders) {
   std::set<std::string> keys;
   const auto add = [&](const Column& column) {
@@ -90,8 +90,8 @@ std::set<std::string> metrics_needed(const std::vector<Clause>& clauses, const s
   return keys;
 }
 
-// Appends {"key", "value", "timestamp", "step", "run_id"} as text, because a response may have very many points. `run`
-// may be empty; both names are JSON already.
+// Appends {"key", "value", "timestamp", "step", "run_id"} as text, because a response may have very many points. `key`
+// and `run` are JSON texts already; an empty `run` is left out.
 void append_metric(std::string& text, const std::string& key, const store::Point& point, const std::string& run) {
   text += text.ends_with('[') ? "{\"key\":" : ",{\"key\":";
   text += key;
@@ -102,11 +102,11 @@ void append_metric(std::string& text, const std::string& key, const store::Point
   text += '}';
 }
 
-// An answer that has reached so many bytes ends; the next page continues.
+// A response ends once it has this many bytes; the next page continues.
 constexpr size_t kMaxAnswerBytes = 32 << 20;
 
-// Finds the runs that match and returns the first of them in the order, up to `page.last`, and in `all` how many there
-// are. Holds only what decides the place of those.
+// Finds the runs that match. Returns the ids of the first `count` of them in the given order, and in `all` the number
+// of matching runs. Keeps in memory only the keys that decide the order of these runs.
 std::vector<std::string> first_runs(Context& context, const std::vector<std::string>& experiments, const View view,
                                     const std::vector<Clause>& clauses, const std::vector<Order>& orders, size_t count,
                                     size_t& all) {
@@ -172,7 +172,8 @@ Response runs_search(Context& context, const Call& call) {
   return response;
 }
 
-// Each request takes its page from the series as it is at that moment.
+// Each request takes its page from the series as it is at that moment, so pages may overlap or skip points of a series
+// that changes.
 Response metrics_history(Context& context, const Call& call) {
   const Args args(call);
   const std::string id = run_of(args), key = args.text("metric_key");
@@ -201,7 +202,7 @@ std::vector<std::string> checked_runs(std::vector<std::string> runs) {
   return runs;
 }
 
-// Reads one series after the other, so that only one complete series is in memory.
+// Reads one series after another, so that only one complete series is in memory.
 Response bulk(Context& context, const std::vector<std::string>& runs, const std::string& key,
               const store::Window& window, size_t max_points) {
   const std::string name = dump_json(key);
@@ -223,7 +224,7 @@ Response bulk(Context& context, const std::vector<std::string>& runs, const std:
 
 }  // namespace
 
-// Like MLflow's own server, returns at most 25,000 points, even if the client asks for more.
+// Returns at most 25,000 points, even if the client asks for more, as MLflow's own server does.
 Response metrics_history_bulk(Context& context, const Call& call) {
   constexpr int64_t kMax = 25'000;
   const Args args(call);
@@ -245,7 +246,7 @@ Response metrics_history_bulk_interval(Context& context, const Call& call) {
   return bulk(context, runs, key, window, SIZE_MAX);
 }
 
-// Tells the client that this server has none of the features of newer servers. So clients upload and download each
+// Tells the client that this server offers none of these optional features. So clients upload and download each
 // artifact in one request.
 Response server_info(Context&, const Call&) {
   return json_response({{"store_type", "sinew"},

@@ -106,7 +106,8 @@ std::string download_location(Context& context, const std::string& source, int m
 
 namespace {
 
-// The client copies a version with all its tags. Sinew's own tags describe the original version, so they are left out.
+// When MLflow's client copies a version, it copies all tags. Sinew's own tags describe only the original, so they are
+// left out.
 store::Labels tags_of_new(const Args& args) {
   store::Labels tags = labels_of(args, "tags");
   refuse_prompt(tags);
@@ -114,15 +115,15 @@ store::Labels tags_of_new(const Args& args) {
   return tags;
 }
 
-// Returns the logged model with that id, if there is one.
+// Returns the logged model with this id, if there is one.
 std::optional<store::Record> find_logged(Context& context, const std::string& id) {
   if (id.empty() || id.size() > 500) return std::nullopt;
   auto model = context.store.find({Kind::kModel, id, 0});
   return model && model->tags.contains(kLoggedModelTag) ? model : std::nullopt;
 }
 
-// Returns the id of the run that produced the version. If the client names no run, it is the run of the logged model
-// that is the source of the version, or that the client names.
+// Returns the id of the run that produced the version. If the client names no run, takes the run of a logged model:
+// first of the one that is the source of the version, then of the one that the client names.
 std::string run_of_new(Context& context, const Args& args) {
   const std::string given = args.text("run_id", "");
   if (!given.empty()) return given;  // perhaps a run of another server
@@ -140,8 +141,8 @@ std::string run_of_new(Context& context, const Args& args) {
   return "";
 }
 
-// Creates the version and attaches its files in one batch. The attachments need the version's number, so the batch is
-// repeated if another writer has created a version first.
+// Creates the version and attaches its files in one batch. The attachments need the version's number. So everything is
+// done again if another writer creates a version meanwhile.
 store::Subject create_version(Context& context, const store::Create& create, const FrozenFiles& frozen) {
   const std::string model = create.subject.id;
   store::Subject version{Kind::kVersion, model, 0};

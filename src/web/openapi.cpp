@@ -1,4 +1,5 @@
-// The OpenAPI 3.1 description (https://spec.openapis.org/oas/v3.1.0), generated from the array of routes alone.
+// Writes the OpenAPI 3.1 description (https://spec.openapis.org/oas/v3.1.0), from the tables of routes and their
+// fields.
 #include <algorithm>
 #include <sstream>
 #include <vector>
@@ -18,14 +19,14 @@ Json schema_of(const std::string& type) {
   return {{"type", type}};
 }
 
-// OpenAPI has no "{path*}"; it becomes "{path}", and the parameter's description says that it may contain slashes.
+// OpenAPI has no "{path*}". It becomes "{path}", and the parameter's description says that it may contain slashes.
 std::string path_of(const Route& route) {
   std::string path = route.path;
   for (size_t at; (at = path.find("*}")) != std::string::npos;) path.erase(at, 1);
   return path;
 }
 
-// Returns the declaration of the fields in the query, and in the body.
+// These two functions return the declaration of the fields in the query, and in the body.
 const char* query_fields_of(const Route& route) {
   return route.query[0] != '\0' || route.method != std::string_view("GET") ? route.query : fields_of(route).takes;
 }
@@ -73,7 +74,7 @@ Json body_of(const Route& route) {
   return {{"required", schema.contains("required")}, {"content", {{"application/json", {{"schema", schema}}}}}};
 }
 
-// The errors that a route may answer with, by status.
+// Returns the error responses that a route may give, by status.
 Json error_responses(const Route& route) {
   std::vector<int> statuses{400, 503};
   if (route.role != Role::kNone) statuses.insert(statuses.end(), {401, 403, 404, 408, 409, 429, 500, 504, 507});
@@ -101,7 +102,7 @@ Json success_of(const Route& route) {
   return success;
 }
 
-// What each status of an error means, with the codes.
+// Returns what each error status means, with its codes.
 Json all_error_responses() {
   const std::pair<int, const char*> meanings[] = {
       {400,

@@ -15,8 +15,8 @@ using store::Kind;
 using store::Subject;
 
 enum class Needs {
-  kOwner,      // the caller owns the record
-  kContainer,  // the record contains what the caller makes (an experiment, a model): it may have another owner
+  kOwner,      // the caller must own the record that the request changes
+  kContainer,  // the record only contains what the caller makes (an experiment, a model), and may have another owner
   kNothing,    // the request changes nothing
 };
 
@@ -118,14 +118,14 @@ const Rule* rule_of(const Route& route) {
   return found == std::end(kRules) ? nullptr : found;
 }
 
-// Parses the body, once for this check and for the handler.
+// Parses the body once, for this check and for the handler.
 void parse_body(Call& call) {
   const http::Request& request = call.request;
   if (call.body || request.sink || request.method == "GET" || request.method == "HEAD") return;
   call.body = std::make_shared<const Json>(parse_object(request.body));
 }
 
-// Returns nullopt for an id that no record can have.
+// Returns nullopt for an id that no record can have, and for a record that does not exist.
 std::optional<store::Record> find_record(Context& context, const Subject& subject) {
   const bool possible = !subject.id.empty() && subject.id.size() <= 500 && subject.id.find('\0') == std::string::npos;
   return possible ? context.store.find(subject) : std::nullopt;
@@ -144,7 +144,8 @@ bool has_scope(const Caller& caller) {
          (caller.token->rights.experiments != all.experiments || caller.token->rights.models != all.models);
 }
 
-// The experiment has the scope if its id or its name fits. A new one has no record yet, and `id` is its name.
+// Refuses an experiment unless its id or its name is in the scope. A new experiment has no record yet; then `id` is its
+// name.
 void check_experiment(Context& context, const std::string& id) {
   const auto& patterns = context.caller.token->rights.experiments;
   const auto record = find_record(context, {Kind::kExperiment, id});
@@ -152,7 +153,7 @@ void check_experiment(Context& context, const std::string& id) {
   refuse_scope(context.caller, "experiment", record && !record->name.empty() ? record->name : id);
 }
 
-// Refuses a subject outside the scope of the caller's token. Runs and logged models are in the scope of their
+// Refuses a subject outside the scope of the caller's token. Runs and logged models belong to the scope of their
 // experiment.
 void check_scope(Context& context, const Subject& subject) {
   if (subject.kind == Kind::kExperiment) return check_experiment(context, subject.id);
@@ -166,8 +167,8 @@ void check_scope(Context& context, const Subject& subject) {
   if (!fits_scope(context.caller.token->rights.models, subject.id)) refuse_scope(context.caller, "model", subject.id);
 }
 
-// Returns whether the administrator gave the token this record by naming its experiment: a run that the index found has
-// no owner, and a token whose scope names experiments may log to their runs.
+// Returns whether the caller may change a run without an owner, which the index found in a directory. A token may do so
+// if its scope names experiments: then an administrator has given it the runs of these experiments.
 bool is_given_by_scope(const Caller& caller, const store::Record& record) {
   if (record.subject.kind != Kind::kRun || !record.owner.empty() || !caller.token) return false;
   const auto& patterns = caller.token->rights.experiments;

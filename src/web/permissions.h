@@ -1,6 +1,6 @@
-// Inside web/: which records a caller may change. A record belongs to the token that created it; only that token and
-// admins may change it. A token may have a scope besides: patterns of the experiments and models that it may change,
-// for every role. One table says which record each route changes, so that no handler can forget the check.
+// Inside web/: decides which records a caller may change. A record belongs to the token that created it; only this
+// token and admins may change it. A token of any role may also have a scope: patterns of the experiments and models
+// that it may change. One table says which record each route changes, so that no handler can forget the check.
 #pragma once
 
 #include "web/context.h"
@@ -14,11 +14,12 @@ void check_owner(const Caller& caller, const store::Record& record);
 // Throws Refused (kOutOfScope) if the caller's token may not change an experiment of this name.
 void check_experiment_scope(const Caller& caller, const std::string& name);
 
-// Throws Refused if the caller may not change the record that the request names. Does nothing for a record that does
-// not exist: the handler refuses the request.
+// Throws Refused if the caller may not change the record that the request names. Does nothing if the record does not
+// exist; then the handler refuses the request.
 void check_permission(Context& context, const Route& route, Call& call);
 
-// Returns whether the table knows the route. A test checks that it knows every route that needs more than kRead.
+// Returns whether the table has a rule for the route. A test checks that it has one for every route that needs more
+// than kRead.
 bool has_permission_rule(const Route& route);
 
 }  // namespace sinew::web

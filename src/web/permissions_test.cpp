@@ -1,5 +1,5 @@
-// A record belongs to the token that created it: another token that may submit neither changes nor overwrites it. What
-// an admin decided stays, whatever a client sends afterwards.
+// Tests that a record belongs to the token that created it: no other token with the role submit can change or overwrite
+// it. Tests that no client can undo what an admin has decided.
 #include "web/permissions.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ int post(TestServer& test, const std::string& path, const Json& body, const std:
   return test.call("POST", kMlflow + path, body.dump(), who).status;
 }
 
-// Sends every request that changes a run, and expects this status.
+// Sends every request that changes a run, and expects this status from each.
 void change_run(TestServer& test, const std::string& run, const std::string& who, int status) {
   const Json label{{"key", "k"}, {"value", "v"}}, labels = Json::array({label});
   const Json metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};

@@ -10,7 +10,7 @@
 namespace sinew::web {
 namespace {
 
-// The least that a work counts, so that callers whose works take no time still take turns.
+// What each work counts at least, so that callers take turns even if their works take no time.
 constexpr double kLeastSeconds = 1e-4;
 
 }  // namespace
@@ -18,7 +18,7 @@ constexpr double kLeastSeconds = 1e-4;
 Pool::Pool(const Limits& limits, Clock& clock) : limits_(limits), clock_(clock) {
   try {
     for (int i = 0; i < limits_.threads; ++i) threads_.emplace_back([this] { run(); });
-  } catch (...) {  // the machine has no thread left
+  } catch (...) {  // the system cannot create another thread
     stop();
     throw;
   }
@@ -30,7 +30,8 @@ Pool::~Pool() {
 
 void Pool::stop() {
   {
-    Callers dropped;  // destroyed after the lock, because destroying the work may take long
+    // declared before the lock and so destroyed after its release, because destroying works may take long
+    Callers dropped;
     const std::lock_guard lock(mutex_);
     ending_ = true;
     for (auto& [name, caller] : callers_) dropped[name].waiting.swap(caller.waiting);
@@ -64,7 +65,7 @@ size_t Pool::waiting() {
   return waiting_;
 }
 
-// Returns the caller whose work is next, or the end if no work may begin.
+// Returns the caller whose work is next, or the end if no work may begin now.
 Pool::Callers::iterator Pool::next() {
   auto best = callers_.end();
   for (auto at = callers_.begin(); at != callers_.end(); ++at) {
@@ -93,22 +94,23 @@ void Pool::run() {
     ++caller.running;
     caller.turn = ++turns_;
     floor_ = std::max(floor_, caller.used);
-    caller.used += kLeastSeconds;  // so that its next work does not begin before the others' first
+    caller.used += kLeastSeconds;  // keeps the caller's next work from beginning before the first works of the others
     const double begun = clock_.monotonic_seconds();
     lock.unlock();
     work();
-    work = nullptr;  // destroys the request and its file without the lock, because it may take long
+    work = nullptr;  // destroys the request and its file outside the lock, because that may take long
     lock.lock();
     --running_;
     --caller.running;
     caller.used += std::max(0.0, clock_.monotonic_seconds() - begun);
-    if (waiting_ > 0) changed_.notify_one();  // the caller may have been at its limit of running works
+    if (waiting_ > 0) changed_.notify_one();  // this caller may have been at its limit of running works
     forget_idle_callers();
   }
 }
 
-// Forgets the time that callers have used when it makes no difference any more: nobody competes, or they would start
-// level with the others anyway. Forgets all idle callers if they are many, so that their names do not fill the memory.
+// Forgets how much time callers have used once it makes no difference: if no work is left, or if a caller would start
+// level with the others anyway. If there are many callers, forgets all idle ones, so that their names do not fill the
+// memory.
 void Pool::forget_idle_callers() {
   constexpr size_t kMany = 1000;
   if (waiting_ == 0 && running_ == 0) return callers_.clear();

@@ -1,10 +1,11 @@
-// Inside web/: worker threads for requests that may wait for a disk, so that the HTTP server's threads never do. Each
-// caller has a queue of its own.
+// Inside web/: worker threads for requests that may wait for a disk, so that the HTTP server's threads never wait. Each
+// caller has its own queue.
 //
-// A free thread takes the next work of the caller whose work has used the least time so far; among equals they take
-// turns. So a caller that sends cheap requests does not wait behind another's expensive ones. A caller that was away
-// starts level with the others: it cannot save up. (Start-time fair queuing: P. Goyal, H. Vin, H. Cheng, "Start-time
-// fair queueing", SIGCOMM 1996.) A caller cannot occupy all threads, nor fill the queue.
+// A free thread takes the next work of the caller whose works have used the least time so far. Callers that have used
+// the same time take turns. So a caller that sends cheap requests does not wait behind another's expensive ones. A
+// caller that was idle starts level with the others, because idle time does not count in its favour. (P. Goyal, H. Vin,
+// H. Cheng, "Start-time fair queueing", SIGCOMM 1996.) Limits keep a caller from occupying all threads or filling the
+// queue.
 #pragma once
 
 #include <condition_variable>
@@ -24,10 +25,10 @@ class Pool {
  public:
   struct Limits {
     int threads = 16;
-    int running_each = 12;        // works of one caller that run at once
-    size_t waiting_each = 2'000;  // works of one caller that wait
-    size_t waiting_all = 10'000;  // works that wait
-    int niceness = 0;             // of the threads: above 0, the system prefers other threads of the machine
+    int running_each = 12;        // most works of one caller that run at once
+    size_t waiting_each = 2'000;  // most works of one caller that wait
+    size_t waiting_all = 10'000;  // most works that wait
+    int niceness = 0;             // nice value of the threads: above 0, the system prefers other threads
   };
   enum class Outcome { kAccepted, kCallerHasTooMuch, kFull };
 
@@ -41,8 +42,9 @@ class Pool {
   struct Caller {
     std::deque<std::function<void()>> waiting;
     int running = 0;
-    double used = 0;    // virtual time: seconds that its works have taken, not less than the others had at its arrival
-    uint64_t turn = 0;  // of its last work
+    // virtual time: the seconds that its works have taken; an idle caller starts with at least floor_
+    double used = 0;
+    uint64_t turn = 0;  // number of the turn in which its last work began
   };
   using Callers = std::map<std::string, Caller>;
   void run();
@@ -57,7 +59,7 @@ class Pool {
   Callers callers_;
   size_t waiting_ = 0, running_ = 0;
   uint64_t turns_ = 0;
-  double floor_ = 0;  // the virtual time of the newest work that has begun
+  double floor_ = 0;  // the virtual time of the work that began last
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

@@ -33,7 +33,7 @@ std::string sample_text(double value) {
   return number_text(value);
 }
 
-// Limits of the page, which keep it readable and fast to scrape. Sinew's own API has everything.
+// These limits keep the page readable and fast to scrape. Sinew's own API has the rest.
 constexpr int64_t kMaxRuns = 500, kMaxSeries = 20'000;
 
 void write_runs(Context& context, PrometheusText& out) {

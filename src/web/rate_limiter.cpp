@@ -22,8 +22,8 @@ double RateLimiter::take(const std::string& caller, double now, double own_per_s
   return 0;
 }
 
-// A bucket that has had time to fill up at the usual rate is as good as a new one, so it can be removed. If too many
-// other buckets are left, all are removed, so that a client that invents callers cannot use up the memory.
+// A bucket that has had time to fill up at the usual rate equals a new one, so it can be removed. If too many buckets
+// remain, removes all of them. So a client that invents callers cannot use up the memory.
 void RateLimiter::remove_full_buckets(double now) {
   const double full_after = per_second_ > 0 ? 2 * std::max(per_second_, 1.0) / per_second_ : 2;
   std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.updated >= full_after; });

@@ -11,8 +11,8 @@ class RateLimiter {
  public:
   // Allows `per_second` requests a second, and bursts of twice as many. 0 means no limit.
   explicit RateLimiter(double per_second) : per_second_(per_second) {}
-  // Counts a request. Returns 0 if it is allowed, otherwise the number of seconds to wait. `now` is in seconds.
-  // `per_second` above 0 is this caller's own limit.
+  // Counts a request at the time `now`, in seconds. Returns 0 if it is allowed, or else the seconds to wait.
+  // `per_second` above 0 replaces the usual rate for this caller.
   double take(const std::string& caller, double now, double per_second = 0);
 
  private:

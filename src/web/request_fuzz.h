@@ -1,5 +1,5 @@
-// For tests and fuzzing: requests to every route, made of choices, to an Api in this process without a socket. Whatever
-// the request, the answer is one that the API documents, and an error has a code and a sentence.
+// For tests and fuzzing: makes requests from choices and gives them to an Api in this process, without a socket. To
+// every request the answer must be one that the API documents. An error must have a code and a sentence.
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@
 
 namespace sinew::web {
 
-// Makes requests: mostly to a route that exists, with fields that it takes and values that may fit.
+// Makes requests, mostly to routes that exist, with fields that they take and values that may be valid.
 class RequestMaker {
  public:
-  // Returns a number below its argument.
+  // Returns a number below `below`.
   using Choose = std::function<uint32_t(uint32_t below)>;
   explicit RequestMaker(const Choose& choose) : choose_(choose) {}
 
@@ -46,7 +46,7 @@ class RequestMaker {
     add_input(route, request);
     return request;
   }
-  // Ids that exist, that do not, and texts that mean something to somebody.
+  // Returns an id that exists, an id that does not, or another text that some route understands.
   std::string text() {
     static const std::vector<std::string> kTexts{"r0",
                                                  "r1",
@@ -139,7 +139,7 @@ class RequestMaker {
     for (uint32_t left = below(5); left > 0; --left) made[pick(kNames)] = value(depth);
     return made;
   }
-  // A JSON text holds only UTF-8.
+  // Makes the text valid UTF-8, as a JSON text must be.
   static std::string dumpable(std::string text) { return text.starts_with("\xff") ? "\xc3\xbc" : std::move(text); }
   std::string path_of(std::string path) {
     for (size_t at; (at = path.find('{')) != std::string::npos;) {
@@ -149,7 +149,7 @@ class RequestMaker {
     }
     return path;
   }
-  // A field that the route takes, or, rarely, one of another route.
+  // Returns a field that the route takes or, rarely, a field of another route.
   std::string field_of(const Route& route, const char* declared) {
     const Route& from = below(20) == 0 ? routes()[below(static_cast<uint32_t>(routes().size()))] : route;
     const auto fields = parse_fields(&from == &route && declared[0] != '\0' ? declared : fields_of(from).takes);
@@ -211,7 +211,7 @@ class RequestFuzzer {
     std::filesystem::remove_all(folder_);
   }
 
-  // Sends one request and checks its answer. Returns the status.
+  // Sends one request and checks its answer. Returns the answer's status.
   int step(const Choose& choose) {
     RequestMaker maker(choose);
     const Route& route = maker.route();

@@ -1,4 +1,5 @@
-// Fuzzes the routes: any bytes, read as choices, make up to 20 requests, whose answers satisfy request_fuzz.h.
+// Fuzzes the routes. The fuzzer's bytes are read as choices that make up to 20 requests; their answers must satisfy
+// request_fuzz.h.
 #include <cstddef>
 #include <cstdint>
 

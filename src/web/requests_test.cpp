@@ -1,5 +1,5 @@
-// Requests to all routes, made of seeds: the long tier runs them for an hour, and `./dev long fuzz` searches with
-// libFuzzer.
+// Sends requests to all routes, made from seeds. The long tier runs them for an hour, and `./dev long fuzz` searches
+// with libFuzzer.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -16,7 +16,7 @@ std::vector<std::string> segments_of(std::string_view path) {
   }
 }
 
-// Returns the parameters' values if the path matches the pattern. "{name}" matches one segment that is not empty, and
+// Returns the values of the pattern's parameters if the path matches. "{name}" matches one segment that is not empty;
 // "{name*}" matches the rest of the path.
 std::optional<std::map<std::string, std::string>> match(const std::vector<std::string>& pattern,
                                                         const std::vector<std::string>& path) {

@@ -14,13 +14,13 @@ namespace sinew::web {
 struct RouteMatch {
   const Route* route = nullptr;             // null if no route matches
   std::map<std::string, std::string> path;  // values of the pattern's parameters
-  std::string other_methods;                // set if the path exists, but not with this method: the methods that it has
+  std::string other_methods;                // the methods of the path; set if it has others, but not this one
 };
 
 class Router {
  public:
   explicit Router(const std::vector<Route>& routes);
-  // HEAD matches the routes of GET. /ajax-api/ is an alias of /api/.
+  // HEAD matches the routes of GET. Paths under /ajax-api/ mean those under /api/.
   RouteMatch find(const std::string& method, std::string_view path) const;
 
  private:

@@ -1,5 +1,5 @@
-// All routes in one array. It determines which function serves a request, which role the caller needs, and the content
-// of docs/reference/openapi.json.
+// All routes in one array. It determines which function serves a request and which role the caller needs.
+// docs/reference/openapi.json is generated from it.
 #include <set>
 
 #include "web/api_routes.h"

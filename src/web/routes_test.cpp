@@ -1,5 +1,4 @@
-// Tests that every route refuses a request with a missing field or a field of a wrong type, and never fails because of
-// it.
+// Tests that every route refuses a missing field and a field of a wrong type, and never fails because of one.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -16,7 +15,7 @@
 namespace sinew::web {
 namespace {
 
-// nlohmann's sorted JSON, because the fields of a request have no order.
+// Uses nlohmann's sorted JSON, because the fields of a request have no order.
 using Fields = nlohmann::json;
 
 const Fields kSearch{{"filter", ""}, {"max_results", 5}, {"page_token", ""}, {"order_by", "name ASC"}};
@@ -28,8 +27,8 @@ Fields with(Fields fields, const Fields& more) {
   return fields;
 }
 
-// Valid fields of the MLflow routes of experiments, runs and files that take any. routes.cpp declares the fields of
-// Sinew's own routes.
+// Valid fields of MLflow's routes of experiments, runs and files, for each route that takes any. routes.cpp declares
+// the fields of Sinew's own routes.
 std::map<std::string, Fields> run_fields(const std::string& run) {
   const Fields metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
   const Fields of_run{{"run_id", run}}, view{{"view_type", "ALL"}};
@@ -72,7 +71,7 @@ std::map<std::string, Fields> run_fields(const std::string& run) {
   };
 }
 
-// Valid fields of the MLflow routes of logged models and of the model registry.
+// Valid fields of MLflow's routes of logged models and of the model registry.
 std::map<std::string, Fields> model_fields(const std::string& run) {
   const Fields model{{"name", "m"}}, version{{"name", "m"}, {"version", "1"}};
   return {
@@ -135,7 +134,7 @@ std::map<std::string, Fields> mlflow_fields(const std::string& run) {
   return fields;
 }
 
-// Values of which every field accepts at most some.
+// Values of which every field accepts only some or none.
 std::vector<Fields> odd_values() {
   const std::string nested = R"([[], {}, [[]], [{}], [3], true, -1, 0, 1e300, "", "x", "[]", null, {"a": []},
       [{"key": []}], [{"value": 1}], [{"key": "k", "value": []}], [{"key": "k", "value": {}}],
@@ -188,7 +187,7 @@ class Routes : public testing::Test {
     }
     return path;
   }
-  // Sends the fields where the route takes them: in the query or in the body.
+  // Sends the fields where the route takes them, in the query or in the body. Returns the status.
   int status(const Route& route, const Fields& fields) {
     std::string target = path_of(route), body;
     if (std::string(route.method) == "GET") {
@@ -205,7 +204,7 @@ class Routes : public testing::Test {
     expect_documented(route, reply);
     return reply.status;
   }
-  // Expects that openapi.json describes the answer: its status and, of a success, its fields and their types.
+  // Expects openapi.json to describe the answer: its status and, if it is a success, its fields and their types.
   static void expect_documented(const Route& route, const Reply& reply) {
     static const Fields document = Fields::parse(openapi_text());
     std::string path = route.path, method = route.method;
@@ -261,7 +260,8 @@ TEST_F(Routes, AnswerMissingAndOddFieldsWithoutAnErrorOfTheServer) {
       good = known->second;
       for (const auto& [name, value] : good.items()) names.push_back(name);
     }
-    // A good request shows that the fields are right. A deletion would leave nothing for the requests after it.
+    // A valid request shows that the fields are right. Requests that delete or rename are left out, because later ones
+    // need the records.
     const bool deletes = route.method == std::string("DELETE") || path.ends_with("/delete");
     if (!deletes && !path.ends_with("/rename")) {
       EXPECT_NE(status(route, good), 400) << route.method << " " << path;
@@ -281,7 +281,7 @@ TEST_F(Routes, AnswerMissingAndOddFieldsWithoutAnErrorOfTheServer) {
   EXPECT_EQ(test_.call("GET", "/health").status, 200);
 }
 
-// A route of MLflow's API that takes fields must be in the table above.
+// Every route of MLflow's API that takes fields must be in the table above.
 TEST_F(Routes, OfMlflowAreAllInTheTable) {
   const std::map<std::string, Fields> of_mlflow = mlflow_fields(run_);
   for (const Route& route : routes()) {
@@ -295,7 +295,7 @@ TEST_F(Routes, OfMlflowAreAllInTheTable) {
   }
 }
 
-// Every reference of openapi.json leads to something, and every code that it names is in the list of codes.
+// Every reference in openapi.json leads to a definition, and docs/reference/errors.md lists every code that it names.
 TEST(OpenApi, NamesOnlyWhatExists) {
   const Fields document = Fields::parse(openapi_text());
   std::ifstream page(std::string(SINEW_SOURCE_DIR) + "/docs/reference/errors.md");

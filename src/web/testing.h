@@ -55,12 +55,12 @@ class RawSocket {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   void send(const std::string& text) { (void)!::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL); }
-  // Returns whether something has arrived that was not received yet.
+  // Returns whether bytes have arrived that were not received yet.
   bool has_bytes() const {
     pollfd waiting{descriptor_, POLLIN, 0};
     return ::poll(&waiting, 1, 0) == 1;
   }
-  // Receives until the bytes contain `text` or the server closes the connection, and returns all of them.
+  // Receives until the bytes contain `text` or the server closes the connection. Returns all bytes.
   std::string until(const std::string& text) {
     std::string all;
     pollfd waiting{descriptor_, POLLIN, 0};
@@ -81,7 +81,7 @@ class RawSocket {
   int descriptor_;
 };
 
-// A clock that does not advance, so that a rate limit never recovers.
+// A clock that stands still, so that a rate limit never recovers.
 class StoppedClock final : public Clock {
  public:
   double monotonic_seconds() const override { return 1000; }
@@ -141,7 +141,7 @@ class TestServer {
   store::Store store;
   registry::Artifacts artifacts;
   std::map<std::string, std::string> secrets;
-  // Adds a token with these rights, which `who` names from then on.
+  // Adds a token with these rights under the name `who`, by which the test refers to it.
   void add(const std::string& who, const TokenRights& rights) {
     secrets[who] = add_token(folder / "tokens.json", who, rights);
   }
@@ -158,15 +158,15 @@ inline std::string new_run(TestServer& test, const std::string& name = "x", cons
   return reply.json.at("run").at("info").at("run_id");
 }
 
-// Creates a record that belongs to the token `owner`.
+// Creates a record that belongs to the token named `owner`.
 inline void create_for(TestServer& test, const std::string& owner, store::Create create) {
   store::Batch batch{{std::move(create)}};
   batch.actor.name = owner;
   EXPECT_TRUE(test.store.write(batch));
 }
 
-// Creates the run "d", which belongs to `owner`, with a directory that contains these files, each with that text.
-// Returns the directory.
+// Creates the run "d", which belongs to `owner`. Its directory contains files with these names, each with the same
+// text. Returns the directory.
 inline std::filesystem::path run_with_files(TestServer& test, const std::vector<std::string>& names, const char* text,
                                             const std::string& owner = "s") {
   const std::string directory = "job/20261122T000000Z-abcd";

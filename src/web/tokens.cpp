@@ -1,5 +1,5 @@
-// Reads and writes the file of tokens. A secret is 256 random bits, so one round of SHA-256 with a salt hides it as
-// well as many rounds.
+// Reads and writes the file of tokens. A secret consists of 256 random bits, so one round of SHA-256 with a salt
+// protects it as well as many rounds would.
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <sys/file.h>
@@ -31,8 +31,9 @@ std::string hash_of(const std::string& salt, const std::string& secret) {
   return sha256_hex(salt + secret);
 }
 
-// Keeps other processes from changing the token file while this one reads it and writes it again. The kernel releases
-// the lock when the process dies. The lock is on a separate file, because each change replaces the token file.
+// Keeps other processes from changing the token file while this process reads it and writes it again. The kernel
+// releases the lock when the process dies. The lock is on a file of its own, because each change replaces the token
+// file.
 class TokensLock {
  public:
   explicit TokensLock(const std::string& tokens) {
@@ -77,8 +78,8 @@ Json json_of(const Token& token) {
   return json;
 }
 
-// Throws a JSON exception if a field is missing or has the wrong type. A file of an earlier version has only the first
-// five fields.
+// Throws a JSON exception if a field is missing or has the wrong type. In files of earlier versions, tokens have only
+// the first five fields.
 Token token_of(const Json& entry) {
   Token token;
   const auto role = role_of(entry.at("role").get<std::string>());
@@ -114,7 +115,8 @@ int64_t now_ms(Clock& clock) {
   return static_cast<int64_t>(clock.wall_seconds() * 1000);
 }
 
-// Gives the token a new secret. Writes it to the file, if one is named, before any server accepts it.
+// Gives the token a new secret and returns it. Writes it to `secret_file`, if one is given, before any server accepts
+// it.
 std::string renew_secret(Token& token, const std::string& secret_file, Clock& clock) {
   const std::string secret = "sinew-" + random_hex(32);
   token.salt = random_hex(16);

@@ -1,5 +1,5 @@
-// What a token allows ends when the administrator says so: scopes, expiry, rotation, revocation and quotas. What a
-// caller did is in the access log, which holds no secret.
+// Tests what limits a token: scope, expiry, rotation, revocation and quotas. Tests that the access log says what a
+// caller did, and holds no secret.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -259,7 +259,7 @@ TEST(AccessLog, HasOneLineForARequestThatIsAnsweredTwice) {
   Options options;
   options.access_log = [&](const std::string& line) { access.add(line); };
   AccessEntry entry(options, {});
-  entry.finish(503);  // the store is away, so Health answers for the thread that waits for it
+  entry.finish(503);  // the store is unusable, so Health answers instead of the thread that waits for the store
   entry.finish(200);
   ASSERT_EQ(access.lines.size(), 1U);
   EXPECT_EQ(Json::parse(access.lines[0])["status"], 503);
@@ -272,7 +272,7 @@ TEST(FailedLogins, AreReportedOncePerAddressAndMinute) {
                   [&](Options& options) { options.log = [&](const std::string& line) { log.add(line); }; });
   test.secrets["wrong"] = "sinew-guessed";
   for (int i = 0; i < 5; ++i) test.call("GET", "/api/v1/runs", "", "wrong");
-  test.call("GET", "/api/v1/runs", "", "");  // without a token it is no login
+  test.call("GET", "/api/v1/runs", "", "");  // a request without a token is no login
   ASSERT_EQ(log.lines.size(), 1U);
   EXPECT_NE(log.lines[0].find("1 request from 127.0.0.1"), std::string::npos) << log.lines[0];
   clock.seconds = clock.seconds + 61;

@@ -53,7 +53,7 @@ std::shared_ptr<http::Sink> upload_sink(Context& context, const Call& call) {
   const std::string path = call.path.contains("path") ? call.path.at("path") : "";
   check_path(path, false);
   if (!call.path.contains("run"))
-    check_may_change(context, parse_artifact_ref(path));  // an MLflow path names the file's owner
+    check_may_change(context, parse_artifact_ref(path));  // the path of an MLflow route names the file's owner
   return std::make_shared<Upload>(context);
 }
 

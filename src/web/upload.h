@@ -1,4 +1,4 @@
-// Inside web/: the sink for the body of a route that takes a file. It stores the bytes as they arrive; they belong to
+// Inside web/: the sink for the body of a route that takes a file. It stores the bytes as they arrive. They belong to
 // no record until the route's handler attaches them.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace sinew::web {
 
-// Opens a temporary file at the first byte, and removes it if the client leaves. Refuses the byte that exceeds a limit
-// of the caller's token.
+// Opens a temporary file at the first byte, and removes it if the client leaves. Refuses the upload as soon as it
+// exceeds a limit of the caller's token.
 class Upload final : public http::Sink {
  public:
   explicit Upload(const Context& context) : context_(context) {}

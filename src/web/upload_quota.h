@@ -1,5 +1,5 @@
-// Inside web/: how many bytes each token has uploaded today (UTC), for the tokens that have a daily limit. The counts
-// are kept in notes of the store, so that a restart does not reset them. Any thread.
+// Inside web/: counts how many bytes each token with a daily limit has uploaded today (UTC). The store keeps the counts
+// (SetNote), so that a restart does not reset them. Any thread may use it.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace sinew::web {
 class UploadQuota {
  public:
   explicit UploadQuota(store::Store& store) : store_(store) {}
-  // Counts the bytes, also those of an upload that fails later. Returns false, and counts nothing, if they exceed
-  // `limit` for this day. The first call for a token reads the store, and so may wait for it.
+  // Counts the bytes, including those of an upload that fails later. If they would exceed `limit` on this day, returns
+  // false and counts nothing. The first call for a token reads the store, so it may have to wait.
   bool take(const std::string& token, int64_t bytes, int64_t limit, int64_t now_ms);
-  // Returns the change that keeps the token's count.
+  // Returns the change that stores the token's count.
   store::SetNote note(const std::string& token);
 
  private:

@@ -1,5 +1,5 @@
-// Tests that a promoted version stays as it was evaluated: a caller with a low role cannot bypass the gates, replace
-// the version's files, or write the tags that Sinew keeps about it.
+// Tests that a promoted version stays as it was evaluated. A caller with a low role can neither bypass the gates, nor
+// replace the version's files, nor write the tags that Sinew keeps about it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Creates a version like `sinew models register`.
+// Creates a version as `sinew models register` does.
 void make_version(TestServer& test, double accuracy) {
   registry::VersionFacts facts;
   facts.run = "r";
@@ -79,12 +79,12 @@ TEST(Versions, AVersionKeepsItsOriginalFiles) {
     EXPECT_EQ(fetch(version, "/more").status, 404) << version;
   }
   EXPECT_EQ(fetch(make(source), "/MLmodel").response.body, "bad");
-  const std::string elsewhere = make("s3://there/model");  // the files of this source are not on this server
+  const std::string elsewhere = make("s3://there/model");  // this source is not on this server
   const std::string target = kMlflow + "/model-versions/get-download-uri?name=m&version=" + elsewhere;
   EXPECT_EQ(test.call("GET", target).json["artifact_uri"], "s3://there/model");
 }
 
-// The files of a version that was created before them are there only when somebody has said that they are complete.
+// If a version was created before its files, it gets them only after somebody has said that they are complete.
 TEST(Versions, AVersionWithoutFilesIsPendingUntilItsFilesAreFrozen) {
   TestServer test;
   const std::string id = new_run(test, "x", "s"), place = kArtifacts + "0/" + id + "/artifacts/model/";
@@ -240,7 +240,7 @@ TEST(Versions, ClientsCannotSetSinewsOwnTags) {
       R"( {"key": "own", "value": "y"}]})";
   const Json version = test.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
   EXPECT_EQ(version["tags"],
-            // the new version gets only this tag: the server drops Sinew's own tags here
+            // only this tag: the server drops Sinew's own tags
             Json::array({Json{{"key", "own"}, {"value", "y"}}}));
   const Json logged = test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
   const std::string of_logged = "/logged-models/" + logged["model_id"].get<std::string>() + "/tags";

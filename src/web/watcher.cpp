@@ -8,8 +8,8 @@ namespace sinew::web {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
-constexpr int64_t kEventsPerRead = 16;  // an event may have several MiB
-constexpr size_t kMaxBytes = 4 << 20;   // a response with so many bytes gets no further events
+constexpr int64_t kEventsPerRead = 16;  // few, because one event may have several MiB
+constexpr size_t kMaxBytes = 4 << 20;   // a response gets no further events once it has this many bytes
 
 }  // namespace
 
@@ -52,7 +52,7 @@ size_t Watcher::waiting() {
   return waiting_.size();
 }
 
-// Runs the callbacks without the lock, because a callback may wait again.
+// Calls check() without the lock, because a callback may call wait() again.
 void Watcher::run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
@@ -71,7 +71,7 @@ void Watcher::run() {
 }
 
 // Finds the number of the newest event. The numbers have no gaps, so a doubling search and then a binary search find
-// the end.
+// it.
 void Watcher::find_newest() {
   const auto exists = [&](int64_t seq) { return !store_.events({seq - 1, 1, {}}).empty(); };
   if (!exists(newest_ + 1)) return;
@@ -82,8 +82,9 @@ void Watcher::find_newest() {
   }
 }
 
-// Calls the callbacks of the waiters that have events or whose time is over. If the store cannot be read, the waiters
-// keep waiting. Queries the store for a waiter only if there are events that it has not checked yet.
+// Calls the callbacks of those waiters that have events or whose time is over. If the store cannot be read, waiters
+// wait on until their time is over. Queries the store for a waiter only if there are events that it has not checked
+// yet.
 void Watcher::check(std::list<Waiter>& waiters) {
   try {
     find_newest();

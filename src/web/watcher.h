@@ -1,5 +1,5 @@
-// Inside web/: waits for new events. While any client waits, one thread polls the store ten times a second for all of
-// them together.
+// Inside web/: waits for new events. One thread polls the store ten times a second for all clients that wait, and only
+// while any client waits.
 #pragma once
 
 #include <condition_variable>
@@ -14,18 +14,18 @@
 
 namespace sinew::web {
 
-// Returns the next events that fit into one response: fewer than `limit` if they are long.
+// Returns the next events that fit into one response. They may be fewer than `limit` if they are long.
 std::vector<store::Event> next_events(store::Store& store, store::EventQuery query);
 
 class Watcher {
  public:
-  // Receives the events, or no events if the time is over or the server ends.
+  // Gets the events, or none if the time is over or the server ends.
   using Callback = std::function<void(std::vector<store::Event> events)>;
 
   Watcher(store::Store& store, Clock& clock);
-  ~Watcher();  // calls every waiting callback without events
-  // Calls `callback` once, on this thread or the watcher's: with the next events as soon as there are any, or without
-  // events after `seconds`.
+  ~Watcher();  // calls every callback that still waits, without events
+  // Calls `callback` once: with the next events as soon as there are any, or without events after `seconds`. The call
+  // comes on the watcher's thread, or on the thread that destroys it.
   void wait(store::EventQuery query, double seconds, Callback callback);
   size_t waiting();
 
@@ -46,7 +46,7 @@ class Watcher {
   std::condition_variable changed_;
   std::list<Waiter> waiting_;
   bool ending_ = false;
-  int64_t newest_ = 0;  // number of the newest event; used only by thread_
+  int64_t newest_ = 0;  // number of the newest event; only thread_ uses it
   std::thread thread_;
 };
 

@@ -1,8 +1,8 @@
-// Measures how long a user waits for the server if the store has many runs: for the list of runs, an overlay of a
-// hundred runs, and MLflow's search. Also measures how many points per second the server accepts over HTTP. Some rows
-// measure the same query on the store alone, without HTTP and JSON.
+// Measures how long a user waits for a server whose store has many runs: for the list of runs, for an overlay of a
+// hundred runs, and for MLflow's search. Also measures how many points per second the server accepts over HTTP. Some
+// rows measure the same query on the store alone, without HTTP and JSON.
 //
-// SINEW_BENCH_RUNS: number of runs (default: 2,000), each with 50 metrics of 500 points. Loading them is a row too.
+// SINEW_BENCH_RUNS: number of runs (default: 2,000), each with 50 metrics of 500 points. Loading them is a row, too.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ store::Batch run_batch(int64_t run) {
   return batch;
 }
 
-// A server over a store with many runs, in the temporary directory. The first row that needs it fills it.
+// A server over a store with many runs, in the temporary directory. The first row that uses it fills the store.
 struct FullServer {
   FullServer() {
     const std::string token = add_token(folder + "/tokens.json", "bench", Role::kAdmin);
@@ -164,8 +164,8 @@ BENCHMARK(store_overlay_of_100)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(mlflow_search_of_100)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(metrics_page)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// Writes points over HTTP: here a thousand points per request, below one point per request and one connection per
-// thread.
+// Writes points over HTTP, a thousand in each request. The row below writes one point in each request, over one
+// connection for each thread.
 void bulk_points(benchmark::State& state) {
   BenchClient client;
   int64_t step = 0;
@@ -190,7 +190,7 @@ void single_points(benchmark::State& state) {
 }
 BENCHMARK(single_points)->Unit(benchmark::kMillisecond)->UseRealTime()->Threads(1)->Threads(8);
 
-// Clients with a token of the role read that ask for the most expensive answers, one request after the other.
+// Clients with a token of the role read. They ask for the most expensive answers, one request after another.
 class HostileClients {
  public:
   explicit HostileClients(int64_t count) {
@@ -225,7 +225,7 @@ class HostileClients {
   std::vector<std::thread> threads_;
 };
 
-// How long a client that logs waits, in 99 of 100 requests, beside so many hostile clients.
+// Measures how long a client that logs waits in 99 of 100 requests while hostile clients send requests, too.
 void good_client(benchmark::State& state) {
   constexpr size_t kRequests = 2000;
   const HostileClients hostile(state.range(0));

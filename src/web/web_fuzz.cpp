@@ -1,4 +1,5 @@
-// Fuzzes the readers of filters, orders and bodies: any bytes must satisfy invariants.h without a crash or hang.
+// Fuzzes the readers of filters, orders and bodies. For any bytes, the properties in invariants.h must hold, without a
+// crash or hang.
 #include <cstdint>
 #include <string>
 
