@@ -1,11 +1,11 @@
-// Measures the baseline of the benchmarks: a training loop with libtorch alone, on tensors that are in memory from the
+// Measures the baseline of the benchmarks: a training loop with libtorch alone. All its tensors are in memory from the
 // start.
 //
 //   bare_loop MODEL BATCH SHARDS LANES SECONDS      MODEL: mlp | cnn | resnet | csv
 //
-// It does the same work in a step as Sinew, without the services of Sinew. It splits the batch into SHARDS parts and
-// runs LANES threads with one OpenMP thread each. It adds the gradients of the parts in tree order, divides them, and
-// updates with the fused AdamW of torch. It prints samples per second, without the first 30 % of the time. Data is
+// A step does the same work as in Sinew, without Sinew's other services. The program splits the batch into SHARDS parts
+// and runs LANES threads with one OpenMP thread each. It adds the gradients of the parts in tree order, divides the
+// sums, and updates with torch's fused AdamW. It prints samples per second, without the first 30 % of the time. Data is
 // random, because its values do not affect the speed.
 #include <ATen/Parallel.h>
 #include <ATen/ops/_fused_adamw.h>
@@ -172,7 +172,7 @@ class Loop {
     leaves_[static_cast<size_t>(shard)] = std::move(gradients);
   }
 
-  // Each lane updates a slice of each large parameter; small parameters are distributed in turn.
+  // Each lane updates a slice of each large parameter. The lanes take the small parameters in turn.
   void update(int lane, int64_t step, const std::vector<Tensor>& parameters, std::vector<Tensor>& steps) {
     const torch::NoGradGuard no_grad;
     std::vector<Tensor> values, gradients, averages, squares, counts;

@@ -1,4 +1,4 @@
-"""Measures a first visit: a fresh clone, without a compiler cache, until the first training step, then until the tests are over."""
+"""Measures the first use of a fresh clone without a compiler cache: the time to the first step, and of the tests."""
 import os
 import pathlib
 import re
@@ -16,7 +16,7 @@ TEST_LIMIT = 5400
 
 
 def dev(clone, *words):
-    """Starts a command of ./dev in the clone as the leader of a process group, so that one signal ends all of it."""
+    """Starts a command of ./dev in the clone. One signal to its process group ends it and all its children."""
     environment = {name: value for name, value in os.environ.items() if name not in ("SINEW_TORCH_DIR", "SINEW_BIN", "SINEW_PYTHON")}
     environment |= {"CCACHE_DISABLE": "1"}
     log = open(clone / f"{words[0]}.log", "wb")
@@ -24,7 +24,7 @@ def dev(clone, *words):
 
 
 def kill(process):
-    """Ends the process group, if the command has not ended by itself."""
+    """Ends the process group if the command has not ended by itself."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -59,7 +59,7 @@ def seconds_of_tests(clone):
 
 
 def cold(folder, quick):
-    """Debian's packages are there already; libtorch and Python's packages are installed into the clone. quick: no tests."""
+    """Uses the installed Debian packages; ./dev installs libtorch and Python packages. quick: no tests."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         clone = pathlib.Path(scratch) / "sinew"
         subprocess.run(["git", "clone", "--quiet", str(contestants.ROOT), str(clone)], check=True, timeout=120)

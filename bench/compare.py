@@ -1,7 +1,7 @@
-"""Measures Sinew and its peers in turns, in one run. Writes docs/benchmarks.md and docs/benchmarks.json.
+"""Measures Sinew and its peers in one run, in turns. Writes docs/benchmarks.md and docs/benchmarks.json.
 
 usage: compare.py [quick] [NAME ...]     NAME: a row to measure (default: all); `page`: only writes the page again
-A row is a function that takes a scratch folder and `quick`, and returns figures. A row that is not measured keeps its
+A row is a function that takes a scratch folder and `quick` and returns figures. A row that is not measured keeps its
 old figures on the page, with the day and the CPU of that measurement.
 """
 import datetime

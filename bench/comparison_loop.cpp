@@ -1,9 +1,9 @@
-// Measures the comparison of states: the digest that a member makes of its own state in each step.
+// Measures the cost of comparing states: the time of the digest that a member makes of its own state in each step.
 //
 //   comparison_loop BYTES ROUNDS      prints the mean time of one digest, in microseconds
 //
-// Each digest covers one part of a state of BYTES bytes, in tensors of 1 MB. Before each one, other memory is written,
-// as much as a core's caches hold, because the shards of a step leave little of the state in the caches.
+// Each digest covers one part of a state of BYTES bytes, in tensors of 1 MB. Before each digest, the program writes 32
+// MB of other memory, because the shards of a step leave little of the state in a core's caches.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-"""Runs one contestant for some seconds. Rates are samples a second after a warm-up of 30 % of the time."""
+"""Runs contestants (Sinew or a peer). Rates are samples a second, after a warm-up of 30 % of the time."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ PATIENCE = 180  # the time limit of a contestant is its seconds plus these, for 
 
 
 def rate_of(metrics, seconds):
-    """Returns the samples a second in the steady part of metrics.jsonl."""
+    """Returns the samples a second in the last 70 % of the `seconds` of a run, from its metrics.jsonl."""
     records = [json.loads(line) for line in pathlib.Path(metrics).read_text().splitlines()]
     records = [record for record in records if "train/loss" in record]
     last = records[-1]
@@ -46,7 +46,7 @@ def sinew_rate(folder, name, seconds, precision="fp32", lanes=LANES, workers=Non
 
 
 def resolved(folder, name, *keys, precision="fp32"):
-    """Returns the values that Sinew chose for options left open, from resolved.yaml of a run of one step."""
+    """Returns the values that Sinew chooses for these options. Reads them from resolved.yaml of a run of one step."""
     path = jobs.write_job(folder, name, precision)
     with tempfile.TemporaryDirectory() as scratch:
         run = pathlib.Path(scratch) / "run"

@@ -1,4 +1,4 @@
-"""Measures the cost of starting, and what checkpoints and logging cost the training that continues beside them."""
+"""Measures what starting costs, and what checkpoints and logging cost the training that goes on meanwhile."""
 import json
 import pathlib
 import resource
@@ -13,7 +13,7 @@ from figures import figure
 
 
 def cpu_seconds(run):
-    """Returns the CPU time of the processes that `run` starts and waits for."""
+    """Calls `run`. Returns the CPU time of the processes that `run` starts and waits for, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -21,13 +21,13 @@ def cpu_seconds(run):
 
 
 def cpu_ms(*words):
-    """Returns the CPU time of a command, the least of five runs."""
+    """Returns the least CPU time of a command in five runs, in milliseconds."""
     command = [contestants.SINEW, *words]
     return 1e3 * min(cpu_seconds(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=60)) for _ in range(5))
 
 
 def first_step_seconds(job):
-    """Returns the time from `sinew train` to the first line of metrics, the least of three runs."""
+    """Returns the least time from `sinew train` to the first line of metrics in three runs."""
     least = 1e9
     for _ in range(3):
         with tempfile.TemporaryDirectory() as scratch:
@@ -47,7 +47,8 @@ def startup(folder, quick):
 
 
 def heavy_run(folder, seconds, interval):
-    """Returns the steps a second, the steps whose checkpoints were published meanwhile, and the number of steps."""
+    """Runs a training. Returns its steps a second, the steps whose checkpoints became durable while it ran, and its
+    number of steps."""
     with tempfile.TemporaryDirectory() as scratch:
         run, durable = pathlib.Path(scratch) / "run", set()
         words = [contestants.SINEW, "train", jobs.write_job(folder, "heavy"), "--run-dir", run, f"budget.time={seconds}s",
@@ -58,7 +59,7 @@ def heavy_run(folder, seconds, interval):
             while process.poll() is None:
                 if time.monotonic() > deadline:
                     raise RuntimeError("sinew train did not end in time")
-                # A checkpoint gets its name, which has the number of its step, only when it is complete and durable.
+                # A checkpoint gets its final name, step-NUMBER, only when it is complete and durable.
                 durable |= {int(path.name[5:]) for path in (run / "checkpoints").glob("step-" + "[0-9]" * 8)}
                 time.sleep(0.1)
         finally:
@@ -96,7 +97,8 @@ def run_seconds(job, *words):
 
 
 def logging(folder, quick):
-    """Measures the CPU time of a logged line: that of a run that logs every step minus that of a run that logs once."""
+    """Measures the CPU time of a logged line, as the difference between a run that logs every step and one that logs
+    once."""
     steps, rounds = 3000, 3 if quick else 7
     job = jobs.write_job(folder, "mlp64")
     often = lambda: run_seconds(job, f"trainer.max_duration={steps}st", "logging.interval=1st")

@@ -1,9 +1,9 @@
-"""A worker of PyTorch DistributedDataParallel over Gloo, started by torchrun, with one thread.
+"""Runs one worker of PyTorch DistributedDataParallel over Gloo, with one thread. torchrun starts it.
 
 usage: ddp.py KIND BATCH MICROBATCHES SECONDS DIRECTORY
 A step has BATCH samples in MICROBATCHES parts, distributed over all processes. Gradients are reduced during the last
-part of each process. In DIRECTORY each process writes its PID, and the first process writes one byte a step; with `-`
-they write nothing. The first process prints samples a second.
+part of each process. Each process writes its PID into DIRECTORY, and the first process writes one byte a step there.
+If DIRECTORY is `-`, they write nothing. The first process prints samples a second.
 """
 import os
 import pathlib

@@ -19,7 +19,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def deaths(folder, quick):
-    """Kills random workers, a second apart, and measures each time how long it takes until the group computes again."""
+    """Kills random workers, a second apart. Measures after each kill the time until the group computes again."""
     kills, rng = 20 if quick else 500, random.Random(7)
     times, never, lost_survivors, usual = [], 0, 0, []
     with group.Group(folder, "mlp64", WORKERS) as run:
@@ -92,8 +92,8 @@ def crowded(folder, quick):
 
 
 def paced_rate(folder, paces, seconds):
-    """Returns the steps a second of one-lane workers with these paces. The supervisor starts the first worker,
-    `sinew join` the others."""
+    """Returns the steps a second of a group of one-lane workers with these paces. The supervisor starts the first
+    worker; `sinew join` starts the others."""
     with group.Group(folder, "mlp", 1, "trainer.shards=16", pace=paces[0]) as run:
         run.wait_until_computing(1)
         for pace in paces[1:]:
@@ -107,7 +107,7 @@ def paced_rate(folder, paces, seconds):
 
 
 def stragglers(folder, quick):
-    """Compares three workers, one of them ten times slower, with the sum of their rates when each runs alone."""
+    """Compares a group of three workers, one of them ten times slower, with the sum of the rates of each alone."""
     rounds, seconds, usual, slow = 1 if quick else 3, 20, 8, 80
     ratios = []
     for _ in range(rounds):
@@ -118,7 +118,7 @@ def stragglers(folder, quick):
 
 
 def end(process):
-    """Ends a torchrun and the workers it started; they have a process group of their own."""
+    """Ends a torchrun and the workers that it started. They have their own process group."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:
@@ -140,7 +140,7 @@ def torchrun(workers, script, words, *options):
 
 
 def torchrun_death(folder, quick):
-    """Kills a worker of torchrun, which then restarts all, and measures the seconds until there are further steps."""
+    """Kills a worker of torchrun, which then restarts all workers. Measures the seconds until further steps."""
     with tempfile.TemporaryDirectory() as scratch:
         progress, times, never = pathlib.Path(scratch), [], 0
         for turn in range(1 if quick else 3):
@@ -165,7 +165,7 @@ def torchrun_death(folder, quick):
 
 
 def torchrun_figure(script, words, seconds):
-    """Runs two processes by torchrun, and returns the last number that they print."""
+    """Lets torchrun run two processes. Returns the last number that they print."""
     process = torchrun(2, script, words)
     try:
         said, _ = process.communicate(timeout=seconds + contestants.PATIENCE)
@@ -177,8 +177,8 @@ def torchrun_figure(script, words, seconds):
 
 
 def ddp_rate(name, seconds):
-    """Returns the rate of two one-thread processes. Their micro-batches are as large as the shards of Sinew, and
-    gradients are all-reduced once a step."""
+    """Returns the samples a second of two one-thread processes of ddp.py. Their micro-batches are as large as Sinew's
+    shards, and gradients are all-reduced once a step."""
     job = jobs.JOBS[name]
     return torchrun_figure("ddp.py", [job.kind, job.batch, 8, seconds, "-"], seconds)
 
@@ -236,7 +236,7 @@ def reduction_ms(floats, seconds):
 
 
 def reduction(folder, quick):
-    """Compares a round of reduction of a group of two processes with an all-reduce by Gloo of as many floats."""
+    """Compares one reduction by a group of two processes with an all-reduce of as many floats by Gloo."""
     turns, seconds, floats = 5 if quick else 15, 4, 1 << 22
     ours, theirs = [], []
     for turn in range(turns):
@@ -267,7 +267,7 @@ BYTES = {"csv": 12 * 5508, "cnn": 12 * 50186, "mlp64": 12 * 203530}  # of weight
 
 
 def comparison(folder, quick):
-    """Measures the digest that each of two workers makes of a part of its state, against the time of a step."""
+    """Measures the time of the digest that each of two workers makes of a part of its state, relative to a step."""
     seconds, shares, details = 5 if quick else 15, [], []
     for name, size in BYTES.items():
         made = subprocess.run([contestants.BIN / "comparison_loop", str(size), "3" if quick else "20"], capture_output=True, text=True,

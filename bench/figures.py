@@ -1,4 +1,4 @@
-"""Defines figures. A figure is a measured number with its target, a plain dictionary that is kept in
+"""Defines figures. A figure is a measured number with its target. It is a plain dictionary, which compare.py keeps in
 docs/benchmarks.json."""
 
 
@@ -18,6 +18,6 @@ def written(value):
 
 
 def percentile(values, part):
-    """Returns the smallest value that at least this part of the values does not exceed."""
+    """Returns the smallest value v such that at least this part of the values is v or less."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -(-int(part * 1000) * len(ordered) // 1000) - 1))]

@@ -12,7 +12,7 @@ HARD_LIMIT_S = 1800
 
 
 def said(program, folder, rows, runs):
-    """Runs a benchmark program and returns what it measured: {row: {counter: value}}, times in milliseconds."""
+    """Runs a benchmark program. Returns what it measured as {row: {counter: value}}, with times in milliseconds."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         environment = dict(os.environ, SINEW_BENCH_RUNS=str(runs), SINEW_BENCH_DIR=scratch)
         done = subprocess.run([contestants.BIN / program, "--benchmark_format=json", f"--benchmark_filter=^({'|'.join(rows)})"],
@@ -25,12 +25,12 @@ def said(program, folder, rows, runs):
 
 
 def row_of(measured, name):
-    """Returns the row with this name. In the full name, what follows tells how often the row was repeated."""
+    """Returns the row with this name. In the file, a suffix of the name tells how often the row was repeated."""
     return next(row for full, row in measured.items() if full.split("/iterations")[0] == name or full.split("/real_time")[0] == name)
 
 
 def store(folder, quick):
-    """Measures runs created and finished, and points of metrics, on a SQLite file and a private PostgreSQL server."""
+    """Measures creating and finishing runs, and writing points, on a SQLite file and a private PostgreSQL server."""
     runs = 200 if quick else 2000
     measured = said("store_bench", folder, ["SqliteRuns", "RawSqliteRuns/4", "PostgresRuns", "RawPostgresRuns/4",
                                             "SqliteSinglePoints", "SqliteBulk", "RemoveFiles"], runs)

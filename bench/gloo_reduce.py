@@ -1,4 +1,5 @@
-"""Measures all-reduces by Gloo between processes that do nothing else. torchrun starts it. Its peer is reduction_loop.
+"""Measures all-reduces by Gloo between processes that do nothing else. reduction_loop does the same for Sinew.
+torchrun starts this script.
 
 usage: gloo_reduce.py FLOATS SECONDS       Rank 0 prints the median milliseconds of an all-reduce.
 """

@@ -1,4 +1,4 @@
-"""Runs Sinew with several workers and watches the run from outside: its ledger, its members, its end."""
+"""Runs Sinew with several workers, and watches the run's ledger and members from outside."""
 import collections
 import json
 import os
@@ -15,7 +15,7 @@ import jobs
 
 
 class Watch:
-    """Polls a file every millisecond and notes when it grew. A ledger grows with every committed step."""
+    """Polls a file every millisecond and records when it grew. A ledger grows with every committed step."""
 
     def __init__(self, path):
         self.path, self.grown, self.over = path, collections.deque(maxlen=200_000), False
@@ -53,7 +53,7 @@ class Watch:
 
 
 def seconds_until_computing(watch, killed, usual, patience=60):
-    """Returns the seconds from a kill until the group computes again, or None if it does not.
+    """Returns the seconds from a kill until the group computes again. None: it does not within `patience` seconds.
 
     The loss of a worker delays the running step, or the next one if the worker had already delivered its part of the
     running step. So one of the next three steps is late by more than half a step. The group computes again when that
@@ -156,7 +156,7 @@ class Group:
 
 
 def kill(pid):
-    """Sends SIGKILL. Returns the time by the clock of this process, or None if there was no such process."""
+    """Sends SIGKILL. Returns the monotonic time of the kill, or None if there was no such process."""
     try:
         moment = time.monotonic()
         os.kill(pid, signal.SIGKILL)

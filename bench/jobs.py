@@ -1,4 +1,4 @@
-"""The jobs that contestants train: job files for Sinew, and the data sets that must be made first.
+"""Defines the jobs that contestants train. Writes job files for Sinew, and makes the data sets that do not exist yet.
 
 All contestants read the same files, or hold tensors of the same shapes.
 """
@@ -7,7 +7,7 @@ import gzip
 import pathlib
 
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
-# PHOTOS JPEGs of PHOTO_SIDE pixels a side, decoded and scaled to IMAGE_SIDE.
+# There are PHOTOS JPEGs with sides of PHOTO_SIDE pixels, which are decoded and scaled to IMAGE_SIDE.
 PHOTOS, PHOTO_SIDE, IMAGE_SIDE = 2000, 160, 64
 ROWS, COLUMNS, CLASSES = 200_000, 16, 4
 
@@ -40,7 +40,7 @@ JOBS = {
     "resnet": Job(f"ResNet-18 on {IMAGE_SIDE}x{IMAGE_SIDE} JPEGs, cropped and flipped, batch 64", "resnet",
                   "{name: resnet18, stem: imagenet}", JPEG, 64, 1),
     "csv": Job(f"CSV of {ROWS:,} rows, MLP {COLUMNS}-64-64-{CLASSES}, batch 256", "csv", "{name: mlp, hidden: [64, 64]}", CSV, 256, 50),
-    # 4.1 million parameters: 49 MB with AdamW's two averages.
+    # 4.1 million parameters, which take 49 MB together with AdamW's two averages.
     "heavy": Job("Fashion-MNIST MLP 784-2048-1200-10, batch 384", "heavy", "{name: mlp, hidden: [2048, 1200]}", IDX, 384, 1),
 }
 
@@ -67,7 +67,7 @@ def read_idx(name, offset):
 
 
 def make_data(folder, name):
-    """Writes the data set of a job if it must be made, from Fashion-MNIST or by a generator with a fixed seed."""
+    """Writes the data set of a job if it does not exist, from Fashion-MNIST or from a generator with a fixed seed."""
     folder = pathlib.Path(folder)
     if name == "resnet" and not (folder / "photos").exists():
         make_photos(folder / "photos")

@@ -1,4 +1,4 @@
-"""Offers Optuna over the protocol of docs/formats/ask-tell.md: one JSON object a line in, one out."""
+"""Serves Optuna over the protocol of docs/formats/ask-tell.md. Answers each line, a JSON object, with another one."""
 import json
 import sys
 import warnings

@@ -52,7 +52,7 @@ def model_of(kind):
 
 
 class Photos(torch.utils.data.Dataset):
-    """JPEGs that are decoded when they are read and, with `augment`, cropped and flipped at random."""
+    """JPEGs that are decoded when they are read. With `augment`, they are also cropped and flipped at random."""
 
     def __init__(self, folder, augment):
         self.files = sorted(pathlib.Path(folder, "photos").glob("*/*.jpg"))
@@ -109,7 +109,7 @@ def forever(loader):
 
 
 class Meter:
-    """Counts samples after the first 30 % of the time. `over` is set once the time is up."""
+    """Counts samples after the first 30 % of the time. Sets `over` when the time is up."""
 
     def __init__(self, seconds):
         self.seconds, self.began, self.counted_from, self.samples, self.over = seconds, time.perf_counter(), None, 0, False
@@ -140,8 +140,8 @@ def loop(model, batches, meter):
 
 
 def lightning(model, loader, meter):
-    # Lightning imports torchvision, and the import needs only the schemas of its compiled operators. So the schemas are
-    # defined here, in case the operators do not load.
+    # Lightning imports torchvision, and that import needs only the schemas of torchvision's compiled operators. So the
+    # schemas are defined here, in case the operators do not load.
     operators = torch.library.Library("torchvision", "FRAGMENT")
     for name in ("nms", "qnms"):
         if not hasattr(torch.ops.torchvision, name):

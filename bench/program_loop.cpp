@@ -1,10 +1,10 @@
-// Trains a .pt2 program in a plain loop, to measure the cost of running it as a list of instructions, compared with
-// eager Python (bench/programs.py is the same loop in Python).
+// Trains a .pt2 program in a plain loop. This measures the cost of running the program as a list of instructions,
+// compared with eager Python (bench/programs.py has the same loop in Python).
 //
 //   program_loop FILE images|tokens BATCH SECONDS
 //
-// It uses one thread, random numbers, cross-entropy and the fused AdamW of torch. It prints steps per second, without
-// the first 30 % of the time.
+// It uses one thread, cross-entropy and torch's fused AdamW. It prints steps per second, without the first 30 % of the
+// time.
 #include <ATen/ops/_fused_adamw.h>
 #include <malloc.h>
 #include <torch/torch.h>

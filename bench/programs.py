@@ -1,5 +1,5 @@
-"""Compares programs of torch.export run by Sinew with the same modules in eager Python: steps a second of plain loops
-on one thread, in turns. The function programs() is a row of `./dev bench`."""
+"""Compares programs of torch.export, run by Sinew, with the same modules in eager Python. Both run plain training loops
+on one thread, in turns; the ratio is that of their steps a second. programs() is a row of `./dev bench`."""
 import pathlib
 import statistics
 import subprocess
@@ -10,7 +10,8 @@ from contestants import ROOT
 from figures import figure
 
 LOOP = ROOT / "build/release/bin/program_loop"
-# Description, name, kind of input, batch size, and the target: the least ratio to the speed of eager Python.
+# Each case: a description, a name, the kind of input, the batch size, and the target (the least ratio to the speed of
+# eager Python).
 CASES = [("small mlp, batch 2", "small", "images", 2, 1.5), ("small cnn, batch 2", "small_cnn", "images", 2, 1.5),
          ("cnn, batch 32", "cnn", "images", 32, 0.95), ("character GPT, batch 16", "gpt", "tokens", 16, 1.0)]
 

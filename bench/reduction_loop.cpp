@@ -1,5 +1,5 @@
-// Measures the collective of a group of two processes that only reduce, compared with Gloo's all-reduce of as many
-// bytes.
+// Measures the collectives of a group of two processes that do nothing else. The time is compared with that of Gloo's
+// all-reduce of as many bytes.
 //
 // Usage: reduction_loop RANK FOLDER FLOATS SECONDS. RANK: 0 or 1. FOLDER: where the two processes exchange their
 // addresses. Rank 0 prints the median duration of a collective in milliseconds.
@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Writes the file under another name and renames it, so that it appears complete.
+// Writes the file under another name and renames it, so the file appears complete.
 void leave_address(const std::filesystem::path& place, const std::string& address) {
   const std::filesystem::path beside = place.string() + ".new";
   std::ofstream(beside) << address;
@@ -59,7 +59,7 @@ struct Rows {
   std::vector<float> mine, sum;
 };
 
-// Runs one collective. Returns true if it was the last: the control message of the leader tells so.
+// Runs one collective. Returns true if it was the last one: the leader's control message says so.
 bool one_collective(group::Group& group, Rows& rows, bool last) {
   group.begin(2, {static_cast<int64_t>(rows.mine.size())}, last ? "last" : "");
   while (const auto shard = group.next_shard()) group.deliver(*shard, group::Leaf{{rows.mine.data()}, "", nullptr});

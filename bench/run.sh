@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `./dev bench` runs this script. It measures Sinew beside its peers and writes the figures to docs/benchmarks.md. All
-# rows take more than an hour, with `quick` half of that. With names of rows as arguments it measures only these.
+# rows take more than an hour; `quick` halves that. If the arguments name rows, it measures only these rows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${SINEW_PYTHON:-}" ]; then

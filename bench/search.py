@@ -1,4 +1,4 @@
-"""Measures samplers on the functions of bench/hpo. The regret of random search with as many trials is 1."""
+"""Measures samplers on the functions of bench/hpo. A regret of 1 is that of random search with as many trials."""
 import gzip
 import json
 import pathlib
@@ -15,14 +15,14 @@ HARD_LIMIT_S = 4 * 3600
 
 
 def said(program, **words):
-    """Runs a program and returns its output: for each line, the list of its words."""
+    """Runs a program. Returns its output as a list of lines, each a list of words."""
     command = [PROGRAMS / program] + [part for key, value in words.items() for part in (f"--{key}", str(value))]
     out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=HARD_LIMIT_S).stdout
     return [line.split() for line in out.splitlines()]
 
 
 def regrets(samplers, **words):
-    """Returns for each sampler its mean regret over all functions, the worst of them, and the regret by function."""
+    """Returns for each sampler its mean regret over all functions, its highest one, and its regret by function."""
     lines = said("hpo_regret", samplers=",".join(samplers), child=OPTUNA, **words)
     rows = {line[0]: list(map(float, line[1:])) for line in lines if len(line) == len(samplers) + 1}
     mean = rows.pop("mean")

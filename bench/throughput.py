@@ -1,6 +1,6 @@
 """Compares the samples a second of Sinew, bare libtorch, PyTorch and Lightning on the same job.
 
-Machines are noisy, so contestants take turns, and a figure is the median over rounds of the ratio within a round.
+Machines are noisy. So contestants take turns. A figure is the median over rounds; each round gives one ratio.
 """
 import statistics
 
@@ -17,7 +17,7 @@ AGAINST = {
 
 
 def race(folder, name, targets, quick, precision="fp32"):
-    """Returns one figure for each peer. targets: maps a peer to the least ratio, or None if there is no target."""
+    """Returns one figure for each peer. targets: maps each peer to the least ratio wanted of Sinew, or to None."""
     rounds, seconds = (5, 6) if quick else (7, 15)
     if name == "resnet":
         seconds *= 2  # a step takes half a second

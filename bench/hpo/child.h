@@ -1,4 +1,4 @@
-// Runs another optimiser as a child process that speaks the ask-tell protocol (docs/formats/ask-tell.md) on its
+// Runs another optimiser as a child process. The child speaks the ask-tell protocol (docs/formats/ask-tell.md) on its
 // standard input and output.
 #pragma once
 

@@ -1,10 +1,10 @@
-// Measures samplers on several objectives, and under constraints.
+// Measures samplers on tasks with two objectives, and on tasks with constraints.
 //
 //   hpo_fronts --samplers auto,tpe [--tasks zdt1,dtlz2,bird] [--seeds 10] [--trials 100]
 //
-// For two objectives it prints the hypervolume within (1.1, 1.1), relative to that of the ideal front: 1 is perfect.
-// For a constrained objective it prints how far the best feasible value is above the feasible minimum: 0 is perfect.
-// Tasks: Zitzler, Deb, Thiele 2000; Deb et al. 2002; Mishra 2006; Gardner et al. 2014.
+// For two objectives, it prints the hypervolume within (1.1, 1.1), relative to that of the ideal front: 1 is perfect.
+// For a constrained objective, it prints how far the best feasible value is above the smallest feasible value: 0 is
+// perfect. Tasks: Zitzler, Deb, Thiele 2000; Deb et al. 2002; Mishra 2006; Gardner et al. 2014.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -56,7 +56,7 @@ double front_volume(const std::function<std::pair<double, double>(double)>& fron
   return volume_of(std::move(points));
 }
 
-// The function h of the ZDT family. `a` is the first objective.
+// Returns the function h of the ZDT family. `a` is the first objective.
 double zdt_shape(int which, double a, double g) {
   if (which == 2) return 1 - (a / g) * (a / g);
   return 1 - std::sqrt(a / g) - (which == 3 ? a / g * std::sin(10 * kPi * a) : 0);

@@ -1,7 +1,7 @@
-// Test functions with known minima, to measure samplers on.
+// Test functions with known minima, on which the programs in bench/hpo measure samplers.
 //
-// `suite` has ten functions of the kinds that the literature compares samplers on. `own` has ten more, which samplers
-// are developed on, so that they are not fitted to the suite. A variant above 0 shifts the minimum within the space;
+// `suite` has ten functions of the kinds on which the literature compares samplers. `own` has ten more. Samplers are
+// developed on `own`, so that they are not fitted to `suite`. A variant above 0 shifts the minimum within the space;
 // the minimal value stays the same.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace sinew::bench {
 
-// The values of a point by the names of its parameters.
+// The values of a point, by the names of its parameters.
 class Values {
  public:
   Values(const tune::Space& space, const tune::Point& point) : space_(space), point_(point) {}
@@ -31,7 +31,7 @@ class Values {
   const tune::Point& point_;
 };
 
-// How far variant `variant` of a function is shifted along an axis, in [-1, 1); 0 for variant 0.
+// Returns how far variant `variant` of a function is shifted along an axis: a number in [-1, 1), or 0 for variant 0.
 double shift(std::string_view function, int variant, int axis);
 
 struct Function {

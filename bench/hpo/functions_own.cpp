@@ -1,5 +1,5 @@
-// Defines the ten functions for development: ill-conditioned, multimodal, stepped, diverging, categorical, conditional
-// and wide ones.
+// Defines the ten functions on which samplers are developed: ill-conditioned, multimodal, stepped, diverging,
+// categorical, conditional and wide ones.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -23,7 +23,7 @@ std::string many(int count, const std::string& rest) {
 
 constexpr const char* kUnit = R"("type":"float","low":0,"high":1)";
 
-// The position of the minimum along an axis of the unit cube: neither in the middle nor at the boundary.
+// Returns the position of the minimum along an axis of the unit cube. It is neither in the middle nor at the boundary.
 double home(const char* name, int variant, int axis) {
   RandomStream random(derive(derive(random_key({1711}), std::string_view(name)), static_cast<uint64_t>(axis)));
   return std::clamp(random.uniform(0.15, 0.85) + 0.12 * shift(name, variant, axis), 0.05, 0.95);
@@ -57,7 +57,7 @@ double ripples5(const Values& p, int variant) {
   return 2 * squares + 0.15 * (1 - waves);
 }
 
-// Twelve random holes, and a deeper and narrower one whose minimum is known.
+// Twelve random holes, and a narrower and deeper one with the known minimum.
 double holes3(const Values& p, int variant) {
   const auto x = p.all();
   const auto d = off("holes3", variant, x);
@@ -75,7 +75,7 @@ double holes3(const Values& p, int variant) {
   return value;
 }
 
-// Whole numbers only. Each has a weight of its own, and the value changes in terraces.
+// Whole numbers only. Each number has its own weight, and the value changes in terraces.
 double terraces6(const Values& p, int variant) {
   double sum = 0;
   const auto x = p.all();
@@ -94,7 +94,7 @@ double cliff4(const Values& p, int variant) {
   return 3 * d[0] * d[0] + d[1] * d[1] + 0.3 * std::abs(d[2]) + 0.5 * d[3] * d[3];
 }
 
-// Eight choices. A wrong choice costs less if the choice before it is wrong, too.
+// Eight choices. A wrong choice costs less if the choice before it is wrong too.
 double choices8(const Values& p, int variant) {
   const auto x = p.all();
   double sum = 0;
@@ -119,7 +119,7 @@ double wide20(const Values& p, int variant) {
   return sum;
 }
 
-// Four methods: the best one has the hardest space, and an easy one is nearly as good.
+// Four methods. The best method has the hardest space, and an easy method is nearly as good.
 double methods4(const Values& p, int variant) {
   const auto h = [&](int axis) { return home("methods4", variant, axis); };
   if (p.is("method", "ridge")) return 0.16 + 0.05 * std::pow(p.log10("alpha") / 6 - h(0) + 0.5, 2);
@@ -151,7 +151,7 @@ double training9(const Values& p, int variant) {
   return std::min(value, 1.0);
 }
 
-// A deep hole around the minimum. Further away the value is nearly constant between the steps of terraces.
+// A deep hole around the minimum. Further away, the value is nearly constant between the steps of terraces.
 double plateau4(const Values& p, int variant) {
   const auto d = off("plateau4", variant, p.all());
   double squares = 0;

@@ -19,7 +19,7 @@ std::string box(int dimensions, const char* low, const char* high) {
   return space + "]";
 }
 
-// Makes a function with this surface, shifted by up to `reach` along each axis.
+// Returns a function with this surface, shifted by up to `reach` along each axis.
 auto moved(const char* name, double reach, double (*surface)(const std::vector<double>&)) {
   return [=](const Values& p, int variant) {
     auto x = p.all();
@@ -84,7 +84,7 @@ double rastrigin(const std::vector<double>& x) {
   return sum;
 }
 
-// The error surface of a kernel machine: chance level far out, and a slanted valley in (log C, log gamma).
+// The error surface of a kernel machine: chance level far from the minimum, and a slanted valley in (log C, log gamma).
 double svm_surface(const Values& p, int variant) {
   const double depth = p.is("kernel", "rbf") ? 0.42 : p.is("kernel", "sigmoid") ? 0.36 : 0.39;
   const double home = (p.is("kernel", "rbf")       ? -2.0
@@ -97,7 +97,7 @@ double svm_surface(const Values& p, int variant) {
          0.005 * (1 - std::cos(2 * kPi * across)) + (p.is("weight", "balanced") ? 0 : 0.015);
 }
 
-// Three learners with search spaces of their own; boosted trees are best, and the network is nearly as good.
+// Three learners, each with its own search space. Boosted trees are best, and the network is nearly as good.
 double cond3(const Values& p, int variant) {
   const auto s = [&](int axis) { return 0.4 * shift("cond3", variant, axis); };
   if (p.is("algo", "svm")) {

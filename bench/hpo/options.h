@@ -1,4 +1,4 @@
-// Parses the command line options of the programs in bench/hpo: --name value, each with a default.
+// Parses the command line options of the programs in bench/hpo. An option is --name value and has a default.
 #pragma once
 
 #include <cstdio>

@@ -1,10 +1,10 @@
-// Measures the cost of a suggestion: the milliseconds of one ask and tell in a mixed space of ten parameters, after a
-// given number of trials.
+// Measures the cost of a suggestion: the milliseconds of one ask and one tell after a given number of trials, in a
+// mixed space of ten parameters.
 //
 //   hpo_overhead --samplers tpe,gp --trials 100,500,1000 [--asks 20]
 //
-// Prints the median over the asks of the processor time of this process, so that other programs on the machine do not
-// count. The trials before the asks are random points.
+// Prints the median over the asks. It counts the processor time of this process, so other programs on the machine do
+// not matter. The trials before the asks are random points.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -7,9 +7,9 @@
 // 0 is perfect; 1 is the result of random search with the same number of trials. With several workers, trials take
 // random times, and a suggestion does not know the values of running trials. A sampler @NAME is the sampler NAME of the
 // program that --child starts (child.h). --scale N compares with random search of N trials instead. --earlier gives
-// each study five finished studies of 100 trials: of the function shifted in five other ways (moved), or of its mirror
-// images, which are unrelated (mirrored). The last lines show the mean over all functions, and the seconds spent on
-// suggestions and values.
+// each study five finished studies of 100 trials. In `moved`, these studies are of the same function, shifted in five
+// other ways. In `mirrored`, they are of its mirror images, which are unrelated. The last lines show the mean over all
+// functions, and the seconds spent on suggestions and values.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -23,7 +23,7 @@
 namespace sinew::bench {
 namespace {
 
-// A study with one sampler, either of this program or of another one.
+// A study with one sampler, which belongs to this program or to another one.
 class Contestant {
  public:
   Contestant(const Function& function, const std::string& sampler, uint64_t seed, int trials, Child* child,
@@ -83,14 +83,14 @@ double best_of(const Function& function, Contestant contestant, uint64_t seed, i
   return best;
 }
 
-// Returns the point reflected at the centre of the space.
+// Returns the point, reflected at the centre of the space.
 tune::Point mirrored(const tune::Space& space, const tune::Point& point) {
   auto unit = space.to_unit(point);
   for (double& u : unit) u = 1 - u;
   return space.from_unit(unit);
 }
 
-// Returns five studies of a hundred trials each, by the default sampler.
+// Returns five studies of a hundred trials each, made by the default sampler, or none if `kind` is "none".
 std::vector<tune::EarlierStudy> earlier_of(const Function& function, const std::string& kind, uint64_t seed,
                                            int variant) {
   std::vector<tune::EarlierStudy> all;

@@ -1,16 +1,16 @@
-// Measures what pruners save and cost on simulated learning curves. It prints the trained epochs, as a fraction of the
-// epochs of all trials without pruning, and the normalised regret of the result (0: the best possible, 1: the median of
-// random points).
+// Measures what pruners save and what they cost, on simulated learning curves. It prints two numbers: the trained
+// epochs, as a fraction of the epochs that all trials have without pruning, and the normalised regret of the result (0:
+// the best possible, 1: the median of random points).
 //
 //   hpo_stopping [--sampler auto] [--pruner auto] [--kind hard|mild|annealed] [--seeds 10] [--workers 1] [--variant 0]
 //
-// hard and mild: 81 trials of up to 81 epochs. Curves cross: a high learning rate begins fast and ends worse, and one
-// that is too high diverges. In the mild form the ranks settle early. annealed: 30 trials of up to 27 epochs with a
-// learning rate that falls to 0, as in real trainings. The noise is larger than the differences between good trials,
-// and the values improve at the end in a way that the beginning does not show. The result is the trial with the lowest
-// reported value. Its regret is that of the end of its curve without noise. With several workers each trains one trial,
-// one epoch at a time. The simulation uses the ask-tell protocol (docs/formats/ask-tell.md), so any program that uses
-// the protocol gets the same results.
+// hard and mild: 81 trials of up to 81 epochs. Curves cross: with a high learning rate, a curve begins fast and ends
+// worse; with one that is too high, it diverges. In the mild form, the ranks settle early.
+// annealed: 30 trials of up to 27 epochs with a learning rate that falls to 0, as in real trainings. The noise is
+// larger than the differences between good trials. The values improve at the end, which their beginning does not show.
+// The result is the trial with the lowest reported value. Its regret is computed from the end of its curve without
+// noise. Each worker trains one trial at a time, one epoch after another. The simulation uses the ask-tell protocol
+// (docs/formats/ask-tell.md), so any program that uses the protocol gets the same results.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ struct Curves {
   double at(const json& params, int epoch) const {
     const double whole = smooth(params, epoch);
     if (kind != "annealed") return whole;
-    // In the annealed form the final values are closer together. A falling learning rate removes the noise and the
+    // In the annealed form, the final values are closer together. The falling learning rate removes the noise, and the
     // error that the rate itself adds.
     const double rate = 0.5 * (1 + std::cos(std::numbers::pi * epoch / epochs()));
     RandomStream random(random_key({std::hash<std::string>{}(params.dump()), static_cast<uint64_t>(epoch)}));
@@ -82,7 +82,7 @@ struct Spent {
   double epochs = 0, regret = 0;
 };
 
-// Runs one study. The workers take turns and train one epoch each.
+// Runs one study. The workers take turns, and each trains one epoch in its turn.
 class Simulation {
  public:
   Simulation(const Options& options, const Curves& curves, int seed)

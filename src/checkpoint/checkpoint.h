@@ -1,10 +1,10 @@
 // Checkpoints: named byte arrays on disk that survive the death of any process and of the machine. A checkpoint is one
-// directory with safetensors files, a state document and a manifest of checksums. The directory appears as a whole or
-// not at all.
+// directory with safetensors files, a state document and a manifest of checksums. The directory appears whole or not at
+// all.
 //
-// train/ uses it to save and resume; cli/ uses it to list, verify and show checkpoints. This module does not know
-// tensors, models or workers: a checkpoint is a map from names to bytes, and the bytes depend neither on who wrote them
-// nor on the number of workers. Format: docs/formats/checkpoint.md. Any thread may call these functions;
+// train/ saves and resumes with this module; cli/ lists, verifies and shows checkpoints with it. The module does not
+// know tensors, models or workers: a checkpoint is a map from names to bytes. The bytes depend neither on who wrote
+// them nor on the number of workers. Format: docs/formats/checkpoint.md. Any thread may call these functions;
 // rundir::RunLock keeps two processes from writing to one directory.
 #pragma once
 
@@ -38,10 +38,10 @@ struct TensorBytes {  // does not own `bytes`
 using Metadata = std::map<std::string, std::string>;
 
 // Returns the bytes of a safetensors file that precede its data (spec: huggingface/safetensors README, version 0.8):
-// the length and the JSON header, padded with spaces to a multiple of 8. The header lists the tensors by descending
-// dtype in the stock library's order (which is descending alignment), then by name, so the bytes are those that the
-// stock library writes. The caller must write the data in the order of the header. Throws Error if a name is not UTF-8,
-// occurs twice or is reserved, or if the header is larger than 100 MB.
+// the length and the JSON header, padded with spaces to a multiple of 8. The header lists the tensors as the stock
+// library does, so the bytes are the same: by descending dtype in the library's order (which is descending alignment),
+// then by name. The caller must write the data in the order of the header. Throws Error if a name is not UTF-8, occurs
+// twice or is reserved, or if the header is larger than 100 MB.
 std::vector<std::byte> safetensors_header(const std::vector<TensorBytes>& tensors, const Metadata& metadata);
 
 struct TensorEntry {
@@ -55,12 +55,12 @@ struct SafetensorsIndex {
   std::vector<TensorEntry> tensors;  // in data order
   uint64_t data_offset = 0;          // where the data begins in the file
 };
-// Refuses, with the reason, everything that the format forbids: overlaps, holes, trailing bytes, sizes that do not
-// match shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes. docs/formats/checkpoint.md
-// lists where this function is stricter than the stock library. It uses memory in proportion to the size of the header,
-// even if the header is malicious.
+// Returns the reason if the file is not valid. It refuses everything that the format forbids: overlaps, holes, trailing
+// bytes, sizes that do not match shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes.
+// docs/formats/checkpoint.md lists where this function is stricter than the stock library. Even for a malicious header,
+// it uses memory in proportion to the size of the header.
 std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const std::byte> file);
-// Like parse_safetensors, but reads only the header of the file.
+// Does the same, but reads only the header of the file.
 std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path);
 
 // A whole safetensors file in memory, validated.
@@ -68,7 +68,7 @@ struct TensorFile {
   Metadata metadata;
   std::map<std::string, Array> tensors;
 };
-// Uses at most as much memory as the file has bytes, plus its header. The error names the path.
+// Uses at most as much memory as the file has bytes, plus its header. The error text names the path.
 std::expected<TensorFile, std::string> read_safetensors(Disk& disk, const std::string& path);
 // The size and the SHA-256 of a file.
 struct FileDigest {
@@ -78,16 +78,16 @@ struct FileDigest {
 };
 
 // Writes the file atomically: temporary file, fsync, rename, fsync of the parent directory. Returns the digest of the
-// bytes that it wrote. Throws Error.
+// written bytes. Throws Error.
 FileDigest write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
                              const Metadata& metadata);
 
 // ---- the files of a trained model ----------------------------------------------------------------------------------
 
 // The directory of a trained model holds model.safetensors, model.json and sometimes the model in the format of the
-// user's own file. model.digests.json beside them lists the size and the SHA-256 of each (docs/formats/model.md). Only
-// these functions write and read that file. A model of another program or of an older version of Sinew has none; it is
-// used unchecked, and a remark for the user says so.
+// user's own file. It also holds model.digests.json, which lists the size and the SHA-256 of each of these files
+// (docs/formats/model.md). Only the functions below write and read this list. A model of another program or of an older
+// version of Sinew has no list. It is used unchecked, and a remark tells the user.
 inline constexpr const char* kModelDigestsFile = "model.digests.json";
 inline constexpr const char* kModelInfoFile = "model.json";
 using ModelDigests = std::map<std::string, FileDigest>;  // by name
@@ -95,19 +95,19 @@ using ModelDigests = std::map<std::string, FileDigest>;  // by name
 FileDigest digest_file(Disk& disk, const std::string& path);
 std::string model_digests_text(const ModelDigests& digests);
 void write_model_digests(Disk& disk, const std::string& directory, const ModelDigests& digests);  // durable
-// Refuses every text in which a byte was changed, and every text that version 1 does not allow.
+// Refuses every text in which a byte was changed, and every text that version 1 of the format does not allow.
 std::expected<ModelDigests, std::string> parse_model_digests(std::string_view text);
 // Returns whether this model.json says that the model has a model.digests.json.
 bool names_model_digests(std::string_view model_json);
-// Compares the files of a model with their list. `found` has the files that are there, model.digests.json or not.
-// Returns what is wrong with the first wrong one, with its name. A pure function.
+// Compares the files of a model with their list. `found` has the files that the directory contains; model.digests.json
+// may be among them. Returns the name of the first wrong file and what is wrong with it. A pure function.
 std::optional<std::string> wrong_model_file(const ModelDigests& listed, const ModelDigests& found);
-// Returns nullopt if the directory has no list. Throws Error (WEIGHTS_DAMAGED) if the list is damaged, or missing
-// although model.json names it.
+// Returns nullopt if the directory has no list. Throws Error (WEIGHTS_DAMAGED) if the list is damaged, or if model.json
+// names a list that is missing.
 std::optional<ModelDigests> read_model_digests(Disk& disk, const std::string& directory);
-// Throws Error (WEIGHTS_DAMAGED) if the file in the directory is not the listed one.
+// Throws Error (WEIGHTS_DAMAGED) if the file in the directory differs from the listed one.
 void check_model_file(Disk& disk, const std::string& directory, const std::string& name, const ModelDigests& listed);
-// The error for a damaged file of a model; `wrong` begins with the file's name.
+// Returns the error for a damaged file of a model. `wrong` begins with the file's name.
 Error model_damaged(const std::string& directory, const std::string& wrong);
 std::string unchecked_model(const std::string& directory);  // the remark about a model that has no list
 
@@ -115,19 +115,19 @@ struct Weights {
   TensorFile file;
   std::string remark;  // for the user, if a model's file could not be checked; else empty
 };
-// Reads a file of weights. If it is part of a model or of a checkpoint, checks the bytes that it returns against the
-// list that stands beside it, and throws Error (WEIGHTS_DAMAGED, CHECKPOINT_DAMAGED) if they are others. Returns what
-// is wrong if the file cannot be read or is no safetensors file.
+// Reads a file of weights. If the file is part of a model or of a checkpoint, checks the bytes that it returns against
+// the list or manifest in the same directory. Throws Error (WEIGHTS_DAMAGED, CHECKPOINT_DAMAGED) if they differ. If the
+// file cannot be read or is no safetensors file, returns the reason.
 std::expected<Weights, std::string> read_weights(Disk& disk, const std::string& path);
-// Makes the same checks for any file of a model or of a checkpoint and keeps no bytes. Returns false if no list vouches
-// for the file.
+// Makes the same checks for any file of a model or of a checkpoint, but keeps no bytes. Returns false if no list names
+// the file.
 bool check_listed_file(Disk& disk, const std::string& path);
 
 // ---- checkpoints ---------------------------------------------------------------------------------------------------
 
 // The contents of a checkpoint. Each part (for example model, optimizer, ema, buffers) becomes one file,
-// <part>.safetensors. The name of a part consists of letters, digits, `_`, `-` and `.`, and starts with a letter or a
-// digit.
+// <part>.safetensors. The name of a part starts with a letter or a digit, and consists of letters, digits, `_`, `-` and
+// `.`.
 struct Snapshot {
   Step step;
   std::map<std::string, std::vector<TensorBytes>> parts;
@@ -143,7 +143,7 @@ struct Loaded {
   Digest digest;
 };
 
-// The damage of a checkpoint: the file, and in `what` the chunk or field and the expected value.
+// The damage of a checkpoint: the damaged file, and in `what` the chunk or field and the expected value.
 struct Damage {
   std::string directory, file, what;
 };
@@ -158,41 +158,42 @@ struct Summary {
   double wall_seconds = 0;  // time of the save, in seconds since 1970-01-01T00:00Z
 };
 
-// Writes the step directory, for example `<root>/step-00001000/`: writes into a hidden temporary directory, syncs each
-// file and the directory, renames the directory, and syncs root. First removes the directories that dead writers left.
+// Writes the step directory, for example `<root>/step-00001000/`. First removes the directories that dead writers left.
+// Then writes into a hidden temporary directory, syncs each file and the directory, renames the directory, and syncs
+// root.
 //
-// If an intact directory of that step exists already and has the same digest, save keeps it, because the bits do not
-// depend on the writer. If its digest differs, save throws, because two states must never claim one step. save replaces
-// a damaged directory.
+// If a directory of that step exists already, save looks at it. It keeps an intact directory with the same digest,
+// because the bits do not depend on the writer. It throws if the digest differs, because two states must never claim
+// one step. It replaces a damaged directory.
 //
-// Returns the path. Throws Error on ENOSPC, EIO and the like, and leaves root as it was. If only the very last sync
-// failed, root has the new directory, which is complete but perhaps not durable.
+// Returns the path. Throws Error on ENOSPC, EIO and the like, and then leaves root as it was, with one exception: if
+// only the very last sync failed, root has the new directory. That directory is complete but perhaps not durable.
 std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, double wall_seconds);
 
 // Reads the whole checkpoint and checks every byte against the manifest. It reads each file once, so the checked bytes
 // are the returned bytes. A directory that is not named like a step (`last`, a copy) may contain any step. A file that
-// the disk cannot read counts as Damage, too.
+// the disk cannot read counts as Damage.
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory);
-// Read or check one file of the checkpoint, <part>.safetensors or state.json, as load does.
+// These functions read or check one file of the checkpoint, <part>.safetensors or state.json, as load does.
 std::expected<std::string, Damage> load_state(Disk& disk, const std::string& directory);
 std::expected<TensorFile, Damage> load_file(Disk& disk, const std::string& directory, const std::string& name);
 std::expected<void, Damage> check_file(Disk& disk, const std::string& directory, const std::string& name);
-// Makes the same checks as load but keeps no bytes. `past_cache` drops the page cache first, so that the bytes come
-// from the device.
+// Makes the same checks as load, but keeps no bytes. If `past_cache` is true, drops the page cache first, so that the
+// bytes come from the device.
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache = false);
 // Returns the contents of the manifest. Checks that the listed files exist and have the right sizes, but does not read
 // them.
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory);
 
-// Copies a step directory to another root and verifies the copy past the page cache. Throws Error with the reason.
+// Copies a step directory to another root, and verifies the copy past the page cache. Throws Error with the reason.
 void mirror(Disk& disk, const std::string& directory, const std::string& root);
 
 struct Newest {
   std::optional<Loaded> loaded;  // the newest intact checkpoint
-  std::vector<Damage> damaged;   // checkpoints newer than `loaded` that are damaged, newest first; callers report them
+  std::vector<Damage> damaged;   // damaged checkpoints that are newer than `loaded`, newest first; callers report them
 };
 // If there is no checkpoint, `loaded` and `damaged` are both empty. If all checkpoints are damaged, only `loaded` is
-// empty. Throws DiskError if root cannot be listed, because then neither is known.
+// empty. Throws DiskError if root cannot be listed.
 Newest load_newest(Disk& disk, const std::string& root);
 
 // Returns the paths of the step directories under root, oldest first, without temporary ones. The result is empty if
@@ -201,8 +202,8 @@ std::vector<std::string> list(Disk& disk, const std::string& root);
 
 // Returns the steps to delete, oldest first. A pure function. `present` lists the steps that are known to be intact.
 // `verified` is the newest step that was read back past the page cache. The function keeps the newest `keep` steps (at
-// least 1), the steps in `best`, and all steps newer than `verified`. It deletes nothing if `verified` is not given or
-// not in `present`.
+// least 1) of those up to `verified`, the steps in `best`, and all steps newer than `verified`. It deletes nothing if
+// `verified` is not given or not in `present`.
 std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<Step>& best, int64_t keep,
                             std::optional<Step> verified);
 
@@ -223,33 +224,33 @@ struct WriterOptions {
   int64_t keep = 2, keep_best = 1;
   // The writer's thread calls this before each change on disk that other processes can see: before a step directory
   // appears, `last` or `best` moves, or a checkpoint is deleted, in root and in the mirror. If it returns false, the
-  // Writer skips that change and does not repeat it; the next snapshot makes its own changes. If it is empty, this
-  // process may always write.
+  // Writer skips that change and does not repeat it; the next snapshot makes its own changes. Null: this process may
+  // always write.
   std::function<bool()> may_write = nullptr;
-  // Null: the Writer writes on a thread of its own. Otherwise the Writer passes its work to this function, on the
-  // thread that called the Writer. The function must see to it that the work is called later, on any thread, so that a
-  // simulation can decide when. Work that is called while earlier work runs, or after the Writer is gone, does nothing.
+  // Null: the Writer works on a thread of its own. Otherwise the Writer passes its work to this function, on the thread
+  // that called the Writer. The function must call the work later, or have another thread call it, so that a simulation
+  // can decide when. A call of the work does nothing while earlier work runs, or after the Writer is destroyed.
   std::function<void(std::function<void()> work)> in_background = nullptr;
-  // The destructor waits this long for the work under way, then again without the mirror. With `in_background` it does
-  // not wait and gives up the work at its next call of the disk.
+  // The destructor waits this long for the work under way. Then it stops the mirror copy and waits this long again.
+  // With `in_background` it does not wait; the work ends at its next call of the disk.
   double shutdown_seconds = 600;
 };
 
 struct WriterStatus {
   std::optional<Step> durable;  // newest step that was saved and read back
   double durable_wall_seconds = 0;
-  // the submitted step that is not yet durable; until it is, submit refuses other snapshots
+  // the submitted step that is not yet durable; meanwhile submit refuses other snapshots
   std::optional<Step> writing;
   std::optional<Step> mirrored;  // newest step that was copied to the mirror and read back
   int64_t skipped = 0;           // number of snapshots that submit refused
   std::string trouble;           // the problem with the last snapshot (save, links, mirror or deletion); may be empty
-  bool refused = false;          // that problem is only that may_write returned false; a later save may succeed
+  bool refused = false;          // true: `trouble` is only that may_write returned false; a later save may succeed
 };
 
-// Writes checkpoints on one background thread of low priority. For each snapshot the thread saves it, reads it back
-// past the page cache, moves the links `last` and `best`, copies it to the mirror, and only then deletes checkpoints
-// that are no longer kept. If the disk or a quota is full, it deletes them before it saves, except the newest one. The
-// thread verifies steps that it did not write itself once, before they count as intact.
+// Writes checkpoints on one background thread of low priority. For each snapshot, the thread saves it, reads it back
+// past the page cache, moves the links `last` and `best`, and copies it to the mirror. Only then does it delete
+// checkpoints that are no longer kept. If the disk or a quota is full, it deletes them before it saves, except the
+// newest one. Steps that the thread did not write itself count as intact only after it has verified them once.
 //
 // `submit` never blocks on the disk. While one snapshot waits or is being written, submit refuses another, so the
 // Writer needs at most one extra copy of the state. While the thread moves links, mirrors or deletes, it holds no
@@ -258,20 +259,20 @@ struct WriterStatus {
 class Writer {
  public:
   explicit Writer(Disk& disk, WriterOptions options, Clock& clock = system_clock());
-  // Waits for the snapshot under way for at most shutdown_seconds, then abandons its mirror copy. After
-  // shutdown_seconds more it abandons the snapshot, too.
+  // Waits for the snapshot under way for at most shutdown_seconds, then abandons its mirror copy. After another
+  // shutdown_seconds, abandons the snapshot too.
   ~Writer();
   bool ready() const;                   // true if submit would accept a snapshot now
   bool submit(OwnedSnapshot snapshot);  // false if it was refused; status().skipped counts refusals
-  // Lists the best steps. The Writer never deletes the newest `keep_best` listed steps that are on disk. While a listed
-  // step is not on disk yet, a step of an earlier list is kept in its place. `best` points at the newest listed step on
-  // disk.
+  // Lists the best steps. The Writer never deletes the newest `keep_best` of the listed steps that are on disk. While a
+  // listed step is not on disk yet, the Writer keeps a step of an earlier list in its place. `best` points at the
+  // newest listed step on disk.
   void set_best(std::vector<Step> best);
   WriterStatus status() const;
   // Waits until the Writer is idle, for at most `timeout_seconds`. Returns false on timeout.
   bool wait(double timeout_seconds);  // waits by the Writer's clock, if there is an `in_background`
-  // Stops copying to the mirror for good. A copy under way ends at its next chunk, so that a snapshot that waits behind
-  // a slow mirror is written.
+  // Stops copying to the mirror for good. A copy under way ends at its next chunk, so a snapshot that waits behind a
+  // slow mirror gets written.
   void abandon_mirror();
 
  private:

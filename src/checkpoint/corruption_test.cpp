@@ -1,5 +1,5 @@
-// Tests that a damaged checkpoint never loads. They damage a checkpoint at random thousands of times; load must report
-// each damage or return the original state.
+// Tests that a damaged checkpoint never loads. The tests damage a checkpoint at random thousands of times. load must
+// report each damage or return the original state.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ void put(FaultyDisk& disk, const std::string& directory, const std::string& name
   file->close();
 }
 
-// Describes one damage: the file that load must name, and text for the messages of the test.
+// One damage: a text for the messages of the test, and the file that load must name.
 struct Corruption {
   std::string what, file;
   std::optional<uint64_t> offset;  // the offset of the changed byte, if only one byte changed
@@ -248,7 +248,7 @@ TEST(Manifest, IsReadBackAsWritten) {
   }
 }
 
-// The manifest has a right checksum but wrong contents.
+// The manifests of this test have a right checksum but wrong contents.
 TEST(Manifest, RefusesWhatVersionOneDoesNotAllow) {
   Manifest manifest{Step(7), {1, 2}, 3.5, {}};
   manifest.files["state.json"];

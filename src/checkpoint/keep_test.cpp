@@ -61,12 +61,12 @@ TEST(ToDelete, HoldsItsPromisesForAnyInput) {
     for (const Step step : doomed) {
       ASSERT_TRUE(there.contains(step));
       ASSERT_EQ(std::count(best.begin(), best.end(), step), 0);
-      // Only steps up to the verified one count. Of these, at least `keep` that are newer than the deleted step are
+      // Only steps up to the verified one count. At least `keep` of them that are newer than the deleted step must be
       // left.
       const auto newer = std::count_if(left.begin(), left.end(), [&](Step s) { return s > step && s <= *verified; });
       ASSERT_GE(newer, std::max<int64_t>(keep, 1));
     }
-    // No more steps are kept than promised.
+    // No more steps may be kept than promised.
     const auto counted = std::count_if(left.begin(), left.end(), [&](Step s) {
       return s <= *verified && std::count(best.begin(), best.end(), s) == 0;
     });

@@ -12,7 +12,7 @@
 namespace sinew::checkpoint {
 namespace {
 
-// Thrown and caught inside this file only. A chain of returned errors would hide the order of the checks.
+// This file throws and catches it. A chain of returned errors would hide the order of the checks.
 struct Found {
   Damage damage;
 };
@@ -123,7 +123,7 @@ Summary summary_of(const Reader& reader, const std::string& directory) {
   return {manifest.step, directory, reader.bytes(), manifest.digest, manifest.written_seconds};
 }
 
-// Reads the manifest and returns what `read` makes of the checkpoint, or the damage that one of the two found.
+// Reads the manifest, then calls `read`. Returns its result, or the damage that reading the manifest or `read` found.
 template <typename Read>
 auto with_manifest(Disk& disk, const std::string& directory, const Read& read)
     -> std::expected<std::invoke_result_t<const Read&, Reader&>, Damage> {

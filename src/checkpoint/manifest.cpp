@@ -18,7 +18,7 @@ constexpr std::string_view kEnd = "\"\n}\n";
 constexpr size_t kTail = 32 + kEnd.size();
 constexpr int kMaxDepth = 4;  // {files: {name: {chunks: [
 
-// Thrown inside this file only; parse_manifest catches it.
+// Only this file throws it; parse_manifest catches it.
 struct Refused {
   std::string why;
 };

@@ -25,13 +25,13 @@ struct Manifest {
 };
 
 std::string manifest_text(const Manifest& manifest);
-// Refuses every manifest in which a byte was changed, and every text that version 1 does not allow exactly. Uses memory
-// in proportion to the length of the text.
+// Refuses every manifest in which a byte was changed, and every text that version 1 of the format does not allow
+// exactly. Uses memory in proportion to the length of the text.
 std::expected<Manifest, std::string> parse_manifest(std::string_view text);
 
 inline constexpr std::string_view kChecksumKey = " \"checksum\": \"";  // the end of a body
 
-// Appends the checksum and the closing bytes to `body`. Tests use it to make a wrong manifest with a right checksum.
+// Appends the checksum and the closing bytes to `body`. Tests use this to make a wrong manifest with a right checksum.
 std::string with_checksum(std::string body);
 // Returns why the text does not end with the checksum of its body, or nullopt if it does.
 std::optional<std::string> wrong_checksum(std::string_view text);

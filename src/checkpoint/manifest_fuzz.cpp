@@ -1,5 +1,5 @@
-// Parses any bytes as a manifest, both as they are and with a right checksum appended. The parser must not crash or
-// hang, and an accepted manifest must survive being written and parsed again.
+// Parses any bytes as a manifest, both unchanged and with a right checksum appended. The parser must not crash or hang.
+// An accepted manifest must survive being written and parsed again.
 #include <cstdint>
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// The list of a trained model's files, model.digests.json, and reading weights that a list vouches for.
+// Writes and reads model.digests.json, the list of a trained model's files. Reads weights and checks them against it.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -18,7 +18,8 @@ using Document = nlohmann::json;
 
 constexpr uint64_t kMaxDigestsBytes = 1 << 20, kMaxInfoBytes = 64 << 20;
 constexpr std::string_view kDigestsFormat = "sinew-model-digests";
-// The files of a model that Sinew itself opens. Each must be listed; a user may put other files beside them.
+// The files of a model that Sinew itself opens. The list must name each of them; a user may put other files beside
+// them.
 constexpr std::string_view kUsedFiles[] = {"model.safetensors", kModelInfoFile, "model.pt2", "model.pt", "model.so"};
 
 struct NotAllowed {};  // thrown and caught inside this file only
@@ -27,7 +28,7 @@ bool is_used(std::string_view name) {
   return std::ranges::find(kUsedFiles, name) != std::end(kUsedFiles);
 }
 
-// Calls `take` with the bytes of a file of `size` bytes, piece by piece, and returns the digest of all of them.
+// Calls `take` with the bytes of a file of `size` bytes, piece by piece. Returns the digest of the whole file.
 template <typename Take>
 FileDigest digest_pieces(Disk& disk, const std::string& path, uint64_t size, Take take) {
   FileDigest found;

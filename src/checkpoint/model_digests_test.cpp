@@ -1,4 +1,4 @@
-// Tests of the list of a model's files: its text, and what a reader refuses.
+// Tests the list of a model's files: its text, and what a reader refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

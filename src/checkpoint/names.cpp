@@ -23,8 +23,8 @@ bool plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
-// The hidden names that this process is using. This is the only global state of the module. A forked child inherits the
-// set, but its own names contain another pid.
+// The hidden names that this process is using: the only global state of the module. A forked child inherits the set,
+// but its own names contain another pid.
 struct InUse {
   std::mutex mutex;
   std::set<std::string> names;
@@ -109,8 +109,8 @@ bool is_leftover(const std::string& name) {
   const auto pid = parse_integer<pid_t>(std::string_view(name).substr(pid_at + 1, number - pid_at - 1));
   if (!pid || *pid <= 0) return false;
   // rundir::RunLock excludes a second writer, so a name with another pid belongs to a dead writer. A process with that
-  // pid may live nevertheless (a writer without the lock, or a reused pid). Then we keep the directory: keeping it
-  // costs space, but removing it may destroy work.
+  // pid may live nevertheless: a writer without the lock, or a process that got the pid later. Then the directory is
+  // kept. Keeping it costs space, but removing it may destroy work.
   if (*pid != ::getpid()) return ::kill(*pid, 0) < 0 && errno == ESRCH;
   InUse& used = in_use();
   const std::lock_guard lock(used.mutex);

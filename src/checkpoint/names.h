@@ -1,5 +1,5 @@
-// Private to checkpoint/: makes and reads the names in a checkpoint root. A name tells whether it is a step or
-// unfinished work, and which process the unfinished work belongs to.
+// Private to checkpoint/: makes and reads the names in a checkpoint root. A name tells whether it belongs to a step or
+// to unfinished work, and to which process the unfinished work belongs.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,8 @@ std::string_view part_of(std::string_view file);
 std::string join(const std::string& directory, std::string_view name);
 std::string base_name(const std::string& path);  // the last component of a path, without trailing slashes
 
-// A hidden name that belongs to one call while this object lives. Afterwards, or once the process is dead, the next
-// save may remove the directory of that name.
+// A hidden name for one call of save or delete, valid while this object lives. After that, or after the death of the
+// process, the next save may remove the directory of that name.
 class HiddenName {
  public:
   enum class Use { saving, removed };
@@ -40,7 +40,7 @@ class HiddenName {
   std::string name_;
 };
 
-// Returns whether the name belongs to a dead process, or to a call of this process that has ended.
+// Returns whether the name belongs to a dead process, or to a finished call of this process.
 bool is_leftover(const std::string& name);
 
 }  // namespace sinew::checkpoint

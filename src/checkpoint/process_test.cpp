@@ -1,4 +1,4 @@
-// Tests with real processes on the real disk. The processes are killed while they save or while they hold the lock.
+// Tests with real processes on the real disk. The tests kill them while they save or while they hold the lock.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ class Folder {
   std::string path_;
 };
 
-// Saves step after step. Writes the number of each step to the pipe once save has returned.
+// Saves step after step. When save has returned, writes the number of the step to the pipe.
 [[noreturn]] void save_for_ever(const std::string& root, int64_t from, int pipe) {
   for (int64_t step = from;; ++step) {
     save(system_disk(), root, Sample(step).snapshot(), 1.0);
@@ -65,7 +65,7 @@ TEST(Process, IsLoadableAfterEachOfFiftyKillsDuringASave) {
       save_for_ever(root, said + 1, ends[1]);
     }
     ::close(ends[1]);
-    // Every other child lives until its first save is done, so that later saves are interrupted, too.
+    // Every other child lives until its first save is done, so that the kill interrupts later saves too.
     if (i % 2 == 0) {
       ASSERT_EQ(::read(ends[0], &said, sizeof said), static_cast<ssize_t>(sizeof said));
     }

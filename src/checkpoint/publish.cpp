@@ -8,7 +8,7 @@
 namespace sinew::checkpoint {
 namespace {
 
-// Removes the directory if possible. Otherwise the next save tries again; until then a hidden directory does no harm.
+// Removes the directory if possible. If not, the next save tries again; until then, a hidden directory does no harm.
 void remove_if_possible(Disk& disk, const std::string& path) {
   try {
     disk.remove_all(path);
@@ -35,8 +35,8 @@ Present existing_state(Disk& disk, const std::string& path, Digest digest) {
               "use a new run directory, or move that checkpoint to another place");
 }
 
-// Renames `temporary` to `path`. If `aside` is not empty, a damaged directory is at `path`. Then this function first
-// moves it to `aside`, and moves it back if the second rename fails.
+// Renames `temporary` to `path`. If `aside` is not empty, a damaged directory is at `path`. This function first moves
+// that directory to `aside`, and moves it back if the second rename fails.
 void put_in_place(Disk& disk, const std::string& temporary, const std::string& path, const std::string& aside) {
   if (aside.empty()) return disk.rename(temporary, path);
   disk.rename(path, aside);

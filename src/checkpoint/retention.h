@@ -1,4 +1,4 @@
-// Private to checkpoint/: decides which checkpoints the Writer keeps. BestSteps chooses the best steps to keep;
+// Private to checkpoint/: decides which checkpoints the Writer keeps. BestSteps chooses the best steps to keep.
 // Retention deletes the steps of one root that are no longer kept.
 #pragma once
 
@@ -15,13 +15,12 @@ namespace sinew::checkpoint {
 
 using IsPresent = std::function<bool(Step)>;
 
-// The best steps, as the caller of Writer::set_best lists them. Any thread may call it.
+// The best steps, as the caller of Writer::set_best lists them. Any thread may call its functions.
 class BestSteps {
  public:
   explicit BestSteps(int64_t keep) : keep_(keep) {}
   void set(std::vector<Step> steps);
-  // Returns the best steps to keep, newest first. A listed step that is not present does not take the place of another
-  // one.
+  // Returns the best steps to keep, newest first. If a listed step is not present, another step takes its place.
   std::vector<Step> chosen(const IsPresent& is_present) const;
 
  private:
@@ -32,22 +31,22 @@ class BestSteps {
   std::vector<Step> listed_, previous_;  // the steps of the last set() and of earlier ones, newest first
 };
 
-// Decides which steps of one root to keep. It remembers which steps are intact. Only one thread may use it.
+// Decides which steps of one root to keep, and remembers which steps are intact. Only one thread may use it.
 class Retention {
  public:
   Retention(Disk& disk, std::string root) : disk_(disk), root_(std::move(root)) {}
 
   void mark_verified(Step step);
   bool holds(Step step);
-  // Deletes the steps that are no longer kept. Call it after `verified` was read back. It verifies unknown steps once.
-  // A damaged step does not count as kept, and is not deleted.
+  // Deletes the steps that are no longer kept. Call this after `verified` was read back. It verifies each unknown step
+  // once. A damaged step does not count as kept, and is not deleted.
   void apply(const BestSteps& best_steps, int64_t keep, Step verified);
-  // For a full disk: deletes now what apply would delete once `next` is saved, except the newest intact step. Returns
-  // false if there is no such step.
+  // Call this if the disk is full. It deletes now what apply would delete after `next` is saved, except the newest
+  // intact step. Returns whether it deleted a step.
   bool make_room(const BestSteps& best_steps, int64_t keep, Step next);
 
  private:
-  std::vector<Step> intact_steps();  // those on disk, oldest first
+  std::vector<Step> intact_steps();  // the intact steps on disk, oldest first
   void remove(Step step);
 
   Disk& disk_;

@@ -11,8 +11,8 @@
 namespace sinew::checkpoint {
 namespace {
 
-// Returns the position of a dtype in the stock library's order, without the dtypes that Sinew does not have. Files list
-// tensors by descending position.
+// Returns the position of a dtype in the stock library's order, which here lacks the dtypes that Sinew does not have.
+// Files list tensors by descending position.
 int rank(DType dtype) {
   switch (dtype) {
     case DType::boolean: return 0;

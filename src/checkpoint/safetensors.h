@@ -1,4 +1,4 @@
-// Private to checkpoint/: writes and reads a safetensors file in pieces, so that the whole file is never in memory.
+// Private to checkpoint/: writes and reads a safetensors file in pieces, so the whole file is never in memory.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ void put_safetensors(const std::vector<TensorBytes>& tensors, const Metadata& me
 // Parses the JSON of the header of a file that has `data_bytes` bytes of data.
 std::expected<SafetensorsIndex, std::string> parse_header(std::span<const std::byte> json, uint64_t data_bytes);
 
-// Returns the header's length, which the first 8 bytes of a file contain. Refuses a length that does not fit a file of
-// `file_bytes` bytes.
+// Returns the length of the header, which the first 8 bytes of a file give. Refuses a length that does not fit a file
+// of `file_bytes` bytes.
 std::expected<uint64_t, std::string> header_length(std::span<const std::byte, 8> first, uint64_t file_bytes);
 
-// Parses a file of known size from pieces of any size, in order. Copies the bytes straight into the arrays, so it needs
-// no second copy of the file.
+// Parses a file of known size that arrives in pieces of any size, in order. Copies the bytes straight into the arrays,
+// so it needs no second copy of the file.
 class TensorSink {
  public:
   TensorSink(uint64_t file_bytes, bool keep) : file_bytes_(file_bytes), keep_(keep) {}

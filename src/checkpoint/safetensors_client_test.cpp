@@ -1,5 +1,5 @@
-// Compares our safetensors files with the stock library (tests/clients/safetensors_check.py). Runs only if SINEW_PYTHON
-// names a Python that has the library.
+// Compares our safetensors files with those of the stock library (tests/clients/safetensors_check.py). Runs only if
+// SINEW_PYTHON names a Python that has the library.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -105,8 +105,8 @@ TEST_F(Client, SinewReadsWhatTheStockLibraryWrote) {
   EXPECT_EQ(same_from(ours), same_from(stock));
 }
 
-// Makes random small changes to valid headers. The library must accept every file that Sinew accepts. Sinew may refuse
-// a file that the library accepts only for a reason listed in docs/formats/checkpoint.md.
+// Makes small random changes to valid headers. The library must accept every file that Sinew accepts. Sinew may refuse
+// a file that the library accepts only for a reason that docs/formats/checkpoint.md lists.
 TEST_F(Client, BothReadersAgreeOnAThousandMutatedFiles) {
   RandomStream random(random_key({99}));
   const char* pieces[] = {"0",  "1",     "4",    "8",   "-",     "{", "}",    "[",   "]",    ",",

@@ -1,5 +1,6 @@
 // Parses any bytes as a safetensors file. The parser must not crash, hang, or use memory out of proportion. The tensors
-// of an accepted file must cover its data exactly. TensorSink, which gets the file in pieces, must decide the same.
+// of an accepted file must cover its data exactly. TensorSink, which gets the file in pieces, must accept the same
+// files.
 #include <cstdint>
 
 #include "base/check.h"

@@ -1,5 +1,5 @@
-// Parses a safetensors header: a strict state machine over the events of a JSON parser. It builds no tree, refuses
-// nesting deeper than the format's, and keeps only metadata, names, dtypes, shapes and offsets.
+// Parses a safetensors header: a strict state machine that takes the events of a JSON parser. It builds no tree,
+// refuses deeper nesting than the format has, and keeps only metadata, names, dtypes, shapes and offsets.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -193,8 +193,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool has_metadata_ = false, has_dtype_ = false, has_shape_ = false, has_offsets_ = false;
 };
 
-// Returns the number of bytes that the shape needs. Returns nullopt if that number, or the product of any leading
-// dimensions, does not fit 63 bits.
+// Returns the number of bytes that the shape needs. Returns nullopt if that number does not fit 63 bits, or if a
+// product of leading dimensions does not.
 std::optional<uint64_t> byte_count(const TensorEntry& tensor) {
   int64_t count = 1;
   for (const int64_t size : tensor.shape) {

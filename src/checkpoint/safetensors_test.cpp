@@ -41,8 +41,8 @@ std::string random_name(RandomStream& random) {
   return name;
 }
 
-// The expected bytes are those that the stock library writes for these tensors (serialize_file of 0.8). So order,
-// spacing and padding are the same.
+// The stock library writes the expected bytes for these tensors (serialize_file of 0.8). So Sinew must use the same
+// order, spacing and padding.
 TEST(Safetensors, WritesTheBytesOfTheStockLibrary) {
   Tensors tensors;
   for (const DType dtype : kAllDTypes) tensors.add(std::string(name_of(dtype)), dtype, {1}, {1});
@@ -100,8 +100,9 @@ TEST(Safetensors, AnyTensorsAreReadBackAsWritten) {
   }
 }
 
-// The format has no checksum, so damage inside the data cannot be noticed (a checkpoint's manifest notices it). But the
-// reader never takes bytes from outside of the file, and damage inside one tensor's data changes only that tensor.
+// The format has no checksum, so a reader cannot notice damage inside the data (a checkpoint's manifest does). But the
+// reader must never take bytes from outside of the file, and damage inside one tensor's data must change only that
+// tensor.
 void damage_and_read(uint64_t seed, int cases) {
   const Sample sample(3, 200);
   const auto good = file_of(sample.snapshot().parts.at("model"), {{"a", "b"}});

@@ -1,4 +1,4 @@
-// For tests: sample states to save, and a comparison of a loaded state with a sample, byte by byte.
+// For tests: makes sample states to save, and compares a loaded state with a sample, byte by byte.
 #pragma once
 
 #include <gtest/gtest.h>

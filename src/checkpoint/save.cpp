@@ -8,7 +8,7 @@
 namespace sinew::checkpoint {
 namespace {
 
-// A file that is being written. Its checksums are computed from the bytes that were written.
+// A file that is being written. It computes its checksums from the bytes that it is given.
 class ChecksummedFile {
  public:
   ChecksummedFile(Disk& disk, const std::string& path) : file_(disk.create(path)) {}

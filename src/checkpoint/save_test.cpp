@@ -1,4 +1,4 @@
-// Tests of save on a disk that stops, fails or loses unsynced data at each of its calls.
+// Tests save on a disk that stops, fails or loses unsynced data at each of its calls.
 #include <gtest/gtest.h>
 
 #include "base/faulty_disk.h"
@@ -74,7 +74,7 @@ void die_and_look(const World& world, int64_t k, FaultyDisk::When when, int fate
   if (!world.damaged_20) {
     ASSERT_TRUE(newest.damaged.empty()) << newest.damaged[0].file << " " << newest.damaged[0].what;
   }
-  // A new process saves the same step again, then the next one, and removes what the dead process left.
+  // A new process saves the same step again, then the next one. It removes what the dead process left.
   save(disk, kRoot, Sample(20).snapshot(), 3.0);
   ASSERT_TRUE(Sample(20).equals(*load_newest(disk, kRoot).loaded));
   save(disk, kRoot, Sample(30).snapshot(), 3.0);
@@ -165,7 +165,8 @@ void fail_everywhere(const World& world, int code) {
     const Newest after = load_newest(disk, kRoot);
     ASSERT_TRUE(after.loaded && Sample(20).equals(*after.loaded));
   }
-  // Calls that only remove leftovers or verify an existing checkpoint do not fail the save; the others do.
+  // A save does not fail if a call fails that only removes leftovers or verifies an existing checkpoint. It fails if
+  // any other call fails.
   EXPECT_GT(threw, calls / 2);
 }
 

@@ -15,9 +15,9 @@
 namespace sinew::checkpoint {
 namespace {
 
-// Lowers the thread's CPU and I/O priority, because training and loading of samples come first. We add 10 to the nice
+// Lowers the thread's CPU and I/O priority, because training and loading of samples come first. It adds 10 to the nice
 // value, not 19: beside a busy thread the writer then gets a tenth of a core, which is enough for any state. With 19 it
-// would get a sixtieth, and every save would be late. We ignore errors, because the writer also works at normal
+// would get a sixtieth, and every save would be late. Errors are ignored, because the writer also works at normal
 // priority.
 void lower_priority() {
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
@@ -26,7 +26,7 @@ void lower_priority() {
   ::syscall(SYS_ioprio_set, kWhoProcess, thread, kIdleClass << kClassShift);
 }
 
-constexpr double kLookSeconds = 0.01;  // how often wait() looks, if the work is called by somebody else
+constexpr double kLookSeconds = 0.01;  // how often wait() looks, if in_background runs the work
 
 std::string text_of(const Error& error) {
   return to_string(error) + (error.hint.empty() ? "" : " (try: " + error.hint + ")");
@@ -65,7 +65,7 @@ struct Writer::State {
         best(options.keep_best) {}
 
   const WriterOptions options;
-  // both wrap one disk; mirror_disk is for the mirror alone, so that it can be closed alone
+  // both use one disk; mirror_disk is for the mirror alone, so that it can be closed separately
   FencedDisk disk, mirror_disk;
   Clock& clock;
   Retention retention, mirror_retention;  // only the writer's thread uses them
@@ -87,8 +87,8 @@ struct Writer::State {
     status.refused = trouble.refused;
   }
 
-  // Runs one unit of work if this process may write. Stores the problem in `trouble`, unless an earlier unit of work
-  // has already stored one.
+  // Runs one unit of work if this process may write. If that fails, stores the problem in `trouble`, unless an earlier
+  // unit of work has already stored one.
   template <typename Work>
   bool attempt(const char* what, Trouble& trouble, Work work) {
     std::string text;
@@ -114,8 +114,8 @@ struct Writer::State {
     if (!kept.empty()) point_link(disk, options.root, "best", kept.front());
   }
 
-  // Saves the snapshot. If the disk or a quota is full, deletes first what would be deleted afterwards, and tries
-  // again: otherwise a quota for exactly options.keep checkpoints would refuse every further one.
+  // Saves the snapshot. If the disk or a quota is full, first deletes what would be deleted after the save, and tries
+  // again. Otherwise a quota for exactly options.keep checkpoints would refuse every later checkpoint.
   std::string save_in_room(const OwnedSnapshot& owned, double wall_seconds) {
     for (;;) {
       try {
@@ -126,7 +126,7 @@ struct Writer::State {
     }
   }
 
-  // Saves the snapshot, frees its memory and reads the checkpoint back.
+  // Saves the snapshot, frees its memory, and reads the checkpoint back.
   std::string save_and_verify(OwnedSnapshot owned, double wall_seconds) {
     const std::string directory = save_in_room(owned, wall_seconds);
     owned = OwnedSnapshot();  // frees the copy of the state before reading back
@@ -159,7 +159,7 @@ struct Writer::State {
     set_trouble(std::move(trouble));
   }
 
-  // After a step was saved: moves the links, mirrors and deletes. Each of these is tried even if an earlier one failed.
+  // After a step was saved, moves the links, mirrors and deletes. It tries each of these even if an earlier one failed.
   void finish_saved(const std::string& directory, Step step, bool newest, Trouble& trouble) {
     retention.mark_verified(step);
     if (newest)
@@ -214,7 +214,7 @@ struct Writer::State {
     changed.notify_all();
   }
 
-  // Asks the thread to finish and waits for it, with a time limit.
+  // Asks the thread to finish, and waits for it with a time limit.
   void shut_down(std::unique_lock<std::mutex>& lock) {
     stopping = true;
     changed.notify_all();

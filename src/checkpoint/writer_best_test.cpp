@@ -1,4 +1,4 @@
-// Tests of the Writer with best checkpoints that wait, come late or are lost, and with a slow mirror.
+// Tests the Writer with best checkpoints that wait, come late or are lost, and with a slow mirror.
 #include <gtest/gtest.h>
 
 #include <atomic>

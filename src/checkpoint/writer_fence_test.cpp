@@ -1,4 +1,4 @@
-// Tests of the Writer in a process that may not write, or may no longer write.
+// Tests the Writer in a process that may not write, or may no longer write.
 #include <gtest/gtest.h>
 
 #include "base/faulty_disk.h"
@@ -38,7 +38,8 @@ TEST(WriterFence, ChangesNothingOnDiskWithoutPermission) {
   EXPECT_FALSE(disk.exists(kRoot + "/best"));
 }
 
-// The permission to write may end at any check. After that, no name on disk changes, and every checkpoint is complete.
+// The permission to write may end at any check. After that, no name on disk may change, and every checkpoint must be
+// complete.
 TEST(WriterFence, MakesNoVisibleChangeAfterThePermissionEnds) {
   constexpr int kNever = 1000;
   int asked = 0, most = 0;

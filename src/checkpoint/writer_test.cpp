@@ -23,7 +23,7 @@ class SetClock final : public Clock {
   void sleep_seconds(double) override {}
 };
 
-// Blocks every write while it is closed. So a test can make the disk as slow as it needs without a clock.
+// Blocks every write while it is closed. So a test can make the disk as slow as it needs, without a clock.
 class WriteBlocker {
  public:
   void pass() {
@@ -102,7 +102,7 @@ TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   Writer writer(disk, {kRoot, "", 2, 1});
   blocker.set(false);
   ASSERT_TRUE(writer.submit(Sample(10).owned()));
-  // The disk blocks from here until the blocker opens, so calls that return do not wait for the disk.
+  // The disk blocks from here until the blocker opens. So calls that return do not wait for the disk.
   blocker.await_arrival();
   EXPECT_FALSE(writer.ready());
   EXPECT_EQ(writer.status().writing, Step(10));
@@ -304,7 +304,8 @@ TEST(Writer, ReportsADamagedCopyInTheMirror) {
   EXPECT_NE(writer.status().trouble.find("[CHECKPOINT_NOT_READ_BACK]"), std::string::npos) << writer.status().trouble;
 }
 
-// Kills the process at every disk call of a whole cycle, including links and deletion, while keeping one checkpoint.
+// Kills the process at every disk call of a whole cycle that keeps one checkpoint. The cycle includes links and
+// deletion.
 TEST(Writer, ADeathAtAnyCallLeavesTheNewestOrThePrevious) {
   const auto cycle = [](FaultyDisk& disk) {
     Writer writer(disk, {kRoot, "mirror", 1, 0});

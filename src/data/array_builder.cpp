@@ -83,7 +83,7 @@ class ArrayDatasetBuilder {
     samples_of(split).whole = true;
   }
 
-  // Takes val and test from train where they have no files of their own.
+  // Takes val and test from train if they have no files of their own.
   void split_train(bool val, bool test) {
     ArraySamples& train = samples_of(Split::train);
     const double val_fraction = val ? options_.split_val : 0, test_fraction = test ? options_.split_test : 0;
@@ -167,8 +167,8 @@ class ArrayDatasetBuilder {
     info().preparation = array_preparation(inputs.dtype, contents_.mean, contents_.factor);
   }
 
-  // Noise is added to pixels in [0, 1], and the sum is clipped to [0, 1]. Bytes are scaled to that range. For other
-  // types this function checks every value, because clipping would silently turn images with values up to 255 black and
+  // Noise is added to pixels in [0, 1], and the sum is clipped to [0, 1]. Bytes are scaled to that range. Other types
+  // are not, so this function checks every value: clipping would silently turn images with values up to 255 black and
   // white.
   void check_pixels(const ArraySamples& train) const {
     const FileArray& inputs = train.arrays->inputs;
@@ -205,7 +205,7 @@ std::unique_ptr<Dataset> open_arrays(const spec::DataOptions& options, uint64_t 
     if (options.format == "npy") return read_npy(source, split);
     return read_cifar(source, split, options.format == "cifar100");
   };
-  // Reads all splits in parallel. Gunzipping train takes the longest, so val and test add no time.
+  // Reads all splits in parallel. Gunzipping train usually takes the longest, so val and test add no time.
   std::future<ArraySplit> val, test;
   if (options.val.given()) val = std::async(std::launch::async, read, options.val, Split::val);
   if (options.test.given()) test = std::async(std::launch::async, read, options.test, Split::test);

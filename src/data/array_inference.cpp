@@ -1,5 +1,5 @@
-// Opens new samples in the array formats for a trained model. Without labels, IDX and NumPy need only the file of
-// inputs.
+// Opens new samples in the array formats for a trained model. If the samples have no labels, IDX and NumPy need only
+// the file of inputs.
 #include <algorithm>
 #include <cstring>
 
@@ -93,7 +93,7 @@ ArraySplit read_split(const InferenceRequest& request) {
   return split;
 }
 
-// The shape of one sample as the model takes it: an image [28, 28] counts as [1, 28, 28].
+// Returns the shape of one sample as the model takes it. For example, an image [28, 28] counts as [1, 28, 28].
 Shape shape_of_samples(const FileArray& inputs) {
   const Shape row = inputs.shape.size() < 2 ? Shape{1} : inputs.row_shape();
   return row.size() == 2 ? Shape{1, row[0], row[1]} : row;

@@ -1,5 +1,5 @@
-// Inside data/: samples that are rows of one array (IDX, CIFAR, NumPy). The array stays in memory in the file's own
-// type; its rows are converted when a shard is loaded. Private to the room.
+// Private to data/: samples that are rows of one array (IDX, CIFAR, NumPy). The array stays in memory in the file's own
+// type; its rows are converted when a shard is loaded.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace sinew::data {
 
-// The array as the file's header declares it; the parsers check it against the length of the file.
+// What the header of a file says about its array. The parsers check it against the length of the file.
 struct ArrayHeader {
   char kind = 'u';  // NumPy's letters: u unsigned, i signed, f floating-point, b boolean
   int width = 1;    // bytes of one element
@@ -22,7 +22,8 @@ struct ArrayHeader {
   size_t offset = 0;  // where the first element begins in the file
   bool big_endian = false, fortran = false;
 };
-// Throws Error unless the header is followed by exactly the elements of the shape, and by at least one.
+// Throws Error if the shape has no elements, or if the bytes after the header are not exactly the elements of the
+// shape.
 void check_size(const ArrayHeader& header, uint64_t file_size, const std::string& name);
 ArrayHeader parse_idx(std::span<const std::byte> file, const std::string& name);
 ArrayHeader parse_npy(std::span<const std::byte> file, const std::string& name);
@@ -49,14 +50,15 @@ struct FileArray {
   Shape row_shape() const { return {shape.begin() + 1, shape.end()}; }
   const std::byte* row(int64_t i) const { return bytes.data() + offset + static_cast<size_t>(i) * stride; }
 };
-// Converts the file's bytes to native byte order and C order. It copies only where it has to.
+// Converts the file's bytes to native byte order and C order. It copies the array only if its order or its type
+// changes.
 FileArray make_array(std::vector<std::byte> file, const ArrayHeader& header, const std::string& name);
 
-// Turns [n, height, width, channels] into [n, channels, height, width]. An array has its channels last if its last axis
-// is 1, 3 or 4 and its second axis is not.
+// Turns [n, height, width, channels] into [n, channels, height, width]. Leaves any other array unchanged. The channels
+// are last if the last axis has size 1, 3 or 4 and the second axis has another size.
 void put_channels_first(FileArray& array);
 
-// The arrays of one split, as a reader found them.
+// The arrays of one split, as the reader of its format returns them.
 struct ArraySplit {
   FileArray inputs, targets;
   std::vector<std::pair<int64_t, std::string>> files;  // index of the first sample of each input file, in order
@@ -64,21 +66,22 @@ struct ArraySplit {
   std::vector<std::string> class_names;  // empty if the format has no names
 };
 
-// One reader for each format. Each reads one split from the files that the source names.
+// Each function reads one split in one format, from the files that the source names.
 ArraySplit read_idx(const spec::DataSource& source, Split split);
 ArraySplit read_cifar(const spec::DataSource& source, Split split, bool hundred);
 ArraySplit read_npy(const spec::DataSource& source, Split split);
 ArraySplit read_npz(const spec::DataSource& source, Split split);
 
-// out[i] = (row[i] - mean) * factor, in the units of the file. The compiler vectorises the loop.
+// Writes out[i] = (value i of the row - mean) * factor. The mean is in the units of the file's values. The compiler
+// vectorises the loop.
 void convert_row(DType dtype, const std::byte* row, int64_t count, double mean, double factor, float* out);
-// Does the same as convert_row, with one mean and one factor for each element.
+// Does the same as convert_row, but with a mean and a factor for each element.
 void convert_columns(DType dtype, const std::byte* row, std::span<const double> mean, std::span<const double> factor,
                      float* out);
 double value_at(DType dtype, const std::byte* row, int64_t index);
 
-// Mean and standard deviation of each channel (images) or column, in the units of the file. A constant channel has
-// std 1. Throws Error naming the first sample that holds a NaN or an infinity.
+// Mean and standard deviation of each channel (images) or column, in the units of the file's values. A constant channel
+// has std 1. moments_of throws Error, naming the first sample that holds a NaN or an infinity.
 struct Moments {
   std::vector<double> mean, std;
 };

@@ -1,5 +1,4 @@
-// Inside data/: makes the random draws for the augmentation of one image, and applies the transforms. Private to the
-// room.
+// Private to data/: makes the random draws for the augmentation of one image, and applies the transforms.
 //
 // Every option draws from its own random stream, derived from the sample's key. So enabling one option never changes
 // the draws of another. All transforms work on floats in [0, 1], laid out [channels, height, width], before
@@ -39,8 +38,8 @@ void warp_affine(const AugmentDraw& draw, std::span<float> pixels, int64_t chann
 void add_noise(RandomKey key, double deviation, std::span<float> pixels);
 
 // Fills `out` with standard normal numbers by the Box-Muller method in single precision. The code uses only basic
-// arithmetic, so every machine gets the same bits. Value i depends on (key, i) only. The largest magnitude is about
-// 5.8.
+// arithmetic, so every machine gets the same bits. Value i depends only on (key, i). No value is larger than about 5.8
+// in magnitude.
 void fill_normal(RandomKey key, std::span<float> out);
 
 }  // namespace sinew::data

@@ -12,16 +12,15 @@
 namespace sinew::data {
 namespace {
 
-// The source positions that one row of the result reads: for each column, x = x0 + dx * column and y = y0 + dy *
-// column.
+// The source positions that one row of the result reads: for column c, x = x0 + dx * c and y = y0 + dy * c.
 struct Line {
   float x0, dx, y0, dy;
   float x(int64_t column) const { return x0 + dx * static_cast<float>(column); }
   float y(int64_t column) const { return y0 + dy * static_cast<float>(column); }
 };
 
-// Columns [first, last) of a row. The source position is a linear function of the column, so the columns that lie
-// inside the source are contiguous.
+// The columns [first, last) of a row whose source positions are inside the source image. They are contiguous, because
+// the position is a linear function of the column.
 struct ColumnRange {
   int64_t first, last;
 };
@@ -39,8 +38,8 @@ void narrow(ColumnRange& columns, double start, double slope, double low, double
   columns.last = std::min(columns.last, static_cast<int64_t>(std::floor(std::clamp(b, -1.0, size))) + 1);
 }
 
-// The columns whose four neighbours lie inside the source. The exact check uses the same floats as the code that reads
-// the pixels.
+// Returns the columns whose four neighbours lie inside the source. The exact check uses the same floats as the code
+// that reads the pixels.
 ColumnRange inner_columns(const Line& line, int64_t height, int64_t width) {
   ColumnRange columns{0, width};
   narrow(columns, line.x0, line.dx, 0, static_cast<double>(width - 1));
@@ -55,7 +54,7 @@ ColumnRange inner_columns(const Line& line, int64_t height, int64_t width) {
   return columns;
 }
 
-// One pixel near or beyond the border. A missing neighbour counts as zero.
+// Returns one pixel near or beyond the border. A missing neighbour counts as zero.
 float border_pixel(const float* plane, int64_t height, int64_t width, float x, float y) {
   const float limit_x = static_cast<float>(width), limit_y = static_cast<float>(height);
   if (!(x > -1 && x < limit_x && y > -1 && y < limit_y)) return 0;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kPairs = 512;  // pairs of normals in one block; changing it changes the values of fill_normal
 
-// sqrt(-2 ln u) for u in (0, 1). With u = 2^e * m and s = (m - 1) / (m + 1), ln m = 2 atanh(s). m lies in
-// [sqrt(1/2), sqrt(2)); there, six terms of the series have an error below 1e-8.
+// Returns sqrt(-2 ln u) for u in (0, 1). With u = 2^e * m and s = (m - 1) / (m + 1), ln m = 2 atanh(s). Because m lies
+// in [sqrt(1/2), sqrt(2)), six terms of the series have an error below 1e-8.
 inline float radius_of(float u) {
   constexpr uint32_t kSqrtHalf = 0x3F3504F3;
   const uint32_t bits = std::bit_cast<uint32_t>(u) - kSqrtHalf;
@@ -31,7 +31,7 @@ inline float radius_of(float u) {
   return std::sqrt(std::max(0.0f, -2.0f * log));
 }
 
-// Sine and cosine of an angle in [-pi/4, pi/4]: Taylor series, error below 4e-8.
+// Sine and cosine of an angle in [-pi/4, pi/4], by Taylor series with an error below 4e-8.
 inline float small_sine(float a) {
   const float q = a * a;
   return a * (1.0f + q * (-1.0f / 6 + q * (1.0f / 120 + q * (-1.0f / 5040))));
@@ -41,7 +41,8 @@ inline float small_cosine(float a) {
   return 1.0f + q * (-0.5f + q * (1.0f / 24 + q * (-1.0f / 720 + q * (1.0f / 40320))));
 }
 
-// `words`: random bits for kPairs radii, then for kPairs angles. `out`: the first normal of each pair, then the second.
+// `words` holds random bits for kPairs radii, then for kPairs angles. `out` gets the first normals of all pairs, then
+// the second ones.
 void box_muller(const uint32_t* __restrict words, float* __restrict out) {
   for (size_t i = 0; i < kPairs; ++i) {
     const float u = (static_cast<float>(static_cast<int32_t>(words[i] >> 8)) + 0.5f) * 0x1.0p-24f;

@@ -39,8 +39,8 @@ spec::AugmentOptions everything() {
   return {.crop_padding = 3, .flip = 0.5, .rotate = 30, .translate = 0.2, .scale = {0.7, 1.4}, .noise = 0.1};
 }
 
-// Computes the warp by its definition: rotates, scales and moves the plane about its centre, then reads through the
-// inverse.
+// Computes the warp by its definition: it rotates, scales and moves the plane about its centre, and reads the source
+// through the inverse map.
 Image warp_by_definition(const AugmentDraw& draw, const Image& from) {
   Image to = from;
   const double radians = draw.angle * std::numbers::pi / 180;
@@ -97,7 +97,7 @@ TEST(Augment, NoOptionsChangeNothing) {
   EXPECT_EQ(copy.pixels, image.pixels);
 }
 
-// Disabling one option does not change the draws of the others.
+// Disabling one option must not change the draws of the others.
 TEST(Augment, OptionsDrawIndependently) {
   for (int64_t sample = 0; sample < 50; ++sample) {
     const RandomKey key = augment_key(3, 0, sample);
@@ -240,8 +240,9 @@ TEST(Augment, NoiseIsClippedAndCentred) {
   EXPECT_EQ(*high, 1.0f);
 }
 
-// The result of functional.affine (bilinear, zero fill) of torchvision 0.29 on a 4 x 5 ramp with pixel (y, x) =
-// (5 y + x) / 20. The warp rotates, translates and scales. tests/augment/torchvision_check.py --freeze prints it.
+// The expected values are what torchvision 0.29 computes (functional.affine, bilinear, zero fill) on a 4 x 5 ramp with
+// pixel (y, x) = (5 y + x) / 20. The warp rotates, translates and scales. tests/augment/torchvision_check.py --freeze
+// prints them.
 TEST(Augment, WarpEqualsFrozenTorchvision) {
   Image image{1, 4, 5, std::vector<float>(20)};
   for (size_t i = 0; i < 20; ++i) image.pixels[i] = static_cast<float>(i) / 20;
@@ -301,7 +302,7 @@ TEST(Normal, ValueDependsOnKeyAndPlaceOnly) {
 
 // ---- cases for tests/augment/torchvision_check.py ------------------------------------------------------------------
 
-// Writes images, draws and results into the folder that the script names. Each case is one line of parameters and a
+// Writes images, draws and results into the folder that the script names. Each case is one line of parameters and one
 // block of raw floats.
 TEST(AugmentDump, WritesCasesForTheScript) {
   const char* folder = std::getenv("SINEW_AUGMENT_DUMP");

@@ -1,5 +1,5 @@
 // Reads CIFAR-10 and CIFAR-100, binary version. Each image has one label byte (CIFAR-10) or two (CIFAR-100: coarse,
-// fine), followed by 3,072 pixels: a red, a green and a blue plane of 32 x 32.
+// then fine). 3,072 pixels follow: a red, a green and a blue plane of 32 x 32.
 #include <algorithm>
 #include <filesystem>
 
@@ -15,7 +15,7 @@ constexpr size_t kPixels = 3072;
 
 std::vector<std::string> files_of(const std::string& path, Split split, bool hundred) {
   if (!fs::is_directory(path)) return {path};
-  std::string folder = path;  // the archive unpacks into a folder of its own
+  std::string folder = path;  // archives unpack into a folder of their own
   const std::string inner = path + (hundred ? "/cifar-100-binary" : "/cifar-10-batches-bin");
   if (fs::is_directory(inner)) folder = inner;
   std::vector<std::string> files;

@@ -109,7 +109,7 @@ class CsvReader final : public RowReader {
 
   bool ends_field(char c) const { return c == delimiter_ || c == '\n' || c == '\r'; }
 
-  // Finds the next delimiter or line end. The reader scans 64 bytes at once and keeps the result as bits. Fields are
+  // Finds the next delimiter or line end. A scan looks at 64 bytes at once and keeps its result as bits. Fields are
   // short, so most calls need only the bits of the last scan.
   const char* find_field_end(const char* from) {
 #ifdef __SSE2__

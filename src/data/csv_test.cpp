@@ -68,7 +68,7 @@ TEST(Csv, ThrowsWithTheLineWhereItCannotContinue) {
   EXPECT_ERROR(error_of([] { read_all("\xFF\xFE"); }), "DATA_NOT_UTF8", "UTF-16");
 }
 
-// Rows of awkward fields that are written by RFC 4180 read back unchanged.
+// Rows of awkward fields, written by RFC 4180, must read back unchanged.
 TEST(Csv, ReadsBackWhatWasWritten) {
   RandomStream draws(random_key({1}));
   const std::string alphabet = "ab,\"\n\r\t;0\xC3\xA9";
@@ -99,7 +99,7 @@ TEST(Csv, ReadsBackWhatWasWritten) {
   }
 }
 
-// The reader and Python's csv module read the same rows from the same text. SINEW_PYTHON names an interpreter.
+// The reader and Python's csv module must read the same rows from the same text. SINEW_PYTHON names an interpreter.
 TEST(Csv, AgreesWithPython) {
   const char* python = std::getenv("SINEW_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set";
@@ -175,7 +175,7 @@ TEST(ParseNumber, AgreesWithStrtod) {
     const bool whole = !text.empty() && *end == '\0';
     const auto value = parse_number(text);
     ASSERT_EQ(value.has_value(), whole) << text;
-    // Below the smallest normal number the result may be 0 or the nearest subnormal. A table treats both as 0.
+    // Below the smallest normal number, the result may be 0 or the nearest subnormal. A table treats both as 0.
     if (whole && (std::abs(expected) > 1e-300 || expected == 0)) {
       ASSERT_EQ(*value, expected) << text;
     }

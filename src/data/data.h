@@ -1,9 +1,9 @@
-// Datasets: from files to the samples of a shard.
+// Opens datasets from files, and loads the samples of a shard.
 //
-// train/ loads batches with this room, and cli/ lets it propose a job file for given data (`sinew init`). The room uses
-// no tensor library, so every reader can be fuzzed and `sinew` can inspect data within milliseconds. The content of a
-// shard is a pure function of (files, seed, epoch, positions). It does not depend on which thread loads the shard, nor
-// on when or how often it is loaded.
+// train/ uses this code to load batches, and cli/ to propose a job file for given data (`sinew init`). The code uses no
+// tensor library, so every reader can be fuzzed and `sinew` can inspect data within milliseconds. The content of a
+// shard is a pure function of (files, seed, epoch, positions). It does not depend on which thread loads the shard,
+// when, or how often.
 //
 // Errors: an unreadable or malformed file throws Error, which names the file and the place in it.
 // Threads: a Dataset is immutable after it is opened; any thread may use it.
@@ -29,7 +29,7 @@ std::string to_string(Split split);
 
 enum class Task { classification, regression, next_token };
 
-// What a model needs to know about the data before it can be built, and what a user wants to see.
+// The facts about the data that a model needs before it can be built, and that a user wants to see.
 struct DataInfo {
   Task task = Task::classification;
   std::string format;  // resolved: "idx", "csv", ...
@@ -41,9 +41,10 @@ struct DataInfo {
   std::vector<std::string> input_names;                 // tables: one name for each encoded column ("cut=Ideal")
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
   int64_t tokens_per_sample = 1;                        // text: the window; else 1
-  double target_mean = 0, target_std = 1;  // regression: over the targets of train, which keep their own units
-  // The digest of the data options and of the files of all splits. It covers the whole content of files, except of
-  // images: there it covers all names, sizes and labels, but the content of only some files.
+  double target_mean = 0, target_std = 1;  // regression: of train's targets, in the targets' own units
+  // Covers the options that decide what the samples are, and the files of all splits. It covers the whole content of
+  // every file, except for image datasets: for those it covers all names, sizes and labels, but the content of only
+  // some files.
   Digest digest;
   spec::Reasons reasons;    // why each `auto` was resolved as it was (data.format, data.task, data.normalize)
   std::string preparation;  // JSON: the preprocessing that was fitted on train; open_inference_data applies it
@@ -80,7 +81,7 @@ class Dataset {
   virtual Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const = 0;
   // A name by which a user can find the sample: "train.csv:18", "cats/17.jpg", "train-images.gz[1234]".
   virtual std::string describe(Split split, int64_t sample) const = 0;
-  // True when the decoded samples are in memory: a load then costs little more than a copy, and prefetching would only
+  // True if the decoded samples are in memory. Then a load costs little more than a copy, and prefetching would only
   // add cost.
   virtual bool in_memory() const = 0;
 };
@@ -91,15 +92,15 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
 
 // ---- data for a trained model --------------------------------------------------------------------------------------
 
-// These convert the part of DataInfo that a trained model keeps to JSON and back. The JSON leaves out sizes, digest and
-// reasons.
+// These functions convert the part of DataInfo that a trained model keeps to JSON and back. The JSON leaves out sizes,
+// digest and reasons.
 std::string info_json(const DataInfo& info);
 DataInfo info_from_json(const std::string& text);  // throws Error
 
-// Opens new samples for a trained model, as Split::test of a dataset whose other splits are empty. `train` describes
-// the training data; its preprocessing is applied to the samples, and the training data itself is not needed.
-// When `labelled` is false, the targets may be missing: they are not read, and the targets of a batch are 0. `source`
-// then names only the file of inputs for idx and npy, and images may be one file or any folder of files.
+// Opens new samples for a trained model. They are Split::test of a dataset whose other splits are empty. `train`
+// describes the training data. Its preprocessing is applied to the samples; the training data itself is not needed.
+// If `labelled` is false, the targets are not read and may be missing, and the targets of a batch are 0. Then `source`
+// names only the file of inputs for idx and npy, and images may be one file or any folder of files.
 // `options`: only data.on_corrupt and data.text.tokens matter.
 std::unique_ptr<Dataset> open_inference_data(const spec::DataOptions& options, const DataInfo& train,
                                              const spec::DataSource& source, bool labelled);
@@ -113,14 +114,14 @@ struct Proposal {
   std::vector<std::string> remarks;
 };
 Proposal propose_job(const std::string& path);
-// The proposal as a short, commented job file. It holds the options that matter for this data and no line without
-// effect. read_job() of the text gives the same job.
+// Writes the proposal as a short, commented job file. It holds the options that matter for this data and no option
+// without effect. read_job() of the text gives the same job.
 std::string proposal_yaml(const Proposal& proposal);
 
 // ---- order ---------------------------------------------------------------------------------------------------------
 
-// A keyed permutation of 0..size-1 with O(1) memory and O(1) access to any position. It is a Feistel network over the
-// next power of four, with cycle walking (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
+// A keyed permutation of 0..size-1 that takes O(1) memory and O(1) time for each position. It is a Feistel network over
+// the next power of four, with cycle walking (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
 class Permutation {
  public:
   Permutation(RandomKey key, int64_t size);
@@ -135,7 +136,7 @@ class Permutation {
 // The order of the training samples in one epoch.
 Permutation epoch_order(uint64_t seed, int64_t epoch, int64_t size);
 
-// Where the samples of the next step begin. It belongs to the training state.
+// Where the samples of the next step begin. The cursor is part of the training state.
 struct Cursor {
   int64_t epoch = 0;
   int64_t offset = 0;  // samples of this epoch that are already committed
@@ -146,21 +147,21 @@ struct Cursor {
 struct StepRange {
   int64_t epoch = 0, first = 0, count = 0;
 };
-// Throws Error if an epoch has no complete step.
+// Returns the samples of the step that begins at `cursor`. Throws Error if an epoch has no step.
 StepRange step_range(const Cursor& cursor, int64_t train_size, int64_t batch_size, bool drop_last);
 Cursor after(const StepRange& range, int64_t train_size, int64_t batch_size, bool drop_last);
 int64_t steps_per_epoch(int64_t train_size, int64_t batch_size, bool drop_last);
 
-// Splits the `count` samples of a step into S shards and returns S pairs [first, last) of offsets within the step.
-// It uses as many shards as a full batch would use for that many samples, with sizes that differ by at most one, so
-// a ragged batch never has a shard of one sample beside full ones. The remaining shards are empty.
+// Splits the `count` samples of a step into S shards. Returns S pairs [first, last) of offsets within the step. It uses
+// as many shards as those samples would fill in a full batch; the rest are empty. The sizes of the used shards differ
+// by at most one, so a ragged batch never has a shard of one sample beside full ones.
 std::vector<std::pair<int64_t, int64_t>> split_into_shards(int64_t count, int64_t batch_size, int64_t shards);
 
-// Returns the number of samples of each part of an evaluation; the last part may have fewer. A part is as large as a
-// shard of a batch. It is larger if a split of this size would otherwise have more parts than `most_parts`.
+// Returns the number of samples in each part of an evaluation; the last part may have fewer. A part is as large as a
+// shard of a full batch. It is larger if the split would otherwise have more than `most_parts` parts.
 int64_t evaluation_part(int64_t size, int64_t batch_size, int64_t shards, int64_t most_parts);
 
-// The default S: 8, or fewer where a shard would have under 16 samples. It depends on the job file alone.
+// The default S: 8, or fewer if a shard would have under 16 samples. It depends on the job file alone.
 int64_t default_shards(int64_t batch_size);
 
 // ---- prefetch ------------------------------------------------------------------------------------------------------
@@ -174,17 +175,17 @@ struct ShardRequest {
   auto operator<=>(const ShardRequest&) const = default;
 };
 
-// Loads shards ahead of need, in threads of its own. If no thread has begun to load a shard, the caller that takes it
-// loads it itself instead of waiting. The shards that are being loaded or wait for their caller hold at most `bytes` of
-// memory.
+// Loads shards ahead of need, in threads of its own. If no thread has begun to load a shard, the caller of take() loads
+// it instead of waiting. The shards that the threads are loading, and the loaded shards that no caller has taken yet,
+// hold at most `bytes` of memory.
 class Prefetcher {
  public:
   Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes);
   ~Prefetcher();
-  // Announces shards that callers will take, in this order, after those that were announced before. Any thread.
+  // Announces shards that callers will take, in this order, after the shards announced before. Any thread may call it.
   void prefetch(const std::vector<ShardRequest>& requests);
   void clear();  // drops all announced and loaded shards, except those that a take() waits for
-  // Returns the shard, whether it was announced or not. Rethrows what the loading threw. Any thread.
+  // Returns the shard, whether it was announced or not. Rethrows what the loading threw. Any thread may call it.
   Batch take(const ShardRequest& request);
   double waited_seconds() const;  // time that callers spent waiting or loading, summed over all threads
 

@@ -1,5 +1,5 @@
-// Resolves data.format: auto. If the file name tells the format, it decides, because the user chose the name; the
-// content only allows a guess.
+// Resolves data.format: auto. The signature of IDX decides first. Otherwise the file name decides if it tells the
+// format, because the user chose the name; the rest of the content only allows a guess.
 #include <algorithm>
 #include <array>
 #include <filesystem>

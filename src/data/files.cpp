@@ -41,7 +41,7 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
-  uint64_t size() const { return size_; }  // 0 where the size is unknown (a pipe)
+  uint64_t size() const { return size_; }  // 0 if the size is unknown (a pipe)
 
   size_t read_some(std::byte* out, size_t size) {
     while (true) {

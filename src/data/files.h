@@ -1,4 +1,4 @@
-// Inside data/: reads files whole, gunzips them, and computes the digest of the bytes on disk. Private to the room.
+// Private to data/: reads files whole, gunzips them, and computes the digest of the bytes on disk.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@ struct FileBytes {
   Digest digest;                 // over the bytes on disk, so over the compressed bytes if the file is gzipped
 };
 
-// `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error naming the file if it is
-// unreadable, its gzip data is damaged, or it holds more than `limit` bytes.
+// `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error, naming the file, if the
+// file is unreadable, has damaged gzip data, or holds more than `limit` bytes.
 FileBytes read_file(const std::string& path, uint64_t limit = 1ULL << 36);
-// Reads all files, each in its own thread. When several fail, it throws the error of the first one in the list.
+// Reads all files, each in its own thread. If several fail, throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 
 // Unpacks every member of a gzip file. `name` is for messages.
 std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string& name, uint64_t limit);
 bool is_gzip(std::span<const std::byte> file);
 
-// Returns the first `limit` bytes, gunzipped, for detecting a format. It does not check the rest of the file, and never
+// Returns the first `limit` bytes, gunzipped, for detecting a format. Does not check the rest of the file, and never
 // throws because of the content.
 std::vector<std::byte> read_head(const std::string& path, size_t limit);
 

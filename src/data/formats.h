@@ -1,5 +1,4 @@
-// Inside data/: declares the functions that open_dataset calls for each format, and what they share. Private to the
-// room.
+// Private to data/: the functions that open_dataset calls for each format, and the code that these share.
 #pragma once
 
 #include <cstdint>
@@ -28,22 +27,23 @@ struct Format {
 };
 std::span<const Format> formats();
 
-// Resolves data.format: auto for these files, from their names, their content and the folder. Throws Error if these do
-// not tell the format.
+// Finds the format for `data.format: auto` from the names, the content and the folder of the files. Throws Error if
+// they do not tell the format.
 struct DetectedFormat {
   std::string format, reason;
 };
 DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOptions& options);
 
-// Which samples of the train file each split gets, in file order. A keyed permutation decides, so the result is a
-// function of (seed, size, fractions) alone. A split that has files of its own takes nothing: its fraction is 0.
+// The samples of the train file that each split gets, in file order. A keyed permutation decides, so the result is a
+// function of (seed, size, fractions) alone. A split that has files of its own gets nothing: its fraction is 0.
 struct SplitIndices {
   std::vector<int64_t> train, val, test;
 };
 SplitIndices split_indices(int64_t size, double val_fraction, double test_fraction, uint64_t seed);
 
-// Digest of the options that decide what the samples are. DataInfo.digest combines it with the digests of the files. It
-// covers neither file names nor augmentation; augmentation changes how a run uses its samples, not the samples.
+// Returns the digest of the options that decide what the samples are. DataInfo.digest combines it with the digests of
+// the files. It covers neither file names nor augmentation, because augmentation changes how a run uses its samples,
+// not the samples.
 Digest options_digest(const spec::DataOptions& options, uint64_t seed);
 
 // Draws and applies the job's augmentation to one image, in place. `pixels`: [channels, height, width] in [0, 1],
@@ -54,13 +54,13 @@ void augment_image(const spec::AugmentOptions& options, RandomKey key, std::span
 // The key of one sample's augmentation.
 RandomKey augment_key(uint64_t seed, int64_t epoch, int64_t sample);
 
-// Computes (pixel - mean) / std for each channel, after augmentation. Empty vectors mean no normalisation.
+// Computes (pixel - mean) / std for each channel. Runs after augmentation. Empty vectors mean no normalisation.
 struct Normalization {
   std::vector<float> mean, std;               // one for each channel
   void apply(std::span<float> pixels) const;  // [channels, height, width]
 };
 
-// Mean and standard deviation of regression targets; a constant target has std 1.
+// Sets info.target_mean and info.target_std of regression targets. Constant targets get std 1.
 void set_target_moments(std::span<const float> targets, DataInfo& info);
 
 }  // namespace sinew::data

@@ -1,5 +1,5 @@
-// Fuzzes the IDX reader. It must throw Error or give a header that matches the file and an array that is readable from
-// end to end.
+// Fuzzes the IDX reader. It must throw Error, or give a header that matches the file and an array that can be read to
+// its end.
 #include "base/check.h"
 #include "base/error.h"
 #include "data/arrays.h"

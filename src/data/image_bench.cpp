@@ -1,4 +1,4 @@
-// Measures the cost of bringing one image into a batch on one core: decode, resize, augment.
+// Measures the cost of bringing one image into a batch on one core: decoding, resizing and augmenting it.
 #include <benchmark/benchmark.h>
 #include <turbojpeg.h>
 
@@ -69,7 +69,7 @@ void decode_resize_augment(benchmark::State& state) {
 }
 BENCHMARK(decode_resize_augment)->ArgName("to")->Arg(64)->Arg(224);
 
-// Each augmentation by itself on a 3 x 224 x 224 image.
+// Measures one kind of augmentation alone on a 3 x 224 x 224 image.
 void augment(benchmark::State& state, spec::AugmentOptions options) {
   constexpr int64_t kSide = 224;
   std::vector<float> pixels(3 * kSide * kSide, 0.5f);

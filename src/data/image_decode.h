@@ -1,4 +1,4 @@
-// Inside image reading: decodes the bytes of one JPEG or PNG file to pixels. Private to the room.
+// Private to data/, for image reading: decodes the bytes of one JPEG or PNG file to pixels.
 //
 // Any input gives pixels or a message that says why not, and kMaxPixels bounds the memory. The decoder follows PIL and
 // torchvision's ImageFolder: it does not apply the EXIF orientation, ignores colour profiles and gamma, drops alpha
@@ -29,8 +29,8 @@ struct Pixels {
   std::vector<uint8_t> bytes;                   // [height, width, channels]
 };
 
-// A value, or the message that says why it could not be decoded: "premature end of JPEG data". (clang 14, which builds
-// the fuzzers, has no std::expected for types with destructors.)
+// Holds a value, or the message that says why the file could not be decoded ("premature end of JPEG data"). clang 14,
+// which builds the fuzzers, has no std::expected for types with destructors.
 struct Undecodable {
   std::string why;
 };
@@ -53,14 +53,14 @@ class Decoded {
 // Reads the size from the header alone.
 Decoded<ImageSize> image_size(std::span<const std::byte> file);
 
-// `at_least`: the result must reach this size on both sides, unless the file itself is smaller; {0, 0} asks for the
-// full size. A JPEG is decoded at the smallest scale of 1, 1/2, 1/4 and 1/8 that reaches it. That is faster than
-// decoding at full size, and the low-pass of the JPEG transform replaces averaging.
+// The result is at least as large as `at_least` on both sides, unless the file itself is smaller; {0, 0} asks for the
+// full size. A JPEG is decoded at the smallest of the scales 1, 1/2, 1/4 and 1/8 that is large enough. That is faster
+// than decoding at full size, and the low-pass of the JPEG transform replaces averaging.
 Decoded<Pixels> decode_image(std::span<const std::byte> file, int64_t channels, ImageSize at_least = {});
 
 // Resizes to `size` and writes floats in [0, 1], laid out [channels, height, width]. The filter is bilinear with
-// antialiasing: it widens the triangle when shrinking, as torchvision's Resize and PIL's BILINEAR do. It does not round
-// to bytes in between.
+// antialiasing: to shrink, it widens the triangle, as torchvision's Resize and PIL's BILINEAR do. Intermediate values
+// are not rounded to bytes.
 void resize_to_floats(const Pixels& pixels, ImageSize size, std::span<float> out);
 
 // ---- one format each -----------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ Decoded<Pixels> decode_jpeg(std::span<const std::byte> file, int64_t channels, I
 Decoded<ImageSize> png_size(std::span<const std::byte> file);
 Decoded<Pixels> decode_png(std::span<const std::byte> file, int64_t channels);
 
-// Why an image of this size is refused; "" when it is accepted.
+// Returns why an image of this size is refused, or "" if it is accepted.
 std::string refused_size(ImageSize size);
 // ITU-R 601-2 luma in PIL's fixed point.
 inline uint8_t luma(uint32_t red, uint32_t green, uint32_t blue) {

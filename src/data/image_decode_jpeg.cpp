@@ -13,8 +13,8 @@ struct Destroy {
   void operator()(void* handle) const { tjDestroy(handle); }
 };
 
-// Each thread keeps one decoder, because creating one costs about as much as decoding a thumbnail. A header that does
-// not decode leaves the library's decoder in the middle of it, and the next file would be read from there. So a failure
+// Each thread keeps one decoder, because creating one costs about as much as decoding a thumbnail. If a header does not
+// decode, the library's decoder stays in the middle of it and would read the next file from there. So a failure
 // discards the decoder.
 class Decoder {
  public:
@@ -57,9 +57,9 @@ Decoded<Header> read_header(Decoder& decoder, std::span<const std::byte> file) {
   return header;
 }
 
-// The size at the smallest scale that reaches `at_least` on both sides. The library offers all multiples of 1/8; this
-// function uses only 1/2, 1/4 and 1/8. The other scales have no vector code and take longer than decoding at full size
-// (1.35 ms against 1.24 ms when measured).
+// Returns the size at the smallest scale that reaches `at_least` on both sides. The library offers all multiples of
+// 1/8, but this function uses only 1/2, 1/4 and 1/8. The other scales have no vector code and take longer than decoding
+// at full size (1.35 ms against 1.24 ms when measured).
 ImageSize scaled_size(const Header& header, ImageSize at_least) {
   ImageSize best{header.height, header.width};
   if (at_least.height <= 0 || at_least.width <= 0) return best;
@@ -86,7 +86,7 @@ void from_cmyk(const std::vector<uint8_t>& cmyk, Pixels& pixels) {
   }
 }
 
-// True when decoding stopped at a warning that does not concern the pixels.
+// Returns true if decoding stopped at a warning that does not concern the pixels.
 bool harmless(tjhandle handle) {
   if (tjGetErrorCode(handle) != TJERR_WARNING) return false;
   const std::string text = tjGetErrorStr2(handle);

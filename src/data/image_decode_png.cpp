@@ -56,7 +56,7 @@ bool read_header(PngReader& reader) {
   return true;
 }
 
-// Makes libpng convert to 8-bit grey or RGB, whichever is closer to the file, without alpha.
+// Makes libpng convert to 8 bits without alpha: to grey if the file is grey, else to RGB.
 bool set_transforms(PngReader& reader) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_set_scale_16(reader.png);

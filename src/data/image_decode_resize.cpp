@@ -1,5 +1,5 @@
-// Resizes with a separable triangle filter. For each output row it first adds up the weighted input rows, then filters
-// along that row.
+// Resizes with a separable triangle filter. It computes each output row in two passes: it first adds up the weighted
+// input rows, then filters along the sum.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace sinew::data {
 namespace {
 
-// Which inputs each output reads, and with which weight. The weights of one output sum to `total`.
+// The inputs that each output reads, and their weights. The weights of one output sum to `total`.
 struct Taps {
   struct Window {
     int64_t first, count;
@@ -50,7 +50,7 @@ void add_row(const uint8_t* __restrict from, float weight, float* __restrict sum
   for (size_t i = 0; i < count; ++i) sums[i] += weight * static_cast<float>(static_cast<int32_t>(from[i]));
 }
 
-// `sums`: one row [width, channels]. The loop handles the channels of a pixel as a vector of four floats; it ignores
+// `sums`: one row [width, channels]. The loop handles the channels of a pixel as a vector of four floats and ignores
 // the fourth.
 template <int kChannels>
 void resize_row(const float* sums, const Taps& taps, ImageSize size, int64_t y, float* out) {

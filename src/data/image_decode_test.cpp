@@ -62,7 +62,7 @@ TEST(Jpeg, GreyFillsAllChannels) {
   }
 }
 
-// In Adobe's CMYK 255 means no ink. So white is all 255, and red is cyan times black.
+// Adobe's CMYK stores 255 for no ink. So white is all 255, and red is cyan times black.
 TEST(Jpeg, CmykIsTakenAsAdobeWritesIt) {
   Pixels inks{32, 32, 4, {}};
   for (int i = 0; i < 32 * 32; ++i) {
@@ -83,7 +83,7 @@ TEST(Jpeg, ScaledDecodeNeverFallsBelowTheTarget) {
     ASSERT_TRUE(decoded);
     EXPECT_GE(decoded->height, std::min<int64_t>(side, 375));
     EXPECT_GE(decoded->width, std::min<int64_t>(side, 500));
-    // The result is not larger than needed: half of it would be too small, or it has the smallest scale.
+    // The result is not larger than needed: half of it would be too small, or its scale is already the smallest.
     EXPECT_TRUE((decoded->height + 1) / 2 < side || decoded->height == 47) << side << ' ' << decoded->height;
   }
 }
@@ -111,7 +111,7 @@ TEST(Jpeg, EveryTruncatedFileIsCorrupt) {
   }
 }
 
-// The decoder of a thread is kept between files; a failed decode must not leave state in it.
+// The decoder of a thread is reused for the next file, so a failed decode must not leave state in it.
 TEST(Jpeg, AFailureDoesNotAffectTheNextFile) {
   const Bytes file = jpeg_of(smooth_pixels(6, 50, 50, 3));
   const auto before = decode_image(file, 3);
@@ -251,7 +251,7 @@ TEST(Decode, ReportsWhatOtherBytesAre) {
   EXPECT_THAT(decoded.error(), HasSubstr("47 49 46 38"));
 }
 
-// Damaged files of both formats give pixels of the declared size or a message, and never a crash. A build with
+// Damaged files of both formats must give pixels of the declared size or a message, and never a crash. A build with
 // sanitizers runs this test too.
 TEST(Decode, DamagedFilesGivePixelsOrAMessage) {
   RandomStream stream(random_key({16}));
@@ -277,7 +277,7 @@ TEST(Decode, DamagedFilesGivePixelsOrAMessage) {
 
 // ---- resize --------------------------------------------------------------------------------------------------------
 
-// The triangle filter by its definition, in double precision, over both axes at once.
+// Computes the triangle filter by its definition, in double precision, over both axes at once.
 double triangle_resize(const Pixels& from, int64_t c, int64_t y, int64_t x, ImageSize size) {
   const double scale_y = static_cast<double>(from.height) / static_cast<double>(size.height);
   const double scale_x = static_cast<double>(from.width) / static_cast<double>(size.width);

@@ -1,4 +1,4 @@
-// For tests: images that libjpeg-turbo and libpng encode.
+// For tests: makes images that libjpeg-turbo and libpng encode.
 #pragma once
 
 #include <png.h>
@@ -69,8 +69,8 @@ struct PngForm {
   bool transparent = false;  // a tRNS chunk: palette and grey
 };
 
-// A PNG with these rows in the format of the file (packed samples, big-endian 16 bit). Entry i of the palette is
-// (i, 255 - i, 7 i mod 256).
+// Encodes rows that are already in the file's format (packed samples, big-endian 16 bit). Entry i of the palette is (i,
+// 255 - i, 7 i mod 256).
 inline Bytes png_of(const std::vector<std::vector<uint8_t>>& rows, int64_t width, PngForm form) {
   Bytes file;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);

@@ -71,7 +71,7 @@ bool parse_line(std::string_view line, const std::string& where, bool first, std
   return true;
 }
 
-// Refuses class names that are not UTF-8. They would go into model.json, and that would fail only after training.
+// Refuses class names that are not UTF-8. Otherwise writing them to model.json would fail after the training.
 void check_label(std::string_view label, const std::string& where) {
   if (first_invalid_utf8(label) == std::string_view::npos) return;
   throw Error("DATA_NOT_UTF8", where + ": the class '" + printable_start(label) + "' is not UTF-8",

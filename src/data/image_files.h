@@ -1,4 +1,4 @@
-// Inside image folders and image lists: finds the image files and their labels. Private to the room.
+// Private to data/, for image folders and image lists: finds the image files and their labels.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace sinew::data {
 // One image on disk and its label. A dataset keeps millions of these in memory, so nothing is stored twice.
 struct ImageFile {
   std::string path;    // opens the file
-  size_t name_at = 0;  // where users' name of the image begins in `path`: relative to the folder, or as listed
+  size_t name_at = 0;  // where in `path` the name for users begins: relative to the folder, or as listed
   uint64_t bytes = 0;  // size when the file was listed
   std::string label;   // class name, or the number as written
   int64_t line = 0;    // line of the list; 0 for a folder
@@ -23,7 +23,8 @@ struct ImageFile {
   std::optional<double> label_number() const;  // nullopt: the label is not a finite number
 };
 
-// Files in a fixed order: a folder sorts by class name and then by file name (bytes), a list keeps its order.
+// Both list the files in a fixed order. A folder is sorted by class name, then by file name (bytes). A list keeps its
+// order.
 std::vector<ImageFile> list_image_folder(const std::string& folder);
 std::vector<ImageFile> list_image_list(const std::string& path);
 
@@ -31,15 +32,15 @@ std::vector<ImageFile> list_image_list(const std::string& path);
 void collect_images(const std::string& root, const std::string& folder, const std::string& label,
                     std::vector<ImageFile>& files);
 
-// Whether a name ends in .jpg, .jpeg or .png, in upper or lower case.
+// Returns whether a name ends in .jpg, .jpeg or .png, in upper or lower case.
 bool is_image_name(const std::string& name);
 
-// Class names in the order of their indices. A folder's classes sort by bytes, as torchvision's ImageFolder does. A
-// list whose labels are all whole numbers sorts them by value.
+// Returns the class names in the order of their indices. A folder's classes are sorted by bytes, as torchvision's
+// ImageFolder sorts them. If all labels of a list are whole numbers, they are sorted by value.
 std::vector<std::string> class_names_of(const std::vector<ImageFile>& files);
 
-// The bytes of one file. Throws Error if the file cannot be read. data.on_corrupt does not apply then: it is only for
-// files that do not decode.
+// Returns the bytes of one file. Throws Error if the file cannot be read, whatever data.on_corrupt says: that option is
+// only for files that do not decode.
 std::vector<std::byte> read_image_file(const ImageFile& file);
 
 }  // namespace sinew::data

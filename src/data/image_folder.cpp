@@ -1,4 +1,4 @@
-// Opens image datasets, whose files are decoded at each load: a folder for each class, or a list of paths and labels.
+// Opens image datasets: a folder for each class, or a list of paths and labels. Files are decoded at each load.
 #include "data/image_folder.h"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ std::vector<ImageFile> list_files(const std::string& format, const spec::DataSou
   return format == "image_list" ? list_image_list(source.path) : list_image_folder(source.path);
 }
 
-// Lists the files of train, val and test. A split without files of its own takes a fraction of the training files.
+// Returns the files of train, val and test. A split without files of its own takes a fraction of the training files.
 std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed) {
   std::array<ImageSplit, 3> splits;
   if (options.val.given()) splits[1].files = list_files(options.format, options.val);
@@ -130,8 +130,8 @@ std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vec
   return splits;
 }
 
-// Folders are classes. The labels of a list are numbers to predict if the job says so, or if all of them are numbers
-// and at least one has a fraction.
+// The folders of an image_folder are classes. The labels of a list are numbers to predict if the job says so. If the
+// job says auto, they are numbers if all of them parse as numbers and at least one has a fraction.
 Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& train, spec::Reasons& reasons) {
   if (options.format == "image_folder") {
     if (options.task == "regression") {
@@ -191,8 +191,8 @@ void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
   set_target_moments(splits[0].values, info);
 }
 
-// Adds the names, sizes and labels of all files of one split, and the content of 64 of them. Reading every image to
-// open a dataset would take as long as an epoch.
+// Adds two things to the digests: the names, sizes and labels of all files of one split, and the content of up to 64 of
+// them. Reading every image to open a dataset would take as long as an epoch.
 void add_identity(const std::vector<ImageFile>& files, std::string text, std::vector<Digest>& digests) {
   for (const ImageFile& file : files)
     text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";

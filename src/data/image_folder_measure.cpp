@@ -1,5 +1,5 @@
-// Measures a sample of the files when an image dataset is opened: the common size, and the mean and standard deviation
-// of each channel.
+// Measures a sample of the files when an image dataset is opened. It finds their common size, and the mean and standard
+// deviation of each channel.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -21,7 +21,7 @@ std::string text_of(ImageSize size) {
   return std::to_string(size.width) + " x " + std::to_string(size.height);
 }
 
-// `wanted` indices spread evenly over 0..count-1.
+// Returns up to `wanted` indices, spread evenly over 0..count-1.
 std::vector<int64_t> spread(int64_t count, int64_t wanted) {
   const int64_t size = std::min(count, wanted);
   std::vector<int64_t> chosen(static_cast<size_t>(size));
@@ -57,7 +57,7 @@ ImageSize common_size(const std::vector<ImageFile>& train, bool skip_corrupt, sp
   return size;
 }
 
-// Sums over one image, per channel.
+// Sums over one image, for each channel.
 struct Sums {
   std::vector<double> sum, square;
   bool counted = false;
@@ -84,7 +84,7 @@ Sums sums_of(const ImageFile& file, const ImageShape& shape, bool skip_corrupt, 
 }
 
 // Returns one result for each chosen file. Several threads share the files; which thread takes which file does not
-// matter. Rethrows the first failure in file order.
+// matter. If files fail, rethrows the first failure in file order.
 std::vector<Sums> sums_of_all(const std::vector<ImageFile>& files, const std::vector<int64_t>& chosen,
                               const ImageShape& shape, bool skip_corrupt, int64_t threads) {
   std::vector<Sums> results(chosen.size());

@@ -125,7 +125,7 @@ TEST_F(Images, CorruptFilesFailOrAreLeftOut) {
   EXPECT_EQ(batch.skipped[0].sample, 4);
   EXPECT_THAT(batch.skipped[0].what, HasSubstr("bee/1.png: premature end"));
   EXPECT_EQ(batch.skipped[1].what, "cat/2.png: the file is empty");
-  // The remaining rows equal those of a load without the corrupt files.
+  // The remaining rows equal the rows of a load without the corrupt files.
   const Batch whole = open_images(job, 1)->load(Split::train, std::vector<int64_t>{0, 5, 3}, {});
   EXPECT_EQ(floats_of(batch.input), floats_of(whole.input));
 
@@ -161,8 +161,8 @@ TEST_F(Images, UnequalSizesNeedASize) {
   EXPECT_EQ(open_images(job, 1)->load(Split::train, std::vector<int64_t>{0, 6}, {}).input.shape, (Shape{2, 3, 5, 4}));
 }
 
-// Opening probes only some files. A file of another size among the rest is an error when it is loaded, and is not
-// skipped.
+// Opening a dataset probes only some files. If another file has a different size, loading it is an error, even with
+// on_corrupt: skip.
 TEST_F(Images, ALateDifferenceInSizeIsAnError) {
   put_classes(40);  // 120 files, of which 64 are probed
   spec::DataOptions job = options();
@@ -341,7 +341,7 @@ TEST_F(Images, ACycleOfLinksIsRefused) {
   EXPECT_ERROR(error_of([&] { open_images(options(), 1); }), "DATA_BAD_SOURCE", "link");
 }
 
-// Decodes real photographs where they are available: $SINEW_DATA/raccoon/images/*.jpg.
+// Decodes real photographs, if $SINEW_DATA/raccoon/images/*.jpg exist.
 TEST_F(Images, RealPhotosDecode) {
   const char* folder = std::getenv("SINEW_DATA");
   if (folder == nullptr || !fs::is_directory(fs::path(folder) / "raccoon/images"))

@@ -41,7 +41,7 @@ TEST_F(Images, TheDigestCoversEverySplit) {
   EXPECT_EQ(digest(options()), of_train);
 }
 
-// Class names go into model.json at the end of a training, so names that are not text are refused before it begins.
+// Class names go into model.json at the end of a training. So names that are not text are refused before it begins.
 TEST_F(Images, ClassesThatAreNotTextAreRefusedAtOnce) {
   put_classes(1);
   put("train/caf\xE9/1.png", png_of(noisy_pixels(1, 6, 8, 3)));

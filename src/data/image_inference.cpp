@@ -1,4 +1,4 @@
-// Opens new images for a trained model: one file, a folder of files at any depth, or a list. Labels are read only where
+// Opens new images for a trained model: one file, a folder of files at any depth, or a list. Labels are read only if
 // the request asks for them.
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,7 @@
-// Inside data/: opens new samples for a trained model and preprocesses them as the training data was. Private to the
-// room.
+// Private to data/: opens new samples for a trained model and preprocesses them as the training data was preprocessed.
 //
-// While it opens the training data, each format writes the preprocessing that it fitted on train as JSON
-// (DataInfo.preparation). Later it opens new files with that JSON alone and does not need the training data. Both ways
-// give the same bits for the same file.
+// A format that opens training data writes the preprocessing that it fitted on train as JSON (DataInfo.preparation). To
+// open new files, it needs only that JSON, not the training data. Both ways give the same bits for the same file.
 #pragma once
 
 #include <memory>
@@ -22,8 +20,8 @@ std::string table_preparation(const Encoding& encoding, const TargetSchema& sche
 std::string text_preparation(const std::vector<uint32_t>& vocabulary);
 std::string image_preparation(const ImageShape& shape, const Normalization& normalization);
 
-// The arguments of an opener. `info` describes the training data, except that its three sizes are 0; the opener fills
-// in test_size.
+// The arguments of the functions below. `info` describes the training data, except that its three sizes are 0; the
+// function sets test_size.
 struct InferenceRequest {
   const spec::DataOptions& options;
   const spec::DataSource& source;
@@ -39,7 +37,7 @@ std::unique_ptr<Dataset> open_image_inference(InferenceRequest request);
 // Throws the Error for a model with an inconsistent description of its data.
 [[noreturn]] void refuse_model_info(const std::string& why);
 
-// Targets of `count` samples, all zero: [count, target_shape...].
+// Returns targets for `count` samples, all zero: [count, target_shape...].
 Array blank_targets(const DataInfo& info, int64_t count);
 
 }  // namespace sinew::data

@@ -51,7 +51,7 @@ class JsonlReader final : public RowReader, private Sax {
 
  private:
   // Clears only the fields that the previous row set. A file may have a new key on every line, so clearing all fields
-  // could take quadratic time.
+  // of every row could take quadratic time.
   void reset_row(Row& row) {
     if (row_ != &row) row.fields.clear();
     row_ = &row;

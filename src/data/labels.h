@@ -1,4 +1,4 @@
-// Inside data/: reads the targets of the array formats (IDX, CIFAR, NumPy). Private to the room.
+// Private to data/: reads the targets of the array formats (IDX, CIFAR, NumPy).
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace sinew::data {
 
-// What the targets of train mean. The targets of the other splits must follow it.
+// What the targets of train mean. The targets of the other splits must fit it.
 struct LabelSchema {
   Task task = Task::classification;
   Shape shape;          // the shape of one sample's target
   int64_t classes = 0;  // classification: the largest label of train + 1
-  std::string reason;   // why this task was chosen, where the job says auto
+  std::string reason;   // why this task was chosen, if the job says auto
 };
 LabelSchema infer_labels(const FileArray& train, const std::string& task);
 
-// Only one of the two vectors is filled. It has one target for each row of the file.
+// Only one of the two vectors is filled. It holds the targets of all rows of the file, one after another.
 struct Labels {
   std::vector<int64_t> classes;
   std::vector<float> numbers;

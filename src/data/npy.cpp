@@ -1,5 +1,4 @@
-// Reads NumPy's .npy, versions 1 to 3: magic, version, length of the header, the header (a Python dictionary),
-// elements.
+// Reads NumPy's .npy, versions 1 to 3: magic, version, length of the header, header (a Python dictionary), elements.
 #include <charconv>
 #include <cstring>
 
@@ -11,8 +10,8 @@ namespace {
 
 constexpr char kDamaged[] = "the file is damaged or cut off; write it again";
 
-// Parses the dictionary of the header. It accepts exactly the literals that NumPy writes, with any spaces and in any
-// order.
+// Parses the dictionary of the header. Accepts exactly the literals that NumPy writes, in any order and with any
+// spaces.
 class HeaderReader {
  public:
   HeaderReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}

@@ -1,4 +1,4 @@
-// Fuzzes the readers of .npy and .npz. They must throw Error or give arrays that are readable from end to end.
+// Fuzzes the readers of .npy and .npz. They must throw Error, or give arrays that can be read to their end.
 #include "base/check.h"
 #include "base/error.h"
 #include "data/arrays.h"

@@ -117,7 +117,7 @@ TEST(Npz, ErrorsNameTheDamage) {
   EXPECT_ERROR(error(npz({{"x.npy", x}, {"why.npy", y}}, true)), "DATA_MISSING_FILES", "x.npy, why.npy");
 }
 
-// Noise clips pixels to [0, 1], which would destroy images with another range.
+// Noise clips pixels to [0, 1], which would destroy images whose values have another range.
 TEST(Npy, NoiseNeedsPixelsFromZeroToOne) {
   Folder folder;
   spec::DataOptions options;
@@ -141,7 +141,7 @@ TEST(Npy, NoiseNeedsPixelsFromZeroToOne) {
   }
 }
 
-// An array without axes has no samples. It is refused for every split.
+// An array without axes has no samples, so every split refuses it.
 TEST(Npy, ASingleNumberIsRefusedInEverySplit) {
   Folder folder;
   const std::string x = folder.write("x.npy", npy(dict("<f4", "(3, 2)"), raw<float>({1, 2, 3, 4, 5, 6}))),
@@ -178,7 +178,7 @@ TEST(Npy, TwoFilesOfColumnsNormaliseByColumn) {
   EXPECT_ERROR(error_of([&] { open_dataset(options, 0); }), "DATA_BAD_VALUE", "x.npy[1]: holds NaN");
 }
 
-// Reads files that NumPy wrote (SINEW_PYTHON names an interpreter that has NumPy).
+// Reads files that NumPy wrote. SINEW_PYTHON names an interpreter that has NumPy.
 TEST(Npz, ReadsWhatNumpyWrites) {
   const char* python = std::getenv("SINEW_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set";

@@ -16,7 +16,8 @@ constexpr char kDamagedArchive[] = "the file is damaged or cut off; write it aga
 constexpr uint32_t kEntry = 0x02014B50, kLocal = 0x04034B50, kEnd = 0x06054B50, kEnd64 = 0x06064B50,
                    kLocator64 = 0x07064B50;
 
-// Little-endian reads with bounds checks. A read outside of the file throws the Error of a damaged file.
+// Reads little-endian numbers and text, and checks bounds. A read outside of the file throws the Error for a damaged
+// file.
 class Reader {
  public:
   Reader(std::span<const std::byte> file, const std::string& name) : file_(file), name_(name) {}
@@ -64,8 +65,8 @@ Directory find_directory(const Reader& reader) {
   reader.fail("it has no end record");
 }
 
-// Extra field 1 holds the sizes and the offset that do not fit into 32 bits, in this order. Each is there only if its
-// 32-bit field has all bits set.
+// Reads extra field 1. It holds those of the two sizes and the offset that do not fit into 32 bits, in this order. A
+// value is present only if its 32-bit field has all bits set.
 void read_wide_sizes(const Reader& reader, uint64_t extra, uint64_t extra_end, ZipMember& member, uint64_t& local) {
   constexpr uint64_t kFull = std::numeric_limits<uint32_t>::max();
   while (extra + 4 <= extra_end) {
@@ -124,7 +125,7 @@ std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& 
   const std::string label = name + ':' + member.name;
   std::vector<std::byte> bytes;
   if (member.deflated) {
-    // Deflate expands at most 1032 times. We refuse a larger claim before we allocate memory for it.
+    // Deflate expands at most 1032 times. A larger claim is refused before memory is allocated for it.
     if (member.size / 1032 > member.packed) {
       throw Error("DATA_DAMAGED_FILE", label + ": claims more bytes than it can hold", kDamagedArchive);
     }

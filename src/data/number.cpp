@@ -24,9 +24,9 @@ std::optional<double> parse_any(std::string_view text) {
 }  // namespace
 
 std::optional<double> parse_number(std::string_view text) {
-  // The fast path takes up to 15 digits with at most one point. That is exactly (integer below 2^53) / (power of ten up
-  // to 10^22), so one division rounds correctly (Clinger, "How to read floating point numbers accurately", PLDI 1990).
-  // parse_any handles everything else.
+  // The fast path takes up to 15 digits with at most one point. Such a number is exactly (integer below 2^53) / (power
+  // of ten up to 10^22), so one division rounds correctly (Clinger, "How to read floating point numbers accurately",
+  // PLDI 1990). parse_any handles everything else.
   const char* at = text.data();
   const char* const end = at + text.size();
   if (at != end && *at == '-') ++at;

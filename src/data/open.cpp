@@ -26,7 +26,7 @@ constexpr std::array kFormats = std::to_array<Format>({
     {"image_list", open_images, "path: a list of image files with their labels"},
 });
 
-// A dataset whose format was detected. It adds the reason for the format to the info.
+// Wraps a dataset whose format was detected, and adds the reason for the format to its info.
 class DetectedDataset final : public Dataset {
  public:
   DetectedDataset(std::unique_ptr<Dataset> inner, const std::string& reason)
@@ -46,8 +46,8 @@ class DetectedDataset final : public Dataset {
   DataInfo info_;
 };
 
-// Refuses options that have no effect on the detected format. (Where the job names the format, the reader of job files
-// refuses them.) resolved.yaml leaves such options out, but the digest of the data covers them. So a resumed run would
+// Refuses options that have no effect on the detected format. (If the job names the format, the reader of job files
+// refuses them.) The digest of the data covers such options, but resolved.yaml leaves them out. So a resumed run would
 // compute another digest and refuse the data.
 void refuse_without_effect(const spec::DataOptions& resolved, const std::string& reason) {
   const std::vector<spec::Problem> problems = spec::without_effect(resolved);
@@ -77,8 +77,8 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
     text << values.size() << ':';
     for (const auto& value : values) text << value << '\0';
   };
-  // The digest leaves out the task. If the task is auto, the files decide it, and the job of a resumed run names the
-  // decision; both jobs must give the same digest.
+  // The digest leaves out the task. If the job says auto, the files decide the task, and the job of a resumed run names
+  // that task. Both jobs must give the same digest.
   text << options.format << '\0' << options.normalize << '\0' << options.on_corrupt << '\0';
   if (options.split_val > 0 || options.split_test > 0) {
     text << options.split_val << ' ' << options.split_test << ' ' << seed << '\0';

@@ -10,8 +10,8 @@ namespace sinew::data {
 namespace {
 
 constexpr int kRounds = 8;
-// A Feistel network over fewer than 2^8 points reaches only few of the possible orders. For small sizes we therefore
-// use one over 2^8 points; the cycle walking costs little there.
+// A Feistel network over fewer than 2^8 points reaches only few of the possible orders. So small sizes use a network
+// over 2^8 points; the cycle walking costs little there.
 constexpr int kMinHalfBits = 4;
 
 uint64_t mix(uint64_t value) {  // the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
@@ -66,8 +66,7 @@ StepRange step_range(const Cursor& cursor, int64_t train_size, int64_t batch_siz
                     std::to_string(batch_size) + (drop_last ? ", drop_last" : ""),
                 drop_last ? "lower trainer.batch_size or set trainer.drop_last: false" : "add training samples");
   }
-  // The batch size may have changed since the cursor was written. Then the rest of the epoch may be too short for a
-  // step.
+  // The batch size may have changed since the cursor was written, so the rest of the epoch may be too short for a step.
   const int64_t left = train_size - cursor.offset;
   if (left <= 0 || (drop_last && left < batch_size)) return {cursor.epoch + 1, 0, std::min(batch_size, train_size)};
   return {cursor.epoch, cursor.offset, std::min(batch_size, left)};

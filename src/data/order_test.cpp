@@ -33,8 +33,8 @@ TEST(Permutation, IsABijectionForEverySizeUpToTwoThousand) {
   }
 }
 
-// A map of 10^8 points that is not one-to-one would map some pairs among 200,000 points to the same value: by the
-// birthday bound we would expect hundreds of such pairs. The neighbouring points reveal a weak network at any size.
+// These sizes are too large to try every point. A random function of 10^8 points would map hundreds of pairs among
+// 200,000 points to the same value (the birthday bound). The neighbouring points reveal a weak network at any size.
 TEST(Permutation, LargeSizesAreOneToOneOnDrawnPoints) {
   RandomStream draws(random_key({5}));
   for (const int64_t size : {int64_t{1} << 16, (int64_t{1} << 16) + 1, int64_t{99'999'999}, int64_t{100'000'000},
@@ -76,7 +76,7 @@ TEST(Permutation, KeysAndEpochsGiveUnrelatedOrders) {
   }
 }
 
-// Over many keys, each sample takes every position equally often.
+// Over many keys, each sample must take every position equally often.
 TEST(Permutation, PositionsAreUniformOverKeys) {
   constexpr int kKeys = 6000;
   for (const int64_t size : {2, 3, 5, 8, 16, 17, 30, 64, 100}) {
@@ -106,7 +106,7 @@ TEST(Permutation, AllOrdersOfFourAreEquallyLikely) {
   EXPECT_LT(chi_square, 57);  // 23 degrees of freedom: p = 1e-4
 }
 
-// One order has no visible structure: ascents, adjacent neighbours and fixed points are as frequent as by chance.
+// One order must have no visible structure: ascents, adjacent neighbours and fixed points are as frequent as by chance.
 TEST(Permutation, OneOrderHasNoVisibleStructure) {
   constexpr int64_t kSize = 60000;
   for (int64_t epoch = 0; epoch < 5; ++epoch) {
@@ -123,7 +123,7 @@ TEST(Permutation, OneOrderHasNoVisibleStructure) {
     EXPECT_LT(adjacent, 12);  // Poisson with mean 2
     EXPECT_LT(fixed, 10);     // Poisson with mean 1
     EXPECT_NEAR(covariance / kSize * 12, 0, 5 / std::sqrt(kSize));
-    // Each tenth of the order holds about a tenth of each tenth of the samples.
+    // Each tenth of the positions must hold about a tenth of the samples of each tenth of the data set.
     std::vector<double> cells(100);
     for (size_t i = 0; i < values.size(); ++i)
       ++cells[i * 10 / kSize * 10 + static_cast<size_t>(values[i] * 10 / kSize)];
@@ -232,7 +232,8 @@ TEST(Shards, CoverTheStepInOrderWithSizesThatDifferByAtMostOne) {
         if (count == batch) {
           ASSERT_EQ(used, std::min(batch, shards));
         }
-        // There are as many shards as `count` samples need if each shard is as large as in a full batch.
+        // The number of used shards is the number that `count` samples need if each shard is as large as in a full
+        // batch.
         ASSERT_EQ(used, std::min(count, (count * shards + batch - 1) / batch));
         if (batch % shards == 0) {
           ASSERT_EQ(used, (count + batch / shards - 1) / (batch / shards));

@@ -35,8 +35,8 @@ void lower_priority() {
 
 }  // namespace
 
-// `entries` are in the order in which they were announced. `mutex` guards all fields. A loading thread keeps its batch
-// to itself until the batch is complete.
+// `entries` are in the order in which they were announced. `mutex` guards all fields. A loading thread stores a batch
+// in its entry only when the batch is complete.
 struct Prefetcher::State {
   using Entries = std::list<Entry>;
 
@@ -76,7 +76,8 @@ struct Prefetcher::State {
                         {seed, request.epoch, request.split == Split::train && !request.evaluation});
   }
 
-  // Removes an entry from the list and the index, and moves `next` off it.
+  // Removes an entry from `entries` and `by_request`. If `next` points to it, moves `next` to the following waiting
+  // entry.
   void erase(Entries::iterator entry) {
     const auto [first, last] = by_request.equal_range(entry->request);
     for (auto it = first; it != last; ++it) {
@@ -160,7 +161,7 @@ void Prefetcher::prefetch(const std::vector<ShardRequest>& requests) {
   const std::lock_guard lock(state.mutex);
   for (const ShardRequest& request : requests) {
     const int64_t bytes = state.bytes_of(request);
-    if (request.count == 0 || bytes > state.limit) continue;  // take() loads a shard that is too large itself
+    if (request.count == 0 || bytes > state.limit) continue;  // take() itself loads a shard that is too large
     const auto entry = state.entries.insert(state.entries.end(), Entry{});
     entry->request = request;
     entry->bytes = bytes;
@@ -189,7 +190,7 @@ void Prefetcher::clear() {
 Batch Prefetcher::take(const ShardRequest& request) {
   State& state = *state_;
   const double began = system_clock().monotonic_seconds();
-  struct Waited {  // adds the time even if take() throws
+  struct Waited {  // adds the time, even if take() throws
     State& state;
     double began;
     ~Waited() {

@@ -12,7 +12,7 @@
 namespace sinew::data {
 namespace {
 
-// A data set that counts its loads. A test can make it hold back all loads, or make loads of val fail.
+// A data set that counts its loads. A test can make it block all loads, or make loads of val fail.
 class Counting final : public Dataset {
  public:
   explicit Counting(int64_t size) {

@@ -1,4 +1,4 @@
-// `sinew init`: finds out which data a path holds, and proposes a job for it.
+// Implements `sinew init`: finds out which data a path holds, and proposes a job for it.
 #include "data/propose.h"
 
 #include <zlib.h>
@@ -49,7 +49,7 @@ std::string describe(const DataInfo& info) {
   return text;
 }
 
-// Opens the data as the job would, to prove that the proposed job file works. Returns nullopt when it does not.
+// Opens the data as the job would, to prove that the proposed job file works. Returns nullopt if it does not.
 std::optional<DataInfo> try_open(const spec::Job& job, std::vector<std::string>& remarks) {
   spec::DataOptions options = job.data;
   options.normalize = "none";  // saves the time of measuring the pixels

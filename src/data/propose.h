@@ -1,4 +1,4 @@
-// Inside data/: declares the detectors of propose_job, one for each kind of data. Private to the room.
+// Private to data/: declares the detectors of propose_job, one for each kind of data.
 #pragma once
 
 #include <optional>

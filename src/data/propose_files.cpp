@@ -37,7 +37,8 @@ bool holds(const std::string& text, std::string_view word) {
   return text.find(word) != std::string::npos;
 }
 
-// The sizes of up to 32 images spread over the files. Sets `grey` to whether the first few of them have no colour.
+// Returns the sizes of up to 32 images spread over the files. Sets `grey` to whether the first few images have no
+// colour.
 std::vector<ImageSize> some_sizes(const std::vector<ImageFile>& files, bool& grey) {
   std::vector<ImageSize> sizes;
   grey = true;
@@ -56,7 +57,7 @@ std::vector<ImageSize> some_sizes(const std::vector<ImageFile>& files, bool& gre
   return sizes;
 }
 
-// Chooses the size and the channels of the model's input, based on a few of the images.
+// Chooses the size and the channels of the model's input from a few of the images.
 void choose_image_options(const std::vector<ImageFile>& files, Detection& detection) {
   bool grey = false;
   const std::vector<ImageSize> sizes = some_sizes(files, grey);
@@ -78,7 +79,7 @@ void choose_image_options(const std::vector<ImageFile>& files, Detection& detect
                               std::to_string(side));
 }
 
-// Whether a folder has a sub-folder that contains an image. Stops at the first such sub-folder.
+// Returns whether a folder has a sub-folder that contains an image. Stops at the first such sub-folder.
 bool has_image_classes(const std::string& folder) {
   if (!is_folder(folder)) return false;
   for (const Disk::Entry& entry : system_disk().list(folder)) {
@@ -97,8 +98,8 @@ std::string first_with_classes(const std::string& path, std::initializer_list<co
   return "";
 }
 
-// Finds the file of targets that belongs to the file of inputs `name`: its name has a word for targets where `name` has
-// a word for inputs. Returns "" if there is no such file.
+// Finds the file of targets that belongs to the file of inputs `name`. Its name is `name` with the word for inputs
+// replaced by a word for targets. Returns "" if there is no such file.
 std::string partner_of(const std::string& folder, const std::string& name, const std::vector<std::string>& names) {
   static const std::map<std::string, std::vector<std::string>> kPartners = {{"images", {"labels", "targets"}},
                                                                             {"inputs", {"targets", "labels"}},
@@ -200,7 +201,7 @@ std::optional<Detection> detect_image_list(const std::string& path) {
   if (is_folder(path) || (extension != "csv" && extension != "tsv" && extension != "txt" && extension != "lst")) {
     return std::nullopt;
   }
-  // Reads the second line if there is one, because the first may be a heading.
+  // Looks at the second line if there is one, because the first may be a heading.
   const std::string head = read_text_head(path, 1 << 16);
   size_t start = head.find('\n');
   start = start == std::string::npos || head.find_first_not_of("\r\n", start) == std::string::npos ? 0 : start + 1;

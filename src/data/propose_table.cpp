@@ -1,5 +1,5 @@
-// Implements the detectors of tables and texts. For a table they choose the column to predict and the columns to leave
-// out.
+// Implements the detectors of tables and texts. For a table, the detector chooses the column to predict and the columns
+// to leave out.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -20,7 +20,7 @@ constexpr char kObjectLine[] = "write one object on each line: {\"a\": 1, \"b\":
 
 using Fields = std::vector<std::string>;
 
-// Splits text into rows by RFC 4180. Unless the text is the `whole` file, the last row may be cut off and is left out.
+// Splits text into rows by RFC 4180. If `whole` is false, the text may end within a row, so the last row is left out.
 std::vector<Fields> rows_of(const std::string& text, char separator, bool whole) {
   std::vector<Fields> rows;
   Fields row(1);
@@ -122,7 +122,7 @@ std::string guess_target(const Fields& names, std::string& why) {
   return names.back();
 }
 
-// The columns from which no model can learn: ids, and columns in which nearly all words differ.
+// Returns the columns from which no model can learn: ids, and columns in which nearly all words differ.
 Fields useless_columns(const Preview& preview, const std::string& target) {
   Fields useless;
   for (size_t c = 0; c < preview.names.size(); ++c) {

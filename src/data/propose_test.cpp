@@ -118,8 +118,8 @@ TEST_F(Propose, Tables) {
   EXPECT_THAT(goods.job.data.columns.ignore, ElementsAre("name"));
   EXPECT_EQ(goods.job.model.name, "mlp");
   EXPECT_THAT(goods.remarks, Contains(HasSubstr("data.columns.target")));
-  // Without a usual name, the last column is the target. The preview reads quotes, separators in quotes and a byte
-  // order mark as the CSV reader does.
+  // Without a column of a usual name, the last column is the target. The preview reads quotes, separators in quotes and
+  // a byte order mark as the CSV reader does.
   const spec::Job quoted = propose_job(put("q.csv", "\xEF\xBB\xBF\"a,b\",\"the \"\"end\"\"\"\r\n1,2\r\n3,4\r\n")).job;
   EXPECT_EQ(quoted.data.columns.target, "the \"end\"");
   const spec::Job tabs = propose_job(put("t.tsv", "Label\tvalue\na\t1\nb\t2\n")).job;
@@ -160,7 +160,7 @@ TEST_F(Propose, NumpyFiles) {
 
 TEST_F(Propose, OnlyTheEndOfANumpyArchiveIsRead) {
   const std::string archive = put("large.npz", "PK");
-  fs::resize_file(archive, uint64_t{1} << 40);  // a hole: it takes no room on the disk, and no memory could hold it
+  fs::resize_file(archive, uint64_t{1} << 40);  // a hole: it uses no disk blocks, and no memory could hold it
   std::ofstream(archive, std::ios::binary | std::ios::app) << "x_test.npy";
   EXPECT_EQ(detect_numpy(archive)->data.test.path, archive);
 }
@@ -205,7 +205,7 @@ TEST_F(Propose, TheFileIsShortAndQuotesWhatYamlWouldMisread) {
   EXPECT_LT(std::count(yaml.begin(), yaml.end(), '\n'), 30);
 }
 
-// Reading the file gives the proposed job. The file leaves out no choice and has no option without effect.
+// Reading the file must give the proposed job. The file must leave out no choice and have no option without effect.
 TEST_F(Propose, TheFileReadsBackAsTheJob) {
   for (const std::string split : {"train", "t10k"}) {
     put("mnist/" + split + "-images-idx3-ubyte", "x");

@@ -11,7 +11,7 @@
 namespace sinew::data {
 namespace {
 
-// The text as a YAML string: without quotes if YAML cannot read it as anything else, otherwise in double quotes.
+// Returns the text as a YAML string: plain if YAML can only read it as this string, otherwise in double quotes.
 std::string quoted(const std::string& text) {
   const auto plain_char = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '/' || c == '-';

@@ -1,5 +1,5 @@
-// Tests resolved.yaml, which holds what each `auto` became. A resumed run reads only this file, so it must be a valid
-// job file that names the same data.
+// Tests resolved.yaml, in which every `auto` is decided. A resumed run reads only this file, so it must be a valid job
+// file that names the same data.
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -72,7 +72,8 @@ TEST(Resolved, EveryDetectedFormatResolvesToAJobForTheSameData) {
   }
 }
 
-// An option of another format is refused, just as when the job names the format. It is never ignored silently.
+// An option of another format must be refused, as it is when the job names the format. It must never be ignored
+// silently.
 TEST(Resolved, OptionsThatTheFormatDoesNotUseAreRefused) {
   struct Foreign {
     const char* key;
@@ -115,7 +116,7 @@ TEST(Resolved, OptionsThatTheFormatDoesNotUseAreRefused) {
   }
 }
 
-// A target does not turn a file of another format into a table.
+// A given target must not turn a file of another format into a table.
 TEST(Resolved, ATargetInAFormatWithoutColumnsIsRefused) {
   const Sets sets;
   spec::DataOptions options = sets.of("npz");
@@ -123,7 +124,7 @@ TEST(Resolved, ATargetInAFormatWithoutColumnsIsRefused) {
   EXPECT_ERROR(error_of([&] { open_dataset(options, 7); }), "DATA_BAD_OPTION", "data.columns.target ");
 }
 
-// A broken cell may hold any bytes. The reason that quotes it is still one line of UTF-8.
+// A broken cell may hold any bytes. The reason that quotes the cell must still be one line of UTF-8.
 TEST(Resolved, AReasonThatQuotesABrokenCellIsUtf8) {
   for (const std::string& cell : {std::string(39, 'x') + "ü", std::string("\x96"), std::string("a\xC3"),
                                   std::string("\xC2\x9B"

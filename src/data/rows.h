@@ -1,4 +1,4 @@
-// Inside data/: reads the rows of a table file, in any of the table formats. Private to the room.
+// Private to data/: reads the rows of a table file, in any of the table formats.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace sinew::data {
 
 struct Field {
-  enum class Kind : uint8_t { plain, text, missing };  // plain: may be a number; text: a word, whatever it looks like
+  enum class Kind : uint8_t { plain, text, missing };  // plain: may be a number; text: a word, even if it is "1"
   std::string_view text;                               // valid until the next row is read
   Kind kind = Kind::plain;
 };
@@ -22,8 +22,7 @@ struct Row {
   std::string problem;        // why the row does not parse; empty if it does. The next row may parse again
 };
 
-// Reads one row after another. It reports a broken row in the row itself, and throws Error only where it cannot
-// continue.
+// Reads one row after another. It reports a broken row in the row itself, and throws Error only if it cannot continue.
 class RowReader {
  public:
   virtual ~RowReader() = default;
@@ -41,7 +40,7 @@ std::unique_ptr<RowReader> read_jsonl(std::string_view text, const std::string& 
 // Returns the whole field as a number, correctly rounded, and infinite on overflow. Returns nullopt if it is not a
 // number.
 std::optional<double> parse_number(std::string_view text);
-// Whether the field is one of the texts that stand for a missing value: "" NA N/A n/a na NaN nan NULL null ?
+// Returns whether the field is one of the texts that stand for a missing value: "" NA N/A n/a na NaN nan NULL null ?
 bool is_missing(std::string_view text);
 
 }  // namespace sinew::data

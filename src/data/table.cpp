@@ -21,14 +21,14 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 // Fills the columns row by row. A column of inferred type counts as numeric until a value is not a number.
 class TableBuilder {
  public:
-  // `rows`: the expected number, for which memory is reserved at once. A table with over `max_cells` cells is refused.
+  // Reserves memory for `rows`, the expected number of rows. Refuses a table with more than `max_cells` cells.
   TableBuilder(const std::string& name, const ColumnTypes& types, size_t rows, size_t max_cells)
       : types_(types), rows_(rows), max_cells_(max_cells) {
     table_.name = name;
     table_.lines.reserve(rows);
   }
 
-  // Adds the row, or sets row.problem where a value does not fit its column.
+  // Adds the row, or sets row.problem if a value does not fit its column.
   void add(Row& row, const std::vector<std::string>& columns) {
     for (size_t i = table_.all_columns.size(); i < columns.size(); ++i) open_column(columns[i], i);
     if ((table_.lines.size() + 1) * table_.columns.size() > max_cells_) {
@@ -58,7 +58,7 @@ class TableBuilder {
     table_.lines.push_back(row.line);
   }
 
-  // The names of the columns that counted as numeric and turned out not to be.
+  // Returns the names of the columns that counted as numeric until a value was not a number.
   std::vector<std::string> mistyped_columns() const {
     std::vector<std::string> names;
     for (size_t i = 0; i < slots_.size(); ++i) {
@@ -93,7 +93,7 @@ class TableBuilder {
     if (rows_ * table_.columns.size() <= max_cells_) {
       column.categorical ? column.codes.reserve(rows_) : column.numbers.reserve(rows_);
     }
-    // The rows before the first one with this key have no value in the column.
+    // The rows before the first row that has this key have no value in the column.
     column.categorical ? column.codes.resize(table_.lines.size(), -1)
                        : column.numbers.resize(table_.lines.size(), kMissing);
   }
@@ -187,7 +187,7 @@ Table read_table(std::string_view text, const std::string& name, const std::stri
       return std::move(table);
     }
     mistyped.insert(mistyped.end(), more.begin(), more.end());
-    // Assumes that the remaining rows are about as long as those read so far.
+    // Assumes that the remaining rows are about as long as the rows read so far.
     const size_t rows = static_cast<size_t>(std::max<int64_t>(table.rows(), 1));
     likely_rows = text.size() / std::max<size_t>(reader->bytes_read() / rows, 2) + 1;
     limit = std::numeric_limits<int64_t>::max();

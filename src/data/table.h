@@ -1,4 +1,4 @@
-// Inside data/: reads a table file into memory, and encodes it as input of a model. Private to the room.
+// Private to data/: reads a table file into memory, and encodes it as input for a model.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,11 @@ enum class ColumnType {
   numeric,   // a value that is not a number is an error of its row
   categorical
 };
-// The type that the caller wants for a column. The reader asks once for each column.
+// Returns the type that the caller wants for a column. The reader asks for each column once in each pass over the file.
 using ColumnTypes = std::function<ColumnType(const std::string& column)>;
 
-// `format`: csv, tsv or jsonl. `skip_corrupt`: rows that do not parse are counted and left out; otherwise they throw
-// Error.
+// `format`: csv, tsv or jsonl. If `skip_corrupt` is true, rows that do not parse are counted and left out; otherwise
+// they throw Error.
 Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnTypes& types);
 Table read_table(std::string_view text, const std::string& name, const std::string& format, bool skip_corrupt,
                  const ColumnTypes& types);
@@ -74,15 +74,15 @@ struct Encoding {
 Encoding fit_encoding(const Table& table, const std::vector<int64_t>& rows, const std::vector<std::string>& features,
                       const std::vector<std::string>& declared, bool normalize);
 
-// Encoded rows in packed form: the numbers for the numeric input columns, and the indices of the input columns that
-// are 1. All other input columns are 0.
+// Encoded rows in packed form. They hold the numbers for the numeric input columns, and the indices of the input
+// columns that are 1. All other input columns are 0.
 struct EncodedRows {
   std::vector<float> numbers;    // [rows, numeric features]
   std::vector<int32_t> one_hot;  // [rows, features that have an indicator]; -1: no indicator is 1
 };
 EncodedRows encode(const Table& table, const std::vector<int64_t>& rows, const Encoding& encoding);
 
-// Where EncodedRows belong in the input of a model.
+// Knows where the values of EncodedRows belong in the input of a model.
 class RowLayout {
  public:
   RowLayout() = default;

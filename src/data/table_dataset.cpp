@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The encoded samples of one split; one target list is empty.
+// The encoded samples of one split. Either `classes` or `numbers` is empty.
 struct TableSplit {
   std::string file;
   std::vector<int64_t> lines;

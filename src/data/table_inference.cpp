@@ -1,5 +1,5 @@
-// Opens new rows of a table for a trained model. The file must have the columns that the model reads; it needs the
-// target only where the request asks for labels.
+// Opens new rows of a table for a trained model. The file must have the columns that the model reads. It must have the
+// target only if the request asks for labels.
 #include <algorithm>
 #include <cstring>
 
@@ -70,7 +70,7 @@ json feature_json(const Feature& feature) {
           {"missing_at", feature.missing_index}};
 }
 
-// Reads the index of an input column. The index will address the memory of a sample, so a wrong one in model.json is
+// Reads the index of an input column. It will address the memory of a sample, so an index outside of the sample is
 // refused.
 int32_t checked_index(const json& value, int64_t width) {
   const int64_t index = value;
@@ -115,8 +115,8 @@ TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
   return schema;
 }
 
-// Returns the format by the file's extension, otherwise the format of the training data: the new file may have another
-// table format than the training data had.
+// Returns the format that the file's extension names, otherwise the format of the training data. The new file may be in
+// another table format than the training data.
 std::string format_of(const std::string& path, const std::string& trained_on) {
   for (const char* format : {"csv", "tsv", "jsonl"}) {
     if (path.ends_with(std::string(".") + format) || path.ends_with(std::string(".") + format + ".gz")) return format;

@@ -192,14 +192,14 @@ TEST(Table, ErrorsNameFileAndLine) {
   EXPECT_ERROR(regression.error(), "DATA_BAD_ROW", "t.csv:3: column 'y' holds 'three'");
 }
 
-// Every line has a few keys of its own. The file must not make the product of rows and columns grow without bound.
+// Every line has a few keys of its own. Such a file must not make (rows * columns) grow without bound.
 TEST(Table, LinesThatShareNoKeysAreRefusedBeforeTheyFillTheMemory) {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += "{\"k" + std::to_string(i) + "\":1,\"y\":" + std::to_string(i % 2) + "}\n";
   EXPECT_ERROR(Opened(text, "y", "t.jsonl").error(), "DATA_TOO_MANY_COLUMNS", "data.columns.features");
 }
 
-// If the job names the columns, every other column costs only its name and has no cells.
+// If the job names the columns, every other column must cost only its name and have no cells.
 TEST(Table, KeysThatTheJobDoesNotNameCostNothing) {
   std::string text;
   for (int i = 0; i < 200'000; ++i)
@@ -256,7 +256,7 @@ TEST(Table, ReadsTheSameContentInThreeFormats) {
   EXPECT_EQ(csv, batch_of(gzipped("x,w,y\n1.5,a b,p\n2,,q\n,c,p\n"), "t.csv.gz"));
 }
 
-// Reads real tables (SINEW_DATA names the folder that holds them).
+// Returns the path of a real table, or "" if SINEW_DATA, the folder that holds them, is not set.
 std::string real(const std::string& name) {
   const char* root = std::getenv("SINEW_DATA");
   return root == nullptr ? "" : std::string(root) + "/tabular/" + name;

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kFewValues = 20;     // auto: up to this many different whole numbers are classes
 constexpr size_t kMaxClasses = 1000;  // more are more likely a mistake than classes
 
-// The different values, sorted. Stops once there are more than `limit`.
+// Returns the different values, sorted. Stops when there are more than `limit`.
 std::set<double> different(const Column& column, size_t limit) {
   std::set<double> values;
   for (const double value : column.numbers) {

@@ -1,4 +1,4 @@
-// Inside data/: finds out what a table's target column means (classes or numbers), and reads it. Private to the room.
+// Private to data/: finds out what a table's target column means (classes or numbers), and reads it.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct TargetSchema {
   std::vector<std::string> class_names;  // sorted
   std::unordered_map<std::string, int64_t> class_of_word;
   std::vector<double> class_values;  // numeric classes, sorted: the index is the class
-  std::string reason;                // why this task was chosen, where the job says auto
+  std::string reason;                // why this task was chosen, if the job says auto
 };
-// The classes are those of the whole train file, even where a split gives some of its rows to val. Which classes exist
-// is not a statistic of the samples.
+// The classes are those of the whole train file, including the rows that go to val or test. Which classes exist is not
+// a statistic of the samples.
 TargetSchema infer_target(const Table& train, const std::string& column, const std::string& task);
 
 // The rows of a table that can be samples, with their targets.
@@ -33,7 +33,7 @@ struct Targets {
   int64_t skipped = 0;
   std::string first_skipped;
 };
-// A row without a target, or with a class that train does not have, is skipped or throws Error naming its line.
+// If a row has no target, or a class that train does not have, skips the row or throws Error naming its line.
 Targets read_targets(const Table& table, const TargetSchema& schema, bool skip);
 
 }  // namespace sinew::data

@@ -8,7 +8,7 @@
 namespace sinew::data {
 namespace {
 
-// in standard deviations: neighbours in float32 are then 1/1000 of one apart
+// in standard deviations; at this limit, neighbouring float32 numbers are 1/1000 of a standard deviation apart
 constexpr double kMaxRounding = 1.0 / 2000;
 constexpr double kConstant = 1e-12;  // a standard deviation this small beside the mean is itself rounding
 

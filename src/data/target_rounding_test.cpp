@@ -1,4 +1,4 @@
-// Tests that targets are refused if float32 would lose their differences, and that all others are accepted.
+// Tests that targets are refused if float32 would lose their differences, and that all other targets are accepted.
 #include "data/target_rounding.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// Reads plain text for next-token prediction, cut into fixed windows. The input of sample i is tokens [i * window, i *
-// window + window); its target is the same range shifted by one.
+// Reads plain text for next-token prediction, cut into fixed windows. The input of sample i of a split is the tokens [i
+// * window, i * window + window) of that split. Its target is the same range shifted by one.
 //
-// Each split is one contiguous range of the text: train is the beginning, val follows, and test is the end.
-// Neighbouring windows have much in common, so a shuffled split would leak val into train.
+// Splits that are cut from one file are contiguous ranges of it: train is the beginning, val follows, and test is the
+// end. Neighbouring windows have much in common, so a shuffled split would leak val into train.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -81,7 +81,7 @@ class TextDataset final : public Dataset {
   const TextContents contents_;
 };
 
-// A file as code points or bytes.
+// The content of a file. `points` has one entry for each code point, or for each byte if data.text.tokens is "bytes".
 struct Decoded {
   FileBytes file;
   std::vector<uint32_t> points;
@@ -164,7 +164,7 @@ class TextDatasetBuilder {
     for (size_t i = 0; i < vocabulary_.size(); ++i) token_of_[vocabulary_[i]] = static_cast<uint32_t>(i);
   }
 
-  // A character that train does not have becomes the extra token <unk>.
+  // Returns the tokens of a text. A character that train does not have becomes the extra token <unk>.
   std::shared_ptr<const Tokens> tokens_of(const Decoded& text) {
     const auto fill = [&]<typename Token>(std::vector<Token>& tokens) {
       tokens.reserve(text.points.size());

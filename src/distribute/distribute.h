@@ -1,6 +1,6 @@
-// Training by a group: this room implements train's Reducer over the members of a group, and lets a run join the group.
+// Training by a group: implements train's Reducer over the members of a group, and lets a run join the group.
 //
-// worker/ uses this room. It is thin: group/ works with floats and bytes, and this room converts tensors to them and
+// worker/ uses this code. It is thin: group/ works with floats and bytes, and this code converts tensors to them and
 // back.
 #pragma once
 
@@ -14,15 +14,14 @@
 
 namespace sinew::distribute {
 
-// How this worker's membership ended, for a caller that catches group::Fenced. It is filled in when the Membership is
-// destroyed or join() throws.
+// How this worker's membership ended, for a caller that catches group::Fenced. The destructor of the Membership fills
+// it in, or join() if it throws Fenced.
 struct MembershipEnd {
   int exit_code = kRejoin;  // see GroupMembers::exit_code_if_fenced
 };
 
 struct JoinOptions {
-  // The path of coordinator.json. The file is read again for every connection, because the next coordinator rewrites
-  // it.
+  // The path of coordinator.json. Every new connection reads the file again, because the next coordinator rewrites it.
   std::string coordinator_file;
   std::string listen = "127.0.0.1";  // where this member's links listen
   std::string advertise;             // host name for the other members; `listen` if empty
@@ -31,9 +30,9 @@ struct JoinOptions {
   MembershipEnd* ending = nullptr;   // must outlive the Membership
 };
 
-// Joins the run's group. Returns once a view contains this worker. Throws Error when the coordinator refuses the
-// worker. This function and all calls of its result throw group::Fenced once this membership has ended; the
-// worker must then join again as a new process.
+// Joins the run's group. Returns when a view contains this worker. Throws Error if the coordinator refuses the worker.
+// When this membership has ended, join() and all calls of its result throw group::Fenced. Then the worker must join
+// again as a new process.
 std::unique_ptr<train::Membership> join(const JoinOptions& options, const train::Identity& identity, Clock& clock);
 
 }  // namespace sinew::distribute

@@ -25,7 +25,7 @@ class GroupReducer final : public train::Reducer {
   void give_up() override { group_.fence("a shard failed on this worker"); }
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 
-  // Returns how many shards all lanes together compute per second (see SpeedMeter), or 0 while that is not known.
+  // Returns how many shards all lanes together compute per second (see SpeedMeter), or 0 if that is not known yet.
   double speed() const;
 
  private:

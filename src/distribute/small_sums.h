@@ -1,4 +1,4 @@
-// Encodes a contribution, except its gradients, as bytes, and adds encoded contributions. Private to distribute/.
+// Encodes a contribution, except its gradients, as bytes. Also adds encoded contributions. Private to distribute/.
 #pragma once
 
 #include <string>

@@ -25,7 +25,7 @@ void SpeedMeter::took(double seconds) {
   shards_ = shards_ * kept + 1;
   seconds_ = seconds_ * kept + seconds;
   given_ = true;
-  // begin_collective resets the longer doubling if the worker has become faster, because it then keeps its shards.
+  // If the worker has become faster, it keeps its shards, and begin_collective sets doubling_ back.
   if (without_since_) doubling_ = std::min(2 * doubling_, kLongestDoubling);
   without_since_.reset();
 }
@@ -36,7 +36,7 @@ double SpeedMeter::shards_a_second(double now) const {
   const double measured = shards_ / seconds_;
   if (!without_since_) return measured;
   const double without = std::min(now, collective_began_ + doubling_) - *without_since_;
-  // Rounded down to whole doublings, because every change of the speed may change the shares, which needs a new view.
+  // Rounds down to whole doublings. Every change of the speed may change the shares, and that needs a new view.
   return measured * std::exp2(std::floor(without / doubling_));
 }
 

@@ -10,7 +10,7 @@
 namespace sinew::distribute {
 namespace {
 
-// Begins collectives one second apart; in each, the worker computes `count` shards that take `seconds` each.
+// Begins collectives one second apart. In each, the worker computes `count` shards that take `seconds` each.
 void run_collectives(SpeedMeter& meter, double& now, int collectives, int count, double seconds) {
   for (int i = 0; i < collectives; ++i, now += 1) {
     meter.begin_collective(now);
@@ -94,8 +94,8 @@ TEST(SpeedMeter, AWorkerThatStaysSlowIsTriedMoreRarely) {
   EXPECT_DOUBLE_EQ(meter.shards_a_second(now), 4) << "as if it had never been slow";
 }
 
-// Steps take longer than a doubling. A worker that waits for the others within a step does not count as having no
-// shard.
+// Steps take longer than a doubling. A worker that waits for the others within a step must not count as a worker
+// without shards.
 TEST(SpeedMeter, DoesNotCountWaitingInACollectiveAsTimeWithoutShards) {
   SpeedMeter meter;
   for (double now = 0; now < 600; now += 60) {

@@ -1,5 +1,5 @@
-// Refuses to allocate a tensor that the machine has no memory for. Without this, Linux grants the address space, and
-// kills the worker (or another process) when it fills the tensor.
+// Refuses to allocate a tensor for which the machine has no memory. Otherwise Linux grants the address space, and kills
+// the worker (or another process) when the tensor is filled.
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ uint64_t free_memory(const std::string& meminfo, const std::string& max, const s
   uint64_t free = available == kUnknown ? kUnknown : (available + (swap == kUnknown ? 0 : swap)) * kUnit;
   const uint64_t limit = number_after(max, ""), used = number_after(current, "");
   if (limit == kUnknown || used == kUnknown) return free;        // no limit: "max"
-  const uint64_t cached = number_after(stat, "inactive_file ");  // the kernel gives it back when it is needed
+  const uint64_t cached = number_after(stat, "inactive_file ");  // the kernel gives it back when memory is needed
   const uint64_t kept = used - std::min(used, cached == kUnknown ? 0 : cached);
   return std::min(free, limit - std::min(limit, kept));
 }

@@ -40,7 +40,7 @@ std::vector<size_t> parameters_like(const std::string& pattern, const std::vecto
 
 namespace {
 
-// Whether the model's file contains its weights.
+// Returns whether the model's file contains the weights.
 bool keeps_weights(const std::string& name) {
   return name == "program" || name == "torchscript";
 }
@@ -59,8 +59,8 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
     if (keeps_weights(options.name)) {
       reinitialise(options.reinit, parameters, model->buffers(), seed);
     } else {
-      // The architecture has just initialised these weights, so the patterns are only checked here. They take effect in
-      // model.init_from, which does not load the parameters that they match.
+      // The architecture has just initialised these weights, so make_model only checks the patterns. They take effect
+      // in model.init_from, which does not load the parameters that they match.
       for (const std::string& pattern : options.reinit) parameters_like(pattern, parameters, "model.reinit");
     }
     for (const std::string& pattern : options.freeze) {

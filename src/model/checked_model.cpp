@@ -1,5 +1,5 @@
-// Checks the output of a model that a user brought, at every forward pass: its file promises a shape, but only the
-// tensor has one. The loss, the metrics and the predictions index this tensor by that shape.
+// Checks the output of a model that a user brought, at every forward pass. The model's file only promises a shape; the
+// loss, the metrics and the predictions index the tensor by that shape.
 #include <algorithm>
 #include <sstream>
 
@@ -53,7 +53,7 @@ void ExpectedOutput::check(const torch::Tensor& made, int64_t count) const {
                 file_ + ": loss: program needs one number as the first output, but it is " + text(sizes),
                 "return the loss first, reduced to one number");
   }
-  // [batch] is accepted for one number a sample
+  // One number for each sample may have the shape [batch].
   if (outputs_ == 1 && sizes.size() == 1 && sizes[0] == count) return;
   if (sizes.size() == sample_.size() + 1 && sizes[0] == count && sizes.slice(1) == at::IntArrayRef(sample_)) return;
   std::vector<int64_t> wanted = {count};

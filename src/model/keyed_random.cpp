@@ -1,8 +1,8 @@
 // Replaces the CPU's in-place random kernels with counter-based ones.
 //
-// It replaces kernels, because dropout and similar operators do not take a generator: they draw from the default
-// generator, which all threads share. Dropout, scaled-dot-product attention, LSTM and encoder layers all call these
-// in-place kernels.
+// Dropout and similar operators take no generator: they draw from the default generator, which all threads share. So
+// this file replaces kernels. Dropout, scaled-dot-product attention, LSTM and encoder layers all call these in-place
+// kernels.
 #include <ATen/Dispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Logging.h>
@@ -57,8 +57,8 @@ double unit(uint32_t high, uint32_t low) {
   return static_cast<double>(((static_cast<uint64_t>(high) << 32) | low) >> 11) * 0x1.0p-53;
 }
 
-// Calls `fill(float* out)` on the contiguous float32 memory of `self`. If `self` has another type or layout, `fill`
-// writes a temporary tensor, which is copied to `self`.
+// Calls `fill(float* out)` on the memory of `self` if that is contiguous float32. Otherwise `fill` writes to a
+// temporary tensor, which is then copied to `self`.
 template <typename Fill>
 at::Tensor& fill_floats(at::Tensor& self, Fill fill) {
   if (self.numel() == 0) return self;
@@ -186,7 +186,7 @@ at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& 
   return out.copy_(order);
 }
 
-// Random operators that have a CPU kernel but draw no numbers themselves, because each calls a replaced kernel.
+// Random operators that have a CPU kernel but draw no numbers themselves. They draw none, or call a replaced kernel.
 constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.out", "aten::_fused_sdp_choice",
                                      "aten::_scaled_dot_product_flash_attention_for_cpu"};
 
@@ -204,7 +204,7 @@ std::set<std::string>& refused() {
   return names;
 }
 
-// Makes every other random operator of the CPU throw: its result would depend on which lane called first.
+// Makes every other random operator of the CPU throw, because its result would depend on which lane called first.
 void refuse_the_rest(torch::Library& library, const std::vector<std::string>& replaced) {
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {

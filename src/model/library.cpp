@@ -17,8 +17,8 @@
 namespace sinew::model {
 namespace {
 
-// Entries of SINEW_LIBRARY_STAMP (which says what a library was built for) that must be equal in the library and in
-// this program, because class layouts and symbol names may depend on them.
+// SINEW_LIBRARY_STAMP lists the versions that a library was built for. The entries below must be equal in the library
+// and in this program, because class layouts and symbol names may depend on them.
 constexpr const char* kMustAgree[] = {"interface", "sinew", "torch", "string_abi", "platform"};
 
 std::map<std::string, std::string> own_stamp() {
@@ -74,7 +74,7 @@ const OpenLibrary& open_library(const std::string& path) {
   const std::lock_guard lock(mutex);
   if (!system_disk().exists(path))
     throw Error("MODEL_FILE_MISSING", "there is no file " + path, "build the library, or check model.file");
-  // dlopen searches other directories for a path without a slash
+  // dlopen searches other directories if the path has no slash
   const std::string whole = std::filesystem::absolute(path).string();
   if (const auto found = opened.find(whole); found != opened.end()) return found->second;
   check_stamp(whole);

@@ -1,4 +1,4 @@
-// Puts the data set of a library behind data/'s interface.
+// Implements data::Dataset for the data set of a library.
 #include <omp.h>
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace sinew::model {
 namespace {
 
-constexpr int64_t kDigestedSamples = 64;  // number of samples that the digest of a data set covers
+constexpr int64_t kDigestedSamples = 64;  // the least number of training samples that a digest covers (all, if fewer)
 
-// Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits. Lanes do so
-// when they start; the threads that load data are not lanes and call this function.
+// Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits. Lanes do this
+// when they start. The threads that load data are not lanes, so they call this function.
 void use_one_thread() {
   thread_local const bool done = [] {
     omp_set_num_threads(1);
@@ -49,7 +49,7 @@ RandomKey sample_key(uint64_t seed, int64_t epoch, int64_t sample) {
   return derive(random_key({seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(sample)}), "sample");
 }
 
-// The samples of one path. Each sample is checked against the first one.
+// The samples at one path. Each sample must have the shapes and types of the first one.
 class Source {
  public:
   Source(const OpenLibrary& opened, const std::string& path, const library::Options& options)
@@ -77,8 +77,7 @@ class Source {
   const torch::Tensor& target() const { return target_; }
   int64_t classes() const { return set_->classes(); }
   std::string name(int64_t index) const { return set_->name(index); }
-  // Whether the samples of this source and the other one have the same shapes and types, so that they can share
-  // batches.
+  // Returns whether the samples of the two sources have the same shapes and types, so that they can share batches.
   bool compatible(const Source& other, bool labelled) const {
     return fits(input_, other.input_) && (!labelled || (fits(target_, other.target_) && classes() == other.classes()));
   }
@@ -144,8 +143,8 @@ class LibraryData final : public data::Dataset {
     fill_info(*train.source);
     info_.digest = identity(train);
   }
-  // Opens `path` as the only split, test. If `labelled` is false, batches contain zeros as targets. The library's
-  // targets are not read then, because those of unlabelled samples may have another shape.
+  // Opens `path` as the only split, test. If `labelled` is false, batches contain zeros as targets, and the library's
+  // targets are ignored, because those of unlabelled samples may have another shape.
   void open_as_test(const std::string& path, const data::DataInfo& train, bool labelled) {
     const Source& source = *add_split(data::Split::test, path).source;
     const bool input = shape_of(source.input()) == train.input_shape && dtype_of(source.input()) == train.input_dtype;
@@ -210,8 +209,7 @@ class LibraryData final : public data::Dataset {
     return made;
   }
 
-  // Takes val and test from train by a keyed permutation, as in every other data set. The result is a function of
-  // (seed, size, fractions).
+  // Takes val and test from train by a keyed permutation. The result is a function of (seed, size, fractions).
   void split_train(SplitSamples& train, const spec::DataOptions& options, uint64_t seed) {
     const int64_t size = train.size();
     const auto share = [&](double fraction) { return static_cast<int64_t>(fraction * static_cast<double>(size)); };

@@ -20,8 +20,7 @@ library::About about(const spec::ModelOptions& options, const data::DataInfo& da
   return about;
 }
 
-// Checks that evaluation is a function of the input, and that the output has the shape that the loss takes. Leaves the
-// model unchanged.
+// Checks that evaluation is a function of the input, and that the loss can take the output. Leaves the model unchanged.
 void check_evaluation(Model& model, const std::string& path, const data::DataInfo& data, int64_t outputs) {
   constexpr int64_t kSamples = 3;
   const torch::NoGradGuard no_grad;

@@ -1,5 +1,5 @@
-// Tests of opening a user's shared object: the checks before, and its models, losses and data sets. Most tests open
-// examples/cpp-module as this build makes it.
+// Tests opening a user's shared object: the checks before it is opened, and its models, losses and data sets. Most
+// tests open the library that this build makes from examples/cpp-module.
 #include "model/library.h"
 
 #include <gmock/gmock.h>
@@ -149,7 +149,7 @@ TEST(Library, GivesAModel) {
   EXPECT_FALSE(model->identity().empty());
 }
 
-// The user rebuilds the library during training. dlopen keeps the old one, and a run saves that one.
+// The user rebuilds the library during training. dlopen keeps the old library, and a run saves the old file.
 TEST(Library, SavesTheFileThatWasOpened) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example()), file = scratch.file("net.so");
@@ -176,7 +176,7 @@ TEST(Library, GivesALossAsASum) {
   EXPECT_EQ(n + m, 6);
 }
 
-// A data set whose path gives the types and shapes of its inputs and targets, such as "f2 i" or "f2 f3".
+// A data set whose path names the types and shapes of its inputs and targets, such as "f2 i" or "f2 f3".
 class Made final : public library::DataSet {
  public:
   explicit Made(const std::string& path) {

@@ -1,5 +1,5 @@
-// Makes LSTM models. On tokens an LSTM predicts the next token at every position. On anything else it reads a sample
-// row by row (the rows of an image, the columns of a table) and classifies from the last output.
+// Makes LSTM models. For tokens, the model predicts the next token at every position. For any other data, it reads a
+// sample row by row (the rows of an image, the columns of a table) and computes its outputs from the last row.
 #include "base/error.h"
 #include "model/makers.h"
 #include "model/module_model.h"
@@ -25,7 +25,7 @@ struct LstmNet : torch::nn::Module {
         register_module("output", torch::nn::Linear(options.hidden_size * (options.bidirectional ? 2 : 1), outputs));
   }
 
-  // The number of features of one time step: one row of an image over all channels, or one column of a table.
+  // Returns the number of features of one time step: one row of an image over all channels, or one column of a table.
   static int64_t row_size(const Shape& shape) { return shape.size() == 3 ? shape[0] * shape[2] : 1; }
 
   torch::Tensor as_rows(const torch::Tensor& input) {

@@ -1,4 +1,4 @@
-// Inside model/: declares the functions that make each architecture of the list in architectures.cpp.
+// Private to model/: declares the functions that make each architecture of the list in architectures.cpp.
 #pragma once
 
 #include <memory>
@@ -17,20 +17,22 @@ std::unique_ptr<Model> make_resnet34(const spec::ModelOptions&, const data::Data
 std::unique_ptr<Model> make_resnet50(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 std::unique_ptr<Model> make_lstm(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 
-// Models that the user wrote, with their inputs bound to the data.
+// These functions make models that the user wrote, and check that the models fit the data.
 std::unique_ptr<Model> make_program(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 std::unique_ptr<Model> make_script(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 std::unique_ptr<Model> make_library(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 
-// Synthetic samples of the shapes and types in `data`, to try a model with: [count, ...] of the input, or of the
-// target.
+// These functions make synthetic samples to try a model with. The samples have the shapes and types of `data`:
+// [count, ...] of the input, or of the target.
 torch::Tensor synthetic_input(const data::DataInfo& data, int64_t count);
 torch::Tensor synthetic_target(const data::DataInfo& data, int64_t count);
-// What the loss takes from a model: `outputs` numbers for each sample (or token), or one number if `outputs` is 0.
+// The output that the loss takes from a model: `outputs` numbers for each sample (or token), or one number if `outputs`
+// is 0.
 class ExpectedOutput {
  public:
   ExpectedOutput(std::string file, const data::DataInfo& data, int64_t outputs);
-  // Throws Error, naming the file, if the model's output for `count` samples is something else. Costs some comparisons.
+  // Throws Error, naming the file, if the loss does not take the model's output for `count` samples. Costs some
+  // comparisons.
   void check(const torch::Tensor& made, int64_t count) const;
   [[noreturn]] void refuse(const std::string& what, const std::string& wanted) const;
 
@@ -41,15 +43,15 @@ class ExpectedOutput {
   std::vector<int64_t> sample_;  // sizes after the first
   int64_t outputs_;
 };
-// The same model, whose output is checked at every forward pass.
+// Returns a model that does the same, but checks its output at every forward pass.
 std::unique_ptr<Model> with_checked_output(std::unique_ptr<Model> model, ExpectedOutput expected);
 
-// Makes every allocation of a tensor fail with an error that says so, instead of ending the process, if it is larger
-// than the memory that is free. For the whole process; later calls do nothing. It looks at the memory only for large
-// tensors, for which filling them takes a thousand times as long.
+// From this call on, allocating a tensor of 256 MiB or more throws an error if the tensor is larger than the free
+// memory. Without this limit, Linux would end the process. The limit applies to the whole process; later calls do
+// nothing. Smaller tensors are not checked, because reading the free memory takes time.
 void limit_allocations();
-// The bytes that the process can still get, swap included: from the texts of /proc/meminfo and of its cgroup's
-// memory.max, memory.current and memory.stat. UINT64_MAX if they do not say. Pure.
+// Returns how many bytes the process can still get, swap included, or UINT64_MAX if the texts do not say. The arguments
+// are the texts of /proc/meminfo, and of memory.max, memory.current and memory.stat of the process's cgroup.
 uint64_t free_memory(const std::string& meminfo, const std::string& max, const std::string& current,
                      const std::string& stat);
 
@@ -59,7 +61,7 @@ FileReport inspect_library(const std::string& file);
 void save_library(const std::string& file, const std::string& to);
 void save_script(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
 
-// The following two throw Error if the architecture cannot take the data. The message says what the architecture takes.
+// These functions throw Error if the architecture cannot take the data. The message says what the architecture takes.
 void require_numbers(const data::DataInfo& data, const char* model);  // refuses tokens
 void require_images(const data::DataInfo& data, const char* model);   // takes only [channels, height, width]
 

@@ -1,8 +1,9 @@
-// Models: a job's `model` section becomes an object that computes outputs from inputs, one replica for each lane.
+// Makes models: objects that compute outputs from inputs, as the `model` section of a job describes. Each lane has a
+// replica.
 //
-// Used by train/, which owns the parameters, the buffers and the step, and by worker/. A model computes no loss,
-// applies no update and knows nothing of shards. A Model belongs to one thread at a time. Different replicas run side
-// by side and share the memory of their parameters (Model::share).
+// train/ uses models and owns the parameters, the buffers and the step; worker/ uses them too. A model computes no loss
+// (except programs that do so themselves), applies no update and knows nothing of shards. A Model belongs to one thread
+// at a time. Different replicas run side by side and share the memory of their parameters (Model::share).
 #pragma once
 
 #include <torch/torch.h>
@@ -28,33 +29,33 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Returns the outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens. `target` belongs to
-  // the same samples. Only programs that compute their loss themselves read it; such a program returns that loss.
+  // Returns the outputs before any loss: [batch, outputs], or [batch, window, outputs] for tokens. Only programs that
+  // compute their loss themselves read `target`, the target of the same samples. Such a program returns that loss.
   virtual torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target = {}) = 0;
   virtual void set_training(bool on) = 0;
 
-  // Both lists have a fixed order, the same in every replica. Parameters are autograd leaves; frozen ones require no
-  // gradient.
+  // Both lists have a fixed order, which is the same in every replica. Parameters are autograd leaves. Frozen
+  // parameters require no gradient.
   virtual std::vector<NamedTensor> parameters() = 0;
   virtual std::vector<NamedTensor> buffers() = 0;
 
-  // Makes parameter `index` use this memory and clears its gradient. The memory has the same shape and is float32, or
-  // bfloat16 for a low-precision shadow. Buffers stay the replica's own: each shard starts from a copy.
+  // Makes parameter `index` use this memory, and clears its gradient. The memory has the parameter's shape. It is
+  // float32, or bfloat16 for a low-precision shadow. Buffers are not shared: each shard starts from a copy.
   virtual void share(size_t index, const torch::Tensor& memory) = 0;
 
-  // Identifies the part of the model that the job file does not describe: a digest of the graph and constants of a
-  // model file, or of a library's code; "" for a built-in architecture.
+  // Identifies the part of the model that the job file does not describe. For a model file it is a digest of the graph
+  // and the constants, for a library a digest of its code, and for a built-in architecture "".
   virtual std::string identity() const { return ""; }
 
-  // Warnings about a model that trains correctly but was probably exported by mistake.
+  // Returns warnings about a model that trains correctly but was probably exported by mistake.
   virtual std::vector<std::string> remarks() const { return {}; }
 
-  // True for parameters that autocast would cast to bfloat16 at every use (weights of linear, convolution and recurrent
-  // layers). All lanes share one bfloat16 shadow of each instead.
+  // Returns true if autocast would cast this parameter to bfloat16 at every use, as it does in linear, convolution and
+  // recurrent layers. All lanes share one bfloat16 shadow of such a parameter instead.
   virtual bool wants_shadow(size_t index) = 0;
 };
 
-// One architecture that a job can name.
+// An architecture that a job can name.
 struct Architecture {
   const char* name;
   std::unique_ptr<Model> (*make)(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs);
@@ -62,62 +63,62 @@ struct Architecture {
 };
 const std::vector<Architecture>& architectures();
 
-// Whether a ResNet with these options begins with the cifar stem, which keeps small images large. `image`: [channels,
-// height, width].
+// Returns whether a ResNet with these options begins with the cifar stem, which keeps small images large. `image`:
+// [channels, height, width].
 bool has_small_stem(const spec::ModelOptions& options, const Shape& image);
 
-// Makes a replica. Its initial weights are a function of (options, data shapes, outputs, seed) alone; those of a
-// program are the weights of its file, except the ones that options.reinit names. `outputs` 0: the model returns its
-// loss. Throws Error if the architecture cannot take such data, if a program's file is damaged or has an unknown
-// operator, or if a pattern of options.freeze or options.reinit matches no parameter.
+// Makes a replica. Its initial weights are a function of (options, data shapes, outputs, seed) alone. A program starts
+// with the weights of its file, except those that options.reinit names. If `outputs` is 0, the model returns its loss.
+// Throws Error if the architecture cannot take such data, if a program's file is damaged or has an unknown operator, or
+// if a pattern of options.freeze or options.reinit matches no parameter.
 std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs,
                                   uint64_t seed);
 
 int64_t parameter_count(Model& model);
 
-// The indices of the parameters whose names match `pattern`, the value of the option `option`. Throws Error if there
-// are none.
+// Returns the indices of the parameters whose names match `pattern`. Throws Error if there are none; the message names
+// the option that holds the pattern, `option`.
 std::vector<size_t> parameters_like(const std::string& pattern, const std::vector<NamedTensor>& parameters,
                                     const std::string& option);
 
-// Gives new values to the parameters that match `patterns`, and new statistics to the batch norms among them. A matrix
-// or kernel gets uniform numbers within 1/sqrt(fan in), as PyTorch's linear and convolution layers do; a bias gets the
-// same range as the weight beside it; a scale becomes 1 and everything else 0. Each result is a function of (seed,
-// name, shape) alone. Throws Error if a pattern matches no parameter.
+// Gives new values to the parameters that match `patterns`, and new statistics to the matching buffers of batch norms.
+// A matrix or kernel gets uniform numbers within 1/sqrt(fan in), as PyTorch's linear and convolution layers do. A bias
+// gets the same range as the matrix or kernel beside it. A scale becomes 1, and everything else 0. Each result is a
+// function of (seed, name, shape) alone. Throws Error if a pattern matches no parameter.
 void reinitialise(const std::vector<std::string>& patterns, const std::vector<NamedTensor>& parameters,
                   const std::vector<NamedTensor>& buffers, uint64_t seed);
 
 // ---- models that users bring ---------------------------------------------------------------------------------------
 
-// What a job takes from the shared object that it names (include/sinew/library.h). Each function throws Error if the
+// These functions take parts from the shared object that a job names (include/sinew/library.h). They throw Error if the
 // file is no such library, was built for another Sinew or libtorch, or lacks the wanted part. No code of the library
 // runs before that check.
 using LossFunction =
     std::function<std::pair<torch::Tensor, double>(const torch::Tensor& outputs, const torch::Tensor& targets)>;
 LossFunction library_loss(const spec::Job& job);  // the function returns (sum, weight)
 std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job);
-// Does the same as data::open_inference_data, for the data set of a library.
+// Does for the data set of a library what data::open_inference_data does for files.
 std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,
                                                    const spec::DataSource& source, bool labelled);
 
-// The result of inspecting a model file (.pt2, .pt, .so) with libtorch: lines to show, and the problems that prevent
-// training, each with what to change. If there are no problems, the model can be trained. Throws Error if the file is
-// damaged.
+// The result of inspecting a model file (.pt2, .pt, .so) with libtorch. `lines` are shown to the user. `problems`
+// prevent training; each says what to change. They are the problems that show without data, so training may still
+// refuse the model. inspect_file throws Error if the file is damaged.
 struct FileReport {
   std::vector<std::string> lines, problems;
 };
 FileReport inspect_file(const std::string& file);
-// the problems of a .pt2 file that show without data
+// Returns the problems of a .pt2 file that show without data.
 std::vector<std::string> program_problems(const std::string& file);
 
-// The name under which a run keeps the user's model file: "model.pt2", "model.pt", "model.so"; "" for built-in
-// architectures.
+// Returns the name under which a run keeps the user's model file: "model.pt2", "model.pt" or "model.so"; "" for
+// built-in architectures.
 std::string model_file_name(const std::string& model_name);
-// Writes the model of options.file to `to`, in the format of that file, with these values of parameters and buffers,
-// matched by name. A library is copied as it is. The new file appears whole or not at all. It is made from the content
-// that options.file had when this process opened it, even if the user has overwritten the file since. The exception is
-// a file of more than 64 MiB, which is not kept in memory: if it changed, the function removes `to` and returns the
-// reason as a sentence. Otherwise it returns "". Throws Error.
+// Writes a copy of the model file options.file to `to`, with these values of parameters and buffers, matched by name. A
+// library is copied as it is. The new file appears whole or not at all. The copy is made from the content that
+// options.file had when this process opened it, even if the user has overwritten the file since. A file of more than 64
+// MiB is not kept in memory: if it has changed, the function removes `to` and returns the reason as a sentence.
+// Otherwise it returns "". Throws Error.
 std::string save_model_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
                             const std::string& to);
 
@@ -125,18 +126,17 @@ std::string save_model_file(const spec::ModelOptions& options, const std::vector
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);
 
 // ---- random operators ----------------------------------------------------------------------------------------------
-// On the CPU every random operator of libtorch draws from one process-wide generator, in the order of the calls. With
-// several lanes that is a race. install_keyed_random() replaces the random kernels, for the whole process, with kernels
-// that draw from the RandomScope of the calling thread. A draw outside a scope throws. Random operators that do not end
-// in one of these kernels (poisson, multinomial, rrelu ...) throw too.
+// On the CPU, every random operator of libtorch draws from one process-wide generator, in the order of the calls. With
+// several lanes this order changes from run to run. install_keyed_random() replaces the random kernels of the whole
+// process with kernels that draw from the RandomScope of the calling thread. A draw outside a scope throws. Random
+// operators that do not call one of these kernels (poisson, multinomial, rrelu ...) throw too.
 
 void install_keyed_random();  // once, before any tensor work; later calls do nothing
 
-// Returns the reason why the operator, such as "aten::multinomial", is refused, as a sentence, or "" if this operator
-// is not refused.
+// Returns a sentence that says why the operator, such as "aten::multinomial", is refused, or "" if it is not refused.
 std::string why_refused(const std::string& operator_name);
 
-// While a scope lives, the n-th random operator called on its thread draws from key (key, n).
+// While a scope lives, the n-th random operator called on its thread draws from a key that derives from (key, n).
 class RandomScope {
  public:
   explicit RandomScope(RandomKey key);

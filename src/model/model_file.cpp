@@ -1,4 +1,4 @@
-// Model files that users bring: inspects them, and writes trained models in the format that they came in.
+// Inspects model files that users bring, and writes trained models in the format of those files.
 #include "model/model_file.h"
 
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ constexpr uint64_t kMaxKeptBytes = 64ULL << 20;
 
 struct FileCopy {
   // These four values show whether the file was written since it was read. Every lane opens the file, but only the
-  // first one reads it.
+  // first lane reads it.
   uint64_t inode = 0, size = 0;
   int64_t seconds = 0, nanoseconds = 0;
   Digest digest;

@@ -5,7 +5,7 @@
 namespace sinew::model {
 namespace {
 
-// Returns the answers of Model::wants_shadow: true for parameters of layers that compute in low precision.
+// Returns what Model::wants_shadow answers: true for the parameters of layers that compute in low precision.
 std::vector<bool> shadows_of(const torch::nn::Module& root, const std::vector<NamedTensor>& parameters) {
   std::vector<bool> shadows(parameters.size(), false);
   for (const auto& item : root.named_modules("", /*include_self=*/false)) {

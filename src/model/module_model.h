@@ -1,4 +1,4 @@
-// Inside model/: implements the Model interface for a torch::nn::Module.
+// Private to model/: implements the Model interface for a torch::nn::Module.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace sinew::model {
 
-// A parameter that the module has under several names counts once, under its first name.
+// If the module has a parameter under several names, the parameter counts once, under its first name.
 class ModuleModel final : public Model {
  public:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;

@@ -1,6 +1,6 @@
-// Checks the operands of the operators whose kernels trust them. Called with operands that do not fit, libtorch 2.13
-// reads or writes outside of a tensor, traps, or never returns; every other allowed operator throws by itself. Each
-// guard costs some comparisons; only an integer division looks at the numbers.
+// Checks the operands of the operators whose kernels trust them. If such operands do not fit, libtorch 2.13 reads or
+// writes outside of a tensor, traps, or never returns. Every other allowed operator throws by itself. Each guard costs
+// some comparisons; a few read the values of tensors.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -16,19 +16,19 @@ using c10::FunctionSchema;
 using c10::IValue;
 using torch::jit::Stack;
 
-// The operand with this name; nullptr if the operator has none.
+// Returns the operand with this name, or nullptr if the operator has none.
 const IValue* operand_named(const FunctionSchema& schema, const Stack& operands, const char* name) {
   const auto index = schema.argumentIndexWithName(name);
   return index ? &operands.at(static_cast<size_t>(*index)) : nullptr;
 }
 
-// The tensor with this name; an undefined one if there is none.
+// Returns the tensor with this name, or an undefined tensor if there is none.
 at::Tensor tensor_named(const FunctionSchema& schema, const Stack& operands, const char* name) {
   const IValue* value = operand_named(schema, operands, name);
   return value != nullptr && value->isTensor() ? value->toTensor() : at::Tensor();
 }
 
-// Batch norm indexes these by channel without looking at their sizes.
+// Batch norm indexes the following tensors by channel without looking at their sizes.
 void statistics_have_a_number_per_channel(const FunctionSchema& schema, const Stack& operands) {
   const at::Tensor input = tensor_named(schema, operands, "input");
   TORCH_CHECK(input.defined() && input.dim() >= 2, "expects an input with at least two dimensions");
@@ -63,7 +63,7 @@ void weights_fill_the_layers(const FunctionSchema& schema, const Stack& operands
   TORCH_CHECK(given == cells * wanted || projects, "has ", given, " weights, but its layers take ", cells * wanted);
 }
 
-// The kernel adds up the counts, and trusts the sum.
+// repeat_interleave adds up the counts and trusts the sum.
 void repeats_are_moderate(const FunctionSchema& schema, const Stack& operands) {
   constexpr double kMost = 1LL << 40;
   const at::Tensor repeats = tensor_named(schema, operands, "repeats");
@@ -73,7 +73,7 @@ void repeats_are_moderate(const FunctionSchema& schema, const Stack& operands) {
   TORCH_CHECK(repeats.min().item<int64_t>() >= 0 && sum <= kMost, "repeats ", sum, " times in all");
 }
 
-// Grouped queries divide by the number of heads of key and value.
+// For grouped queries, attention divides by the number of heads of key and value.
 void has_heads_to_group(const FunctionSchema& schema, const Stack& operands) {
   const IValue* grouped = operand_named(schema, operands, "enable_gqa");
   if (grouped == nullptr || !grouped->isBool() || !grouped->toBool()) return;
@@ -99,8 +99,9 @@ void is_a_matrix(const FunctionSchema& schema, const Stack& operands) {
   TORCH_CHECK(self.defined() && self.dim() == 2 && self.numel() > 0, "expects a matrix");
 }
 
-// The norm is over all dimensions but one, and `g` has a number for each index in that one. With dimension -1 it is
-// over all, and `g` is one number. The interface, to which the first and the last dimension lead, has only these two.
+// The norm runs over all dimensions except `dim`, and `g` has one number for each index of `dim`. _weight_norm accepts
+// any dimension. It also accepts -1: then the norm runs over all dimensions, and `g` is one number. The other operator
+// (_weight_norm_interface) accepts only the first and the last dimension.
 void scale_fits_the_weight(const FunctionSchema& schema, const Stack& operands) {
   const at::Tensor v = tensor_named(schema, operands, "v"), g = tensor_named(schema, operands, "g");
   const IValue* dim = operand_named(schema, operands, "dim");
@@ -117,7 +118,7 @@ void scale_fits_the_weight(const FunctionSchema& schema, const Stack& operands) 
   TORCH_CHECK(g.scalar_type() == v.scalar_type(), "has a weight and a scale of different types");
 }
 
-// The kernel negates a negative exponent, which the smallest number does not survive.
+// The kernel negates a negative exponent, which overflows for the smallest number.
 void exponent_is_moderate(const FunctionSchema& schema, const Stack& operands) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   const IValue* n = operand_named(schema, operands, "n");
@@ -125,7 +126,7 @@ void exponent_is_moderate(const FunctionSchema& schema, const Stack& operands) {
               "has an exponent that is too large");
 }
 
-// Whether the processor could divide the smallest integer by -1, which traps.
+// Dividing the smallest integer by -1 traps. Returns whether the value holds this number.
 bool contains(const IValue& value, int64_t number) {
   if (value.isTensor()) return value.toTensor().eq(number).any().item<bool>();
   return value.isInt() && value.toInt() == number;
@@ -142,7 +143,8 @@ void division_does_not_trap(const FunctionSchema& schema, const Stack& operands)
     TORCH_CHECK(!contains(a, least), "divides ", least, " by -1");
 }
 
-// unbind, split and the like make as many tensors as the length says, and an expanded tensor has any length.
+// unbind, split and similar operators make one tensor for each index or piece of a dimension. An expanded tensor has a
+// dimension of any length.
 int64_t length_along(const at::Tensor& self, const Stack& operands, size_t dim_at) {
   const bool given = operands.size() > dim_at && operands[dim_at].isInt();
   const int64_t dim = given ? operands[dim_at].toInt() : 0;

@@ -1,5 +1,5 @@
-// Implements the higher-order operators that torch.export writes for common models. Their operands include bodies,
-// which are graphs that the operator runs.
+// Implements the higher-order operators that torch.export writes for common models. Their operands include bodies:
+// graphs that the operator runs.
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
@@ -27,15 +27,15 @@ std::vector<IValue> flat(const IValue& operands) {
   return std::vector<IValue>(list.begin(), list.end());
 }
 
-// Runs a body. A file can give it another number of operands or results than the operator expects.
+// Runs a body. The file may give it another number of operands than the body takes.
 std::vector<IValue> run_body_on(const Plan& body, std::vector<IValue> inputs, bool training) {
   TORCH_CHECK(inputs.size() == body.inputs.size(), "gives ", inputs.size(), " operands to a body that takes ",
               body.inputs.size());
   return run_plan(body, std::move(inputs), training);
 }
 
-// Counts the rounds of all loops in one run of a program, also those of loops inside loops. An endless loop would hang
-// all workers.
+// Counts the rounds of all loops in one run of a program, including loops inside loops. An endless loop would hang all
+// workers.
 void count_round() {
   constexpr int64_t kMost = 1'000'000;
   TORCH_CHECK(++rounds_of_this_run <= kMost, "the loops of the program did not end after ", kMost, " rounds");
@@ -45,8 +45,8 @@ bool as_bool(const IValue& value) {
   return value.isTensor() ? value.toTensor().item<bool>() : value.toBool();
 }
 
-// Tensors that only the other branch of a cond reads get the gradient zero, as in torch.cond. Without this they would
-// get no gradient, and an optimizer with momentum or decay treats no gradient differently from zero.
+// Tensors that only the other branch of a cond reads get the gradient zero, as in torch.cond. Otherwise they would get
+// no gradient, and an optimizer with momentum or decay treats a missing gradient differently from zero.
 struct WithZeroGradients : torch::autograd::Function<WithZeroGradients> {
   static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& value,
                                at::TensorList others) {
@@ -107,9 +107,9 @@ class AutocastRestore {
   at::ScalarType type_;
 };
 
-// wrap_with_autocast(device, dtype, enabled, cache, body, *operands). It never enables autocast's cache, even if the
-// program requests it. The cache outlives the block and identifies a weight only by its object, so every step would
-// compute with the weights as they were when they were first cast.
+// wrap_with_autocast(device, dtype, enabled, cache, body, *operands). Autocast's cache stays off, even if the program
+// requests it. The cache outlives the block and identifies a weight only by its object. So every step would compute
+// with the weights as they were when they were first cast.
 void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(stack.size() >= 4 && node.bodies.size() == 1, "expects four settings and a body");
   const auto device = at::Device(stack[0].toStringRef()).type();
@@ -126,8 +126,8 @@ void with_autocast(const HigherOrder& node, Stack& stack, bool training) {
   stack = run_body_on(node.bodies[0], take(stack, 4), training);
 }
 
-// tag_activation_checkpoint(body, *operands). Activations are kept instead of being recomputed; the values are the
-// same.
+// tag_activation_checkpoint(body, *operands). Activations are kept instead of being recomputed, which gives the same
+// values.
 void run_body(const HigherOrder& node, Stack& stack, bool training) {
   TORCH_CHECK(node.bodies.size() == 1, "expects one body");
   stack = run_body_on(node.bodies[0], take(stack, 0), training);

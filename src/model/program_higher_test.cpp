@@ -1,4 +1,4 @@
-// Tests of higher-order operators, each with a body that the test builds.
+// Tests higher-order operators, each with a body that the test builds.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ TEST_F(Autocast, RestoresTheSettings) {
   at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
 }
 
-// A body that returns its inputs in this order.
+// Returns a body that returns its inputs in this order.
 Plan passing(size_t inputs, const std::vector<Slot>& outputs) {
   Plan body;
   body.slots = inputs;
@@ -109,7 +109,7 @@ std::string refusal(const std::string& name, std::vector<Plan> bodies, const std
   return error_of([&] { run_plan(plan, {}, true); });
 }
 
-// The numbers of operands and results are what a file says, not what the operator needs.
+// The file, not the operator, determines the numbers of operands and results. They may not fit.
 TEST(HigherOrderOperators, RefuseBodiesThatDoNotFit) {
   const torch::Tensor x = torch::ones({3, 2});
   const auto one = any_list({x}), none = any_list({});

@@ -102,7 +102,7 @@ bool is_real(program::ScalarType type) {
   return type == program::ScalarType::f32 || type == program::ScalarType::f64;
 }
 
-// Checks what the program expects of an input against what the data offers, and binds the two.
+// Checks that the data fits what the program expects of an input, and binds the two.
 Binding bind(const Program& program, const InputSpec& spec, const SampleSource& given) {
   if (const auto none = batching_problem(program, spec)) throw Error(*none);
   const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
@@ -259,7 +259,7 @@ torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const to
     throw Error("MODEL_INPUT_MISMATCH",
                 "the program's input " + binding.name + " takes whole numbers, but the data has others",
                 "normalised columns are not whole numbers: set data.normalize: none");
-  // Batches hold float32, which cannot represent every whole number from this one on.
+  // Batches hold float32, which cannot represent every whole number above this one.
   constexpr double kAllDiffer = 1 << 24;
   if (given.is_floating_point() && given.numel() > 0 && given.abs().max().item<double>() >= kAllDiffer)
     throw Error("MODEL_INPUT_MISMATCH",

@@ -1,4 +1,4 @@
-// Inside model/: decides which part of a batch each input of a program receives.
+// Private to model/: decides which part of a batch each input of a program receives.
 #pragma once
 
 #include <optional>
@@ -21,29 +21,30 @@ struct Binding {
   std::string of = {};  // the source as the job names it: a column's name, "input"
 };
 
-// Returns the reason why training cannot feed samples to this input, whatever the data: it has no shape, no batch
-// dimension or one of a fixed size, or a dtype that no data has. Returns nullopt if training can.
+// Returns why training cannot feed samples to this input, whatever the data. The reason is one of these: the input has
+// no shape, it has no batch dimension, its batch size is fixed, or data never has its dtype. Returns nullopt if
+// training can feed it.
 std::optional<Error> batching_problem(const program::Program& program, const program::InputSpec& spec);
 
-// Returns one binding for each user input of the program. options.inputs (`wanted`) decides. If it is empty, the first
-// input takes the batch's input and the second one its target. Throws Error for unknown names, inputs without a source,
-// shapes or dtypes that do not fit (the message gives that of the program and that of the data), and a program that was
-// exported for one batch size only.
+// Returns one binding for each user input of the program. `wanted` (options.inputs) names the source of each input. If
+// it is empty, the first input takes the batch's input and the second one the batch's target. Throws Error for unknown
+// names, for inputs without a source, for shapes or dtypes that do not fit (the message gives both), and for a program
+// that was exported for one batch size only.
 std::vector<Binding> bind_inputs(const program::Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data);
 
 // Does the same as bind_inputs for a model that names its inputs but does not give their shapes. An input in `optional`
-// may be left out and then has no binding.
+// that has no source gets no binding.
 std::vector<Binding> bind_names(const std::string& file, const std::vector<std::string>& names,
                                 const std::vector<std::string>& optional, const std::vector<std::string>& wanted,
                                 const data::DataInfo& data);
 
-// Throws Error if the program's first output cannot be what the loss takes: `outputs` numbers for each sample (or
+// Throws Error if the loss cannot take the program's first output. The loss takes `outputs` numbers for each sample (or
 // token), or one number if `outputs` is 0.
 void check_output(const program::Program& program, const data::DataInfo& data, int64_t outputs);
 
-// Returns the tensor that a binding takes from a batch. Throws Error if the input takes whole numbers and the data has
-// other numbers, or whole numbers too large for float32, or if the target is missing.
+// Returns the tensor that a binding takes from a batch. Throws Error if the target is missing. For an input that takes
+// whole numbers, throws Error if the data has other numbers, or numbers too large for float32.
 torch::Tensor bound(const Binding& binding, const torch::Tensor& input, const torch::Tensor& target);
 
 }  // namespace sinew::model

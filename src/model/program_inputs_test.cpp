@@ -1,4 +1,4 @@
-// Tests which part of the data each input of a program receives, and the errors when they do not fit.
+// Tests which part of the data each input of a program receives, and the errors if the two do not fit.
 #include "model/program_inputs.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ TEST(ProgramInputs, BindsColumnsByNameAndByRange) {
   EXPECT_NE(refusal([&] { bound(halves[1], rows, {}); }).find("[MODEL_INPUT_MISMATCH]"), std::string::npos);
 }
 
-// In float32, 16777217 becomes 16777216: two users would become one.
+// float32 turns 16777217 into 16777216, so two users would become one.
 TEST(ProgramInputs, RefusesIdsThatFloat32CannotTellApart) {
   Maker maker;
   maker.input("user", ScalarType::i64, {});

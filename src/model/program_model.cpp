@@ -48,7 +48,7 @@ void for_each_slot(const Operand& operand, const auto& visit) {
   for (const Operand& item : operand.items) for_each_slot(item, visit);
 }
 
-// Returns for each slot whether at least one instruction reads it, and all that do are operators that cast it.
+// Returns for each slot whether instructions read it, and all of these instructions are operators that cast it.
 std::vector<bool> slots_only_cast(const Plan& plan) {
   std::vector<bool> cast(plan.slots, false), other(plan.slots, false);
   for (const Instruction& instruction : plan.instructions) {
@@ -80,9 +80,9 @@ ProgramModel::ProgramModel(const std::string& path)
   choose_copies();
 }
 
-// Chooses the inputs that each run copies. Autograd keeps what a functional graph read until the backward pass. So the
-// graph must read copies of the buffers that are written back at its end. Evaluation also copies every buffer that the
-// graph writes to, because it must change no buffer, even if the graph was exported for training.
+// Chooses the inputs that each run copies. Until the backward pass, autograd keeps the tensors that a functional graph
+// has read. So the graph must read copies of the buffers that are written back at its end. Evaluation must change no
+// buffer, even if the graph was exported for training. So it copies every buffer that the graph writes to.
 void ProgramModel::choose_copies() {
   for (size_t b = 0; b < buffers_.size(); ++b) {
     const size_t index = buffer_indices_[b];
@@ -108,8 +108,8 @@ void ProgramModel::add_parameter(const InputSpec& spec, size_t index) {
   shadows_.push_back(only_cast);
 }
 
-// If two modules share a buffer, the export lists it under both names but writes back only one of them. This function
-// gives both names the same tensor.
+// If two modules share a buffer, the export lists it under both names but writes back only one of the two. So this
+// function gives both names the same tensor.
 void ProgramModel::add_buffer(const InputSpec& spec, size_t index) {
   const auto found = program_.weights.find(spec.name);
   const auto same = [&](const NamedTensor& known) {
@@ -175,8 +175,9 @@ void ProgramModel::write_buffers(const std::vector<c10::IValue>& outputs) {
   }
 }
 
-// Returns the versions of all parameters and constants. libtorch raises the version of a tensor at every write to it,
-// directly or through a view. detach_ writes nothing, but would end the training of a parameter.
+// Returns a number for each parameter and constant that changes with every write. libtorch raises the version of a
+// tensor at every write to it, directly or through a view. The number also covers requires_grad: detach_ writes
+// nothing, but would end the training of a parameter.
 std::vector<uint32_t> ProgramModel::versions() const {
   std::vector<uint32_t> all;
   for (const auto* list : {&parameters_, &constants_}) {
@@ -186,7 +187,8 @@ std::vector<uint32_t> ProgramModel::versions() const {
   return all;
 }
 
-// In-place views (unsqueeze_, t_) change the shape of a tensor, which all later shards would find in the buffer.
+// In-place views (unsqueeze_, t_) change the shape of a tensor. All later shards would find the new shape in the
+// buffer.
 void ProgramModel::check_buffer_shapes() const {
   for (size_t b = 0; b < buffers_.size(); ++b) {
     const torch::Tensor& now = buffers_[b].tensor;
@@ -197,8 +199,8 @@ void ProgramModel::check_buffer_shapes() const {
   }
 }
 
-// Throws if the run wrote to a parameter or a constant. The check is needed at each run, because the file does not show
-// all such writes.
+// Throws if the run wrote to a parameter or a constant. Every run needs this check, because the file does not show all
+// such writes.
 void ProgramModel::check_unwritten(const std::vector<uint32_t>& before) const {
   const std::vector<uint32_t> now = versions();
   for (size_t i = 0; i < now.size(); ++i) {

@@ -1,4 +1,4 @@
-// Inside model/: implements the Model interface for a `.pt2` program.
+// Private to model/: implements the Model interface for a `.pt2` program.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ class ProgramModel final : public Model {
   std::string identity() const override { return to_hex(identity_); }
 
   const program::Program& program() const { return program_; }
-  // Runs the program on all its inputs, one tensor for each input of kind user, in order. Returns all user outputs.
+  // Runs the program on one tensor for each input of kind user, in order. Returns all user outputs.
   std::vector<c10::IValue> run(const std::vector<torch::Tensor>& inputs);
 
  private:
@@ -46,13 +46,13 @@ class ProgramModel final : public Model {
   bool training_ = true;
   std::vector<Binding> bindings_;
   std::vector<NamedTensor> parameters_, buffers_, constants_;
-  std::vector<bool> shadows_, only_cast_;            // by index into parameters_; by slot
+  std::vector<bool> shadows_, only_cast_;            // shadows_: by index into parameters_; only_cast_: by slot
   std::vector<std::vector<int64_t>> buffer_shapes_;  // by index into buffers_
   std::map<ViewKey, size_t> parameter_of_view_;      // index into parameters_
   // The plan's inputs. Parameters, buffers and constants are filled in; the inputs of the caller are empty.
   std::vector<c10::IValue> inputs_;
   std::vector<size_t> user_indices_, buffer_indices_;  // indices into inputs_
-  std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer) pairs that a functional graph writes back
+  std::vector<std::pair<size_t, size_t>> mutated_;     // (output, buffer) pairs: run() writes the output to the buffer
   std::vector<size_t> copied_, copied_in_evaluation_;  // inputs that each run copies
 };
 

@@ -1,15 +1,15 @@
-// The operators that a program may name, and why others are refused.
+// Lists the operators that a program may name, and says why others are refused.
 //
-// A program comes from anywhere, and libtorch has operators that write files (from_file), read memory without checking
-// a bound, change the storage or the shape of a tensor that others use, or stop the process. So a program may name only
-// the operators below. Everything that is not on the list is refused, also what a later libtorch adds.
+// A program comes from anywhere. libtorch has operators that write files (from_file), read memory without checking a
+// bound, change the storage or the shape of a tensor that others use, or stop the process. So a program may name only
+// the operators below. Every other operator is refused, including those that a later libtorch adds.
 //
-// The list holds the operators of core ATen, and what torch.export writes for the functions of torch, torch.nn, fft,
-// linalg and special before it decomposes them. It leaves out on purpose:
-// - forms that write their result into an argument (`out`). In-place forms (add_) are here, because training needs
-// them;
-//   model/program_writes.cpp and ProgramModel refuse those that write to a parameter or a constant;
-// - what changes storage, shape or autograd of a tensor that others hold: set_, resize_, as_strided_, requires_grad_;
+// The list holds the operators of core ATen, and those that torch.export writes for the functions of torch, torch.nn,
+// fft, linalg and special before it decomposes them. It leaves out on purpose:
+// - forms that write their result into an argument (`out`). In-place forms (add_) are on the list, because training
+//   needs them; model/program_writes.cpp and ProgramModel refuse those that write to a parameter or a constant;
+// - operators that change storage, shape or autograd of a tensor that others hold: set_, resize_, as_strided_,
+//   requires_grad_;
 // - backward operators: autograd calls them itself, with arguments that it has checked;
 // - operators that take sizes, offsets or pivots from a tensor and index memory by them unchecked: ctc_loss, lu_solve,
 //   segment_reduce, fractional_max_pool, operators on packed sequences;
@@ -27,7 +27,7 @@ namespace sinew::model {
 namespace {
 
 // In the order of ASCII, without the namespace "aten::". program_operators_test.cpp checks the order, and that libtorch
-// has each of them.
+// has each operator.
 constexpr std::string_view kOperators = R"(
 __and__.Scalar __and__.Tensor __iand__.Scalar __iand__.Tensor __ilshift__.Scalar __ilshift__.Tensor __ior__.Scalar
 __ior__.Tensor __irshift__.Scalar __irshift__.Tensor __ixor__.Scalar __ixor__.Tensor __lshift__.Scalar

@@ -1,4 +1,4 @@
-// Tests which operators a program may name, and what happens to hostile operands of those.
+// Tests which operators a program may name, and what these operators do with hostile operands.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,8 +37,8 @@ TEST(AllowedOperators, AreSortedAndExistInLibtorch) {
   }
 }
 
-// A new kind of operator must not slip into the list: nothing on it writes a result into an argument, or takes a file,
-// a storage, a stream or a generator.
+// Keeps new kinds of operators out of the list. No operator on it writes a result into an `out` argument, or takes a
+// file, a storage, a stream or a generator.
 TEST(AllowedOperators, TakeNeitherFilesNorStorages) {
   for (const std::string_view listed : allowed_operators()) {
     const auto op = c10::Dispatcher::singleton().findSchema(name_of(listed));
@@ -54,7 +54,7 @@ TEST(AllowedOperators, TakeNeitherFilesNorStorages) {
   }
 }
 
-// Except for these, a program may name every operator of core ATen.
+// A program may name every operator of core ATen except those in left_out and backward operators.
 TEST(AllowedOperators, IncludeCoreAten) {
   const std::vector<std::string> left_out = {"aten::atan2.out", "aten::resize_"};
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
@@ -88,7 +88,7 @@ TEST(AllowedOperators, OthersAreRefusedWithTheReason) {
 
 // ---- guards --------------------------------------------------------------------------------------------------------
 
-// Runs one operator as a node of a program does. Each of these calls ended the process without its guard.
+// Runs one operator as a node of a program does. Without its guard, each call in these tests ended the process.
 std::string failure(const std::string& name, const std::string& overload, std::vector<IValue> operands) {
   Instruction instruction;
   instruction.name = "node";
@@ -157,7 +157,7 @@ TEST(Guards, LetOrdinaryOperandsPass) {
       "");
 }
 
-// A kernel would read outside of its tables with a dtype that does not exist.
+// With a dtype that does not exist, a kernel would read outside of its tables.
 TEST(Arguments, EnumerationsMustBeOfTheirKind) {
   const auto refusal = [](const char* target, const char* argument, program::Argument value) {
     program::Program file;

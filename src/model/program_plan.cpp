@@ -23,7 +23,7 @@ bool uses_values(const Argument& argument) {
   return list && std::ranges::any_of(list->items, uses_values);
 }
 
-// Returns how to convert a symbolic number to the type that the schema wants.
+// Returns how to convert a symbolic number to the type that the schema asks for.
 Operand::As conversion(const program::Value& value, c10::TypeKind wanted) {
   const bool number = value.kind == program::ValueKind::sym_int || value.kind == program::ValueKind::sym_float ||
                       value.kind == program::ValueKind::sym_bool;
@@ -51,8 +51,9 @@ Operand constant_operand(c10::IValue value) {
   return operand;
 }
 
-// Some parameters are numbers to the dispatcher, but an enumeration to the kernel, which trusts the number: a dtype
-// that does not exist makes it read outside of its tables. So these take only what read_program has checked.
+// To the dispatcher, some parameters are numbers. To the kernel they are an enumeration, and the kernel trusts them: a
+// dtype that does not exist makes it read outside of its tables. So these parameters take only values that read_program
+// has checked.
 void check_enumeration(const Argument& argument, const c10::TypePtr& type) {
   if (std::holds_alternative<program::None>(argument.value)) return;
   bool fits = true;
@@ -81,7 +82,7 @@ Operand operand_of(const Graph& graph, const Argument& argument, const c10::Type
   const auto* list_type = bare(type).castRaw<c10::ListType>();
   if (!list_type)
     throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is a list, but the operator takes " + type->str(), "");
-  // The file gives an argument of type Tensor?[] that has no empty elements as a plain list of tensors.
+  // If an argument of type Tensor?[] has no empty elements, the file gives it as a plain list of tensors.
   if (list.of == program::ListOf::tensors && list_type->getElementType()->kind() == c10::TypeKind::OptionalType)
     operand.of = program::ListOf::optional_tensors;
   for (const Argument& item : list.items) operand.items.push_back(operand_of(graph, item, list_type->getElementType()));
@@ -132,8 +133,8 @@ std::vector<Operand> operands_of(const Graph& graph, const Node& node, const c10
 
 // ---- training graph, evaluated -------------------------------------------------------------------------------------
 
-// In a graph that was exported for training, some operators have a flag that makes them train. This class adds the
-// operands with which each of them runs in evaluation.
+// In a graph that was exported for training, some operators have a flag that makes them train. For each such operator,
+// this class adds the operands that it has in evaluation.
 class Evaluation {
  public:
   Evaluation(const program::Program& program, const Graph& graph, Plan& plan)
@@ -168,8 +169,8 @@ class Evaluation {
     return !mean || instruction.operands[*mean].kind == Operand::Kind::slot;
   }
 
-  // Batch norm with momentum None updates its averages outside the operator, so the operator does not name them; this
-  // function takes them from the module. If the module has no running statistics either, evaluation uses the input's,
+  // Batch norm with momentum None updates its averages outside the operator, so the operator does not name them. This
+  // function takes them from the module. If the module has no running statistics, evaluation uses those of the input,
   // as training does.
   bool give_running(Instruction& instruction, const c10::FunctionSchema& schema, const Node& node) {
     const std::string module = node.module.substr(0, node.module.find(" ("));
@@ -223,7 +224,7 @@ Operand untyped(const Graph& graph, const Argument& argument) {
   return constant_operand(constant_of(argument, *c10::AnyType::get()));
 }
 
-// Compiles a node of a higher-order operator. Its bodies are compiled here and are not passed as operands.
+// Compiles a node of a higher-order operator. Compiles its bodies too; they are not passed as operands.
 Instruction higher_instruction(const program::Program& program, const Graph& graph, const Node& node) {
   constexpr std::string_view kPrefix = "torch.ops.higher_order.";
   Instruction instruction;

@@ -1,8 +1,8 @@
-// Inside model/: compiles a program once into a flat list of instructions, and runs it.
+// Private to model/: compiles a program once into a flat list of instructions, and runs it.
 //
-// Compiling resolves every operator, checks its arguments against its schema, and turns constant arguments into values
-// of libtorch's boxed calling convention. A run then only pushes the operands of each node and calls its operator. A
-// Plan is immutable, and all replicas share it.
+// compile_graph resolves every operator, checks its arguments against its schema, and turns constant arguments into
+// values of libtorch's boxed calling convention. A run then only pushes the operands of each node and calls its
+// operator. A Plan is immutable, and all replicas share it.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -25,7 +25,7 @@ struct Operand {
   enum class As : uint8_t { itself, tensor /* number -> 0-dim tensor */, real /* int -> double */ };
   Kind kind = Kind::constant;
   As as = As::itself;
-  // true: the value is moved out of its slot, so its memory is free as soon as the operator returns
+  // true: the run moves the value out of its slot, so its memory is free as soon as the operator returns
   bool last_use = false;
   Slot slot = -1;
   c10::IValue constant;
@@ -33,7 +33,7 @@ struct Operand {
   std::vector<Operand> items;
 };
 
-// The destination of a result: in a slot, nowhere (-1), or, for a list, in one slot for each element.
+// The destination of a result: a slot, nowhere (-1), or, for a list, one slot for each element.
 struct Result {
   Slot slot = -1;
   bool is_list = false;
@@ -41,9 +41,9 @@ struct Result {
 };
 
 struct Plan;
-// Computes with symbolic integers and similar numbers.
+// A function that computes with symbolic integers and similar numbers.
 using Function = void (*)(torch::jit::Stack& stack);
-// Throws Error if the operands of an operator are of a kind that libtorch's kernel does not check itself.
+// Throws Error if an operator gets operands of a kind that libtorch's kernel does not check itself.
 using Guard = void (*)(const c10::FunctionSchema& schema, const torch::jit::Stack& operands);
 struct HigherOrder;
 using HigherOrderRun = void (*)(const HigherOrder& node, torch::jit::Stack& stack, bool training);
@@ -59,11 +59,11 @@ struct Instruction {
   std::string where;
   std::optional<c10::OperatorHandle> op;  // exactly one of op, function and higher is set
   Function function = nullptr;
-  Guard guard = nullptr;  // of an operator that needs one
+  Guard guard = nullptr;  // nullptr if the operator needs none
   std::shared_ptr<const HigherOrder> higher;
   std::vector<Operand> operands;
   std::vector<Result> results;
-  // Operands that differ when the model is evaluated: `training`, a dropout probability, running statistics.
+  // The operands that differ when the model is evaluated: `training`, a dropout probability, running statistics.
   std::vector<std::pair<size_t, Operand>> evaluated;
 };
 
@@ -71,18 +71,19 @@ struct Plan {
   std::vector<Instruction> instructions;
   size_t slots = 0;
   std::vector<Slot> inputs;  // slots of the graph's inputs in order (-1 if nothing reads it), then of `originals`
-  std::vector<std::string> originals;  // names of the buffers whose value from before the run evaluation needs
+  std::vector<std::string> originals;  // buffers whose value from before the run evaluation reads
   std::vector<bool> written;           // for each input: an instruction may write into its memory
   std::vector<bool> overwritten;       // for each input: an instruction certainly writes into its memory in training
   std::vector<Operand> outputs;
 };
 
-// Throws Error naming the node, the operator and the user's line. With `problems` it collects all such errors there
-// instead; the plan must not run if there are any.
+// Throws Error naming the node, the operator and the user's line. If `problems` is given, appends all such errors to it
+// instead. The plan must not run if there are any.
 Plan compile_graph(const program::Program& program, const program::Graph& graph,
                    std::vector<std::string>* problems = nullptr);
 
-// Runs the plan on `inputs` (consumed) and returns its outputs. A failing operator throws Error naming its node.
+// Runs the plan on `inputs`, which it consumes, and returns the outputs. If an operator fails, throws Error naming its
+// node.
 std::vector<c10::IValue> run_plan(const Plan& plan, std::vector<c10::IValue> inputs, bool training);
 
 // The operators that a program may name, without "aten::", in the order of ASCII.
@@ -91,10 +92,10 @@ const std::vector<std::string_view>& allowed_operators();
 c10::OperatorHandle allowed_operator(const c10::OperatorName& name);
 Guard guard_of(const std::string& operator_name);  // "aten::div.Tensor_mode"; nullptr if it needs none
 
-// Functions of the other program_*.cpp files that the compiler uses.
+// The following functions are in the other program_*.cpp files. The compiler uses them.
 Function symbolic_function(const std::string& target);          // nullptr if no function has that name
 HigherOrderRun higher_order_function(const std::string& name);  // name: such as "cond"; nullptr if not supported
-void begin_run();  // call it before run_plan for a whole program: its loops may have a bounded number of rounds
+void begin_run();  // resets the count of loop rounds, which is bounded; call it before run_plan for a whole program
 void mark_writes(Plan& plan);  // fills in written and overwritten
 at::ScalarType scalar_type(program::ScalarType type);
 c10::IValue constant_of(const program::Argument& argument, const c10::Type& type);

@@ -1,4 +1,5 @@
-// Inside model/: the reasons to refuse a program for any data. `sinew inspect` shows them before training does.
+// Private to model/: finds the reasons to refuse a program for any data. `sinew inspect` shows them before training
+// does.
 #pragma once
 
 #include <string>
@@ -9,13 +10,13 @@
 
 namespace sinew::model {
 
-// Finds parameters that are not float32, inputs that are numbers, weights that share memory and would diverge in
-// training, and writes to memory that lanes share. It finds only the writes that the plan shows; ProgramModel also
-// checks each run.
+// Finds parameters that are not float32, inputs that are numbers, and writes to memory that lanes share. It also finds
+// weights that share memory and would diverge in training. It finds only the writes that the plan shows; ProgramModel
+// checks each run for others.
 std::vector<Error> refusals(const program::Program& program, const Plan& plan);
 
-// The error for a program that writes to a parameter, whose memory all lanes share, or to a constant, which is not
-// merged between lanes.
+// Returns the error for a program that writes to a parameter or to a constant. All lanes share the memory of a
+// parameter, and constants are not merged between lanes.
 Error writes_to(const std::string& file, const std::string& name, bool parameter);
 
 const program::StoredTensor& stored_of(const program::Program& program, const program::InputSpec& spec);

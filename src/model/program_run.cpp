@@ -29,7 +29,7 @@ IValue list_of(const Operand& operand, Slots& slots) {
   return list;
 }
 
-// Returns the operands of a body, tensors and sizes, as one list.
+// Returns the operands of a body, which are tensors and sizes, as one list.
 IValue mixed_list(const Operand& operand, Slots& slots) {
   c10::List<IValue> list(c10::AnyType::get());
   for (const Operand& item : operand.items) list.push_back(fetch(item, slots));
@@ -104,7 +104,8 @@ std::string node_text(const Instruction& instruction) {
 
 namespace {
 
-// Translates what the instruction threw. `at` may be a body's operator, which has already named its own node.
+// Translates the exception that the instruction threw. If `at` runs a body, the failed node of the body is already
+// named.
 [[noreturn]] void rethrow_named(const Instruction& at) {
   const std::string node = node_text(at) + ": ";
   try {

@@ -1,7 +1,7 @@
-// Arithmetic on symbolic sizes: applies Python's operators and torch.sym_* to the actual numbers of a run.
+// Computes with symbolic sizes: applies Python's operators and torch.sym_* to the actual numbers of a run.
 //
-// Python's integers have no limits, those of a run have 64 bits. So every operation that could leave them, or that
-// Python refuses, throws an Error instead of wrapping around or trapping.
+// Python's integers have no limits, but a run uses 64 bits. So an operation throws an Error, instead of wrapping around
+// or trapping, if its result does not fit or if Python refuses it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -47,7 +47,7 @@ void check_count(const Stack& stack, size_t wanted) {
     refuse_size("it takes " + std::to_string(wanted) + " numbers, but gets " + std::to_string(stack.size()));
 }
 
-// Applies `of_integers` if both operands are integers, as in Python, else `of_reals`.
+// Applies `of_integers` if both operands are integers, otherwise `of_reals`, as Python does.
 template <typename OfIntegers, typename OfReals>
 void binary(Stack& stack, OfIntegers of_integers, OfReals of_reals) {
   check_count(stack, 2);
@@ -120,12 +120,12 @@ double divide(double a, double b) {
   return a / b;
 }
 
-// Squares and multiplies, so that even the largest exponent takes 63 rounds.
+// Uses repeated squaring, so that even the largest exponent takes 63 rounds.
 int64_t whole_power(int64_t base, int64_t exponent) {
   int64_t result = 1;
   for (int64_t square = base, left = exponent; left > 0; left >>= 1) {
     if ((left & 1) != 0 && __builtin_mul_overflow(result, square, &result)) overflow_size("**", base, exponent);
-    // If this square overflows, every later factor is out of range too, and there is one.
+    // At least one more factor follows. If this square overflows, that factor is out of range too.
     if (left > 1 && __builtin_mul_overflow(square, square, &square)) overflow_size("**", base, exponent);
   }
   return result;
@@ -155,7 +155,7 @@ int64_t rounded(double value) {
   if (!std::isfinite(value) || std::abs(value) >= 0x1p62) refuse_size("a size became " + std::to_string(value));
   return static_cast<int64_t>(value);
 }
-// Rounding leaves an integer as it is; a double could not hold all of them.
+// Rounding leaves an integer as it is. Converting it to double could change it.
 template <typename Round>
 void round_with(Stack& stack, Round round) {
   unary(stack, [&](const IValue& a) { return is_real(a) ? rounded(round(a.toDouble())) : integer(a); });

@@ -62,7 +62,7 @@ TEST(ProgramSymbols, RoundsAndCompares) {
   EXPECT_EQ(symbolic_function("os.system"), nullptr);
 }
 
-// Each of these wraps around, traps or never ends in plain C++.
+// Each of these operations wraps around, traps or never ends in plain C++.
 TEST(ProgramSymbols, RefusesWhatDoesNotFitInto64Bits) {
   const std::tuple<const char*, int64_t, int64_t> cases[] = {
       {"_operator.add", kHighest, 1},      {"_operator.add", kLowest, -1},    {"_operator.sub", kLowest, 1},

@@ -1,5 +1,4 @@
-// Converts constant arguments to values of the boxed calling convention, by the type that the operator's schema asks
-// for.
+// Converts constant arguments to values of the boxed calling convention. The type in the operator's schema decides how.
 #include <ATen/ScalarOps.h>
 #include <torch/torch.h>
 
@@ -62,7 +61,7 @@ c10::IValue list_constant(const program::List& list, const c10::Type& type) {
   throw Error("MODEL_OPERATOR_UNSUPPORTED", "an argument is a list of lists, which is not supported", "");
 }
 
-// Converts a number where the schema wants a tensor (`x + 1`), and a whole number where it wants a real one.
+// Converts a number if the schema asks for a tensor (`x + 1`), and a whole number if the schema asks for a real number.
 c10::IValue number(const c10::Scalar& value, c10::TypeKind kind) {
   if (kind == c10::TypeKind::TensorType) return at::native::wrapped_scalar_tensor(value);
   if (kind == c10::TypeKind::FloatType) return value.toDouble();

@@ -8,8 +8,8 @@
 namespace sinew::model {
 namespace {
 
-// Returns whether the argument holds running statistics that the operator writes. Batch norm writes them, but its
-// schema does not declare the write.
+// Returns whether the argument holds running statistics that the operator writes. Batch norm writes them without
+// declaring the write in its schema.
 bool keeps_statistics(const Instruction& instruction, size_t argument) {
   const auto& arguments = instruction.op->schema().arguments();
   if (arguments[argument].name() != "running_mean" && arguments[argument].name() != "running_var") return false;
@@ -29,8 +29,8 @@ void flatten(const Operand& operand, std::vector<const Operand*>& all) {
   for (const Operand& item : operand.items) flatten(item, all);
 }
 
-// Whether every result of the operator is a view. Other operators (reshape, flatten, contiguous, to) sometimes return a
-// view and sometimes a copy.
+// Returns whether every result of the operator is a view. Other operators (reshape, flatten, contiguous, to) sometimes
+// return a view and sometimes a copy.
 bool is_always_a_view(const std::string& target) {
   static const std::set<std::string> names = {
       "aten::detach", "aten::alias",     "aten::view",    "aten::view_as",   "aten::select", "aten::slice",  "aten::t",
@@ -39,7 +39,7 @@ bool is_always_a_view(const std::string& target) {
 }
 
 // Finds two sets of inputs. `written`: an instruction may write into the input, directly or through a view. Every write
-// that an operator's schema does not exclude counts, and a body may write into all its operands. `overwritten`: an
+// that the schema of an operator does not exclude counts, and a body may write into all its operands. `overwritten`: an
 // instruction certainly writes into the input.
 class Writes {
  public:
@@ -81,7 +81,7 @@ class Writes {
     if (results[0].slot >= 0) inputs_.emplace(results[0].slot, input->second);
   }
 
-  // The inputs of a body are the last operands, after a predicate or settings.
+  // The inputs of a body are the last operands of the instruction. A predicate or settings come before them.
   void bodies(const Instruction& instruction) {
     std::vector<const Operand*> given;
     for (const Operand& operand : instruction.operands) flatten(operand, given);

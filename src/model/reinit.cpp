@@ -1,4 +1,4 @@
-// Initialises some parameters again, such as the head of a model whose other weights are kept.
+// Gives some parameters new initial values, such as the head of a model whose other weights are kept.
 #include <algorithm>
 #include <cmath>
 
@@ -54,7 +54,7 @@ void reinitialise(const std::vector<std::string>& patterns, const std::vector<Na
   const torch::NoGradGuard no_grad;
   for (const std::string& pattern : patterns) {
     for (const size_t p : parameters_like(pattern, parameters, "model.reinit")) {
-      // The key depends on the name alone, so the result does not depend on the other patterns or the order in the
+      // The key depends on the name alone. So the result depends neither on the other patterns nor on the order in the
       // file.
       const RandomScope scope(derive(derive(random_key({seed}), "reinit"), parameters[p].name));
       reset_parameter(parameters[p], parameters);

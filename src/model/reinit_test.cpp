@@ -1,4 +1,4 @@
-// Tests of reinitialised parameters: their values, and what these depend on.
+// Tests the values of reinitialised parameters, and what these values depend on.
 #include <gtest/gtest.h>
 
 #include <cmath>

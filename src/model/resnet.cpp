@@ -1,6 +1,6 @@
-// Makes residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (CVPR 2016). As in
-// torchvision, a bottleneck has its stride in the 3x3 convolution. The cifar stem (3x3, stride 1, no pool) keeps small
-// images from shrinking to nothing.
+// Makes residual networks: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (CVPR 2016). A
+// bottleneck has its stride in the 3x3 convolution, as in torchvision. The cifar stem (3x3, stride 1, no pool) keeps
+// small images from shrinking to nothing.
 #include <array>
 
 #include "model/makers.h"

@@ -30,8 +30,7 @@ bool same_memory(const torch::Tensor& a, const torch::Tensor& b) {
          a.strides() == b.strides();
 }
 
-// Refuses two different views of one memory (weight and weight.t()), because their values would diverge in every
-// replica.
+// Refuses two different views of one memory (weight and weight.t()). Training would make their values diverge.
 void refuse_shared(const std::string& path, const std::vector<NamedTensor>& parameters,
                    const std::vector<NamedTensor>& buffers) {
   for (size_t p = 0; p < parameters.size(); ++p) {
@@ -48,7 +47,8 @@ void refuse_shared(const std::string& path, const std::vector<NamedTensor>& para
   }
 }
 
-// Returns the submodule that owns a parameter such as "layers.0.weight", and the parameter's name in it.
+// Returns the submodule that owns a parameter such as "layers.0.weight", and the name of the parameter in that
+// submodule.
 std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module, const std::string& name) {
   size_t begin = 0;
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', begin)) {
@@ -70,7 +70,7 @@ torch::Tensor tensor_in(const std::string& path, const c10::IValue& value) {
 }  // namespace
 
 torch::jit::Module load_script(const std::string& path) {
-  // Turns profiling off: with profiling, the third run of a shape would use another plan than the first.
+  // Turns profiling off. With profiling, the third run of a shape would use another plan than the first.
   torch::jit::getProfilingMode() = false;
   torch::jit::getExecutorMode() = false;
   program::check_torchscript_file(path);
@@ -103,7 +103,7 @@ ScriptModel::ScriptModel(const std::string& path)
 }
 
 // TorchScript loads tied weights as several tensors over one memory, which autograd would treat as several leaves. This
-// function makes them one tensor again.
+// function replaces them by one tensor again.
 void ScriptModel::read_parameters() {
   for (const auto& item : module_.named_parameters()) {
     const auto tied = std::ranges::find_if(

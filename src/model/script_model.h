@@ -1,7 +1,7 @@
-// Inside model/: implements the Model interface for a TorchScript module.
+// Private to model/: implements the Model interface for a TorchScript module.
 //
 // Each replica loads the file itself, so lanes share only the memory of the parameters. The graph runs without
-// profiling and specialisation, because a plan that changes after some runs would change bits.
+// profiling and specialisation, because a plan that changes after some runs would change the bits of results.
 #pragma once
 
 #include <torch/script.h>
@@ -31,7 +31,7 @@ class ScriptModel final : public Model {
 
   const torch::jit::Module& module() const { return module_; }
   const std::string& path() const { return path_; }
-  // The names of forward's required inputs, or of its optional inputs.
+  // Returns the names of forward's required inputs, or of its optional inputs.
   std::vector<std::string> input_names(bool optional) const;
 
  private:
@@ -44,18 +44,18 @@ class ScriptModel final : public Model {
   std::vector<std::string> remarks_;
 };
 
-// Throws Error if the file is no TorchScript or needs unknown operators.
+// Loads the file. Throws Error if it is not TorchScript or needs unknown operators.
 torch::jit::Module load_script(const std::string& path);
 
-// Searches the graph for what training does not support: a mode that tracing fixed, random operators without a key,
-// work handed to other threads. `remarks` are warnings about probable mistakes.
+// Searches the graph for what training does not support: a training mode that tracing has fixed, random operators
+// without a key, and work handed to other threads. `remarks` are warnings about probable mistakes.
 struct ScriptScan {
   std::vector<std::string> problems, remarks;
 };
 ScriptScan scan_script(const torch::jit::Module& module);
 
-// Runs the model on synthetic samples. Throws Error if evaluation gives two different results, if training does so
-// under the same random key, or if the output is not what the loss takes. Restores the model's buffers.
+// Runs the model on synthetic samples. Throws Error in three cases: evaluation gives two different results, training
+// does so under the same random key, or the loss cannot take the output. Restores the model's buffers.
 void probe_script(ScriptModel& model, const data::DataInfo& data, int64_t outputs);
 
 }  // namespace sinew::model

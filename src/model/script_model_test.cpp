@@ -1,4 +1,4 @@
-// Tests TorchScript modules that are compiled from source here: training, evaluation, saving, and refusals.
+// Tests TorchScript modules that the tests compile from source: training, evaluation, saving, and refusals.
 #include "model/script_model.h"
 
 #include <gmock/gmock.h>
@@ -108,7 +108,7 @@ TEST_F(Script, ComputesWhatTheModuleComputes) {
   for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(torch::equal(gradients[i], wanted[i]));
 }
 
-// The tenth pass gives the bits of the first: the runtime does not profile and then change its plan.
+// The tenth pass must give the same bits as the first. So the runtime must not profile and then change its plan.
 TEST_F(Script, EveryPassGivesTheSameBits) {
   const auto model = make(kDropout);
   model->set_training(true);
@@ -159,7 +159,7 @@ TEST_F(Script, SavesNewWeights) {
   EXPECT_NE(make(kPlain)->identity(), model->identity());
 }
 
-// The user saves another model over the file while this one is trained.
+// While this model is trained, the user saves another model over its file.
 TEST_F(Script, SavesTheFileThatWasOpened) {
   const auto model = make(kMean);
   const std::string file = scratch_.file("net.pt"), to = scratch_.file("trained.pt");
@@ -328,7 +328,7 @@ TEST_F(Script, AHeadCanBeReinitialised) {
   EXPECT_TRUE(torch::equal(again->parameters()[0].tensor, after->parameters()[0].tensor));
 }
 
-// The probe tries some samples; the check of every output does not rely on them.
+// The probe tries only some samples. The check of the output does not rely on the probe.
 TEST_F(Script, AnOutputThatChangesItsShapeLaterIsRefused) {
   const auto model = make(
       "def forward(self, x):\n"
@@ -352,7 +352,7 @@ TEST_F(Script, AnOutputThatChangesItsShapeLaterIsRefused) {
   EXPECT_ERROR(refusal_for(8), "MODEL_OUTPUT_MISMATCH", "not a dense tensor");
 }
 
-// A damaged file is refused, or it gives exactly the module that was saved: damage in padding and dates is harmless.
+// A damaged file must be refused, or give exactly the module that was saved. Damage in padding and dates is harmless.
 void damage_and_load(const std::string& path, uint64_t seed, int cases) {
   const std::string good = [&] {
     std::ifstream file(path, std::ios::binary);

@@ -21,7 +21,7 @@ bool same(const torch::Tensor& a, const torch::Tensor& b) {
          torch::equal(torch::nan_to_num(a), torch::nan_to_num(b));
 }
 
-// Returns the attributes, other than parameters and buffers, in which a forward pass could keep state.
+// Returns the attributes that are neither parameters nor buffers, but in which a forward pass could keep state.
 std::vector<std::pair<std::string, c10::IValue>> other_attributes(const ScriptModel& model) {
   std::vector<std::pair<std::string, c10::IValue>> found;
   for (const auto& item : model.module().named_attributes()) {
@@ -45,8 +45,8 @@ class Probe {
   void run(int64_t outputs) {
     const torch::NoGradGuard no_grad;
     model_.set_training(false);
-    // A model that returns its loss may draw random numbers on purpose, as a variational autoencoder does, so both runs
-    // use one key. scan_script has already checked its dropout.
+    // A model that returns its loss may draw random numbers on purpose, as a variational autoencoder does. So both runs
+    // of such a model use one key. scan_script has already checked its dropout.
     const torch::Tensor first = forward(1), second = forward(outputs == 0 ? 1 : 2);
     const ExpectedOutput expected(model_.path(), data_, outputs);
     expected.check(first, kProbeSamples);

@@ -15,7 +15,7 @@ using torch::jit::Node;
 
 constexpr const char* kFixed = " is fixed in training mode, so evaluation would behave like training";
 
-// Returns the value of a constant argument of the node, by its name in the schema.
+// Returns the argument of the node that has this name in the schema, if it is a constant.
 std::optional<c10::IValue> constant(const Node* node, const std::string& name) {
   const auto* schema = node->maybeSchema();
   const auto at = schema == nullptr ? std::nullopt : schema->argumentIndexWithName(name);

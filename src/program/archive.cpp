@@ -11,8 +11,8 @@ constexpr uint32_t kLocal = 0x04034B50, kDescriptor = 0x08074B50;
 constexpr uint64_t kLocalSize = 30;
 constexpr uint16_t kSizesBehind = 1 << 3;  // the local header has no sizes; a data descriptor follows the bytes
 
-// Reads a data descriptor: an optional signature, the checksum, and the size twice, in 4 or 8 bytes each. Returns the
-// offset of the checksum, and sets member.end.
+// Reads a data descriptor: an optional signature, the checksum, and two sizes of 4 or 8 bytes each. Returns the offset
+// of the checksum, and sets member.end.
 uint64_t read_descriptor(const FileRange& file, Member& member) {
   std::array<std::byte, 24> bytes{};
   const uint64_t at = member.begin + member.packed, room = std::min<uint64_t>(bytes.size(), member.end - at);
@@ -32,8 +32,8 @@ uint64_t read_descriptor(const FileRange& file, Member& member) {
   record.fail("the data descriptor of member " + in_quotes(member.name) + " does not match the directory");
 }
 
-// Checks the local header against the directory, and sets begin, end and crc_offsets. A header may leave out sizes and
-// checksum.
+// Checks the local header against the directory, and sets begin, end and crc_offsets. The header may leave out sizes
+// and checksum.
 void read_local(const FileRange& file, Member& member) {
   const uint64_t limit = member.end;
   const ByteReader none({}, file.path());
@@ -70,7 +70,7 @@ void read_local(const FileRange& file, Member& member) {
     member.end = member.begin + member.packed;
 }
 
-// Decompresses a member in pieces, and stops as soon as it is not what the directory says.
+// Decompresses a member in pieces. Stops as soon as the content is not what the directory says.
 class Inflater {
  public:
   Inflater(const FileRange& file, const Member& member, const std::function<void(std::span<std::byte>)>& take)

@@ -1,6 +1,6 @@
-// Inside program/: a zip archive. Nothing in the file is trusted.
+// Private to program/: reads zip archives. Nothing in the file is trusted.
 //
-// The members of a .pt2 are stored without compression, so a file that Archive accepts can be changed in place. Its
+// The members of a .pt2 are stored without compression, so a file that Archive accepts can be changed in place: its
 // members do not overlap, and every place that holds a checksum is known. A new value of the same size moves nothing
 // else, so tensors stay on the 64-byte boundaries that torch needs. The members of a TorchScript file may be
 // compressed.
@@ -19,19 +19,19 @@
 
 namespace sinew::program {
 
-// A 32-bit field with this value stands for a 64-bit field elsewhere (zip64).
+// In a 32-bit field, this value means that the number is in a 64-bit field elsewhere (zip64).
 inline constexpr uint64_t kFull32 = 0xFFFFFFFF;
 
 inline constexpr uint64_t kMaxDirectoryBytes = 64ULL << 20;  // enough for over a million members
 inline constexpr size_t kMaxMemberName = 1024;               // bytes
 inline constexpr uint64_t kMaxUnpackedBytes = 256ULL << 20;  // of all compressed members of an archive together
 
-// Whether the members of an archive may be compressed (by deflate).
+// Says whether the members of an archive may be compressed (by deflate).
 enum class Compression : uint8_t { refused, allowed };
 
 struct Member {
   std::string name;
-  uint64_t begin = 0, size = 0;  // of its bytes in the file; if it is compressed, `size` is that of its content
+  uint64_t begin = 0, size = 0;  // its bytes in the file; if they are compressed, `size` is that of the content
   uint64_t packed = 0;           // the bytes that it takes in the file: `size`, unless it is compressed
   bool compressed = false;
   uint32_t crc = 0;
@@ -39,7 +39,7 @@ struct Member {
   std::vector<uint64_t> crc_offsets;  // all places in the file that hold the checksum
 };
 
-// Reads ranges of a file. Throws Error where the file ends before the range does.
+// Reads ranges of a file. Throws Error if a range reaches beyond the end of the file.
 class FileRange {
  public:
   FileRange(Disk& disk, std::string path);
@@ -55,10 +55,11 @@ class FileRange {
   uint64_t size_;
 };
 
-// CRC-32 as zip defines it. `start` is the checksum of all bytes before `bytes`.
+// Returns CRC-32 as zip defines it. `start` is the checksum of all bytes before `bytes`.
 uint32_t crc32_of(std::span<const std::byte> bytes, uint32_t start = 0);
 
-// A name in quotes for messages. It is shortened and made printable, because names come from unchecked files.
+// Returns a name in quotes for messages. The name is shortened and made printable, because names come from unchecked
+// files.
 std::string in_quotes(std::string_view name);
 
 class Archive {
@@ -69,10 +70,10 @@ class Archive {
   const FileRange& file() const { return file_; }
   const std::vector<Member>& members() const { return members_; }  // in the order of the file
   const Member* find(const std::string& name) const;
-  // Returns the bytes of the member after checking their checksum. Throws Error if they are damaged or more than
-  // `max_bytes`.
+  // Returns the content of the member, after checking it against its checksum. Throws Error if it is damaged or has
+  // more than `max_bytes`.
   std::string text(const Member& member, uint64_t max_bytes) const;
-  // Reads every member. Throws Error if the content of one does not have its size or does not match its checksum. Needs
+  // Reads every member. Throws Error if the content of a member does not have its declared size or its checksum. Needs
   // little memory, whatever the sizes are.
   void check_contents() const;
 
@@ -85,7 +86,7 @@ class Archive {
 // Throws the Error for a member whose bytes do not match its checksum.
 [[noreturn]] void refuse_checksum(const std::string& path, const std::string& member);
 
-// Reads little-endian numbers from the bytes of a record. A read outside of the record throws the Error of a damaged
+// Reads little-endian numbers from the bytes of a record. A read outside of the record throws the Error for a damaged
 // file.
 class ByteReader {
  public:
@@ -103,12 +104,12 @@ class ByteReader {
   const std::string& path_;
 };
 
-// Returns the entries of the directory, unsorted. The function sets name, sizes, compressed, crc and header, and sets
-// `end` to its upper bound: the offset at which the directory begins. Throws Error.
+// Returns the entries of the directory, unsorted. Sets name, sizes, compressed, crc and header of each. Sets `end` only
+// to an upper bound: the offset at which the directory begins. Throws Error.
 std::vector<Member> read_directory(const FileRange& file, Compression compression);
 
-// Passes the content of the member to `take` in pieces, without compression. Throws Error if the member does not have
-// exactly member.size bytes of content.
+// Decompresses the content of the member and passes it to `take` in pieces. Throws Error if the content does not have
+// exactly member.size bytes.
 void read_content(const FileRange& file, const Member& member, const std::function<void(std::span<std::byte>)>& take);
 
 }  // namespace sinew::program

@@ -1,7 +1,7 @@
-// Fuzzes .pt2 files: no crash, no hang, and memory in proportion to the input. Accepted members lie inside the file and
-// do not overlap, and an accepted program is written back byte for byte. If the first byte of the input is odd, the
-// rest is a list of changes (offset, byte) to a good file. So even an empty corpus reaches the code behind the first
-// checks.
+// Fuzzes .pt2 files. There must be no crash and no hang, and memory must stay in proportion to the input. Accepted
+// members lie inside the file and do not overlap, and an accepted program is written back byte for byte. If the first
+// byte of the input is odd, the rest is a list of changes (offset, byte) to a good file. So even an empty corpus
+// reaches the code behind the first checks.
 #include <cstdint>
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-// Tests which zip archives are accepted, and how the others are refused.
+// Tests which zip archives the reader accepts, and how it refuses the others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ TEST(Archive, RefusesOverlaps) {
   Zip inner;
   inner.plain = true;
   inner.add("net/b", "in a");
-  // The bytes of a contain the local header and the bytes of b, so each entry alone would be valid.
+  // The bytes of `a` contain the local header and the bytes of `b`. So each entry alone would be valid.
   zip.entries[0].bytes = inner.bytes().substr(0, 30 + 5 + 4);
   zip.add("net/b", "in a");
   std::string bytes = zip.bytes();
@@ -167,7 +167,8 @@ TEST(Archive, Zip64RecordsMustAgree) {
   EXPECT_ERROR(refused(with(wide + 40, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 48, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 32, 7, 8)), "PROGRAM_BAD_ARCHIVE", "several volumes");
-  // If all bits of a narrow field are set, the field of the zip64 record counts instead, here and in directory entries.
+  // If all bits of a narrow field are set, the field of the zip64 record counts instead. This holds here and in
+  // directory entries.
   MemoryDisk disk;
   EXPECT_EQ(open(disk, with(end + 8, ~uint64_t{0}, 8)).members().size(), 2U);
   // Without a zip64 locator, only the narrow end record counts. It has the right content here.
@@ -198,7 +199,7 @@ TEST(Archive, AnEntryMayHaveZip64Sizes) {
   };
   EXPECT_ERROR(refused_with(2, 16), "PROGRAM_BAD_ARCHIVE", "zip64 field");
   EXPECT_ERROR(refused_with(2, 99), "PROGRAM_BAD_ARCHIVE", "extra field");
-  // All bits are set in the narrow fields, which refers to zip64 fields, but there are no zip64 fields.
+  // The narrow fields have all bits set, so they refer to zip64 fields. But there are no zip64 fields.
   EXPECT_ERROR(refused_with(0, 2), "PROGRAM_BAD_ARCHIVE", "lies outside");
 }
 

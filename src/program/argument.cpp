@@ -1,4 +1,4 @@
-// Reads the arguments of operators. The schema has a union of many kinds for them.
+// Reads the arguments of operators, for which the schema has a union of many kinds.
 #include "program/archive.h"
 #include "program/graph.h"
 
@@ -80,7 +80,7 @@ Argument GraphReader::argument(const JsonView& view) {
 }
 
 std::optional<Argument> GraphReader::tensor_argument(std::string_view kind, const JsonView& view) {
-  // A list of "tensors" may hold symbolic integers, because torch writes all operands of a branch or a loop as such a
+  // A list of "tensors" may hold symbolic integers, because torch writes the operands of a branch or a loop as such a
   // list.
   const auto any = [this](const JsonView& item) { return tensor(item, Kinds::any); };
   if (kind == "as_tensor") return tensor(view, Kinds::tensor);

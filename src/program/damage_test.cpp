@@ -1,4 +1,4 @@
-// Tests that a damaged file of any kind gives an Error or a program equal to the original, and never anything else.
+// Tests that a file with any damage gives an Error or a program equal to the original, and never anything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace sinew::program {
 namespace {
 
-// The whole content of a program with its tensors, as text.
+// Returns the whole content of a program with its tensors, as text.
 std::string all_of(MemoryDisk& disk) {
   const Program program = read_program(disk, "net.pt2");
   std::string all = Dump::of(program);
@@ -91,7 +91,8 @@ TEST_F(Damage, MovedPieces) {
   }
 }
 
-// Any damage: flipped bits, overwritten numbers of the records, cut, moved and repeated pieces, zeroed blocks.
+// Does any kind of damage: flips bits, overwrites numbers of the records, cuts, moves and repeats pieces, zeroes
+// blocks.
 std::string damaged(std::string bytes, RandomStream& random) {
   for (uint64_t changes = 1 + random.below(3); changes > 0 && !bytes.empty(); --changes) {
     const size_t at = random.below(bytes.size()), size = std::min<size_t>(random.below(300), bytes.size() - at);
@@ -127,8 +128,8 @@ TEST_F(Damage, AThousandOfAnyKind) {
   for (int i = 0; i < 1000; ++i) judge(damaged(bytes_, random));
 }
 
-// Collects all values of a JSON document. Changing one gives well-formed JSON with a wrong value, which no checksum can
-// reveal.
+// Collects all values of a JSON document. If a test changes one of them, the JSON is still well-formed, and no checksum
+// can reveal the change.
 void collect_values(TestJson& json, std::vector<TestJson*>& values) {
   values.push_back(&json);
   if (json.is_structured()) {

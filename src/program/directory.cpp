@@ -15,8 +15,8 @@ struct Directory {
   uint64_t limit = 0;  // where the end record begins; the directory must end at or before it
 };
 
-// Whether a narrow field agrees with the zip64 record. A narrow field with all bits set means that only the zip64
-// record has the value. Otherwise the two must be equal.
+// Returns whether a narrow field agrees with the zip64 record. If all its bits are set, only the zip64 record has the
+// value. Otherwise the two must be equal.
 bool agree(uint64_t narrow, uint64_t wide, uint64_t full) {
   return narrow == full || narrow == wide;
 }
@@ -60,8 +60,8 @@ Directory find_directory(const FileRange& file) {
   tail.fail("it has no end record");
 }
 
-// Extra field 1 holds the sizes and the offset that do not fit into 32 bits, in this order. Each is there only if its
-// 32-bit field has all bits set.
+// Reads extra field 1. It holds those of the sizes and the offset that do not fit into 32 bits, in this order. A value
+// is present only if its 32-bit field has all bits set.
 void read_wide(const ByteReader& entry, uint64_t extra, uint64_t extra_size, std::array<uint64_t*, 3> fields) {
   const uint64_t end = extra + extra_size;
   while (end - extra >= 4) {
@@ -113,7 +113,8 @@ void check_method(const ByteReader& record, const std::string& path, uint16_t fl
               "save it again with torch.export.save, or unpack it and pack it again with zip -0 -r");
 }
 
-// `unpacked`: the content of the compressed members so far. A small file could otherwise ask for any amount of memory.
+// Checks the sizes that the entry declares, because a small file could otherwise ask for any amount of memory.
+// `unpacked`: the content of the compressed members so far.
 void check_sizes(const ByteReader& record, const Member& member, uint64_t& unpacked) {
   constexpr uint64_t kMostRatio = 1032;  // deflate cannot shrink anything further
   if (!member.compressed) {

@@ -1,4 +1,4 @@
-// Inside program/: the functions of program.h on a given Disk, so that tests can inject failures.
+// Private to program/: the functions of program.h on a given Disk, so that tests can inject failures.
 #pragma once
 
 #include "base/disk.h"

@@ -9,8 +9,8 @@
 namespace sinew::program {
 namespace {
 
-// Evaluates an expression of sympy, such as "Mul(Integer(16), Symbol('s77', positive=True, integer=True))", with 1 for
-// every symbol. Returns nullopt for expressions with other functions.
+// Evaluates an expression of sympy, such as "Mul(Integer(16), Symbol('s77', positive=True, integer=True))". Every
+// symbol has the value 1. Returns nullopt for an expression with other functions.
 class Expression {
  public:
   Expression(const std::string& text, std::set<std::string>& symbols) : text_(text), symbols_(symbols) {}
@@ -229,7 +229,7 @@ class FlopCounter {
     return 2 * product(*in, 0, in->size() - 1) * weights;
   }
 
-  // Counts one loop over all index letters. This is an upper bound, because an einsum may sum over some letters early.
+  // Counts one loop over all index letters. That is an upper bound, because an einsum may sum over some letters early.
   std::optional<double> einsum(const Graph& graph, const Node& node) {
     const auto* equation = node.inputs.size() < 2 ? nullptr : std::get_if<std::string>(&node.inputs[0].value.value);
     const auto* operands = equation == nullptr ? nullptr : std::get_if<List>(&node.inputs[1].value.value);

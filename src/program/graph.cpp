@@ -27,7 +27,7 @@ std::string_view description_of(ValueKind kind) {
   return "";
 }
 
-// Checks the table's entry of a symbolic value: a number or an expression of the table's kind.
+// Checks the entry of a symbolic value: it must be a number or an expression of the table's kind.
 void check_symbolic(const JsonView& view, ValueKind kind, Symbols& symbols) {
   if (kind == ValueKind::sym_int) {
     read_sym_int(view, std::numeric_limits<int64_t>::min(), symbols);

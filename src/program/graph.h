@@ -1,4 +1,4 @@
-// Inside program/: reads a graph of the schema and resolves every name in it.
+// Private to program/: reads a graph of the schema and resolves every name in it.
 #pragma once
 
 #include <string>
@@ -14,15 +14,16 @@ inline constexpr int kMaxGraphDepth = 16;
 inline constexpr char kCustomClassHint[] =
     "Sinew runs only tensors and numbers; keep script objects out of the exported model";
 
-// One graph and its scope. A subgraph sees only its own inputs; every value from outside enters through them.
+// Reads one graph, which is a scope of names. A subgraph sees only its own inputs; every value from outside enters
+// through them.
 class GraphReader {
  public:
   explicit GraphReader(Symbols& symbols, int depth = 0) : symbols_(symbols), depth_(depth) {}
 
-  // Constant inputs (None, 3) have no value. For the root graph they are left out, because the signature holds them. In
-  // a subgraph they keep their position, with the id -1.
+  // A constant input (None, 3) has no value. The root graph leaves constant inputs out, because the signature holds
+  // them. In a subgraph they keep their position, with the id -1.
   Graph read(const JsonView& view);
-  // For the signature, which is read after the graph: an argument that names values of the graph.
+  // Reads an argument that names values of this graph. The reader of the signature calls it after read().
   Argument argument(const JsonView& view);
   ValueId value_of(const JsonView& name) const;  // refuses an unknown name
 
@@ -53,8 +54,8 @@ class GraphReader {
   std::unordered_map<std::string, Known> names_;  // stays valid after read() has moved the graph out
 };
 
-// These take the source of a node from its metadata: "model.py:17 in forward" and "encoder.layers.0
-// (TransformerEncoderLayer)". They return "" if the metadata has none.
+// These functions find the source of a node in its metadata. They return, for example, "model.py:17 in forward" and
+// "encoder.layers.0 (TransformerEncoderLayer)", or "" if the metadata has no source.
 std::string innermost_line(std::string_view stack_trace);
 std::string innermost_module(std::string_view nn_module_stack);
 

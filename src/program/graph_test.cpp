@@ -1,4 +1,4 @@
-// Tests the readers of a graph and of its signature: they refuse every kind of mistake and name where it is.
+// Tests that the readers of a graph and of its signature refuse every kind of mistake and name the place of it.
 #include "program/graph.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,8 @@ using testing::HasSubstr;
 
 using Pointer = nlohmann::json_pointer<std::string>;
 
-// A place in the model (a JSON pointer below graph_module), the value to put there, and what the refusal must mention.
+// A place in the model (a JSON pointer below graph_module), the value to put there, and the words that the refusal must
+// contain.
 struct Wrong {
   const char* place;
   const char* value;  // JSON; "" removes the place
@@ -229,7 +230,7 @@ TEST(Signature, NamesLeavesInClassesOfTheUser) {
   EXPECT_THROW(leaf_names("\"Out\"", "\"builtins.dict\""), Error);
 }
 
-// A tree may have millions of leaves below one long name, so leaves beyond those of the graph are counted but not
+// A tree may have millions of leaves below one long name. So leaves beyond those of the graph are counted but not
 // named.
 TEST(Signature, LeavesBeyondThoseOfTheGraphAreNotNamed) {
   const Document document = parse_json("{}", "tree");

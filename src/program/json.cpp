@@ -25,8 +25,8 @@ void add_name(std::string& path, std::string_view name) {
   path.pop_back();
 }
 
-// Builds the document from parse events, from the leaves up. It never recurses, so deep input cannot overflow the
-// stack.
+// Builds the document from parse events, from the leaves up. The builder never recurses, so deep input cannot overflow
+// the stack.
 class Builder final : public Sax {
  public:
   Builder(const std::string& place, size_t max_values) : place_(place), max_values_(max_values) {}
@@ -117,7 +117,7 @@ class Builder final : public Sax {
   size_t max_values_, values_ = 0;
 };
 
-// Finds the path from `from` to `to` by searching, so that values need not store their paths.
+// Finds the path from `from` to `to` by searching. So values need not store their paths.
 bool find_path(const Json& from, const Json& to, std::string& path) {
   if (&from == &to) return true;
   const size_t length = path.size();

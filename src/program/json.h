@@ -1,7 +1,7 @@
-// Inside program/: reads JSON from untrusted files. Each value knows its location, for messages.
+// Private to program/: reads JSON from untrusted files. Error messages give the place of the value.
 //
-// parse_json checks depth, bytes and number of values before it builds anything, and refuses a name that occurs twice
-// in one object. A JsonView is one value of the document. Reading it as the wrong type, or asking for a missing member,
+// parse_json limits depth, bytes and number of values while it reads. It refuses a name that occurs twice in one
+// object. A JsonView is one value of the document. Reading a value as the wrong type, or asking for a missing member,
 // throws Error with the file and the path to the value:
 // "net.pt2: models/model.json: graph_module.graph.nodes[17]".
 #pragma once
@@ -39,8 +39,8 @@ struct JsonMember {
 struct Document {
   std::string place;  // for messages: the file, and the member of the archive
   Json json;
-  // The file has a newer minor version of the schema than this program. We cannot know which members it added to
-  // objects, so unknown names are ignored.
+  // True: the file has a newer minor version of the schema than this program knows. That version may have added members
+  // to objects, so unknown names are ignored.
   bool newer_schema = false;
 };
 
@@ -52,7 +52,7 @@ class JsonView {
   JsonView(const Document& document, const Json& json) : document_(&document), json_(&json) {}
   explicit JsonView(const Document& document) : JsonView(document, document.json) {}
 
-  // Members of an object. find() treats a member that is null as missing, as torch's own reader of the schema does.
+  // These functions read members of an object. find() treats a null member as missing, as torch's own reader does.
   JsonView get(std::string_view name) const;
   std::optional<JsonView> find(std::string_view name) const;
   std::pair<std::string_view, JsonView> single_member() const;  // reads a union: an object with exactly one member
@@ -73,7 +73,7 @@ class JsonView {
   bool boolean() const;
   const std::string& text() const;
 
-  // Throws Error: "file: path to this value: what". Without a hint it says that the file is damaged.
+  // Throws Error: "file: path to this value: what". Without a hint, the error says that the file is damaged.
   [[noreturn]] void refuse(ErrorCode code, const std::string& what, const std::string& hint = "") const;
 
  private:

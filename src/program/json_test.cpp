@@ -1,4 +1,4 @@
-// Tests how JSON from untrusted files is read: limits hold before anything is built, and errors name where they are.
+// Tests how JSON from untrusted files is read: limits hold while the document is built, and errors name the place.
 #include "program/json.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Finds the user's names of the inputs and outputs: of the leaves of the arguments and of the result of forward().
+// Names the inputs and outputs of a program as its user does, by the arguments and the result of forward().
 #include <set>
 
 #include "program/archive.h"
@@ -24,7 +24,7 @@ FieldNames field_names(const JsonView& module) {
   return names;
 }
 
-// The signature of the root module, which is the entry without a name.
+// Returns the signature of the root module. In the file, that is the entry without a name.
 JsonView root_call(const JsonView& module) {
   const JsonView calls = module.get("module_call_graph");
   for (const Json& json : calls.array()) {

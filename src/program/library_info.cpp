@@ -1,5 +1,5 @@
-// Reads the versions that a shared object was built for from its file. The object is not loaded, so none of its code
-// runs.
+// Reads from the file of a shared object which versions the object was built for. The object is not loaded, so none of
+// its code runs.
 //
 // The format is ELF, 64 bits, little-endian: Tool Interface Standard (TIS) Executable and Linking Format, version 1.2.
 #include <algorithm>
@@ -22,7 +22,7 @@ class Elf {
  public:
   Elf(Disk& disk, const std::string& path) : file_(disk, path) {}
 
-  // The content of the section, or "" if there is no such section.
+  // Returns the content of the section, or "" if there is no such section.
   std::string info() const {
     if (file_.size() < 64) fail("is not a shared object");
     const std::vector<std::byte> head = bytes(0, 64);

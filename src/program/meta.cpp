@@ -41,13 +41,13 @@ const TypeInfo& type_info(ScalarType type) {
 
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
-// "s77" for "Symbol('s77', positive=True, integer=True)"; "" for any other expression.
+// Returns "s77" for "Symbol('s77', positive=True, integer=True)", and "" for any other expression.
 std::string single_symbol(std::string_view expression) {
   constexpr std::string_view kBegin = "Symbol('";
   if (!expression.starts_with(kBegin) || !expression.ends_with(')')) return "";
   const size_t end = expression.find('\'', kBegin.size());
   if (end == std::string_view::npos || end == kBegin.size()) return "";
-  // Only assumptions about the symbol may follow its name: no second symbol and no call.
+  // The rest holds only assumptions about the symbol: it has no second symbol and no call.
   if (expression.substr(end + 1).find_first_of("'(") != std::string_view::npos) return "";
   return std::string(expression.substr(kBegin.size(), end - kBegin.size()));
 }

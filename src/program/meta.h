@@ -1,4 +1,4 @@
-// Inside program/: reads the types and shapes of tensors from the schema's JSON.
+// Private to program/: reads the types and shapes of tensors from the schema's JSON.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace sinew::program {
 
-// Checks that a symbol has the same value (hint) in all places of a program.
+// Checks that a symbol has the same value (hint) everywhere in a program.
 class Symbols {
  public:
   void record_hint(const JsonView& view, const std::string& symbol, int64_t hint);
@@ -26,8 +26,8 @@ Device read_device(const JsonView& view);
 // SymInt: a number or an expression. `min`: the smallest allowed number.
 Dim read_sym_int(const JsonView& view, int64_t min, Symbols& symbols);
 
-// All that the schema says about a tensor. Strides and offset of a value in the graph are those of the example; for a
-// stored tensor they are exact.
+// All that the schema says about a tensor. For a stored tensor, strides and offset are exact. For a value in the graph,
+// they are those of the example with which the model was exported.
 struct FullMeta {
   TensorMeta meta;
   std::vector<Dim> strides;

@@ -1,4 +1,4 @@
-// Finds the source of a node: parses the texts that the exporter leaves in its metadata.
+// Finds the source of a node in the texts that the exporter writes into the node's metadata.
 #include <algorithm>
 #include <vector>
 
@@ -7,8 +7,8 @@
 namespace sinew::program {
 namespace {
 
-// Whether the path is one of PyTorch's own files or of code that it generates ("<eval_with_key>.47"). Neither helps the
-// user.
+// Returns whether the path is that of PyTorch's own code, or of code that PyTorch generates ("<eval_with_key>.47").
+// Neither helps the user.
 bool is_inside_torch(std::string_view path) {
   return path.starts_with('<') || path.starts_with("torch/") || path.find("-packages/torch/") != std::string_view::npos;
 }
@@ -20,8 +20,8 @@ std::string_view after_last(std::string_view text, char c) {
 
 }  // namespace
 
-// A stack trace has lines `  File "/home/me/model.py", line 17, in forward`, outermost first, each followed by a line
-// of code.
+// A stack trace has lines such as `  File "/home/me/model.py", line 17, in forward`. The outermost call comes first,
+// and a line of code follows each of them.
 std::string innermost_line(std::string_view stack_trace) {
   constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ";
   std::string found;
@@ -43,7 +43,7 @@ std::string innermost_line(std::string_view stack_trace) {
   return found;
 }
 
-// A module stack has entries `key,path,type`, outermost first, separated by ';'.
+// A module stack has entries `key,path,type`, separated by ';'. The outermost module comes first.
 std::string innermost_module(std::string_view nn_module_stack) {
   const std::string_view entry = after_last(nn_module_stack, ';');
   const size_t first = entry.find(','), last = entry.rfind(',');

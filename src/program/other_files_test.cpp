@@ -1,5 +1,5 @@
-// Tests the FLOPs of a program, and files that are inspected without loading them: TorchScript archives and shared
-// objects.
+// Tests the FLOPs of a program. Also tests files that are inspected without loading them: TorchScript archives and
+// shared objects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ Dim written(const std::string& expression) {
   return dim;
 }
 
-// A program with one node, over tensors of these shapes.
+// A program with one node whose tensors have these shapes.
 struct OneNode {
   Program program;
 
@@ -106,7 +106,7 @@ TEST(FlopsOf, TheSampleHasProducts) {
   EXPECT_GT(flops_of(Sample().read()).total, 0);
 }
 
-// Reads a file with these bytes. Returns the Error as error_of() does.
+// Writes these bytes to a file and reads it. Returns the Error as error_of() does.
 std::string refused(const std::function<void(const std::string&)>& read, const std::string& bytes) {
   const std::string path = testing::TempDir() + "sinew-other-files-" + std::to_string(::getpid());
   std::ofstream(path, std::ios::binary) << bytes;
@@ -145,7 +145,7 @@ TEST(ScriptFiles, OtherArchivesAreNamed) {
   EXPECT_ERROR(refused(read, "not a zip file, though long enough for an end record"), "PROGRAM_BAD_ARCHIVE", "");
 }
 
-// Compresses as zip does, without zlib's own header.
+// Compresses without zlib's own header, as zip does.
 std::string deflated(const std::string& text) {
   z_stream stream{};
   EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -214,7 +214,7 @@ TEST(ScriptFiles, MembersThatOccurTwiceOrOverlapAreRefused) {
   ScriptZip outside("x");
   outside.zip.add("net/../../etc/passwd", "x");
   EXPECT_ERROR(outside.check(), "PROGRAM_BAD_ARCHIVE", "'..'");
-  // Two entries of the directory that name one place in the file.
+  // Two entries of the directory name the same place in the file.
   ScriptZip overlap("x");
   overlap.zip.add("net/data/1", "abc");
   std::string bytes = overlap.zip.bytes();

@@ -1,9 +1,9 @@
 // Reads and writes programs: the content of a `.pt2` file of torch.export, as plain data.
 //
-// model/ runs programs, cli/ shows them (`sinew inspect`), and worker/ opens them. A hostile file meets this room
-// first, so it uses no tensor library, and every reader can be fuzzed. read_program resolves every name: an argument
-// refers to a value that an input or an earlier node of the same graph makes, and every weight lies inside its file.
-// This room does not check what operators do; model/ checks that an operator exists and takes such arguments.
+// model/ runs programs, cli/ shows them (`sinew inspect`), and worker/ opens them. This code is the first to read a
+// hostile file, so it uses no tensor library, and every reader can be fuzzed. read_program resolves every name: an
+// argument refers to a value that an input or an earlier node of the same graph makes, and every weight lies inside its
+// file. It does not check what operators do; model/ checks that an operator exists and takes such arguments.
 //
 // The format is a zip archive whose members are stored without compression:
 //   <name>/archive_format "pt2", archive_version, byteorder "little"
@@ -12,7 +12,7 @@
 //   <name>/data/constants/model_constants_config.json    the same for constants
 //
 // A newer minor version of the schema may have added members to objects; the reader ignores them. In a version that it
-// knows it refuses unknown members. In any version it refuses unknown kinds of arguments, dtypes and specs
+// knows, the reader refuses unknown members. In any version, it refuses unknown kinds of arguments, dtypes and specs
 // (docs/formats/pt2.md).
 //
 // Errors: every problem throws Error, which names the file and the place in it (member, and path inside its JSON).
@@ -37,7 +37,7 @@ namespace sinew::program {
 
 // ---- the graph -----------------------------------------------------------------------------------------------------
 
-// The numbers of torch.export's schema. They are not those of c10; model/ maps them. read_program refuses unknown
+// These are the numbers of torch.export's schema, not those of c10; model/ maps them. read_program refuses unknown
 // numbers.
 enum class ScalarType : int {
   u8 = 1,
@@ -63,12 +63,12 @@ std::optional<DType> dtype_of(ScalarType type);  // nullopt: Sinew has no arrays
 enum class Layout : int { strided = 7 };         // the reader refuses other layouts
 enum class MemoryFormat : int { contiguous = 1, channels_last = 2, channels_last_3d = 3, preserve = 4 };
 struct Device {
-  std::string type;  // "cpu", "cuda": the device of the export; the job decides on which device it runs
+  std::string type;  // "cpu", "cuda": the device of the export; the job decides which device it uses
   bool operator==(const Device&) const = default;
 };
 
-// One dimension of a tensor's shape: a number, or an expression of the program's symbols ("s77") with the value that it
-// had in the example.
+// One dimension of a tensor's shape: a number, or an expression of the program's symbols ("s77"). The hint is the value
+// that the expression had in the example with which the model was exported.
 struct Dim {
   std::optional<int64_t> fixed;
   // if the size is not fixed: the text in the file, such as "Symbol('s77', positive=True, integer=True)"
@@ -110,8 +110,8 @@ struct OperatorName {  // as_operator in the schema
   bool operator==(const OperatorName&) const = default;
 };
 
-// The kind of the elements of a list. An empty list has one too, because operators treat a list of tensors and a list
-// of numbers differently.
+// The kind of the elements of a list. An empty list has a kind too, because operators treat a list of tensors and a
+// list of numbers differently.
 enum class ListOf : uint8_t {
   tensors,
   optional_tensors,
@@ -142,10 +142,11 @@ struct NamedArgument {
 };
 
 struct Node {
-  std::string name;    // "linear_1"; if the file gives no name, that of the first output
+  std::string name;    // "linear_1"; if the file gives no name, the name of the first output
   std::string target;  // "torch.ops.aten.linear.default", "_operator.mul"
   std::vector<NamedArgument> inputs;
-  // The values that the node makes: None for an unused output, one List of ValueRefs if the operator returns a list.
+  // The values that the node makes. An unused output is None. If the operator returns a list, `outputs` is one List of
+  // ValueRefs.
   std::vector<Argument> outputs;
   bool returns_list_of_one = false;  // is_hop_single_tensor_return in the schema; only for higher-order operators
   std::string where;                 // the innermost line of the user's own code: "model.py:17 in forward"; may be ""
@@ -163,7 +164,8 @@ struct Graph {
 
 // ---- the program ---------------------------------------------------------------------------------------------------
 
-// The structure of nested inputs or outputs. Their leaves are passed as a flat list (torch.utils._pytree, protocol 1).
+// The structure of nested inputs or outputs. Programs take and return the leaves as a flat list (torch.utils._pytree,
+// protocol 1).
 struct Tree {
   enum class Kind : uint8_t { leaf, none, tuple, list, dict, named_tuple, other };
   Kind kind = Kind::leaf;
@@ -195,13 +197,13 @@ struct StoredTensor {
   Shape sizes, strides;
   int64_t offset = 0;  // where the tensor begins in the member, in elements
   bool is_parameter = false;
-  // The range of the member's bytes in the file, and their CRC-32. read_tensor uses the checksum to find out whether
-  // the file has changed since read_program.
+  // The range of the member's bytes in the file, and their CRC-32. With the checksum, read_tensor notices that the file
+  // has changed since read_program.
   uint64_t begin = 0, member_bytes = 0;
   uint32_t checksum = 0;
 };
 
-struct SymbolRange {  // the values of a symbol, as the exporter proved them
+struct SymbolRange {  // the values that a symbol may have, as the exporter proved
   std::optional<int64_t> min, max;
 };
 
@@ -220,22 +222,24 @@ struct Program {
   Tree input_tree, output_tree;                   // input_tree: (args, kwargs)
 };
 
-// Throws Error. Holds the JSON (at most 256 MiB) and the program in memory; the weights stay in the file.
+// Reads the file. Keeps the JSON (at most 256 MiB) and the program in memory; the weights stay in the file. Throws
+// Error.
 Program read_program(const std::string& path);
 
 // Returns the tensor as a dense array in C order, whatever its strides are. Throws Error if the file has changed or a
 // checksum is wrong.
 Array read_tensor(const Program& program, const StoredTensor& stored);
 
-// Whether the two tensors have a byte of the archive in common. The answer is exact: two interleaved views share none.
+// Returns whether the two tensors have a byte of the archive in common. The answer is exact: two interleaved views
+// share no byte.
 bool share_bytes(const StoredTensor& a, const StoredTensor& b);
 
 // ---- cost ----------------------------------------------------------------------------------------------------------
 
 // Counts the floating-point operations of the products in one forward pass: linear layers, matrix products,
 // convolutions, attention, recurrent layers. A multiplication and an addition count as two. Other operators are cheap
-// compared to these and do not count. Every symbol counts as 1; if the batch size is the only symbol, the result is the
-// cost of one sample.
+// compared to these and do not count. Every symbol counts as 1. So if the batch size is the only symbol, the result is
+// the cost of one sample.
 struct Flops {
   double total = 0;
   std::map<std::string, double> by_operator;   // "aten.linear"
@@ -258,9 +262,9 @@ TorchScriptFile read_torchscript_file(const std::string& path);  // throws Error
 // Reads every byte of the archive. Throws Error if a checksum is wrong, so that libtorch never sees a damaged file.
 void check_torchscript_file(const std::string& path);
 
-// Returns the versions that a shared object was built for, by name ("torch" -> "2.13.0"). They are in the section
-// ".sinew_library" of its file, so no code of the object runs. The result is empty if there is no such section. Throws
-// Error if the file is not an ELF file.
+// Returns the versions that a shared object was built for, by name ("torch" -> "2.13.0"). It reads them from the
+// section ".sinew_library" of the file, so no code of the object runs. The result is empty if there is no such section.
+// Throws Error if the file is not a shared object (ELF).
 std::map<std::string, std::string> read_library_info(const std::string& path);
 
 // ---- writing back --------------------------------------------------------------------------------------------------
@@ -271,9 +275,9 @@ struct Replacement {
   const Array* array = nullptr;
 };
 
-// Writes a copy of the program's file to `to`, with these tensors replaced and every other byte the same. The file
-// appears whole or not at all. Tensors that share a member are written into it by their strides and offset. Throws
-// Error for replacements that disagree where they overlap, and for a replacement of another dtype or shape.
+// Writes a copy of the program's file to `to`, with these tensors replaced and every other value the same. The copy
+// appears whole or not at all. A tensor is written into its member by its strides and offset; several tensors may share
+// a member. Throws Error if replacements disagree where they overlap, or if a replacement has another dtype or shape.
 void write_program(const Program& program, const std::vector<Replacement>& replacements, const std::string& to);
 
 }  // namespace sinew::program

@@ -1,7 +1,7 @@
-// Fuzzes models/model.json: no crash, no hang, and memory in proportion to the input. In an accepted program every
-// argument names a value that an input or an earlier node makes. An input that does not begin with '{' is a list of
-// changes (offset, number of bytes to remove, byte to insert) to a good model. So even an empty corpus reaches the code
-// behind the first checks.
+// Fuzzes models/model.json. There must be no crash and no hang, and memory must stay in proportion to the input. In an
+// accepted program, every argument names a value that an input or an earlier node makes. An input that does not begin
+// with '{' is a list of changes (offset, number of bytes to remove, byte to insert) to a good model. So even an empty
+// corpus reaches the code behind the first checks.
 #include <cstdint>
 #include <vector>
 

@@ -23,8 +23,8 @@ std::vector<std::string> texts_of(const JsonView& view) {
   return texts;
 }
 
-// Returns the keys of a dictionary from its context. The context of a defaultdict is an object; the context of other
-// dictionaries is a text that contains JSON.
+// Returns the keys of a dictionary from its context. The context of a defaultdict is an object. The context of any
+// other dictionary is a text that contains JSON.
 std::vector<std::string> dictionary_keys(const JsonView& context) {
   if (context.is_object()) return texts_of(context.get("dict_context"));
   const Document inner = parse_json(context.text(), "context of a tree");
@@ -32,7 +32,7 @@ std::vector<std::string> dictionary_keys(const JsonView& context) {
 }
 
 // Returns names for the children of a class of the user. The context of a dataclass is [[names of the fields], [fields
-// that were None]]. Other classes may write any context; if it has another form, the children get no names.
+// that were None]]. Another class may write any context. If the context has no such form, the children get no names.
 std::vector<std::string> guessed_keys(const std::optional<JsonView>& context, size_t children) {
   if (!context || !context->is_text()) return {};
   try {
@@ -104,8 +104,8 @@ class TreeReader {
 
 struct Leaves {
   const JsonView& view;
-  // The number of leaves that the graph has. Further leaves are counted but get no name, because the names could need
-  // 1,024 times as much memory as the file.
+  // The number of leaves of the graph. Further leaves are counted but get no name, because the names could need 1,024
+  // times as much memory as the file.
   const size_t wanted;
   std::vector<std::string> names = {};
   size_t count = 0;
@@ -133,7 +133,7 @@ struct Leaves {
 }  // namespace
 
 Tree read_tree(const JsonView& view, const FieldNames& fields) {
-  // The text is a JSON document inside the JSON document. Its errors are reported with the location of the text.
+  // The text is itself a JSON document. Its errors are reported with the place of the text.
   const Document inner = [&] {
     try {
       return parse_json(view.text(), "tree");

@@ -1,4 +1,4 @@
-// Reads a whole .pt2 file: which members it must have, and the content of each.
+// Reads a whole .pt2 file. Checks which members it has, and reads the content of each.
 #include "program/archive.h"
 #include "program/files.h"
 #include "program/signature.h"
@@ -33,7 +33,8 @@ class Reader {
 
   std::string place(const std::string& name) const { return path_ + ": " + name; }
 
-  // The folder that holds all members. torch names it after the file to which it first wrote the program.
+  // Returns the folder that holds all members. torch names this folder after the file to which it first wrote the
+  // program.
   std::string find_root() const {
     if (archive_.members().empty()) throw Error("PROGRAM_NOT_PT2", path_ + ": an archive without members", kExport);
     const std::string& first = archive_.members().front().name;
@@ -106,7 +107,7 @@ class Reader {
   const std::string& path_;
   const Archive archive_;
   std::string root_;
-  uint64_t left_ = kMaxJsonBytes;  // bytes of JSON that may still be read, over all members
+  uint64_t left_ = kMaxJsonBytes;  // the bytes of JSON that the reader may still read, over all members
 };
 
 }  // namespace

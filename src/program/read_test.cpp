@@ -1,4 +1,4 @@
-// Tests what is read from a good .pt2 file, and how wrong files are refused.
+// Tests what the reader gets from a good .pt2 file, and how it refuses wrong files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -197,7 +197,8 @@ TEST(Read, ANewerMinorVersionMayAddMembers) {
   EXPECT_ERROR(error_of([&] { sample.read(); }), "PROGRAM_BAD_SCHEMA", "is 'as_news'");
 }
 
-// One view may repeat its elements to 16 MiB. A file of some kilobytes could still ask for all memory with many views.
+// One view may repeat its elements up to 16 MiB. With many views, a file of some kilobytes could still ask for all
+// memory.
 TEST(Read, AllTensorsTogetherAreBounded) {
   const auto with = [](int count) {
     Sample sample;

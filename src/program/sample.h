@@ -1,5 +1,5 @@
-// For the tests of program/: builds .pt2 files byte by byte, so that tests can break every part of one. It also has a
-// disk in memory.
+// For the tests of program/: builds .pt2 files byte by byte, so that tests can break every part of a file. Also
+// provides a disk in memory.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace sinew::program {
 
-using TestJson = nlohmann::ordered_json;  // JSON a test can change
+using TestJson = nlohmann::ordered_json;  // JSON that a test can change
 
 inline std::string bytes_of(uint64_t number, unsigned width) {
   std::string bytes;
@@ -25,16 +25,16 @@ inline std::string bytes_of(uint64_t number, unsigned width) {
   return bytes;
 }
 
-// A zip archive as torch writes it: sizes in data descriptors, data on 64-byte boundaries, zip64 end records.
+// A zip archive as torch writes it: sizes in data descriptors, data on 64-byte boundaries, and zip64 end records.
 struct Zip {
   struct Entry {
     std::string name, bytes;
     uint16_t method = 0, flags = 0x0808;
     std::optional<std::string> content = {};  // what the bytes hold, if they are compressed
-    std::optional<uint64_t> claimed = {};     // the size of the content that the records give, if it is wrong
+    std::optional<uint64_t> claimed = {};     // the size of the content that the records declare, if it is wrong
   };
   std::vector<Entry> entries;
-  bool plain = false;  // as other tools write it: sizes in the local header, no zip64
+  bool plain = false;  // true: as other tools write it, with sizes in the local header and no zip64
   std::string comment;
 
   void add(std::string name, std::string bytes) { entries.push_back({std::move(name), std::move(bytes)}); }
@@ -78,11 +78,11 @@ struct Zip {
   }
 };
 
-// Simulates the end of the process. It is not an Error, so no handler of errors can catch it.
+// Simulates the end of the process. It is not an Error, so code that handles errors cannot catch it.
 struct Stopped : std::exception {};
 
-// A disk in memory, for the files of one folder. It keeps the durable state separately: bytes become durable with the
-// sync of the file, names with the sync of the folder.
+// A disk in memory, for the files of one folder. It keeps the durable state separately. Bytes become durable when the
+// file is synced, names when the folder is synced.
 class MemoryDisk final : public Disk {
  public:
   int64_t calls = 0, fail_at = -1, stop_at = -1;

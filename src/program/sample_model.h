@@ -1,5 +1,5 @@
-// For the tests of program/: a small program that uses every kind of input, output and argument. It is JSON that a test
-// can change before it is packed.
+// For the tests of program/: a small program that uses every kind of input, output and argument. A test can change its
+// JSON before the program is packed.
 #pragma once
 
 #include <cstring>
@@ -57,8 +57,8 @@ std::string packed(std::initializer_list<T> numbers) {
   return bytes;
 }
 
-// forward(self, batch, k, flag). The weight w and its transpose t share weight_0; v is the lower right 2x2 of the 3x3
-// weight_2.
+// The program of forward(self, batch, k, flag). The weight w and its transpose t share weight_0. v is the lower right
+// 2x2 part of the 3x3 weight_2.
 struct Sample {
   TestJson model, weights, constants;
   Zip zip;

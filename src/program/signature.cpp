@@ -25,7 +25,7 @@ class SignatureReader {
   }
 
  private:
-  // Both the specs and the graph list the inputs. The two lists must agree.
+  // Both the specs and the graph list the inputs, so the two lists must agree.
   void read_inputs(const JsonView& specs) {
     const auto& inputs = program_.graph.inputs;
     size_t next = 0;
@@ -177,7 +177,7 @@ class SignatureReader {
                                          (kind == Input::buffer ? "buffer" : "parameter") + " among the inputs");
   }
 
-  // The file gives the name of the input in the graph. This function replaces it by the name that the user knows.
+  // The file names the input as the graph does. This function replaces the name by the one that the user knows.
   void resolve_input_mutations() {
     for (const auto& [output, name] : mutated_inputs_) {
       const ValueId id = reader_.value_of(name);

@@ -1,4 +1,4 @@
-// Reads a tensor from the archive. It reads the member once, in pieces, and computes the checksum at the same time.
+// Reads a tensor from the archive. The member is read once, in pieces, and its checksum is computed at the same time.
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // Inspects a TorchScript archive, the zip file that torch.jit.save writes. The module tree is a pickle, which only
-// libtorch reads, so this code identifies the content by the checksums in the directory. libtorch itself compares no
-// checksum: it would load a damaged weight without a word.
+// libtorch can read, so this code identifies the content by the checksums in the directory. libtorch itself compares no
+// checksum: it would load a damaged weight without an error.
 #include <algorithm>
 
 #include "program/archive.h"
@@ -11,8 +11,8 @@ namespace {
 
 constexpr char kSave[] = "save the model with torch.jit.save(torch.jit.script(model), 'model.pt')";
 
-// Whether a member defines the computation: the code, its constants, and the module tree. Weights and debug information
-// do not.
+// Returns whether a member defines the computation: the code, its constants, or the module tree. Weights and debug
+// information do not.
 bool defines_computation(const std::string& name) {
   if (name.ends_with(".debug_pkl")) return false;
   return name.starts_with("code/") || name == "constants.pkl" || name.starts_with("constants/") || name == "data.pkl";

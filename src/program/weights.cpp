@@ -7,7 +7,7 @@
 namespace sinew::program {
 namespace {
 
-// Views may repeat elements (expand). These limits bound the memory that a small file can make the reader allocate.
+// A view may repeat elements (expand). These limits bound the memory that a small file can make the reader allocate.
 constexpr uint64_t kMaxRepeats = 64, kFreeBytes = 16ULL << 20;
 constexpr uint64_t kFreeBytesOfAll = 256ULL << 20;
 

@@ -1,4 +1,4 @@
-// Inside program/: finds the tensors in the archive, and checks that they lie inside their members.
+// Private to program/: finds the tensors in the archive, and checks that they lie inside their members.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@ std::map<std::string, StoredTensor> read_stored_tensors(const Document& document
                                                         const std::string& folder);
 
 // Checks that every weight and constant of the signature exists, with the dtype and the shape that the graph expects.
-// Checks that all of them together, as dense arrays, are not larger than a file of `file_bytes` can justify. Throws
-// Error.
+// Also checks that as dense arrays they are, in all, not larger than a file of `file_bytes` can justify. Throws Error.
 void check_stored_tensors(const Program& program, uint64_t file_bytes);
 
-// Bytes of the tensor in C order. Only for a StoredTensor from read_stored_tensors, whose sizes cannot overflow.
+// Returns the bytes of the tensor in C order. Takes only a StoredTensor from read_stored_tensors, whose sizes cannot
+// overflow.
 uint64_t dense_bytes(const StoredTensor& stored);
-// The bytes [first, last) of its member that the tensor covers; {0, 0} for an empty tensor.
+// Returns the bytes [first, last) of its member that the tensor covers, or {0, 0} for an empty tensor.
 std::pair<uint64_t, uint64_t> extent(const StoredTensor& stored);
 bool is_dense(const StoredTensor& stored);  // in C order without gaps
 
-// Calls visit(index in the dense array, index in the member) for every element in C order. Both indices count elements,
-// not bytes.
+// Calls visit(index in the dense array, index in the member) for every element, in C order. Both indices count
+// elements, not bytes.
 template <typename Visit>
 void for_each_element(const StoredTensor& stored, Visit visit) {
   const size_t rank = stored.sizes.size();

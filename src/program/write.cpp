@@ -1,8 +1,8 @@
 // Writes a copy of a program's file with new values in some of its tensors.
 //
 // A replaced member keeps its size, so nothing in the file moves. The copy differs only in the bytes of the replaced
-// members and in every place that holds one of their checksums. Members that are copied unchanged are checked against
-// their checksums.
+// members and in every place that holds one of their checksums. All other members are checked against their checksums
+// while they are copied.
 #include <algorithm>
 #include <cstring>
 
@@ -50,12 +50,12 @@ Changes changes_of(const Program& program, const std::vector<Replacement>& repla
   return changes;
 }
 
-// Which elements of a member already have new bytes. It is needed only where tensors share bytes, or where a tensor
-// repeats its elements.
+// Remembers which elements of a member already have new bytes. This is needed only if tensors share bytes, or if a
+// tensor repeats its elements.
 class WrittenElements {
  public:
   explicit WrittenElements(size_t elements) : written_(elements) {}
-  // Marks the element. Returns true the first time.
+  // Marks the element. Returns false if the element was already marked.
   bool mark(size_t element) {
     const bool before = written_[element];
     written_[element] = true;
@@ -90,8 +90,8 @@ void write_tensor(const std::string& path, const Change& change, WrittenElements
   });
 }
 
-// Whether the tensor refers to one of its elements more than once. The answer is exact for all tensors that torch
-// makes; for others it may be true although no element repeats.
+// Returns whether the tensor refers to one of its elements more than once. The answer is exact for all tensors that
+// torch makes. For others it may be true although no element repeats.
 bool repeats(const StoredTensor& stored) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // pairs of stride and size
   for (size_t d = 0; d < stored.sizes.size(); ++d) {

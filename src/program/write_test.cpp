@@ -1,5 +1,5 @@
-// Tests that a written program has the new values and every other byte of the old file, and that the file appears whole
-// or not at all.
+// Tests that a written program has the new values and every other byte of the old file. Also tests that the file
+// appears whole or not at all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(Write, ReplacesItsOwnFile) {
   const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60});
   write_program(world.disk, world.program, {{"w", &w}}, "net.pt2");
   EXPECT_THAT(world.floats("net.pt2", "w"), ElementsAre(10, 20, 30, 40, 50, 60));
-  // The program that was read before no longer matches the file.
+  // The program was read before the write, so it no longer matches the file.
   const std::vector<Replacement> again = {{"w", &w}};
   EXPECT_ERROR(error_of([&] { write_program(world.disk, world.program, again, "net.pt2"); }), "PROGRAM_FILE_CHANGED",
                "net.pt2");
@@ -167,8 +167,8 @@ TEST(Write, DamagedMembersAreNotCopied) {
   }
 }
 
-// Each call of the disk fails once, and the machine stops once at each call. Afterwards the target is the old or the
-// new file.
+// Each disk call fails once, and at each call the machine stops once. Afterwards the target must be the old or the new
+// file.
 TEST(Write, AppearsWholeOrNotAtAll) {
   const Array w = array_of({2, 3}, {10, 20, 30, 40, 50, 60});
   World good;
@@ -199,7 +199,7 @@ TEST(Write, AppearsWholeOrNotAtAll) {
   EXPECT_EQ(good.disk.get("net.pt2"), after);  // after write_program has returned, the file is durable
 }
 
-// Members and checksums cross the boundaries of the pieces in which the file is copied.
+// Members and checksums lie across the ends of the pieces in which the file is copied.
 TEST(Write, CopiesLargeMembersInPieces) {
   Sample sample, expected;
   const int64_t count = 700'001;
@@ -219,7 +219,7 @@ TEST(Write, CopiesLargeMembersInPieces) {
   EXPECT_EQ(world.floats("copy.pt2", "big").size(), static_cast<size_t>(count));
 }
 
-// For any strides, reading follows the definition, and writing the values that were read changes nothing.
+// For any strides, reading must follow the definition. Writing the values that were read must change nothing.
 TEST(Write, AnyViewIsWrittenBackUnchanged) {
   RandomStream random(random_key({2}));
   const auto draw = [&](uint64_t below) { return random.below(below); };

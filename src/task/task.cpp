@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Each `fields` lists the fields of one kind of task. Writing and reading use the same list.
+// Each `fields` lists the fields of one kind of task. Both the writer and the reader of tasks use this list.
 template <typename Visitor, typename Value>
 void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Group> {
   visit("coordinator_file", task.coordinator_file);

@@ -1,8 +1,8 @@
-// Defines what `sinew` asks `sinew-worker` to do: one versioned document, written and read in this room only.
+// Defines the document in which `sinew` tells `sinew-worker` what to do. Only this folder writes and reads it.
 //
-// During an upgrade the two programs may come from different builds. So the document names its version, and the worker
-// refuses a document of another version with an Error. The worker gets the path of the document as its only argument.
-// The document is a file in memory (TaskFile), not in the run directory.
+// `sinew` and `sinew-worker` may come from different builds during an upgrade. So the document names its version, and
+// the worker refuses a document of another version with an Error. The worker gets the path of the document as its only
+// argument. The document is a file in memory (TaskFile), not in the run directory.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace sinew::task {
 
 inline constexpr int kVersion = 2;
 
-// Membership in a group of workers that train one run.
+// Makes the worker a member of a group of workers that train one run.
 struct Group {
   std::string coordinator_file;  // coordinator.json of the run
   std::string link_listen;       // address that the worker's links listen on
-  std::string link_advertise;    // address that other members use to reach the worker's links; empty: link_listen
+  std::string link_advertise;    // address at which other members reach the worker's links; empty: link_listen
   double hang_seconds = 60;   // the supervisor kills a worker that hangs longer; the other members wait twice as long
-  int64_t local_workers = 1;  // workers of this group that share the cores this worker may use
+  int64_t local_workers = 1;  // how many workers of this group share the cores that this worker may use
   bool operator==(const Group&) const = default;
 };
 
@@ -68,7 +68,7 @@ struct Check {
 using Task = std::variant<Train, Evaluate, Predict, Inspect, Check>;
 
 std::string to_json(const Task& task);
-// Throws Error if the text is no task or is of another version.
+// Throws Error if the text is not a task, or is a task of another version.
 Task parse(const std::string& json);
 // Reads the document at `path`. Throws Error.
 Task read(const std::string& path);
@@ -82,10 +82,10 @@ class TaskFile {
   TaskFile(TaskFile&& other) noexcept;
   TaskFile& operator=(TaskFile&&) = delete;
 
-  // Returns the path for a child process. The path is valid while this object lives.
+  // Returns the path to give to a child process. The path is valid while this object lives.
   std::string path() const;
-  // Returns the path for a program that replaces this process (execv). Makes the kernel keep the file open across
-  // execv.
+  // Returns the path to give to a program that replaces this process (execv). From this call on, the kernel keeps the
+  // file open across execv.
   std::string path_after_exec() const;
 
  private:

@@ -14,8 +14,8 @@ namespace sinew::task {
 
 namespace {
 
-// Returns false, with the reason in errno, if not all of the text could be written. The kernel may write a part of it
-// first; then the next write has the reason.
+// Writes the whole text. If that fails, returns false, with the reason in errno. The kernel may write a part of the
+// text without an error; then the next call of write() gives the reason.
 bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t done = ::write(file, text.data(), text.size());

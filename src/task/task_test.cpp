@@ -75,7 +75,7 @@ TEST(Task, AFileThatHoldsNoTaskIsNotAMissingTask) {
   EXPECT_ERROR(error_of([] { parse("#!/bin/sh\n"); }), "TASK_UNREADABLE", "is not a task");
 }
 
-// The kernel writes up to the limit, and gives the reason to the next write.
+// The kernel writes up to the limit without an error. The next write gives the reason.
 TEST(TaskFile, AShortWriteHasItsReason) {
   const pid_t child = ::fork();
   if (child == 0) {
