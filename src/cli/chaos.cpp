@@ -1,4 +1,5 @@
-// `sinew chaos` tests a user's own job on the user's machine: the model stays the same, whatever happens to workers.
+// Implements `sinew chaos`, which kills and stops the workers of a user's own job, and tests that the model stays the
+// same.
 #include <unistd.h>
 
 #include <csignal>
@@ -45,7 +46,8 @@ ProcessOptions training(const Given& given, const std::string& run_directory, in
   return process;
 }
 
-// Every wait checks `interrupted`. The exception unwinds the stack, which kills the processes that chaos started.
+// The signal that asked chaos to end, or 0. Every wait checks it and throws, which unwinds the stack and so kills the
+// processes that chaos started.
 volatile std::sig_atomic_t interrupted = 0;
 void on_interrupt(int signal) {
   interrupted = signal;
@@ -97,7 +99,8 @@ class Disturbed {
   }
 
  private:
-  // Returns the children of this run's supervisor, so chaos never signals a process of another run or machine.
+  // Returns those workers that are children of this run's supervisor. Chaos must never signal a process of another run
+  // or machine.
   std::vector<pid_t> workers_of(const cluster::CoordinatorStatus& status) const {
     std::vector<pid_t> pids;
     for (const cluster::MemberStatus& member : status.members) {

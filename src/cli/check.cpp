@@ -1,4 +1,4 @@
-// `sinew check` tries a job for some seconds and judges whether it can learn. The worker does the work.
+// Implements `sinew check`: the worker tries a job for some seconds and judges whether it can learn.
 #include "cli/options.h"
 #include "cli/programs.h"
 

@@ -65,7 +65,8 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
   run.server = options.server.empty() ? own_variable("SINEW_SERVER") : options.server;
   if (!run.server.empty()) {
     run.run_id = [url = run.server, directory = run.directory](const std::string& resolved_yaml) {
-      // The environment variables of MLflow's client. The command uses the same ones together with this id.
+      // These are the environment variables of MLflow's client. The command uses the same variables together with this
+      // id.
       const server::ClientOptions client{own_variable("MLFLOW_TRACKING_TOKEN"),
                                          own_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
       return server::run_id_at(url, client, directory, resolved_yaml, system_clock());

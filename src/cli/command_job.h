@@ -14,7 +14,7 @@ struct CommandOptions {
   bool resume = false, json = false;
 };
 
-// Runs the command from this process and returns the exit code. Does nothing to a run that is already done.
+// Runs the command as this process's child and returns the exit code. If the run is already done, does nothing to it.
 int run_command_job(const spec::Job& job, const CommandOptions& options);
 
 // Returns the text of `sinew ps` for a run of a command, or "" for any other run.

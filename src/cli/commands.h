@@ -13,7 +13,8 @@
 
 namespace sinew::cli {
 
-// The arguments after the command's name. A run function returns the exit code; it may throw Error, which main prints.
+// The arguments after the command's name. The function that runs a command returns the exit code. It may throw Error,
+// which main prints.
 using Arguments = std::vector<std::string>;
 
 // Reads the job file ("-" is standard input) with overrides and the process's environment. If there is a problem,
@@ -21,12 +22,12 @@ using Arguments = std::vector<std::string>;
 // cannot be read.
 std::optional<spec::Job> load_job(const std::string& path, const std::vector<std::string>& overrides);
 
-// Like load_job, for a command that only trains models. Throws UsageError if the job runs a command; the error names
-// `what`, the caller.
+// Like load_job, for a command that can only train models. Throws UsageError if the job runs a command; the error names
+// `what`, the calling command.
 std::optional<spec::Job> load_training(const std::string& path, const std::vector<std::string>& overrides,
                                        const std::string& what);
-// The two halves of load_job, for a command that also keeps the text: a job file is read once, because it may be a
-// pipe, and because an edit between two reads would make the kept text differ from the job.
+// load_job in two steps, for a command that keeps the text as well. It must read the file only once: the file may be a
+// pipe, and an edit between two reads would make the kept text differ from the job.
 std::string read_job_file(const std::string& path);
 std::string job_file_name(const std::string& path);  // as messages name it
 // Like load_job, for a text. `name` appears in messages.

@@ -1,5 +1,5 @@
-// `sinew coordinator RUN_DIR` is the process that the members of a run talk to. `sinew train --workers N` starts it,
-// and starts another if it dies, because the members can restore its state.
+// Implements `sinew coordinator RUN_DIR`, the process that the members of a run talk to. `sinew train --workers N`
+// starts it, and replaces it if it dies: the members can restore its state.
 #include <csignal>
 
 #include "base/clock.h"
@@ -49,7 +49,7 @@ int run_coordinator(const Arguments& arguments) {
   split_listen(run);
   run.tls |= !insecure && supervise::is_exposed(run.listen);
   ignore_checkpoint_requests();
-  Signals stop({SIGINT, SIGTERM, SIGHUP});  // before any thread starts, so that no thread receives a signal
+  Signals stop({SIGINT, SIGTERM, SIGHUP});  // this comes before any thread starts, so that no thread receives a signal
   Clock& clock = system_clock();
   if (!system_disk().exists(run.run_directory))
     throw UsageError("FILE_NOT_FOUND", "there is no " + run.run_directory, "create it, or check the path");

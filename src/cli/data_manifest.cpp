@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kMuch = int64_t{1} << 30;  // reading this many bytes takes some seconds
 
-// Does not create `root`, so that a command that only reads creates no directory.
+// Sets a cache for digests below `root`, unless `root` does not exist: a command that only reads must create no
+// directory.
 registry::ManifestOptions options_below(const std::string& root) {
   registry::ManifestOptions options;
   std::error_code code;

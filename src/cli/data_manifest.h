@@ -12,8 +12,8 @@ namespace sinew::cli {
 registry::DataManifest data_manifest_of(const spec::Job& job, const std::string& root);
 registry::DataManifest data_manifest_of_path(const std::string& path, const std::string& root);
 
-// Writes data.json into a new run directory if the data can be read. An error never stops the run. `root` is where the
-// digests are cached; if it is empty, they are not cached.
+// Writes data.json into a new run directory if the data can be read. An error never stops the run. Digests are cached
+// below `root`; if `root` is empty, they are not cached.
 void record_data(const spec::Job& job, const std::string& run_directory, const std::string& root);
 
 }  // namespace sinew::cli

@@ -1,4 +1,4 @@
-// Inside cli/: declares what the files of `sinew inspect` share.
+// Declares what the files of `sinew inspect` share. Private to cli/.
 #pragma once
 
 #include <cstdint>

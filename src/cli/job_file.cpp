@@ -11,7 +11,7 @@ namespace sinew::cli {
 namespace {
 
 // One byte more than a job file may have, so that the parser sees and reports a file that is too large. The limit also
-// ends the reading of endless files such as /dev/zero.
+// ends the reading of endless files, such as /dev/zero.
 constexpr size_t kMostBytes = (1 << 20) + 1;
 
 }  // namespace

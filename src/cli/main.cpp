@@ -1,4 +1,4 @@
-// `sinew` finds the command by its name, runs it, and prints an error as two sentences.
+// The program `sinew`: finds the command by its name, runs it, and prints an error as two sentences.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   using namespace sinew;
   using namespace sinew::cli;
   open_standard_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails like one on a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like a write on a full disk
   const Arguments words(argv + 1, argv + argc);
   if (words == Arguments{"help", "--markdown"}) return print_reference();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print_help();
@@ -102,7 +102,8 @@ int main(int argc, char** argv) {
   }
   try {
     begin_program();
-    // A supervisor starts coordinators for as long as its run goes on, with absolute paths perhaps.
+    // A coordinator may need no working directory. A supervisor starts coordinators as long as its run goes on, and may
+    // give them absolute paths only.
     if (words[0] != "coordinator") check_working_directory();
     return dispatch(words[0], Arguments(words.begin() + 1, words.end()));
   } catch (const Error& error) {

@@ -1,4 +1,4 @@
-// Inside cli/: declares the commands of `sinew models`, and what they share.
+// Declares the verbs of `sinew models`, and what they share. Private to cli/.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -38,7 +38,7 @@ json version_json(store::Store& store, const store::Record& version, const store
   return out;
 }
 
-// Returns what the store knows about a version as texts, so that two versions can be compared side by side.
+// Returns what the store knows about a version as a map of texts, so that two versions can be compared side by side.
 std::map<std::string, std::string> texts_of(store::Store& store, const store::Record& version) {
   const VersionFacts facts = registry::facts_of(store, version);
   std::map<std::string, std::string> texts = {{"run", facts.run},

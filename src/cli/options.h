@@ -1,4 +1,4 @@
-// The options of a command. One table parses its arguments and makes its --help and its section of
+// The options of a command. A single table parses the arguments, and makes the --help and the section of
 // docs/reference/commands.md.
 //
 //   struct { std::string run, split = "test"; bool json = false; } given;
@@ -33,9 +33,10 @@ class Options {
   Options& optional_argument(const char* name, std::string& value, const char* help);
   Options& rest(const char* name, std::vector<std::string>& values, const char* help);  // takes all that follow
 
-  // Verbs, instead of arguments: `sinew models promote VERSION` is the verb promote of the command models. `words` are
-  // the arguments that follow it, as the help shows them and parse() demands them: "RUN"; "[VERSION]", which may be
-  // left out; "RUN RUN ...", two or more. `default_verb`, after its verb(), is meant if the user gives no word at all.
+  // Verbs, instead of arguments: in `sinew models promote VERSION`, promote is a verb of the command models. `words`
+  // are the arguments that follow the verb, as the help shows them and parse() demands them: "RUN"; "[VERSION]", which
+  // may be left out; "RUN RUN ...", two or more. If the user gives no word at all, the command runs its default_verb,
+  // which must be declared after that verb's verb().
   using RunVerb = std::function<int(const std::vector<std::string>& words)>;
   Options& verb(const char* name, const char* words, const char* help, RunVerb run);
   Options& default_verb(const char* name);
@@ -57,7 +58,7 @@ class Options {
   Options& notes(const char* text);
   Options& example(const char* command_line);
 
-  // Returns false if it printed the help; the command then ends. Throws UsageError.
+  // Returns false if it printed the help; the command must then end. Throws UsageError.
   bool parse(const Arguments& arguments);
   int run_verb() const;  // after parse(): runs the verb that the user gave, and returns its exit code
   // Returns whether the user gave this option (by its long name) or this argument.

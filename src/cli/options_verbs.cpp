@@ -1,4 +1,4 @@
-// The verbs of a command: how one is chosen, and what must follow it.
+// Chooses the verb of a command, and checks the words that follow it.
 #include <algorithm>
 #include <sstream>
 

@@ -40,8 +40,8 @@ int become_worker(const task::Task& task, const std::string& label) {
   const task::TaskFile file(task);
   std::string worker = programs().worker, path = file.path_after_exec(), shown = label;
   char* const argv[] = {worker.data(), path.data(), shown.data(), nullptr};
-  setenv("MKL_CBWR", "AUTO", 0);  // MKL then picks the same kernels for equal shapes; it reads this when it is loaded
-  ignore_checkpoint_requests();   // until the worker has its handler
+  setenv("MKL_CBWR", "AUTO", 0);  // MKL then picks the same kernels for equal shapes; MKL reads this when it is loaded
+  ignore_checkpoint_requests();   // until the worker has installed its handler
   execv(worker.c_str(), argv);
   throw Error("WORKER_NOT_STARTED", "cannot start " + worker + ": " + std::strerror(errno), "build it: ./dev build");
 }

@@ -1,4 +1,4 @@
-// Finds the two programs of Sinew on disk, and replaces this process by sinew-worker, the one with libtorch.
+// Finds the two programs of Sinew on disk. Replaces this process by sinew-worker, the program with libtorch.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace sinew::cli {
 
-// Returns a path that starts this program once more. An upgrade may replace the file while the program runs. Then the
-// result is /proc/self/exe, the kernel's link to the old file.
+// Returns a path with which this program can be started again. If an upgrade has replaced the file, the path is
+// /proc/self/exe, the kernel's link to the old file.
 std::string this_program();
 
 // Returns the paths of both programs. sinew-worker is in the directory of sinew. The environment variable SINEW_WORKER
 // names another worker program (for tests).
 supervise::Programs programs();
 
-// From now on SIGUSR1 does not kill this process. A launcher or a user may send it to all processes of a run, but only
-// a supervisor and a worker that trains alone make a checkpoint of it.
+// From now on SIGUSR1 does not kill this process. A launcher or a user may send SIGUSR1 to all processes of a run. Only
+// a supervisor and a worker that trains alone save a checkpoint when they get it.
 void ignore_checkpoint_requests();
 
 // Replaces this process by sinew-worker with that task. It does not return; it throws Error if it fails. `label`

@@ -22,7 +22,8 @@ int run_ps(const Arguments& arguments) {
       .flag("--json", json, "print the coordinator's whole answer")
       .text("--root", "DIR", root, "where runs are found by name");
   if (!options.parse(arguments)) return kDone;
-  // A group that is waiting for its first workers is not a run yet: its directory has only coordinator.json.
+  // A group that waits for its first workers is not a run yet: its directory has a coordinator.json, but no
+  // resolved.yaml.
   const std::string directory =
       system_disk().exists(rundir::file_in(run, rundir::kCoordinatorFile)) ? run : rundir::find_run(root, run);
   if (const std::string status = command_status(directory, json); !status.empty()) {

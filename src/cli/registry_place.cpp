@@ -41,7 +41,8 @@ void RegistryPlace::need_store() const {
 
 namespace {
 
-// Indexes the runs. If another process holds the index, returns that process; otherwise returns "" when all is indexed.
+// Indexes the runs. Returns "" when all are indexed. If another process holds the lease for indexing, returns that
+// process's name.
 std::string index_runs(store::Store& store, const std::string& root) {
   registry::Index index(store, {.root = root});
   while (true) {

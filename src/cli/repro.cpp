@@ -1,4 +1,4 @@
-// `sinew repro RUN` trains a recorded job again and compares the two runs to the last bit.
+// Implements `sinew repro RUN`, which trains a recorded job again and compares the two runs to the last bit.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

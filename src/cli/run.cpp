@@ -11,8 +11,8 @@
 namespace sinew::cli {
 namespace {
 
-// Returns a name for the run: "train" for `python -u src/train.py`. Takes the first argument that looks like a file's
-// name, otherwise the program's name. An argument with blanks in it is source code, not a name.
+// Returns a name for the run: "train" for `python -u src/train.py`. Uses the first argument that looks like the name of
+// a file, or else the program's name. An argument that contains blanks is source code, not a file's name.
 std::string name_of(const std::vector<std::string>& words) {
   std::string name = std::filesystem::path(words[0]).filename().string();
   for (size_t i = 1; i < std::min<size_t>(words.size(), 4); ++i) {

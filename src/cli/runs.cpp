@@ -1,4 +1,5 @@
-// `sinew runs` shows the contents of run directories. It only reads files, so it never disturbs a run that is training.
+// Implements `sinew runs`, which shows the contents of run directories. It only reads files, so it never disturbs a run
+// that is training.
 #include <unistd.h>
 
 #include <algorithm>

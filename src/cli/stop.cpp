@@ -24,7 +24,7 @@ struct Wait {
 };
 
 // Returns whether the process has the file open. The pid in a lock file is not enough: the file may hold any number,
-// and the pid may belong to a new process by now. Throws Error if this user has no permission to inspect the process.
+// and another process may have that pid by now. Throws Error if this user has no permission to inspect the process.
 bool has_open(pid_t pid, const std::string& path) {
   struct stat wanted {};
   if (::stat(path.c_str(), &wanted) != 0) return false;
@@ -41,8 +41,8 @@ bool has_open(pid_t pid, const std::string& path) {
   return false;
 }
 
-// Returns the process of this machine that holds the run's lock. Returns 0 if that process has ended; the reapers of
-// its command may still hold the lock.
+// Returns the process of this machine that took the run's lock, or 0 if that process has ended. The reapers of its
+// command may then still hold the lock.
 pid_t holder_of(const std::string& directory) {
   const auto holder = rundir::lock_holder(directory);
   if (!holder) return 0;
@@ -56,7 +56,7 @@ void wait_for_end(const std::string& directory, const Wait& wait, Clock& clock) 
   const double end = clock.monotonic_seconds() + wait.seconds;
   bool asked = false;
   while (rundir::lock_is_held(directory)) {
-    // The kernel may merge two signals into one, so with --now this loop sends SIGTERM until the run has ended.
+    // The kernel may merge two signals into one. With --now, this loop therefore sends SIGTERM until the run has ended.
     const pid_t holder = asked && !wait.now ? 0 : holder_of(directory);
     if (holder > 0) asked = ::kill(holder, SIGTERM) == 0 || asked;
     if (clock.monotonic_seconds() >= end) {
@@ -100,8 +100,8 @@ int run_stop(const Arguments& arguments) {
     return kDone;
   }
   wait_for_end(directory, wait, clock);
-  // The processes that held the lock may have been killed while we waited. Then only this call ends what they left
-  // running.
+  // The processes that held the lock may have been killed while this command waited. Only this call then ends the
+  // processes that they left running.
   if (!jobs::attempts_of(directory).empty()) jobs::clean_up(directory, clock);
   std::printf("%s: %s\n", directory.c_str(), status_of(directory).c_str());
   return kDone;

@@ -13,7 +13,7 @@
 namespace sinew::cli {
 namespace {
 
-// A pseudoterminal of 90 columns and 30 rows. The variables of the environment have their old values afterwards.
+// A pseudoterminal of 90 columns and 30 rows. The destructor restores the environment variables that were changed.
 class TerminalOf : public testing::Test {
  protected:
   TerminalOf() {

@@ -1,5 +1,5 @@
-// `sinew train` and `sinew resume` check the job file and make the run directory. Then this process supervises workers
-// or becomes a worker itself.
+// Implements `sinew train` and `sinew resume`: checks the job file and makes the run directory. This process then
+// supervises workers, or becomes a worker itself.
 
 #include <algorithm>
 #include <csignal>
@@ -61,7 +61,7 @@ supervise::Launch launch_from_environment() {
   return *launch;
 }
 
-// An address of the documentation range in place of another machine. Nothing is sent to it.
+// Stands for any other machine. The address is from a range reserved for documentation, and nothing is sent to it.
 constexpr const char* kAnywhere = "http://192.0.2.1";
 
 std::string listening(const Given& given) {
@@ -75,8 +75,8 @@ void print_event(const std::string& sentence) {
   std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
 }
 
-// Supervises several worker processes. A process that a launcher started supervises a single worker, because the other
-// workers of the run have their own supervisors.
+// Supervises several worker processes. A process that a launcher started supervises only one worker, because the run's
+// other workers have their own supervisors.
 int start_group(const spec::Job& about, const supervise::WorkerLaunch& launch, const Given& given) {
   supervise::SupervisorOptions options;
   options.launch = launch;

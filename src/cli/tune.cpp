@@ -1,4 +1,5 @@
-// `sinew tune` searches the options of a job. study/ leads the search; tune/ implements the ask/tell protocol.
+// Implements `sinew tune`, which searches the options of a job. study/ runs the search; tune/ implements the ask-tell
+// protocol.
 #include "tune/tune.h"
 
 #include <unistd.h>
@@ -61,8 +62,8 @@ study::Options study_options(study::StudyScreen& screen) {
   return options;
 }
 
-// Signals keep their default effect until the session exists, because reading all data for the first time may take
-// long.
+// Installs the signal handlers only once the session exists. Reading all data for the first time may take long, and
+// until then signals must kill the process.
 int lead(const study::Options& options,
          const std::function<std::unique_ptr<study::StudySession>(const study::Options&)>& open) {
   const auto session = open(options);

@@ -1,6 +1,6 @@
-// The threads around MembershipClient. One thread sends a heartbeat at every change and every pulse. The other holds a
-// long poll, which the coordinator answers when the member has something to receive. Both threads receive the same kind
-// of answer. The client acts on each new view, request or event once, on the answer that brings it first.
+// Runs the threads around MembershipClient. One thread sends a heartbeat at every change and every pulse. The other
+// holds a long poll, which the coordinator answers when it has something for the member. Answers of both kinds have the
+// same contents. The client acts once on each new view, request or event: on the first answer that brings it.
 #include <chrono>
 #include <condition_variable>
 #include <thread>

@@ -19,16 +19,16 @@ namespace sinew::cluster {
 // What a member reports about itself. The next heartbeat carries it. The Client owns it; Client::report changes it.
 struct MemberReport {
   Member::Phase phase = Member::Phase::waiting;
-  // the view by which the member acts; after a coordinator died, the next one learns the group's view from it
+  // The view by which the member acts. When a coordinator has died, its successor learns the group's view from this.
   std::optional<View> view;
   int64_t step = 0, durable_step = -1;
   double speed = 0;
   std::string facts;
   std::vector<std::pair<MemberId, std::string>> lost;  // members to which the link broke, with the reason
   std::optional<int64_t> finished;                     // from the leader: the run's exit code
-  int64_t taken_requests = 0;                          // from the leader: highest number it put into the control log
-  // Why the group's work since its newest checkpoint cannot be trusted; empty if it can. All members of the view are
-  // fenced then, and the next members begin from that checkpoint.
+  int64_t taken_requests = 0;                          // from the leader: the highest number in its control log
+  // Why the group's work since its newest checkpoint cannot be trusted; empty if it can be trusted. The coordinator
+  // then fences all members of the view, and the next members begin from that checkpoint.
   std::string dissolve;
 };
 
@@ -43,7 +43,7 @@ struct ClientEvents {
 };
 
 struct ClientOptions {
-  // called for every new connection, because the coordinator after a dead one may listen elsewhere
+  // Called for every new connection, because the successor of a dead coordinator may listen at another address.
   std::function<std::string()> url = nullptr;
   std::string secret;
   std::string address, host;
@@ -69,8 +69,8 @@ class Client {
   // change.
   void report(const std::function<void(MemberReport&)>& change);
   // Returns whether the coordinator confirmed within the last `seconds` that this member is in the newest view. A
-  // member does what is visible outside the group (publishing or deleting checkpoints, writing lines) only while it
-  // holds this lease.
+  // member has effects outside the group (publishing or deleting checkpoints, writing lines) only while it holds this
+  // lease.
   bool leased(double seconds = 1.0) const;
 
  private:

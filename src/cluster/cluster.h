@@ -1,9 +1,9 @@
 // Membership of a run's group: who belongs to it, and which member computes which part of a step.
 //
-// group/ and distribute/ use the side of a member; cli/ and the supervisor use the coordinator and single calls to it.
-// Every decision is a pure function of the time, the state and the options, and returns its reason as a sentence. The
-// coordinator is a thin shell around these functions. A coordinator keeps its state only in memory, because the members
-// report all of it again to a successor. So the death of a coordinator delays the next change of the view and has no
+// group/ and distribute/ use the member's side. cli/ and the supervisor use the coordinator, and make single calls to
+// it. Every decision is a pure function of the time, the state and the options, and returns its reason as a sentence.
+// The coordinator is a thin shell around these functions. It keeps its state only in memory, because the members report
+// all of it again to a successor. The death of a coordinator therefore delays the next change of the view, and has no
 // other effect.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Defines what the coordinator knows about the members, and decides on the next view. Pure functions; no clock of their
-// own.
+// Defines what the coordinator knows about the members, and decides on the next view. All functions are pure and get
+// the time as an argument.
 #pragma once
 
 #include <cstdint>

@@ -135,7 +135,7 @@ struct Coordinator::Impl {
     if (request.method != route->method) {
       return answer(response_of(refuse(405, kBadRequest, request.path + " takes " + route->method, "")));
     }
-    // A member keeps its connection when strangers hold many.
+    // The server keeps a member's connection even if strangers hold many connections.
     serve(*route, request, [answer = std::move(answer)](http::Response response) {
       response.known_client = true;
       answer(std::move(response));

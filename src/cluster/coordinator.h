@@ -25,9 +25,9 @@ struct CoordinatorOptions {
   Generation at_least;  // generations are above this one (a new coordinator must not repeat those of a dead one)
   MemberId first_id;    // ids are above this one
   // The newest view that an earlier coordinator of this run made, if it is known. Exactly the members that compute by
-  // this view have the state. If it is not known, the coordinator takes the newest view that a member reports. But the
-  // group may have fenced that member, while the members that have the state died together with the earlier
-  // coordinator.
+  // this view have the state. If it is not known, the coordinator takes the newest view that a member reports. That can
+  // be wrong: the group may have fenced this member, and the members that have the state may have died together with
+  // the earlier coordinator.
   std::optional<View> last_view;
   std::function<void(const View& view)> on_view = nullptr;     // every new view, before a member receives it
   std::function<void(const std::string& line)> log = nullptr;  // every decision as a sentence

@@ -60,7 +60,7 @@ std::expected<std::string, FailedCall> make_call(CoordinatorConnection& connecti
   return std::unexpected(FailedCall{refusal, effect_of(refusal)});
 }
 
-// A call for which this process has no descriptor or thread left has failed like one that nobody answers.
+// Treats a call for which this process has no free descriptor or thread as a call that got no answer.
 std::expected<std::string, FailedCall> try_call(CoordinatorConnection& connection, const std::string& method,
                                                 const std::string& path, const std::string& body,
                                                 double timeout_seconds) {
@@ -80,8 +80,8 @@ enum class Repeat {
   unless_refused,     // unless the coordinator refused the call, because two calls have the same effect as one
 };
 
-// Makes a call. If it failed in a way that the next call may cure, waits a second and makes the call once more: the
-// coordinator that replaces a dead one answers within a fraction of a second. A refusal is final.
+// Makes a call. If it failed in a way that a second call may cure, waits a second and calls once more: the successor of
+// a dead coordinator answers within a fraction of a second. A refusal is final.
 std::string call_run(const CoordinatorInfo& info, const std::string& run_directory, Repeat repeat,
                      const std::string& method, const std::string& path, const std::string& body) {
   constexpr double kTimeoutSeconds = 5;

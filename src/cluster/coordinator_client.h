@@ -1,7 +1,7 @@
 // Makes single calls to the coordinator of a run (docs/formats/coordinator.md).
 //
-// The supervisor, ps, scale, control and chaos use it. The supervisor must continue if a call fails, so it
-// uses CoordinatorClient, which never throws. The user's commands use the functions that throw.
+// The supervisor, ps, scale, control and chaos use this code. The supervisor must continue if a call fails, so it uses
+// CoordinatorClient, which never throws. The user's commands use the functions that throw.
 #pragma once
 
 #include <cstdint>

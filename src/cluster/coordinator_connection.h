@@ -14,8 +14,8 @@
 
 namespace sinew::cluster {
 
-// HTTP carries no checksum, so the receiver could not notice a bit that changes on the way. Therefore all answers and
-// the calls of members carry a digest of the parts that have a meaning. Other callers may leave it out.
+// HTTP carries no checksum, so a receiver could not notice that a bit changed on the way. All answers, and the calls of
+// members, therefore carry a digest of their meaningful parts. Other callers may leave the digest out.
 inline constexpr const char* kSumHeader = "x-sinew-sum";
 std::string sum_of(const http::Request& request);    // over method, target, token and body
 std::string sum_of(const http::Response& response);  // over status and body
@@ -25,8 +25,8 @@ bool is_as_sent(const http::Request& request);       // true if the message has 
 http::Request request_with(const std::string& secret, const std::string& method, const std::string& target,
                            std::string body);
 
-// Returns what is wrong with an answer: its sum or its protocol version. nullopt: a coordinator of this version sent
-// it.
+// Returns what is wrong with an answer: its sum or its protocol version. Returns nullopt if the answer is intact and
+// comes from a coordinator of this version.
 std::optional<Error> problem_with(const http::Response& response);
 
 // Returns the error that the body of an answer describes. If the body describes none, the error names the status.

@@ -24,7 +24,8 @@ struct CoordinatorInfo {
 // symbolic link: it could lead to the secret of another run.
 std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_directory);
 std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& path);
-// Returns nullopt also if the file cannot be read now. It is for callers that read it again later.
+// Like read_coordinator_info, but returns nullopt on every Error: the file cannot be read, is invalid, was written by a
+// later version, or is a symbolic link. For callers that read the file again later.
 std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_directory);
 void write_coordinator_info(const std::string& run_directory, const CoordinatorInfo& info);
 // Records that the run ended, unless a newer coordinator than `pid` has taken over.

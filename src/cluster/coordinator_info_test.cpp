@@ -1,4 +1,4 @@
-// A run directory may come from somebody else: it must not choose where this process sends requests, nor lead to the
+// Tests run directories that another user made. They must not choose where this process sends requests, nor lead to the
 // secret of another run.
 #include "cluster/coordinator_info.h"
 

@@ -67,7 +67,8 @@ void CoordinatorState::fence(const std::string& incarnation, const std::string& 
   fenced_order_.pop_front();
 }
 
-// A successor learns of the members of the view one by one, so this is repeated until it decides on the next view.
+// Marks the members of a dissolved view as lost. A successor learns of these members one by one, so this is repeated
+// until it decides on the next view.
 void CoordinatorState::lose_the_dissolved() {
   if (dissolved_.empty() || !state_.view) return;
   for (const ViewMember& entry : state_.view->members) {

@@ -54,8 +54,8 @@ class CoordinatorState {
   std::optional<Reply> updates(const UpdatesPoll& poll, Moment at) const;
   Reply no_updates(const UpdatesPoll& poll, Moment at) const;
   std::optional<int64_t> over(double now) const;
-  // The next tick must come at this time, because time alone may change the decision then. nullopt: regular ticks are
-  // enough.
+  // Returns the time at which the next tick must come, because time alone may then change the decision. Returns nullopt
+  // if regular ticks are enough.
   std::optional<double> due() const { return due_; }
 
  private:
@@ -111,7 +111,7 @@ class CoordinatorState {
   std::optional<double> due_;
   double last_call_ = 0;
   Generation made_;       // the newest view that this coordinator made
-  Generation abandoned_;  // of the views up to this generation, no member that has the state is left
+  Generation abandoned_;  // no member that has the state of a view up to this generation is left
   std::string why_;       // reason of the newest decision
 };
 

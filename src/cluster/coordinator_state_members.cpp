@@ -143,7 +143,7 @@ std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment 
 
 std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Moment at) {
   const auto other = incarnations_.find(heartbeat.id);
-  // Two members have one id. The one that is in the view keeps it.
+  // Two members have the same id. The member that is in the view keeps it.
   if (other != incarnations_.end()) {
     const bool known_is_in_view = state_.view && state_.view->find(heartbeat.id) != nullptr;
     const std::string& loser = known_is_in_view || !heartbeat.report.view ? heartbeat.incarnation : other->second.name;
@@ -164,8 +164,8 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
   return std::nullopt;
 }
 
-// Takes a view of a predecessor over if it is newer than the known one. The predecessor may have made newer views that
-// this coordinator never sees, so the generation of its own first view is much higher.
+// Takes over a predecessor's view if it is newer than the known one. The predecessor may have made still newer views
+// that this coordinator never sees, so this coordinator's first view gets a much higher generation.
 void CoordinatorState::learn_view(const View& view, Moment at) {
   const Generation known = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
   if (view.generation <= std::max(known, made_)) return;
@@ -215,9 +215,9 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
   std::erase_if(requests_, [&](const ControlRequest& request) { return request.number <= taken_; });
 }
 
-// The results that the members of the view have in common cannot be trusted, so none of these members may go on, not
-// even one that does not know it yet. With no member left that has the state, the next members begin from the newest
-// checkpoint.
+// The results that the members of the view have in common cannot be trusted, so none of these members may go on. This
+// includes members that do not know it yet. No member that has the state is then left, and the next members begin from
+// the newest checkpoint.
 void CoordinatorState::dissolve(MemberId by, const std::string& why, Moment at) {
   if (!dissolved_.empty()) return;
   dissolved_ = why;

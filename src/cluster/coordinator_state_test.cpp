@@ -278,7 +278,7 @@ TEST(CoordinatorState, AMemberThatReportsAfterTheListeningTimeBringsTheState) {
 TEST(CoordinatorState, TheMemberInTheViewKeepsADuplicateId) {
   CoordinatorState first(options_for(1), {0, 0});
   auto speakers = group(first, 1, 0);
-  // the options do not say that this coordinator replaces a dead one
+  // The options do not tell this coordinator that it replaces a dead one.
   CoordinatorState second(options_for(2), {10, 10});
   Speaker newcomer("newcomer");
   newcomer.join(second, 10);

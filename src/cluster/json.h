@@ -1,4 +1,4 @@
-// Reading JSON from other processes without trusting it, with the readers of base/json_fields.h. No function throws
+// Reads JSON from other processes without trusting it, with the readers of base/json_fields.h. No function throws
 // because of the content of a text.
 #pragma once
 

@@ -49,8 +49,8 @@ struct Break {
   std::string why;
 };
 
-// Returns the reports that still matter: both members are in the view, and the group has lost neither for another
-// reason.
+// Returns the reports that still matter: both members are in the view, and the group has not lost either of them for
+// another reason.
 std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
   std::vector<Break> breaks;
   if (!state.view) return breaks;
@@ -101,9 +101,9 @@ class Ends {
   int64_t computing_ = 0;      // the number of computing members that are not gone
 };
 
-// Returns whether a report is old enough that other reports had time to arrive. The report of a joining member must not
-// cost the group a member that has the state. So it counts only once the reported member has sent another heartbeat,
-// which shows that it lives. If no heartbeat comes, the member is fenced for its silence.
+// Returns whether a report is so old that other reports had time to arrive. A joining member's report must not cost the
+// group a member that has the state. It counts only once the reported member has sent another heartbeat, which shows
+// that the member lives. If no heartbeat comes, the member is fenced for its silence.
 bool ripe(const Break& one, double now, const ClusterOptions& options) {
   return now - one.at >= options.report_seconds && (one.both_live || !one.by_joining);
 }

@@ -1,5 +1,5 @@
-// Computes the next view of the group. It is a pure function, so that a test can run thousands of histories of a group
-// in a second.
+// Computes the next view of the group by a pure function, so that a test can run thousands of histories of a group in a
+// second.
 //
 // One view contains every change that is known at that time. Each change adds a sentence; all sentences together are
 // the reason of the view.
@@ -105,8 +105,8 @@ void take_out_the_gone(Draft& draft) {
 constexpr double kAtWorkSeconds = 2;
 
 // Returns whether at least one of these members has begun to compute with the group: its speed was measured, or the
-// view is not new. A leaving member waits for this. If it left earlier, a new member that lost all its donors could not
-// know whether the group continued from the state that it received.
+// view is not new. A leaving member waits for this. If it left earlier and a new member then lost all its donors, the
+// new member could not know whether the group continued from the state that it received.
 bool are_at_work(const Draft& draft, const std::vector<MemberId>& ids) {
   if (draft.now - draft.state.view_made >= kAtWorkSeconds) return true;
   return std::ranges::any_of(ids, [&](MemberId id) {
@@ -352,7 +352,7 @@ void apply(const Decision& decision, double now, ClusterState& state) {
 
 namespace {
 
-// Names each field in which two identities differ. An identity that is no JSON object is one field, `name`.
+// Names each field in which two identities differ. An identity that is not a JSON object counts as one field, `name`.
 std::string different_fields(const std::string& mine, const std::string& ours, const std::string& name,
                              const std::string& whose) {
   const auto left = parse_json(mine), right = parse_json(ours);

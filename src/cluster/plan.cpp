@@ -1,7 +1,7 @@
 // Assigns shards and slices to members.
 //
-// Every member computes the assignment for itself, and all must get the same result. So it depends on nothing but the
-// view, and shares are added in the order of ids.
+// Every member computes the assignment for itself, and all must get the same result. An assignment therefore depends
+// only on the view, the number of shards or floats, and `held`. Shares are added in the order of ids.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -64,7 +64,7 @@ std::vector<Quota> quotas_of(const std::vector<Taker>& takers, int64_t count, in
   return quotas;
 }
 
-// Returns the cost of a cut before open[at]. The larger the subtree whose edge is there, the lower the cost.
+// Returns the cost of a cut before open[at]. A cut at the edge of a larger aligned subtree costs less.
 int64_t cost_of_cut(const std::vector<int64_t>& open, int64_t at) {
   if (at == 0 || at == static_cast<int64_t>(open.size())) return 0;
   const int64_t shard = open[static_cast<size_t>(at)];

@@ -23,8 +23,8 @@ constexpr double kTickSeconds = 0.05;
 constexpr int64_t kViewFileVersion = 2;
 constexpr const char* kTlsScheme = "https://";
 
-// What a predecessor left in coordinator.json. A damaged file is moved aside, because this coordinator writes it anew;
-// `incarnations` then says how many coordinators the run may have had at most.
+// Returns what a predecessor left in coordinator.json. Moves a damaged file aside, because this coordinator writes a
+// new one. `incarnations` is the most coordinators that the run can have had; it is used if the file is damaged.
 std::optional<CoordinatorInfo> predecessor(const std::string& run_directory, int64_t incarnations,
                                            const std::function<void(const std::string&)>& log) {
   try {
@@ -49,8 +49,8 @@ std::optional<CoordinatorInfo> predecessor(const std::string& run_directory, int
 // until this coordinator listens. Until then the calls of members fail, and the members try again.
 CoordinatorInfo begin_incarnation(const std::string& run_directory, Clock& clock,
                                   const std::function<void(const std::string&)>& log) {
-  // A run has far fewer than one coordinator a minute. So no predecessor can have given the numbers of this
-  // incarnation.
+  // A run has far fewer than one coordinator a minute. The minutes since 1970 are therefore more than the incarnation
+  // of any predecessor.
   const auto minutes = static_cast<int64_t>(clock.wall_seconds() / 60);
   CoordinatorInfo info;
   if (const auto before = predecessor(run_directory, minutes, log)) {

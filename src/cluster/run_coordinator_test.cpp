@@ -1,4 +1,4 @@
-// The files that a coordinator of a run directory finds: whole, damaged, or of another version.
+// Tests a coordinator with the files that it finds in a run directory: whole, damaged, or of another version.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,5 +1,5 @@
-// Computes each member's share of the work from the members' speeds. The shares do not change too often, and not for
-// small changes of a speed.
+// Computes each member's share of the work from the members' speeds. Shares change neither too often nor for small
+// changes of a speed.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// For tests: a coordinator and its members over real HTTP on loopback. The tests do not depend on the machine's speed:
+// A coordinator and its members over real HTTP on loopback, for tests. The tests do not depend on the machine's speed:
 // they wait for events, with a bound that only a hang reaches.
 #pragma once
 

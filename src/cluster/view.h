@@ -43,9 +43,9 @@ std::optional<View> view_of_json(const std::string& json);
 // ---- assignment of work: pure functions that give the same result on every member -----------------------------------
 
 // Returns the owner of every shard of a collective. If a member already has the result of shard s, `held[s]` names it;
-// a computing member keeps the shards that it holds. The other shards go to the members in proportion to their shares,
-// in contiguous runs. A cut between two runs lies at the edge of an aligned subtree if the balance allows it. Every
-// shard has exactly one owner. A member with share 0 gets no shard unless all shares are 0.
+// a computing member keeps the shards that it holds. The other shards go to the members in proportion to their shares
+// of the work, in contiguous runs. A cut between two runs lies at the edge of an aligned subtree if the balance allows
+// it. Every shard has exactly one owner. A member with share 0 gets no further shard unless all shares are 0.
 std::vector<MemberId> plan_shards(const View& view, int64_t shards,
                                   const std::vector<std::optional<MemberId>>& held = {});
 

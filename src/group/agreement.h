@@ -1,4 +1,4 @@
-// Whether the members of a group still have one state: a pure function of their marks. Private to group/.
+// Finds out whether the members of a group still have one state: a pure function of their marks. Private to group/.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 namespace sinew::group {
 
 struct Agreement {
-  std::optional<Mark> mark;        // the mark of all members, or of more than half of them; nullopt if there is no such
+  std::optional<Mark> mark;        // the mark of more than half of the members that gave one; nullopt if there is none
   std::vector<MemberId> outvoted;  // the members with another mark, ascending; only if `mark` is set
-  bool split = false;              // there are marks, and none of them is that of more than half of the members
+  bool split = false;              // true: there are marks, but more than half of the members share none of them
 };
 
 // A member that gave no mark does not count.

@@ -1,4 +1,4 @@
-// Which members have another state than the group, by their marks.
+// Tests which members have a different state than the group, according to their marks.
 #include "group/agreement.h"
 
 #include <gmock/gmock.h>

@@ -74,7 +74,7 @@ void Group::on_frame(MemberId from, link::Frame frame) {
       state.keep_early(from, std::move(frame));
     } else if (frame.generation == state.view->generation) {
       state.take(from, frame, outbox);
-    }  // else the view is over: the members repeat the work or hand the results over
+    }  // otherwise the view is over, and the members repeat the work or hand the results over
     state.changed.notify_all();
   }
   state.send(outbox);

@@ -1,6 +1,6 @@
 // One member's part in reducing collectives together with the other members, even if some of them die.
 //
-// distribute/ (training) and its tests use this room. It knows no tensors: the result of a shard is rows of floats and
+// distribute/ (training) and its tests use this code. It knows no tensors: the result of a shard is rows of floats and
 // a few small bytes. A collective is one reduction over S shards: the gradients of a training step, or a pass of
 // evaluation. Any member can compute any shard. Each member adds its shards to sums of maximal aligned subtrees and
 // sends each slice of these sums to the slice's owner. The owner completes the fixed tree and sends its slice of the
@@ -93,7 +93,7 @@ struct GroupOptions {
   // Reports a member with which the group cannot continue, and the reason. The coordinator decides about it. Called on
   // any thread.
   std::function<void(MemberId, const std::string& why)> on_lost = nullptr;
-  // floats of a piece; slices are sent and summed by pieces; equal on all members
+  // The number of floats of a piece; slices are sent and summed piece by piece. It must be equal on all members.
   int64_t piece_floats = int64_t{1} << 18;
   // Limits on memory. The first three are at least a few reduced results, however large the model (group_bounds.cpp).
   size_t joiner_bytes = size_t{2} << 30;   // a joiner that has more bytes of results to replay fences itself
@@ -140,9 +140,9 @@ class Group {
   // whose mark is not that of the group is fenced.
   void begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message,
              std::optional<Mark> mark = std::nullopt);
-  // Returns a shard to compute, or nullopt once the reduced result is here. In between, it works on sums and waits.
-  // Every lane calls it until it returns nullopt. Throws Fenced, also when the collective made no progress for too
-  // long.
+  // Returns a shard to compute, or nullopt once the reduced result has come. Meanwhile it works on sums and waits.
+  // Every lane calls it until it returns nullopt. Throws Fenced, for example when the collective made no progress for
+  // too long.
   std::optional<ShardIndex> next_shard();
   // Does the work of next_shard() for a caller that has no thread to wait in: it does at most one part of the work on
   // sums and returns at once. `idle` means that there is nothing to do until a frame, a view or a result arrives.

@@ -59,8 +59,8 @@ struct ViewChangeReport {
   bool joining = false;
   bool computed_before = false;  // true: the sender computed in its previous view
   std::optional<Origin> origin;  // the state with which the sender began, if it began with a fresh view
-  // By shard of that collective: the sender has the result or computes it. The list is empty if it has not begun the
-  // collective.
+  // For each shard of that collective: whether the sender has the result or computes the shard. Empty if the sender has
+  // not begun the collective.
   std::vector<bool> held;
   bool operator==(const ViewChangeReport&) const = default;
 };

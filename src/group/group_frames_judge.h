@@ -1,4 +1,4 @@
-// Checks that must hold for any bytes from a peer. The fuzzer and the tests share them. Only for tests.
+// Checks properties that the decoder must have for any bytes from a peer. The fuzzer and the tests share these checks.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace sinew::group {
 
-// Decodes the bytes as every kind of message. The decoder must not crash. Encoding an accepted message must give the
-// same bytes, and a refused one must come with a reason. `rows` and `nodes` describe the collective for which a block
-// is read.
+// Decodes the bytes as every kind of message, and checks three things. The decoder does not crash or read past the
+// bytes. A refused message comes with a reason. Encoding an accepted report, SmallSums or ReducedHead gives the same
+// bytes again. `rows` and `nodes` describe the collective for which a block is read.
 inline void judge(const link::Bytes& bytes, int64_t rows, int64_t nodes) {
   if (const auto report = decode_view_change_report(bytes)) {
     SINEW_CHECK(encode(*report) == bytes);

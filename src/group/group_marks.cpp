@@ -1,8 +1,8 @@
-// The comparison of the members' states.
+// Compares the members' states.
 //
 // Each computing member sends the mark of its state with its small bytes, and the result of the collective contains all
-// marks. So all members of the group judge the same marks at the same collective and come to the same end. A joining
-// member, or a member that was not in the view of the result, compares its own mark with the group's.
+// marks. All members of the group therefore judge the same marks at the same collective, and reach the same verdict. A
+// joining member, or a member that was not in the view of the result, compares its own mark with the group's.
 //
 // The callers of all functions in this file hold the mutex.
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One member against scripted frames: what it does when the members' states differ.
+// Tests one member against scripted frames: what it does when the members' states differ.
 #include <gtest/gtest.h>
 
 #include "group/protocol_testing.h"
@@ -18,7 +18,8 @@ link::Frame result_with(const std::vector<MemberMark>& marks, uint64_t before = 
   return frame(Kind::reduced_head, 1, 0, encode(reduced));
 }
 
-// Member 2 in collective 0, with a mark of its own, beside members 1 and 3; or member 3, which joins members 1 and 2.
+// Member 2 takes part in collective 0 beside members 1 and 3, with a mark of its own. Or member 3 joins members 1 and
+// 2.
 struct Marked {
   PaperLinks links;
   Group group;
@@ -61,7 +62,7 @@ TEST(GroupMarks, EveryMemberLearnsWhoIsOutvoted) {
       EXPECT_NE(std::string(differ.what()).find(to_hex(mine.digest)), std::string::npos) << differ.what();
       EXPECT_NE(std::string(differ.what()).find(to_hex(other.digest)), std::string::npos) << differ.what();
     }
-    EXPECT_THROW(two.group.finish({}), MembersDiffer);  // the result is of no use to anybody
+    EXPECT_THROW(two.group.finish({}), MembersDiffer);  // nobody can use the result
   }
 }
 

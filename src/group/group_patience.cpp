@@ -53,7 +53,7 @@ void Group::State::check_timeout(Outbox& outbox) {
   const double now = clock.monotonic_seconds();
   still += std::min(kLongestLook, now - looked);
   looked = now;
-  // While this member computes, it reports no member: the others wait for it, and their limits apply.
+  // While this member computes, it reports no member: the others wait for this member, and their limits apply.
   if (open->plan && open->plan->missing > 0) still = 0;
   if (still <= patience()) return;
   const std::string stands = "collective " + std::to_string(open->collective) + " has not moved for " +
@@ -69,7 +69,7 @@ void Group::State::check_timeout(Outbox& outbox) {
 }
 
 // Returns the members that this member waits for. `include_indirect` adds members that may themselves wait for another
-// one.
+// member.
 std::set<MemberId> Group::State::stalled_members(bool include_indirect) const {
   std::set<MemberId> silent;
   const std::vector<MemberId> everybody = view ? view->computing() : std::vector<MemberId>();

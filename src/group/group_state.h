@@ -36,7 +36,7 @@ struct Outbox {
 using Commit = std::function<void(Outbox&)>;  // runs with the mutex held, if the view is still the same
 using Work = std::function<Commit()>;         // runs without the mutex
 
-// The reduced result of a collective, as it was received from another member or made here.
+// The reduced result of a collective, which this member has received or made.
 struct Record {
   ReducedHead small;
   Payload small_bytes;
@@ -90,7 +90,7 @@ struct Open {
   bool judged = false;       // the marks of the result are equal, and this member's is among them
   double began = 0;
   std::vector<LeafSlot> leaves;
-  std::optional<Plan> plan;  // nullopt: the view is not settled, or the reduced result is here already
+  std::optional<Plan> plan;  // nullopt: not all reports have come, or the reduced result has come already
   // for each shard: true if it was assigned to this member before the view changed
   std::optional<std::vector<bool>> first_mine;
 };
@@ -134,17 +134,17 @@ struct Group::State {
   int64_t collective = 0;  // the next one to begin
   // history of all collectives before `collective`; valid while no collective is open
   std::optional<uint64_t> collective_history;
-  std::optional<int64_t> have;      // the first collective whose result is not here; nullopt: a joiner that waits
+  std::optional<int64_t> have;      // the first collective whose result is missing; nullopt: a joiner that waits
   std::optional<uint64_t> history;  // history of all collectives before `have`
   std::map<int64_t, std::shared_ptr<const Record>>
-      records;  // results that are here; the last is of collective have - 1
+      records;  // results that this member has; the last is of collective have - 1
   std::map<int64_t, Gathering> gatherings;
   size_t result_bytes = 0;  // size of the largest known reduced result
   std::map<int64_t, Inbox> inboxes;
   std::optional<Open> open;
   bool wants_comparison = false, compared = false;
   Counts counts;
-  struct Guess {  // the plan of a collective that has not begun here, for expects()
+  struct Guess {  // the plan of a collective that this member has not begun, for expects()
     Generation generation;
     std::vector<MemberId> owners;
   } guess;

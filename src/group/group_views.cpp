@@ -1,10 +1,10 @@
 // Handles view changes: a member came, left, or got another share of the work.
 //
-// When a view begins, every member sends a ViewChangeReport. All members drop the frames of the previous view. If a
-// member has the complete result of a collective, it hands the result over to members that lack it. Every other result
-// is made again under the new view. Therefore no two members have results of one collective that were made under
-// different views. Results of shards stay where they are. The group continues as soon as all computing members have
-// reported; it does not wait for joining members.
+// When a view begins, every member sends a ViewChangeReport and drops the frames of the previous view. From the
+// reports, all members choose the same giver (settle.h). The giver sends the results of complete collectives to members
+// that lack them. A collective that no member has completed is made again under the new view. Therefore no two members
+// have results of one collective that were made under different views. Results of single shards stay where they are.
+// The group continues as soon as all computing members have reported; it does not wait for joining members.
 #include "base/check.h"
 #include "group/group_state.h"
 
@@ -82,7 +82,7 @@ void Group::State::enter(const cluster::View& next, Outbox& outbox) {
   settle(outbox);
 }
 
-// Sends the report. It is valid for the whole view, so shards that a lane computes now count as held.
+// Sends the report. It is valid for the whole view, so a shard that a lane is computing counts as held.
 void Group::State::send_view_change_report(Outbox& outbox) {
   ViewChangeReport report;
   report.collective = have.value_or(-1);
@@ -118,8 +118,7 @@ void Group::State::settle(Outbox& outbox) {
   make_plan();
 }
 
-// Sends the results that another member lacks. Only the member that settle() chose as the giver does so, so that they
-// are sent once.
+// Sends results to a member that lacks them. Only the giver that settle() chose does this, so that they are sent once.
 void Group::State::hand_over(MemberId to, const ViewChangeReport& report, Outbox& outbox) {
   if (!settled || settled->giver != me || to == me || report.collective < 0 || report.collective >= settled->collective)
     return;

@@ -1,8 +1,8 @@
 // Implements a member: it passes views, requests and frames from the coordinator and the links to the group.
 //
 // Threads: those of the client (views, requests), those of the links (frames, losses), the step thread (boundary,
-// receive_state) and one that sends snapshots. One mutex guards what they share. No thread holds the mutex while it
-// calls another room.
+// receive_state), and one that sends snapshots. One mutex guards what they share. No thread holds the mutex while it
+// calls code outside group/.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -55,7 +55,7 @@ struct Member::State {
   std::unique_ptr<link::Links> links;
   std::unique_ptr<Group> group;
   std::unique_ptr<cluster::Client> client;
-  cluster::Client* line = nullptr;  // points to the client, also while the client's destructor runs
+  cluster::Client* line = nullptr;  // points to the client, even while the client's destructor runs
   MemberId me;
 
   std::mutex adopting;   // held while a view is adopted, so that views are adopted one at a time

@@ -1,5 +1,4 @@
-// For tests of one member against scripted frames: links that record what the member sends, and frames of other
-// members.
+// Links that record what a member sends, and frames of other members. For tests of one member against scripted frames.
 #pragma once
 
 #include <mutex>

@@ -7,9 +7,9 @@
 namespace sinew::group {
 namespace {
 
-// Returns the member whose origin counts for the group. A member that has already computed with the group comes first,
-// because the group continued from its origin. Otherwise it is the member with the highest step, because its checkpoint
-// contains the most work.
+// Returns the member whose origin counts for the group. This is a member that has already computed with the group,
+// because the group continued from its origin. If there is no such member, it is the member with the highest step,
+// because its checkpoint contains the most work.
 std::optional<MemberId> measure_of_origins(const std::vector<MemberId>& ids,
                                            const std::map<MemberId, ViewChangeReport>& reports) {
   const auto rank = [&](MemberId id) {
@@ -23,8 +23,8 @@ std::optional<MemberId> measure_of_origins(const std::vector<MemberId>& ids,
   return best;
 }
 
-// All members that begin with a fresh view must have the same state. A member with the state of another step is fenced;
-// it joins again and receives the group's state.
+// All members that begin with a fresh view must have the same state. Fences a member that began at another step; it
+// then joins again and receives the group's state. Two different states of one step are a conflict.
 void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, ViewChangeReport>& reports,
                      Settled& settled) {
   const auto measure = measure_of_origins(ids, reports);
@@ -49,8 +49,8 @@ void compare_origins(const std::vector<MemberId>& ids, const std::map<MemberId, 
   }
 }
 
-// Returns the lowest member at this collective that computed in its previous view, because it knows what the group did.
-// If there is no such member, returns the lowest member at this collective.
+// Returns, of the members at this collective, the lowest one that computed in its previous view, because it knows what
+// the group did. If there is no such member, returns the lowest member at this collective.
 MemberId giver_of(const std::vector<MemberId>& ids, const std::map<MemberId, ViewChangeReport>& reports,
                   int64_t collective) {
   std::optional<MemberId> lowest;

@@ -92,7 +92,7 @@ TEST(Settle, FencesAMemberThatDidNotBeginLikeTheGroup) {
   const auto settled = settle(view_of({1, 2, 3}), {{MemberId(1), late}, {MemberId(2), group}, {MemberId(3), group}});
   EXPECT_THAT(settled.fenced, ElementsAre(Pair(MemberId(1), "it began at step 9, member 2 at step 8")));
   EXPECT_EQ(settled.collective, 3);
-  group.origin.reset();  // as if the members of the group had received the state as joiners
+  group.origin.reset();  // as if the group's members had received their state as joiners
   const auto sent = settle(view_of({1, 2}), {{MemberId(1), late}, {MemberId(2), group}});
   EXPECT_THAT(sent.fenced, ElementsAre(Pair(MemberId(1), "the group went on without it")));
 }

@@ -1,5 +1,5 @@
-// The simulated job of simulation.h: random collectives, the values of their shards (leaves), and the reduced results
-// that a single process would get. The tests compare the group's results with these.
+// Implements the simulated job of simulation.h: random collectives, the values of their shards (leaves), and the
+// reduced results that a single process would get. The tests compare the group's results with these.
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -189,7 +189,7 @@ void Person::collectives() {
   }
 }
 
-// Computes shards. An exception of another lane is ignored here, because the step thread's call throws it, too.
+// Computes shards. Ignores an exception of another lane, because the step thread's call throws it, too.
 void Person::lane(int64_t collective, uint64_t state, RandomStream random, bool steps) {
   try {
     while (const auto shard = group_->next_shard()) {

@@ -1,8 +1,8 @@
 // Does the arithmetic of a collective: computes the sums of nodes for other members, the reduced pieces, and the
 // reduced small bytes. Private to group/.
 //
-// Pure functions of a member's leaves and of what it received. They run in parallel and without the group's mutex. The
-// order of additions is that of the tree (base/tree.h), whichever member adds.
+// All functions are pure functions of a member's leaves and of what it received. They run in parallel and without the
+// group's mutex. The order of additions is that of the tree (base/tree.h), whichever member adds.
 #pragma once
 
 #include <cstdint>

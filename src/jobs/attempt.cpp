@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kFinishSeconds = 60;
 constexpr double kTurnSeconds = 0.1;  // longest time for the lines of one output in one turn
-constexpr int kPatientKills = 3;      // requests to kill, after which the inner reaper itself counts as stuck
+constexpr int kPatientKills = 3;      // after this many requests to kill, the inner reaper itself counts as stuck
 
 // Returns whether the error is the lack of a resource that other processes may release.
 bool is_transient(int code) {

@@ -1,4 +1,5 @@
-// Runs one attempt of a command: its processes, their output and their limits. It executes decisions and makes none.
+// Runs one attempt of a command: its processes, their output and their limits. This class makes no decisions; it
+// carries out those of the state machine.
 #pragma once
 
 #include <csignal>
@@ -31,17 +32,17 @@ class Attempt {
   std::vector<int> descriptors() const;  // the descriptors to wait for with poll(2)
   // Reads the output and the reaper's events. Returns true once no process of the attempt remains.
   bool turn();
-  // Returns true once all ranks have ended, or one could not be started. Then the reaper kills the other processes, at
+  // Returns true once all ranks have ended, or one could not be started. The reaper then kills the other processes, at
   // once or after the grace.
   bool only_leftovers_remain() const;
-  // Returns a sentence if a rank failed while others still run, which would wait for the failed rank forever.
+  // Returns a sentence if a rank failed while others still run: they would wait for the failed rank forever.
   std::string failed_rank() const { return failed_rank_; }
   // Returns the reason and a sentence if the attempt exceeds a limit that no control group enforces.
   std::optional<std::pair<StopReason, std::string>> over_limit() const;
 
   void terminate() { processes_->signal_ranks(SIGTERM); }
   void kill();
-  // Call it after turn() has returned true. Collects how the attempt ended and removes the control groups.
+  // Collects how the attempt ended and removes the control groups. Call it only after turn() has returned true.
   AttemptFacts finish();
   int64_t lost_bytes() const;
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr double kSweepSeconds = 20;
-constexpr double kPatienceSeconds = 20;  // longest wait until the reapers of a killed sinew have killed its command
+constexpr double kPatienceSeconds = 20;  // the longest wait for the reapers of a killed sinew to kill its command
 
 std::string path_of(const std::string& directory) {
   return rundir::file_in(directory, rundir::kAttemptsFile);
@@ -73,7 +73,7 @@ bool holder_is_dead(const std::string& directory) {
   return row.pid == 0 || row.state == 'Z' || row.state == 'X';
 }
 
-// Returns how long an attempt without a recorded end ran at least: until its newest output.
+// Returns how long an attempt without a recorded end ran at least: the time from its begin to its newest output.
 double seconds_seen(const std::string& directory, double began) {
   double seen = began;
   std::error_code code;
@@ -108,7 +108,7 @@ void AttemptLog::append(const std::string& line) {
   const std::string path = path_of(directory_);
   std::string text = line;
   const bool fresh = !disk_.exists(path);
-  // An unfinished line of a killed process stays on a line of its own.
+  // A killed process may have left an unfinished line. It stays on a line of its own.
   if (!fresh) {
     const std::string before = read_text(disk_, path);
     if (!before.empty() && before.back() != '\n') text.insert(0, "\n");

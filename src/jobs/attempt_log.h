@@ -1,8 +1,8 @@
 // Reads and writes attempts.jsonl of a run directory: the attempts of a command and how each of them ended.
 //
 // The process that holds the run's lock writes this file. It syncs each line before it acts on it. Every attempt that
-// began gets exactly one end. If its sinew was killed, the next process that takes the lock writes the end
-// (close_interrupted).
+// began gets exactly one end. If the sinew process of an attempt was killed, the next process that takes the lock
+// writes the end (close_interrupted).
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ struct AttemptRecord {
   double began = 0;  // seconds since 1970
   std::string mark;  // the attempt's SINEW_JOB_ID, which all its processes have in their environment
   std::string host;
-  std::string boot;  // boot id of the machine; after a reboot none of its processes can be left
+  std::string boot;  // boot id of the machine; a reboot ends all processes of the attempt
   std::vector<std::string> groups;
   std::optional<std::string>
       // An ExitReason, "failed", or "interrupted" (sinew was killed). nullopt: it has no end yet.
@@ -34,8 +34,8 @@ struct AttemptRecord {
   bool unkillable = false;  // true: one of its processes survived SIGKILL
 };
 
-// Returns the records in their order. Skips invalid lines, such as a torn last line. The result is empty if there is no
-// file.
+// Returns the records in the order of the file. Skips invalid lines, such as a torn last line. Returns no records if
+// there is no file.
 std::vector<AttemptRecord> read_attempts(Disk& disk, const std::string& directory);
 
 class AttemptLog {
@@ -45,7 +45,7 @@ class AttemptLog {
 
   void begin(const AttemptRecord& record);
   void end(int64_t attempt, const std::string& reason, const std::string& why, double seconds, bool unkillable = false);
-  // Kills the processes that attempts without an end have left, writes the end of these attempts, and returns them.
+  // Kills processes that are left of attempts without an end, writes the end of these attempts, and returns them.
   // Throws Error if a process of any earlier attempt survives.
   std::vector<AttemptRecord> close_interrupted();
 
@@ -57,8 +57,8 @@ class AttemptLog {
   Clock& clock_;
 };
 
-// Takes the run's lock. Throws Error if another process holds it. If the sinew that took it was killed, this function
-// waits until the reapers of that sinew, which share the lock, have killed the command.
+// Takes the run's lock. Throws Error if another process holds it. The reapers of a sinew process share its lock. If
+// that process was killed, this function waits until its reapers have killed the command.
 rundir::RunLock lock_run(const std::string& directory, Clock& clock);
 
 }  // namespace sinew::jobs

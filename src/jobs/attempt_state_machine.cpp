@@ -13,7 +13,7 @@ namespace sinew::jobs {
 namespace {
 
 constexpr double kAfterKillSeconds = 2;  // seconds between two SIGKILLs, if the first has no effect
-// time for leftover processes to end; they may have to finish a write to a slow disk
+// The time that leftover processes get to end. They may have to finish a write to a slow disk.
 constexpr double kLeftoverSeconds = 60;
 
 std::string seconds_text(double seconds) {
@@ -24,13 +24,13 @@ std::string seconds_text(double seconds) {
   return text + " s";
 }
 
-// Returns whether the stop is part of a normal run, and not a failure of the attempt.
+// Returns whether the stop is part of a normal run rather than a failure of the attempt.
 bool is_orderly(StopReason reason) {
   return reason == StopReason::stop || reason == StopReason::budget || reason == StopReason::early_stop ||
          reason == StopReason::objective;
 }
 
-// Returns the first rank that failed. sinew may have ended the later ones because of it.
+// Returns the end of the first rank that failed. Later ranks may have been ended by sinew because of that failure.
 auto first_failure(const AttemptFacts& facts) {
   return std::ranges::find_if(facts.ends, [](const ProcessEnd& end) { return end.signal != 0 || end.code != 0; });
 }
@@ -77,8 +77,8 @@ Action finish(AttemptStateMachine& state, Finish how, std::string why) {
   return {Action::Kind::finish, std::move(why), std::move(how.status), how.code};
 }
 
-// These return the times at which the running attempt exceeds the budget or its time limit. next_actions and
-// next_deadline both use them, so they agree.
+// These functions return the times at which the running attempt exceeds the budget or its time limit. next_actions and
+// next_deadline both use them, so that the two agree.
 double end_of_budget(const AttemptStateMachine& state, const Policy& policy) {
   return policy.budget_seconds > 0 ? state.began + (policy.budget_seconds - state.used_seconds)
                                    : std::numeric_limits<double>::infinity();
@@ -96,7 +96,7 @@ void kill_again(double now, AttemptStateMachine& state, const std::string& why, 
 
 // Asks the attempt to end, kills it when the grace is over, and kills it again while a process remains.
 void terminate_or_kill(double now, AttemptStateMachine& state, const Policy& policy, std::vector<Action>& actions) {
-  // After a kill, the attempt is not asked again, even if the reason has changed.
+  // After a kill, the state machine does not ask the attempt again, even if the reason has changed.
   const bool at_once = state.killed >= 0 || state.stop.immediate() || state.stop_reason == StopReason::memory ||
                        state.stop_reason == StopReason::pids;
   if (state.terminated < 0 && !at_once) {

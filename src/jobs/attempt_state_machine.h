@@ -1,5 +1,5 @@
-// The state machine of a command's attempts. It decides when an attempt starts, when sinew asks it to end or kills it,
-// whether another attempt follows, and how the run ends.
+// The state machine of a command's attempts. It decides when an attempt starts, when sinew asks the attempt to end or
+// kills it, whether another attempt follows, and how the run ends.
 //
 // It is pure: time is an argument, and every decision comes with its reason. run_command.cpp reports events to it and
 // executes its actions. The tests run it through random sequences of events.
@@ -30,7 +30,7 @@ enum class ExitReason {
 };
 const char* to_string(ExitReason reason);  // "out_of_memory"
 
-// Why sinew ends an attempt. The first reason stays, except that a stop request replaces every other one.
+// Why sinew ends an attempt. The first reason stays, except that a stop request replaces any other reason.
 enum class StopReason { stop, budget, timeout, memory, pids, early_stop, objective, rank_failed };
 
 // How an attempt ended. Only processes that survive SIGKILL are left of it.
@@ -41,7 +41,7 @@ struct AttemptFacts {
   bool over_memory_limit = false;      // true: the kernel killed a process at the limit of its control group
   bool machine_out_of_memory = false;  // true: the kernel's out-of-memory killer ran during the attempt
   std::string no_start;                // why the attempt could not be started; empty if it was started
-  bool transient = false;   // true: the attempt could not start because of a lack of a resource that may become free
+  bool transient = false;   // true: a resource that may become free again was missing for the start
   bool unkillable = false;  // true: a process of the attempt survives SIGKILL
 };
 
@@ -50,8 +50,8 @@ struct AttemptResult {
   std::string why;   // "rank 1 ended with exit code 3"
   int64_t rank = 0;  // the rank that decided the result
 };
-// Determines how an attempt ended. `stop` is the reason why sinew ended it, or nullopt if it ended by itself;
-// `stop_text` is the sentence for `stop`.
+// Determines how an attempt ended. `stop` is the reason why sinew ended it, or nullopt if it ended by itself.
+// `stop_text` is the sentence that goes with `stop`.
 AttemptResult classify(const AttemptFacts& facts, std::optional<StopReason> stop, const std::string& stop_text);
 
 struct Policy {
@@ -70,8 +70,9 @@ struct AttemptStateMachine {
   StopRequests stop;                      // an immediate stop request kills at once
   std::optional<StopReason> stop_reason;  // why sinew is ending this attempt
   std::string stop_text;
-  double terminated = -1, killed = -1;  // when the state machine returned these actions; below 0: it has not
-  // since when all ranks have ended and other processes remain; below 0: ranks still run, or no process remains
+  double terminated = -1, killed = -1;  // when next_actions returned these actions; below 0: it has not
+  // The time since which all ranks have ended and other processes remain. It is below 0 while ranks still run, or if no
+  // process remains.
   double leftovers_since = -1;
   std::optional<AttemptResult> last;  // the result of the newest attempt that has ended
   bool unkillable = false;            // true: a process of that attempt survives SIGKILL
@@ -93,8 +94,8 @@ std::string request_stop(double now, AttemptStateMachine& state, int signal);
 std::string stop_attempt(AttemptStateMachine& state, StopReason reason, const std::string& why);
 // Every rank has ended, and the reapers are killing the processes that remain.
 void only_leftovers_remain(double now, AttemptStateMachine& state);
-// Classifies the attempt and decides whether another one follows. `jitter` in [0, 1) makes the waits of many runs
-// differ.
+// Classifies the attempt and decides whether another one follows. `jitter` is in [0, 1). It makes the waits of many
+// runs differ.
 AttemptResult attempt_ended(double now, AttemptStateMachine& state, const Policy& policy, const AttemptFacts& facts,
                             double jitter);
 
@@ -102,8 +103,8 @@ AttemptResult attempt_ended(double now, AttemptStateMachine& state, const Policy
 
 // Returns the actions that are due now. Each action is returned once.
 std::vector<Action> next_actions(double now, AttemptStateMachine& state, const Policy& policy);
-// Returns the latest time at which next_actions must be called again, or nullopt if only the next event requires a
-// call.
+// Returns the latest time at which next_actions must be called again. Returns nullopt if no call is needed before the
+// next event.
 std::optional<double> next_deadline(const AttemptStateMachine& state, const Policy& policy);
 
 // Returns the wait before a retry: backoff * 2^(retried - 1), but at most retries.longest. `jitter` scales it by a

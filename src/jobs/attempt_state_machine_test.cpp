@@ -197,7 +197,7 @@ class Story {
     }
     const spec::RetryOptions& r = policy_.retries;
     EXPECT_LE(starts_, 1 + r.crash + r.out_of_memory + r.exit + r.timeout + r.preempted);
-    // A stop takes at most the grace, plus the time until the kill is sent and has an effect.
+    // A stop takes at most the grace, plus the time until the kill has been sent and has had its effect.
     if (stopped_at_ >= 0) {
       EXPECT_LE(now_, stopped_at_ + policy_.grace_seconds + 4 + (rest_ ? 8 : 0));
     }
@@ -212,7 +212,7 @@ class Story {
     double next = runs_ ? ends_at_ : 1e12;
     if (moment) next = std::min(next, *moment);
     if (!stops_.empty()) next = std::min(next, stops_.front());
-    // as if the command's limits were checked
+    // A check of the command's limits may come first.
     if (runs_ && random_.below(3) == 0) next = std::min(next, now_ + random_.uniform() * 10);
     if (state_.phase == AttemptStateMachine::Phase::ended) next = now_;
     ASSERT_LT(next, 1e8) << "it would wait for ever";
@@ -328,7 +328,7 @@ TEST(AttemptStateMachine, TheFirstFailedRankDecidesAboutARetry) {
   EXPECT_FALSE(is_forgiven({{4, 0}, {3, 0}}));
 }
 
-// When a terminal closes, the shell and the kernel both send SIGHUP, and the end of the session sends SIGTERM as well.
+// When a terminal closes, its shell and the kernel both send SIGHUP. The end of the session also sends SIGTERM.
 TEST(AttemptStateMachine, AClosedTerminalLeavesTheCommandItsGrace) {
   for (const int second : {SIGHUP, SIGTERM}) {
     AttemptStateMachine state;

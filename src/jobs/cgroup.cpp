@@ -27,7 +27,7 @@ bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
 
-// Returns an empty string, or the error.
+// Returns an empty string on success, else the error.
 std::string write_text(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return std::strerror(errno);
@@ -68,7 +68,7 @@ std::string place_under(const Mount& mount, const std::string& path) {
   return mount.point + rest;
 }
 
-// Forks a child to find out whether a process may enter the group. Returns 0 or errno. A process that may create a
+// Finds out with a forked child whether a process may enter the group. Returns 0 or errno. A process that may create a
 // group may still be unable to enter it: a delegated hierarchy requires rights on the common ancestor of both groups.
 int try_entering(const std::string& group) {
   const pid_t child = ::fork();
@@ -181,8 +181,8 @@ Limits make_groups(const CgroupPaths& paths, const std::string& mark, const spec
   std::string why = "there is no version 2 hierarchy";
   if (!paths.unified.empty()) {
     std::string group;
-    // The loop first tries below this process's own group. A group that holds processes cannot pass its controllers on.
-    // Then the loop tries beside the own group.
+    // The loop first tries to make groups below this process's own group. That fails if the group holds processes,
+    // because it then cannot pass its controllers on. The loop then tries beside the own group.
     for (const std::string& parent : {paths.unified, paths.unified.substr(0, paths.unified.rfind('/'))}) {
       if (!exists(parent + "/cgroup.procs")) continue;
       for (const Wanted& wanted : wanted_of(resources, true))
@@ -236,7 +236,7 @@ bool enter_group(const std::string& group) {
 }
 
 void prefer_for_memory_killer() {
-  write_text("/proc/self/oom_score_adj", "500");  // so that the kernel kills the command before the reapers
+  write_text("/proc/self/oom_score_adj", "500");  // the kernel then kills the command before the reapers
 }
 
 bool is_group_of(const std::string& path, const std::string& mark) {

@@ -1,4 +1,4 @@
-// Reads the modification time of a file or directory. Does not follow links.
+// Reads the modification time of a file or directory, or of a link itself.
 #pragma once
 
 #include <sys/stat.h>

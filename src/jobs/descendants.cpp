@@ -53,7 +53,7 @@ bool kill_until_gone(const KillPlan& plan, double seconds) {
   for (int empty = 0;;) {
     std::vector<ProcessRow> left = plan.find();
     for (const ProcessRow& row : left) {
-      if (row.parent == ::getpid()) {  // this process has not reaped it yet, so the pid cannot have been reused
+      if (row.parent == ::getpid()) {  // this process has not reaped it yet, so no other process can have its pid
         ::kill(row.pid, SIGKILL);
         plan.reap(row.pid);
       } else if (row.state != 'Z') {

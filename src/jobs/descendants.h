@@ -1,9 +1,9 @@
-// Finds and kills processes through /proc: the descendants of a process, or all processes that were started with a
-// given SINEW_JOB_ID (the mark) in their environment.
+// Finds and kills processes through /proc: the descendants of a process, or all processes that started with a given
+// SINEW_JOB_ID (the mark) in their environment.
 //
-// A process can leave its session, its group and its parent. But below a subreaper it stays a descendant, and as long
-// as it lives, /proc shows the environment with which it started. A pid may be reused, so this code signals every
-// process through a pidfd, after it has checked that this is still the process that was found.
+// A process can leave its session, its group and its parent. But below a subreaper it stays a descendant. As long as it
+// lives, /proc also shows the environment with which it started. A pid may be reused. This code therefore signals a
+// process only through a pidfd, and only after it has checked that the pidfd refers to the process that it found.
 #pragma once
 
 #include <sys/types.h>
@@ -23,16 +23,16 @@ std::vector<ProcessRow> processes_marked(const std::vector<ProcessRow>& all, con
 bool kill_process(const ProcessRow& row);
 
 // Returns whether this process has no child, dead or alive. For a subreaper this proves that it has no descendant. A
-// scan of /proc does not prove it: a process whose parent dies during the scan may appear without a parent.
+// scan of /proc proves less: a process whose parent dies during the scan may appear without a parent.
 bool has_no_child();
 
 struct KillPlan {
   std::function<std::vector<ProcessRow>()> find;  // the processes to kill
-  std::function<void(pid_t)> reap;         // called for each of them that is a child of this process; must not block
+  std::function<void(pid_t)> reap;         // called for each found process that is a child of this one; must not block
   std::function<bool(int empty)> is_over;  // `empty`: number of scans in a row in which `find` found no process
 };
-// Kills all processes that plan.find returns, and repeats this until plan.is_over returns true. Zombies of other
-// parents do not count. Returns false if it takes longer than `seconds`.
+// Kills all processes that plan.find returns, and repeats this until plan.is_over returns true. Ignores zombies that
+// have another parent. Returns false if it takes longer than `seconds`.
 bool kill_until_gone(const KillPlan& plan, double seconds);
 void reap_one(pid_t pid);  // the function for KillPlan::reap that waits for the process
 

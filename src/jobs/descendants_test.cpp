@@ -1,4 +1,4 @@
-// Tests that the processes of this machine are found in /proc, and those with a mark by their mark.
+// Tests that /proc shows the processes of this machine, and that processes with a mark are found by it.
 #include "jobs/descendants.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Tests the files of a command's run: output files of limited size, output split into lines, attempts.jsonl, and the
-// checkpoints that a command writes.
+// Tests the files of a command's run: output files of limited size, the split of output into lines, attempts.jsonl, and
+// the checkpoints that a command writes.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -156,7 +156,7 @@ TEST_F(Files, TheLastReadEndsWhileAnotherProcessWrites) {
   ::close(writer);
 }
 
-// The run handles signals and limits between two turns. So a slow visitor must end a turn early.
+// The run handles signals and limits only between two turns. A slow visitor must therefore end a turn early.
 TEST_F(Files, ASlowVisitorEndsATurnAndLosesNoLine) {
   int lines = 0;
   RankStream stream(path("out"), [&](const Line&) { ++lines; });
@@ -255,7 +255,7 @@ TEST_F(Files, AttemptsHaveOneEndEach) {
   EXPECT_EQ(all[2].groups, (std::vector<std::string>{"/no/such/group"}));
 }
 
-// The time of an attempt whose sinew was killed counts for the budget, too.
+// If the sinew process of an attempt was killed, the attempt's time counts for the budget, too.
 TEST_F(Files, AnInterruptedAttemptEndsAtItsNewestOutput) {
   AttemptLog log(system_disk(), folder_, system_clock());
   for (const int64_t attempt : {1, 2}) {
@@ -309,7 +309,7 @@ TEST_F(Files, TriesAgainToKillAnUnkillableProcess) {
 }
 
 TEST_F(Files, WaitsForTheReapersOfADeadSinew) {
-  auto held = rundir::RunLock::take(folder_);  // like the reapers of a killed sinew
+  auto held = rundir::RunLock::take(folder_);  // held as by the reapers of a killed sinew
   ASSERT_TRUE(held);
   const pid_t dead = ::fork();
   if (dead == 0) ::_exit(0);
@@ -372,7 +372,7 @@ TEST_F(Files, CopiesTheNewestCheckpointUnderItsName) {
   EXPECT_FALSE(fs::exists(path("to/.unfinished")));
   EXPECT_FALSE(has_own_checkpoint(path("to"))) << "it is another one's";
   EXPECT_TRUE(has_own_checkpoint(path("from")));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than the resolution of the file system's clock
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than one tick of the file system's clock
   write("to/step-10/model/weights", "saved in its place");
   EXPECT_TRUE(has_own_checkpoint(path("to")));
   write("file/step-11.pt", "alone");

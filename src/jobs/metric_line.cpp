@@ -13,10 +13,9 @@ using nlohmann::json;
 
 constexpr size_t kMostMetrics = 1000;  // most metrics in one line
 constexpr int kDeepest = 4;
-constexpr double kMostSteps = 9e15;  // whole numbers up to this one are exact in a double
+constexpr double kMostSteps = 9e15;  // a double holds every whole number up to this one exactly
 
-// Puts Python's NaN, Infinity and -Infinity in quotes if they are not part of a string, because JSON has no such
-// numbers.
+// Puts quotes around Python's NaN, Infinity and -Infinity outside strings, because JSON has no such numbers.
 std::string with_python_numbers_quoted(std::string_view line) {
   std::string out;
   bool in_string = false;

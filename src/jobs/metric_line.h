@@ -1,9 +1,9 @@
-// Parses a line of a command's output: metrics, or text.
+// Parses a line of a command's output, which is either metrics or text.
 //
-// It is pure. A metric line is a JSON object that has a "step" or contains only numbers; any other line is text. NaN
-// and Infinity, as Python writes them, count as numbers. A name without a group gets one by convention: val_loss and
-// eval_loss become val/loss, test_x becomes test/x, and any other name becomes train/x. {"val": {"loss": 1}} is
-// val/loss.
+// The parser is pure. A metric line is a JSON object that has a "step" or contains only numbers; any other line is
+// text. NaN and Infinity, as Python writes them, count as numbers. A name without a group gets one by convention:
+// val_loss and eval_loss become val/loss, test_x becomes test/x, and any other name becomes train/x. The metric {"val":
+// {"loss": 1}} has the name val/loss.
 #pragma once
 
 #include <cstdint>

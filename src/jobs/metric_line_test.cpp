@@ -73,7 +73,7 @@ TEST(MetricLine, GivesEveryNameAGroup) {
   for (const auto& [given, wanted] : cases) EXPECT_EQ(metric_name(given), wanted) << given;
 }
 
-// Any bytes must give a result, and all names in it must be valid for the rest of the program.
+// Any bytes must give a result, and the rest of the program must accept all names in it.
 TEST(MetricLine, SurvivesAnything) {
   RandomStream random(random_key({7}));
   const std::string good = R"({"step": 10, "loss": 0.5, "val": {"loss": NaN}, "s": "a\"b", "t": [1, 2]})";

@@ -29,7 +29,7 @@ std::optional<rundir::BestMetric> MetricWatch::best() const {
 std::optional<MetricWatch::Verdict> MetricWatch::take(int64_t step, const report::Metrics& values) {
   for (const auto& [name, value] : values) last_[name] = value;
   if (const auto found = objective_ && !met_ ? values.find(objective_->metric) : values.end();
-      found != values.end()) {  // a met objective stays met, although later metrics come while the run ends
+      found != values.end()) {  // a met objective stays met, even if later metrics arrive while the run ends
     objective_value_ = found->second;
     met_ = report::meets(*objective_, objective_value_);
     if (met_ && !verdict_) verdict_ = {StopReason::objective, report::objective_met(*objective_, objective_value_)};

@@ -1,7 +1,7 @@
-// Decides from the metrics of a run whether the run must end: its objective is met, or early stopping finds no
+// Decides from the metrics of a run whether the run must end: its objective is met, or early stopping finds no more
 // improvement.
 //
-// It is pure. Its state depends only on the records so far, so a resumed run restores it from its metrics file.
+// The class is pure. Its state depends only on the records so far, so a resumed run restores it from its metrics file.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class MetricWatch {
     StopReason reason = StopReason::objective;
     std::string why;
   };
-  // Takes a record. Returns why the run should end, if there is a reason. Once there is one, later calls return it
-  // again.
+  // Takes a record. Returns the reason why the run should end, if there is one. Later calls then return the same
+  // reason.
   std::optional<Verdict> take(int64_t step, const report::Metrics& values);
 
   std::optional<rundir::BestMetric> best() const;  // of the monitored metric
@@ -34,7 +34,7 @@ class MetricWatch {
  private:
   spec::EarlyStoppingOptions early_;
   std::optional<spec::Objective> objective_;
-  std::string monitor_;  // the metric of early stopping, else of the objective; may be empty
+  std::string monitor_;  // the metric of early stopping, or else of the objective; may be empty
   bool lower_ = false;   // true: lower values of the monitored metric are better
   report::BestSoFar so_far_;
   double objective_value_;

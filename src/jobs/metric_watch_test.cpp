@@ -1,4 +1,4 @@
-// Tests when the metrics of a run require it to end.
+// Tests when the metrics of a run make it end.
 #include "jobs/metric_watch.h"
 
 #include <gtest/gtest.h>

@@ -41,7 +41,7 @@ bool OutputFile::rotate() {
 void OutputFile::write(std::string_view bytes) noexcept {
   while (!bytes.empty()) {
     if (!open()) break;
-    // The files are switched between two lines, unless the rest of a line would be longer than the limit.
+    // Switches the files between two lines. Cuts a line only if the rest of it would be longer than the limit.
     if (size_ >= most_ && (last_ == '\n' || size_ >= 2 * most_)) {
       if (!rotate()) break;
       continue;

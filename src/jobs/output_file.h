@@ -1,10 +1,10 @@
 // Writes the output of a command to files of limited size.
 //
-// There are two files: NAME, to which the class writes, and NAME.1 with the output before it. When NAME is full, it
-// replaces NAME.1. This happens between two lines, so a file can exceed the limit by the rest of a line. If that line
-// reaches two times the limit, the class cuts it there, so no file is larger. A full disk loses output but never ends
-// the run. The class counts the bytes that it could not write. These include bytes for which there is no room because
-// the renaming failed.
+// There are two files. The class writes to NAME; NAME.1 has the output before it. When NAME is full, it replaces
+// NAME.1. This happens between two lines, so a file can exceed the limit by the rest of a line. If the file would reach
+// twice the limit, the class cuts the line, so no file is larger than that. A full disk loses output but never ends the
+// run. The class counts the bytes that it could not write. These include bytes for which there is no room because a
+// renaming failed.
 #pragma once
 
 #include <algorithm>
@@ -36,11 +36,11 @@ class OutputFile {
 
 struct Line {
   std::string_view text;     // without the line end
-  bool overwritten = false;  // it ended with '\r', so the next line replaces it, as in a progress bar
+  bool overwritten = false;  // the line ended with '\r', so the next line replaces it, as in a progress bar
 };
 
-// Splits a stream into lines. A line longer than `most` bytes is given in pieces, so that the memory is limited. A
-// "\r\n" ends a line like a "\n".
+// Splits a stream into lines. Gives a line longer than `most` bytes in pieces, so that the memory is limited. Both
+// "\r\n" and "\n" end a line.
 class LineSplitter {
  public:
   explicit LineSplitter(size_t most = 1 << 20) : most_(most) {}
@@ -56,7 +56,7 @@ class LineSplitter {
     }
     if (rest_.size() > most_) give(visit, false);
   }
-  // Call it at the end of the stream. Visits the text after the last line end.
+  // Visits the text after the last line end. Call it at the end of the stream.
   template <typename Visit>
   void finish(Visit visit) {
     if (!rest_.empty()) give(visit, false);

@@ -44,7 +44,7 @@ std::map<std::string, std::string> environment_of(const spec::Job& job, const Ra
                                                   const std::map<std::string, std::string>& base) {
   const spec::CommandOptions& command = job.command;
   std::map<std::string, std::string> all = base;
-  // This sinew may run inside an attempt of another sinew, whose variables must not be passed on.
+  // This sinew process may run inside an attempt of another one, whose variables it must not pass on.
   std::erase_if(all,
                 [](const auto& entry) { return entry.first.starts_with("SINEW_") && entry.first != "SINEW_SERVER"; });
   all.emplace("PYTHONUNBUFFERED", "1");  // without it Python delays the lines that it writes to a pipe

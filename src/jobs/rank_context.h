@@ -1,4 +1,4 @@
-// Makes the command line and the environment of a rank (one process of a command). Pure.
+// Makes the command line and the environment of a rank (one process of a command). All functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ struct RankContext {
 // Returns the command's arguments with their placeholders replaced.
 std::vector<std::string> command_of(const spec::Job& job);
 
-// Returns the complete environment. Later sources override earlier ones: `base` (the environment of sinew), helpful
-// defaults (unbuffered Python, number of threads), the job's env, the variables that sinew sets.
+// Returns the complete environment. It comes from four sources, of which later ones override earlier ones: `base` (the
+// environment of sinew), helpful defaults (unbuffered Python, number of threads), the job's env, and the variables that
+// sinew sets.
 std::map<std::string, std::string> environment_of(const spec::Job& job, const RankContext& context,
                                                   const std::map<std::string, std::string>& base);
 

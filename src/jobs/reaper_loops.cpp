@@ -25,9 +25,9 @@ extern char** environ;
 namespace sinew::jobs {
 namespace {
 
-// the length of one round of killing; after it the reaper starts another round and never gives up
+// The length of one round of killing. After it the reaper starts another round; it never gives up.
 constexpr double kRoundSeconds = 3600;
-constexpr int kScanMs = 500;  // the time between two checks, in case a notification of the kernel is lost
+constexpr int kScanMs = 500;  // the time between two checks, in case the kernel's notification is lost
 
 // Ignores the signals that a user or a launcher may send to all processes of sinew. Only SIGKILL ends a reaper.
 void ignore_signals() {
@@ -37,12 +37,12 @@ void ignore_signals() {
     ::sigaction(signal, &action, nullptr);
   }
   struct sigaction usual {};
-  // If SIGCHLD were ignored, as the parent of sinew may have set it, waitpid would not find the children.
+  // The parent of sinew may have set SIGCHLD to be ignored. waitpid would then not find the children.
   usual.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &usual, nullptr);
 }
 
-// Closes every other descriptor. Otherwise a pipe would not end while a reaper has its write end open.
+// Closes every other descriptor. A pipe does not end while a reaper has its write end open.
 void close_all_but(std::vector<int> kept) {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) kept.push_back(standard);
   std::sort(kept.begin(), kept.end());
@@ -76,7 +76,7 @@ int signal_descriptor_for_children() {
   return ::signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-// Turns a forked child into a rank. Returns only on failure, with the kind of the failure in `what`.
+// Turns a forked child into a rank. Returns only on failure; `what` then has the kind of the failure.
 void become_rank(const RankStart& rank, const AttemptStart& start, pid_t inner, char& what) {
   what = 'F';
   ::setsid();
@@ -127,8 +127,7 @@ class InnerReaper {
 
  private:
   // Returns whether there is nothing more to wait for. A process group that got SIGTERM keeps its grace even if its
-  // rank has ended, for example because the rank is a shell that did not pass the signal on. sinew decides when the
-  // grace is over.
+  // rank has ended: the rank may be a shell that did not pass the signal on. sinew decides when the grace is over.
   bool ranks_finished() {
     if (ended_ != static_cast<int>(pids_.size())) return false;
     std::erase_if(terminating_, [](pid_t group) { return ::kill(-group, 0) != 0 && errno == ESRCH; });
@@ -212,7 +211,7 @@ class InnerReaper {
     if (::waitpid(pid, &status, WNOHANG) == pid) record_end(pid, status);
   }
 
-  // Reports the end if the process is a rank. Other processes only need to be reaped.
+  // Reports the end of a process if it is a rank. Other processes only need to be reaped.
   void record_end(pid_t pid, int status) {
     const auto found = std::find(pids_.begin(), pids_.end(), pid);
     if (found == pids_.end()) return;
@@ -226,7 +225,7 @@ class InnerReaper {
   std::vector<pid_t> pids_;         // pids of the ranks; 0: ended
   std::vector<pid_t> terminating_;  // process groups that got SIGTERM and still have processes
   int ended_ = 0;
-  bool kill_requested_ = false;  // true: sinew asked to kill all processes, or has ended
+  bool kill_requested_ = false;  // true: sinew has ended, or asked to kill all processes
   bool failed_ = false;          // true: a rank could not be started
   bool orphaned_ = false;        // true: sinew has ended
 };
@@ -261,7 +260,7 @@ void run_outer_reaper(const AttemptStart& start, int socket, int pipe) {
     ::close(rank.output);
     ::close(rank.errors);
   }
-  // Waits until the inner reaper ends, or until the pipe ends because sinew died or called finish().
+  // Waits until the inner reaper ends, or until the pipe ends because sinew has died or has called finish().
   bool orphaned = false;
   for (bool watching = inner > 0; watching;) {
     pollfd both[2] = {{pipe, POLLIN, 0}, {children, POLLIN, 0}};

@@ -22,9 +22,10 @@
 namespace sinew::jobs {
 namespace {
 
-// so many scans in a row that find no process count as proof: a process may be created during a single scan of /proc
+// This many scans in a row that find no process count as proof. One scan is not enough, because a process may be
+// created while /proc is scanned.
 constexpr int kEmptyScans = 3;
-constexpr double kEndSeconds = 60;  // time for killed processes to end; they may have to finish a write to a slow disk
+constexpr double kEndSeconds = 60;  // how long killed processes may take to end: they may have to finish a slow write
 
 std::set<pid_t> children_of(pid_t parent) {
   std::set<pid_t> children;
@@ -41,7 +42,7 @@ std::string listed(const std::vector<ProcessRow>& rows) {
   return text + (rows.size() > kMost ? " ..." : "");
 }
 
-// Returns whether `owner` is allowed to kill this process.
+// Returns whether `owner` may kill this process.
 bool may_kill(uid_t owner, pid_t pid) {
   if (owner == 0 || owner == ::geteuid()) return true;
   struct stat facts {};
@@ -163,7 +164,7 @@ void RankProcesses::kill_reapers() {
 bool RankProcesses::finish(double seconds) {
   if (finished_) return true;
   waited_ = true;
-  // Closing the pipe makes the outer reaper exit once the inner reaper has exited. This process kills the rest.
+  // Closing the pipe makes the outer reaper exit after the inner one. This process then kills what is left.
   ::close(std::exchange(outer_pipe_, -1));
   const std::set<pid_t> before(earlier_children_.begin(), earlier_children_.end());
   const auto ours = [&] {

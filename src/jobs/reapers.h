@@ -2,13 +2,17 @@
 //
 // sinew ── outer reaper ── inner reaper ── rank 0, rank 1 ... ── processes that the ranks start
 //
-// sinew and both reapers are subreapers: a process that leaves its parent stays a descendant of one of them. The kernel
-// sends SIGKILL to the ranks when the inner reaper ends. The inner reaper kills all of its descendants when sinew ends.
-// The outer reaper does so when sinew or the inner reaper ends, and sinew does so when both reapers have ended. So two
-// of the three may be killed at any time, and the third still kills all other processes. A process of the command can
-// survive only if all three die at the same instant. Then sweep() finds it by the SINEW_JOB_ID in its environment as
-// soon as another process takes the run's lock. All three hold that lock, so a run counts as running until all of its
-// processes have ended.
+// sinew and both reapers are subreapers: a process that leaves its parent stays a descendant of one of them. The three
+// watch one another:
+// - When the inner reaper ends, the kernel sends SIGKILL to the ranks.
+// - When sinew ends, the inner reaper kills all of its descendants.
+// - When sinew or the inner reaper ends, the outer reaper kills all of its descendants.
+// - When both reapers have ended, sinew kills all of its descendants.
+//
+// So two of the three may be killed at any time, and the third still kills all other processes. A process of the
+// command can survive only if all three die at the same instant. As soon as another process takes the run's lock,
+// sweep() finds the survivor by the SINEW_JOB_ID in its environment. sinew and the reapers hold that lock, so a run
+// counts as running until all of its processes have ended.
 //
 // The calling process must have a single thread, because both reapers are forks that do not exec.
 #pragma once
@@ -50,9 +54,9 @@ struct ReaperEvent {
 class RankProcesses {
  public:
   // Forks the reapers, which start the ranks, and closes this process's copies of the pipes' write ends. Throws Error
-  // if the pipes to the reapers cannot be created. A failed fork becomes the event no_start.
+  // if the pipes to the reapers cannot be created. If a fork fails, next() returns the event no_start.
   explicit RankProcesses(const AttemptStart& start);
-  // Kills the remaining processes and waits for their end, unless finish() has already tried.
+  // Kills the remaining processes and waits for their end, unless finish() was called.
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
@@ -66,8 +70,8 @@ class RankProcesses {
   void kill_all();                // asks the inner reaper to kill all of its descendants
   void kill_reapers();  // kills both reapers, so that the kernel kills the ranks; for a reaper that hangs or is stopped
   pid_t inner_reaper() const { return inner_reaper_; }  // 0: not yet known
-  // Call it after the event `gone`. Kills and reaps every descendant of this process that the attempt created. Returns
-  // false if one of them still lives after `seconds`, for example because it is in an uninterruptible system call.
+  // Kills and reaps every descendant of this process that the attempt created. Call it after the event `gone`. Returns
+  // false if a descendant still lives after `seconds`, for example because it is in an uninterruptible system call.
   bool finish(double seconds);
 
  private:
@@ -78,10 +82,10 @@ class RankProcesses {
   bool lost_ = false, gone_ = false, waited_ = false, finished_ = false;
 };
 
-// Kills the processes that an earlier attempt left, and returns their number. `mark` is the attempt's SINEW_JOB_ID, by
-// which the processes are found. Throws Error if one of the processes survives, because no other attempt may run beside
-// it. `mark` and `groups` come from a file that `owner` wrote. So sweep() kills only processes that `owner` may kill,
-// even if the caller has more rights.
+// Kills the processes that an earlier attempt left, and returns their number. `mark` is that attempt's SINEW_JOB_ID, by
+// which the processes are found. Throws Error if a process survives, because no other attempt may run beside it. `mark`
+// and `groups` come from a file that `owner` wrote. sweep() therefore kills only processes that `owner` may kill, even
+// if the caller has more rights.
 int sweep(const std::string& mark, std::vector<std::string> groups, uid_t owner, double seconds);
 
 }  // namespace sinew::jobs

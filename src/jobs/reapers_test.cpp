@@ -1,4 +1,4 @@
-// Tests the processes of an attempt: control groups and programs that cannot be used, and processes that do not end.
+// Tests the processes of an attempt if control groups or programs cannot be used, and if processes do not end.
 #include "jobs/reapers.h"
 
 #include <fcntl.h>
@@ -94,7 +94,7 @@ TEST_F(Reapers, AGroupThatCannotBeEnteredIsNotUsed) {
   EXPECT_FALSE(has("sinew-mark"));
 }
 
-// SIGTERM ends the shell of the rank at once. The process that the shell waits for saves its state first.
+// SIGTERM ends the rank's shell at once. The process for which the shell waits first saves its state.
 TEST_F(Reapers, AProcessBelowAnEndedShellHasItsGrace) {
   const char* script =
       R"(bash -c 'trap "sleep 0.3; touch $FOLDER/saved; exit" TERM; touch $FOLDER/began; while :; do sleep 0.01; done'; true)";
@@ -136,7 +136,7 @@ TEST_F(Reapers, ASweepThatCannotFinishThrows) {
   EXPECT_EQ(sweep("no such mark", {}, ::geteuid(), kLong), 0);
 }
 
-// The run may belong to any user, and the user who cleans up may have more rights than the owner.
+// The run may belong to any user. The user who cleans up may have more rights than the owner.
 TEST_F(Reapers, ASweepKillsOnlyProcessesThatTheRunsOwnerMayKill) {
   const std::string mark = "owner-" + folder_, folder = folder_ + "/sinew-" + mark;
   Process process = sleeper(mark);

@@ -1,4 +1,4 @@
-// run_command: reports events to the state machine and executes its actions.
+// Implements run_command, which reports events to the state machine and executes the actions that it decides on.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -34,12 +34,12 @@ namespace {
 constexpr double kTailSeconds = 0.2;   // seconds between two reads of a metrics file
 constexpr double kLimitSeconds = 0.5;  // seconds between two checks of limits that no control group enforces
 constexpr double kIdleSeconds = 1;     // the longest sleep
-// time for a slow reader to take the last lines of an attempt; output/ has all lines
+// How long a slow reader may take to receive the last lines of an attempt. output/ has all lines.
 constexpr double kShownSeconds = 5;
-constexpr double kOverwrittenSeconds = 5;  // least time between two states of a progress bar that are shown
+constexpr double kOverwrittenSeconds = 5;  // the least time between two states of a progress bar that are shown
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
-// Returns a random number that makes the waits of many runs differ if they failed at the same time.
+// Returns a random number. It makes the waits of many runs differ if they failed at the same time.
 double jitter_of(const std::string& mark) {
   RandomStream random(random_key({std::stoull(mark.substr(0, 16), nullptr, 16)}));
   return random.uniform();
@@ -54,7 +54,7 @@ class Runner final : public Shell {
   std::optional<int> turn() override;
   std::vector<int> descriptors() const override;
   double seconds_to_turn() const override;
-  // Ends the run as failed, because a file cannot be written or an attempt cannot be started.
+  // Ends the run as failed: a file cannot be written, or an attempt cannot be started.
   int fail(const Error& error);
 
  private:
@@ -88,7 +88,7 @@ class Runner final : public Shell {
   std::unique_ptr<FileTail> tail_;
   std::unique_ptr<Attempt> attempt_;
   double next_check_ = 0, next_overwritten_ = 0, jitter_ = 0, shown_until_ = kForever;
-  int64_t open_attempt_ = 0;  // the attempt that has a begin and no end in the log; 0 if there is none
+  int64_t open_attempt_ = 0;  // the attempt whose begin is in the log but not its end; 0 if there is none
   bool said_limits_ = false;
 };
 
@@ -323,7 +323,7 @@ void prepare_process() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     throw Error("JOBS_NO_SUBREAPER", std::string("cannot become a subreaper: ") + std::strerror(errno),
                 "run sinew on Linux 3.4 or later");
-  std::signal(SIGCHLD, SIG_DFL);  // if the signal is ignored, waitpid does not find the children
+  std::signal(SIGCHLD, SIG_DFL);  // if this signal were ignored, waitpid would not find the children
 }
 
 int run_command(const CommandRun& run, SignalSource& signals, Clock& clock) {

@@ -13,7 +13,7 @@ namespace sinew::jobs {
 namespace {
 
 constexpr size_t kMostShown = 4;      // most metrics in the live line
-constexpr size_t kMostHeld = 10'000;  // most held lines of one step
+constexpr size_t kMostHeld = 10'000;  // the most lines of one step that are held back
 
 // Returns the command as a user would type it, on one line of limited length.
 std::string as_typed(const std::vector<std::string>& words) {
@@ -116,16 +116,16 @@ std::optional<MetricWatch::Verdict> RunReporter::take_line(std::string_view text
 }
 
 // Decides which records an attempt replaces. An attempt that resumes from a checkpoint repeats steps, so the old
-// records of these steps must be dropped. The first step that it reports does not show where it resumed: the command
-// may evaluate the model before it continues and call that step 0. The second step shows it. If `second` is nullopt,
-// the attempt ended without a second step.
+// records of these steps must be dropped. The attempt's second step shows where it resumed. Its first step does not
+// show this: the command may evaluate the model before it continues, and call that step 0. `second` is nullopt if the
+// attempt ended without a second step.
 void RunReporter::settle(std::optional<int64_t> second) {
   settled_ = true;
   if (held_.empty()) return;
   const std::vector<MetricLine> held = std::exchange(held_, {});
   const int64_t first = *held.front().step, next = second.value_or(std::numeric_limits<int64_t>::max());
   int64_t from = std::min(first, next);
-  bool stands = false;  // true: an earlier attempt has a record of the first step
+  bool stands = false;  // true: an earlier attempt already has a record of the first step
   reporter_->flush();
   for (const report::MetricRecord& old : report::read_metrics(rundir::file_in(directory_, rundir::kMetricsFile))) {
     stands = stands || old.step == first;

@@ -27,12 +27,12 @@ class RunReporter {
   void attempt_begins(int64_t attempt, const std::vector<std::string>& command, const std::string& resume_from);
   void attempt_ends(int64_t attempt, const AttemptResult& result, int64_t lost_bytes, bool another_follows);
   // Takes a line of the command's output, or of its metrics file if `file` is set. Sets `taken` if the line contains
-  // metrics. Returns why the run should end, if the metrics require it.
+  // metrics. If the metrics require the run to end, returns why.
   std::optional<MetricWatch::Verdict> take_line(std::string_view line, bool file, bool& taken);
   void pass_on(std::string_view line, bool errors) { reporter_->pass_on(line, errors); }
   void say(report::Level level, const std::string& event, const std::string& text);
   void log(const std::string& event, const std::string& text) { say(report::Level::info, event, text); }
-  void tick();  // writes new metrics to their files, because readers of the files act on them
+  void tick();  // writes new metrics to their files, because readers of these files act on them
 
   struct End {
     std::string status;

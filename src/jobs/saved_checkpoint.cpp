@@ -58,7 +58,7 @@ double all_changed_at(const fs::path& path) {
   return newest;
 }
 
-constexpr const char* kMark = "/.carried";  // the modification time of this file is the time when the copy was complete
+constexpr const char* kMark = "/.carried";  // this file's modification time is when the copy was complete
 
 }  // namespace
 

@@ -19,7 +19,7 @@ namespace sinew::jobs {
 namespace {
 
 constexpr size_t kPiece = 4 << 10;
-constexpr int kMostPieces = 256;  // most pieces of one call, so that the other streams get their turns
+constexpr int kMostPieces = 256;  // the most pieces that one call reads, so that the other streams get their turns
 constexpr int kMostTurns = 4;     // most turns of reading at the end; a pipe holds less than one turn reads
 
 }  // namespace
@@ -81,7 +81,7 @@ void RankStream::drain() {
 
 FileTail::FileTail(std::string path) : path_(std::move(path)) {
   try {
-    position_ = rundir::end_of_file(path_);  // the existing content comes from earlier attempts
+    position_ = rundir::end_of_file(path_);  // what the file already holds comes from earlier attempts
   } catch (const DiskError&) {               // there is no regular file yet; read() tries again
   }
 }

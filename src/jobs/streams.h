@@ -26,7 +26,7 @@ class RankStream {
   // Reads what has arrived, at most about a megabyte. Stops soon after `seconds`, because visiting lines may be slow.
   // Returns false at the end of the stream.
   bool read(double seconds);
-  // Call it after all ranks have ended. Reads what is left, but only a limited amount, because another process may
+  // Reads what is left. Call it after all ranks have ended. It reads only a limited amount, because another process may
   // still write to the pipe.
   void drain();
   uint64_t lost_bytes() const { return file_.lost_bytes(); }
@@ -41,7 +41,7 @@ class RankStream {
   bool dry_ = false;  // true: the newest read found the pipe empty
 };
 
-// Reads a growing file from its present end on. If the file is cut or replaced, it reads from the beginning.
+// Reads a growing file from its present end on. If the file shrinks or is replaced, reads it from the beginning.
 class FileTail {
  public:
   explicit FileTail(std::string path);

@@ -99,7 +99,7 @@ std::optional<ControlEntry> ControlLog::stop_at(Step step) const {
 }
 
 void ControlLog::resume_at(Step step) {
-  for (ControlEntry& entry : entries_) entry.request = 0;  // requests are numbered from one in each attempt
+  for (ControlEntry& entry : entries_) entry.request = 0;  // each attempt numbers requests from one
   std::erase_if(entries_, [&](const ControlEntry& entry) {
     const bool unmade = entry.kind == ControlEntry::Kind::evaluate && !entry.done;
     return (entry.kind == ControlEntry::Kind::stop || unmade) && entry.effective >= step;

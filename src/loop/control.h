@@ -1,5 +1,5 @@
-// Inside loop/, part of loop.h: the control log, in which the leader records the inputs from outside the state
-// (signals, the clock, users) with the step at which each takes effect.
+// Part of loop.h: the control log. In it the leader records the inputs from outside the state (signals, the clock,
+// users), each with the step at which it takes effect.
 #pragma once
 
 #include <cstdint>
@@ -40,19 +40,19 @@ class ControlLog {
   int64_t newest_request() const;  // 0 if no entry came from a request
   // Returns the entries of this step that were not applied yet, except stops, and sets their `done`.
   std::vector<ControlEntry> apply(Step step);
-  // Returns the stop entry of this step. A stop never gets `done`, because a member that receives the state at this
-  // boundary must stop here too.
+  // Returns the stop entry of this step. A stop never gets `done`, because a member that receives the state of this
+  // step must stop, too.
   std::optional<ControlEntry> stop_at(Step step) const;
   double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
   int64_t batch_size(Step step, int64_t from_job) const;
   bool changes_batch_size() const;
-  // Removes the entries at or after `step` that a resume at `step` must not repeat: stops, because a stop ends an
-  // attempt and not the run, and evaluations that were not made. `step` was saved before such an evaluation, and making
-  // it now would give a saved step a second digest.
+  // Removes the entries at or after `step` that a resume at `step` must not repeat. These are stops, because a stop
+  // ends an attempt and not the run, and evaluations that were not made. A checkpoint of `step` was saved before such
+  // an evaluation; if the evaluation were made now, the same step would get a second digest.
   void resume_at(Step step);
   // The digest covers only entries that change the numbers of a step (learning_rate, batch_size). Stopping, evaluating
-  // and saving leave the model unchanged, so a run that was stopped and resumed has the same digests as one that was
-  // not.
+  // and saving leave the model unchanged. A run that was stopped and resumed therefore has the same digests as a run
+  // that was not.
   std::string digest_text(Step up_to) const;
 
  private:

@@ -1,4 +1,4 @@
-// Inside loop/: writes metrics as JSON with every bit, and reads them back.
+// Writes metrics as JSON with every bit, and reads them back. Private to loop/.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kTellSeconds = 0.2;  // the time between two reports of step and speed to the coordinator
 constexpr double kLookSeconds = 0.005;
-constexpr double kFinishedSeconds = 10;  // for the report of the end to reach the coordinator
-constexpr double kDissolveSeconds = 60;  // for the coordinator to end the group
+constexpr double kFinishedSeconds = 10;  // time for the report of the end to reach the coordinator
+constexpr double kDissolveSeconds = 60;  // time for the coordinator to end the group
 
 using Phase = cluster::Member::Phase;
 
@@ -58,9 +58,9 @@ void GroupMembers::boundary(const State& state, const std::function<checkpoint::
   });
 }
 
-// A request counts as taken when the step is committed whose control message contained it. Then the control logs of
-// all members contain it. Every member reports that, because the leader and the coordinator may die first. A request
-// that makes no entry of the control log counts as taken at the next call.
+// A request counts as taken once the step whose control message contained it is committed, because the control logs of
+// all members then contain it. Every member reports this, because the leader and the coordinator may die first. A
+// request that makes no entry of the control log counts as taken at the next call.
 std::vector<ControlEntry> GroupMembers::requests() {
   mark_taken(std::exchange(given_, 0));
   std::vector<ControlEntry> entries;
@@ -85,8 +85,8 @@ void GroupMembers::leave() {
   member_.report([](cluster::MemberReport& report) { report.phase = Phase::leaving; });
 }
 
-// Waits until the coordinator has fenced this member, because then it has fenced all others, too. A member that does
-// not know yet why the group ends could otherwise go on alone.
+// Waits until the coordinator has fenced this member: it has then fenced all others, too. Otherwise a member that does
+// not know yet that the group ends could go on alone.
 void GroupMembers::dissolve(const std::string& why) {
   member_.report([&](cluster::MemberReport& report) { report.dissolve = why; });
   const double end = clock_.monotonic_seconds() + kDissolveSeconds;

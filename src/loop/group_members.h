@@ -1,4 +1,4 @@
-// Inside loop/, part of loop.h: implements Members over a group of group/.
+// Part of loop.h: implements Members over a group of group/.
 #pragma once
 
 #include <cstdint>

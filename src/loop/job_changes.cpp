@@ -13,7 +13,8 @@ namespace {
 
 using Options = std::map<std::string, std::string>;
 
-// Where a run reads and keeps its files. Their content is compared by digests of its own, so the paths may change.
+// Options that say where a run reads and keeps its files, or when it saves. They may change: the contents of the files
+// are compared by their digests.
 constexpr std::array<std::string_view, 14> kPlaces = {
     "data.train.path", "data.train.images", "data.train.labels", "data.val.path",       "data.val.images",
     "data.val.labels", "data.test.path",    "data.test.images",  "data.test.labels",    "data.library",

@@ -1,4 +1,4 @@
-// Inside loop/, part of loop.h: how the options of two jobs differ.
+// Part of loop.h: finds how the options of two jobs differ.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ struct OptionChange {
   bool of_result = true;         // the option may change the numbers of a step, or at which step the training ends
 };
 
-// Compares two texts of resolved.yaml, option by option; comments and the reasons in them do not count. An option that
-// an older version did not write has its default. A pure function. Throws Error if a text is no list of options.
+// Compares two texts of resolved.yaml, option by option; ignores comments and the reasons in them. An option that an
+// older version did not write has its default. A pure function. Throws Error if a text is not a list of options.
 std::vector<OptionChange> job_changes(const std::string& before, const std::string& now);
 bool changes_result(const std::vector<OptionChange>& changes);
 // "optimizer.lr was 0.1, is 0.01; model.dropout was 0, is 0.5", at most ten of them; those of the result first.

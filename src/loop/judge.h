@@ -1,4 +1,4 @@
-// Inside loop/: decides what an evaluation means. Pure functions that return their reason.
+// Decides what an evaluation means. All functions are pure and return their reason. Private to loop/.
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@ struct Judgement {
   bool improved = false;  // true: checkpoint.monitor has its best value so far
 };
 
-// `metrics`: full names, "val/accuracy". checkpoint.monitor decides which step is best; early_stopping.monitor, with a
-// best value of its own, decides patience. If both are the same metric there is one decision for both, and a change
-// below early_stopping.min_delta counts as no improvement for either.
+// `metrics` has full names, such as "val/accuracy". checkpoint.monitor decides which step is best.
+// early_stopping.monitor decides patience, by a best value of its own. If both monitors are the same metric, one
+// decision serves both: a change below early_stopping.min_delta is then no improvement for either.
 Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job);
 
-// The metrics that the job's decisions need and this evaluation lacks, each with a sentence for the user that says what
-// cannot be decided without it and why it is probably missing.
+// Returns the metrics that the job's decisions need and this evaluation lacks. The sentence of each tells the user what
+// cannot be decided without the metric, and why it is probably missing.
 std::map<std::string, std::string> missing_metrics(const report::Metrics& metrics, const spec::Job& job);
 
 }  // namespace sinew::loop

@@ -58,7 +58,7 @@ TEST(Judge, OneMetricIsJudgedOnce) {
   EXPECT_EQ(less.state.best_step, less.state.patience.step);
 }
 
-// A checkpoint of an older version has one best value, that of early_stopping.monitor.
+// A checkpoint of an older version has only one best value: that of early_stopping.monitor.
 TEST(Judge, IgnoresABestValueOfTheOtherMetric) {
   EvaluationState old;
   old.best = old.patience.best = 0.05;  // this value is a loss

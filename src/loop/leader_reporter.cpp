@@ -11,7 +11,7 @@
 namespace sinew::loop {
 namespace {
 
-// Longer than members continue without a coordinator, when no member may write (cluster::ClientOptions).
+// Longer than members continue without a coordinator. In that time no member may write (cluster::ClientOptions).
 constexpr double kRememberedSeconds = 120;
 constexpr int64_t kRememberedSteps = 64;  // minimum number of steps to remember, if steps take long
 
@@ -80,7 +80,8 @@ void LeaderReporter::say(report::Level level, const std::string& event, const st
   take({.kind = Record::Kind::message, .step = step, .level = level, .event = event, .text = text});
 }
 
-// Leaves messages out: a joiner would write again those that are already in the files, and no run depends on messages.
+// Leaves messages out, because no run depends on them, and a joiner would write a second time those that are already in
+// the files.
 std::string LeaderReporter::records() const {
   nlohmann::json list = nlohmann::json::array();
   for (const Record& record : remembered_) {

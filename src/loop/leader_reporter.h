@@ -1,10 +1,10 @@
-// Inside loop/: reports the progress of a run exactly once, however many members compute it.
+// Reports the progress of a run exactly once, however many members compute it. Private to loop/.
 //
-// A run with one worker, and the leader of several members, report everything to the Reporter. The other members report
-// nothing and remember the records of the last minutes. When the leader dies, the next leader reads from the files what
-// was written and adds what is missing. Many steps may be missing: while the coordinator is away no member may write,
-// but training continues. A joiner receives the records that its donor remembers, because the joiner may be the next
-// leader.
+// A worker that is alone, or the leader of several members, reports everything to the Reporter. The other members
+// report nothing and remember the records of the last minutes. When the leader dies, the next leader reads from the
+// files what was written, and adds what is missing. Many steps may be missing, because training continues while the
+// coordinator is away, but no member may then write. A joiner receives the records that its donor remembers, because
+// the joiner may be the next leader.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,14 @@ namespace sinew::loop {
 
 class LeaderReporter {
  public:
-  // `members` is null if the run has one worker; otherwise options.may_write counts besides the lease. A member that
-  // becomes the leader later truncates the files to its own step: the previous leader, or an earlier attempt of a
-  // resumed run, may have written later steps, which the new leader computes itself.
+  // `members` is null if the run has one worker. Otherwise, the process may write only if both the lease and
+  // options.may_write allow it. A member that becomes the leader later truncates the files to its own step. The
+  // previous leader, or an earlier attempt of a resumed run, may have written later steps; the new leader computes
+  // these itself.
   LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
                  const Members* members, Clock& clock);
 
-  bool reports();  // Whether this process writes the files. Opens them once it is the leader and may write.
+  bool reports();  // Returns whether this process writes the files. Opens them once it leads and may write.
   void metrics(Step step, int64_t samples, const report::Metrics& values);
   void ledger(Step step, Digest digest);
   void say(report::Level level, const std::string& event, const std::string& text);
@@ -34,11 +35,12 @@ class LeaderReporter {
   void end_step();
   void finish(bool success);
   void flush();
-  // Whether the last flush left records in memory because this process did not hold the lease. No checkpoint may appear
-  // before these records are in the files, because a run that resumes from it does not write them again. Records that
-  // wait for a disk do not count: one file that cannot be written must not stop all checkpoints. Any thread.
+  // Returns whether the last flush left records in memory because this process did not hold the lease. No checkpoint
+  // may appear before these records are in the files, because a run that resumes from it does not write them again.
+  // Records that wait for a disk do not count: one file that cannot be written must not stop all checkpoints. Any
+  // thread may call this.
   bool has_unwritten() const { return has_unwritten_; }
-  std::string trouble() const;  // why the disk does not take them; empty if this process only may not write
+  std::string trouble() const;  // why the disk does not take the records; empty if this process merely may not write
   // The records that may not be in the files yet, as text for the snapshot that a joiner takes; the joiner adopts them.
   std::string records() const;
   void adopt(const std::string& records);  // throws Error if records() did not make the text
@@ -64,7 +66,7 @@ class LeaderReporter {
   Clock& clock_;
   std::atomic<bool> has_unwritten_{false};
   std::unique_ptr<report::Reporter> reporter_;
-  // for a leader: only the records since the last time that all records were in the files
+  // For a leader, only the records since all records were last in the files.
   std::deque<Record> remembered_;
 };
 

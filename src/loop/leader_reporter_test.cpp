@@ -143,7 +143,7 @@ TEST(LeaderReporter, TheNextLeaderDropsLaterStepsOfAnEarlierAttempt) {
   expect_every_step(folder, 30);
 }
 
-// The leader may not write, and no other member computes. A joiner takes its state; then the leader dies.
+// The leader may not write, and no other member computes. A joiner takes the leader's state; then the leader dies.
 TEST(LeaderReporter, AJoinerAddsWhatTheDonorOfItsStateHadNotWritten) {
   const std::string folder = new_folder("joiner");
   TestMember leader(folder, true);

@@ -1,9 +1,9 @@
 // The loop of a training run: control entries, one step, and what is due after it.
 //
-// The loop decides when a step, an evaluation, a checkpoint or a line of metrics is due, what a signal, the clock or a
-// user's request means, how a run begins and how it ends. It knows no tensors: a Trainer computes the steps. train/
-// implements Trainer with its engine, and tests/sim with numbers, so that a simulation runs this loop and not a copy of
-// it.
+// The loop decides when a step, an evaluation, a checkpoint or a line of metrics is due. It also decides what a signal,
+// the clock or a user's request means, and how a run begins and ends. It knows no tensors: a Trainer computes the
+// steps. train/ implements Trainer with its engine, and tests/sim with numbers. A simulation therefore runs this loop
+// and not a copy of it.
 //
 // Only the loop reads the clock, signals and requests of users. Each of these becomes an entry of the control log,
 // which travels with the current step and takes effect at the next one. The entries, evaluations and steps are
@@ -85,17 +85,17 @@ struct MemoryChanged : Error {
 class Trainer {
  public:
   virtual ~Trainer() = default;
-  // The part of the state that is no tensor. step() advances its step, cursor and counts; the loop keeps the rest.
+  // The part of the state that is not tensors. step() advances its step, cursor and counts; the loop changes the rest.
   virtual State& state() = 0;
   virtual int64_t batch_size(Step step) const = 0;  // from the job and the control log
-  // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
-  // Every member passes a `control_message`, and every member receives the leader's in the result. Throws Diverged or
-  // ShardFailed. With several members, each sends a mark of one part of its state, and the marks are compared: throws
-  // group::MembersDiffer. With one member, throws MemoryChanged.
+  // Commits one step with this learning rate. With `want_norm`, returns the gradient's norm even if nothing is clipped.
+  // Every member passes a `control_message`, and receives the leader's message in the result. Throws Diverged or
+  // ShardFailed. If there are several members, each sends a mark of one part of its state; if the marks differ, throws
+  // group::MembersDiffer. A worker that is alone throws MemoryChanged if its own memory has changed.
   virtual StepResult step(double lr, bool want_norm, std::string control_message) = 0;
   virtual EvaluationResult evaluate(data::Split split) = 0;
   virtual Digest digest() = 0;  // of the whole state
-  // Compares the states of all members, which all call it after the same step. `own` is the digest of this member's
+  // Compares the states of all members; all of them call it after the same step. `own` is the digest of this member's
   // state. Throws group::MembersDiffer. Only for a run of several members.
   virtual void compare(Digest own) = 0;
   // Throws MemoryChanged if tensors that training never changes have changed.
@@ -120,13 +120,14 @@ struct Plan {
   data::DataInfo data;
   std::string model;  // identity of the model; a resume refuses another one
   int64_t parameters = 0, shards = 0, lanes = 0;
-  int64_t compared_parts = 1;        // members compare their states in so many parts, one in each step
+  int64_t compared_parts = 1;        // members compare their states in this many parts, one in each step
   std::vector<std::string> remarks;  // of the model, for the user
 };
 
-// Writes resolved.yaml and environment.json, unless they are there and say the same. Only the process that leads the
-// run calls this, once it was admitted, so that the files name what the group computes with. A run that resumes keeps
-// the file with its reasons. Throws DiskError, and what `disk` throws if it may not be written to.
+// Writes resolved.yaml and environment.json, unless they exist and say the same. Only the process that leads the run
+// calls this, and only once the group has admitted it, so that the files name what the group computes with. A run that
+// resumes keeps resolved.yaml with its reasons. Throws DiskError, and whatever `disk` throws if this process may not
+// write.
 void write_decisions(Disk& disk, const std::string& run_directory, const Plan& plan);
 
 // The run's directory was moved, removed or replaced while it trained. Nothing more may be written there.
@@ -147,12 +148,13 @@ struct RunOptions {
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
   report::ReporterOptions screen;                  // how progress is shown; the loop sets the fields about files
-  std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM received so far
+  std::atomic<int>* stop_signals = nullptr;        // above 0 once SIGINT, SIGTERM or SIGHUP asked to stop
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   OnWork on_work = nullptr;
   BeginTime began;  // when the run began to prepare
-  // Says why the run directory is no longer the run's, or "". The loop asks about once a second and before each change
-  // of a file, and then throws DirectoryLost. Any thread; null: it cannot be lost.
+  // Returns why the run directory no longer belongs to the run, or "" if it does. The loop asks about once a second and
+  // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. Null: it cannot be
+  // lost.
   std::function<std::string()> place_lost = nullptr;
   int went_back = 0;  // how often run() itself went back to a checkpoint
   // Runs the writing of checkpoints; see checkpoint::WriterOptions. If null, a thread of its own writes them.

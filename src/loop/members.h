@@ -1,5 +1,4 @@
-// Inside loop/, part of loop.h: Members is the group of workers that train one run, from the point of view of one of
-// them.
+// Part of loop.h: Members is the group of workers that train one run, as one of these workers sees it.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,8 @@
 
 namespace sinew::loop {
 
-// Calls belong to the step thread unless a comment says otherwise. Each call may throw an error that ends this worker's
-// membership; the room that implements the group defines them.
+// Only the step thread makes these calls, unless a comment says otherwise. Each call may throw an error that ends this
+// worker's membership; the code that implements the group defines these errors.
 class Members {
  public:
   virtual ~Members() = default;
@@ -21,7 +20,7 @@ class Members {
   // changes only when it dies.
   virtual bool is_leader() const = 0;
   virtual bool has_peers() const = 0;  // whether another member computes too
-  virtual bool is_alone() const = 0;   // whether no other member computes or is about to
+  virtual bool is_alone() const = 0;   // whether no other member computes or is about to compute
   virtual bool may_write() const = 0;  // any thread; true only while no other member can be the leader
   // Returns the state to begin from, or nullopt if all members begin from the newest checkpoint or from step 0. Blocks
   // for a bounded time.

@@ -1,5 +1,5 @@
-// For tests: a member of an imaginary group. It has peers, is not the leader and receives no requests. A test overrides
-// the methods that it is about.
+// A member of an imaginary group. It has peers, is not the leader and receives no requests. A test overrides the
+// methods that matter to it. For tests.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// What a run does when the memory of its state changes, and when its members' states differ.
+// Tests what a run does when the memory of its state changes, and when its members' states differ.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -202,7 +202,7 @@ TEST_F(MemoryChange, EveryCheckpointWasComparedFirst) {
   trainer.on_compare = [&](Digest own) {
     EXPECT_EQ(own, trainer.digest());
     const int64_t step = trainer.state().step.value;
-    // one checkpoint for each earlier comparison, and none of this step yet
+    // There is one checkpoint for each earlier comparison, and none of this step yet.
     EXPECT_EQ(checkpoint::list(system_disk(), directory_ + "/checkpoints").size(), compared.size());
     compared.push_back(step);
   };

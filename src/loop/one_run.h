@@ -1,5 +1,5 @@
-// Inside loop/: the class Run carries out one run, with checkpoints, evaluations, stops and resumes, alone or with
-// other members. Its parts: run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp, run_end.cpp.
+// Run carries out one run, with checkpoints, evaluations, stops and resumes, alone or with other members. Its parts are
+// run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to loop/.
 #pragma once
 
 #include <set>
@@ -137,7 +137,7 @@ class Run {
   int64_t skipped_ = 0, reported_skipped_saves_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;
-  std::optional<double> alone_since_;  // since when this worker wants to leave while no other member can take over
+  std::optional<double> alone_since_;  // since when this worker wants to leave but is alone
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
   double next_look_ = 0;         // at the place of the run
   bool kept_decisions_ = false;  // by this process

@@ -162,7 +162,7 @@ void Run::one_step() {
   // A pending best state is submitted only now, because the records of its step must be written before the step is
   // saved.
   submit_pending();
-  // All members compare, although only the leader saves: no one saves a state that is not that of all.
+  // All members compare their states, although only the leader saves: a saved state must be that of all members.
   const bool saves = improved || due(save_every_) || due_actions.checkpoint;
   if (saves || result.compare) confirm(own);
   if (saves) save(improved);
@@ -171,8 +171,8 @@ void Run::one_step() {
   report_work(Work::Kind::nothing);
 }
 
-// A loss or gradient that is not finite may come from a member whose memory changed. All members have the same result
-// and the state before the step, so all of them compare these states before they call it a fault of the job.
+// A loss or gradient that is not finite may come from a member whose memory changed. All members have the same result,
+// and still the state before the step. They compare these states before they call the loss a fault of the job.
 StepResult Run::compute_step(double lr, bool want_norm) {
   try {
     return trainer_.step(lr, want_norm, pending_entries_.empty() ? "" : entries_json(pending_entries_));
@@ -213,8 +213,8 @@ bool Run::may_write() const {
   return (!members_ || members_->may_write()) && (!options_.place_lost || options_.place_lost().empty());
 }
 
-// Refuses a batch size below 1, and with trainer.drop_last one above the number of training samples: an epoch would
-// have no batch, which would end the run and every resume of it.
+// Refuses a batch size below 1. With trainer.drop_last, also refuses one above the number of training samples: an epoch
+// would have no batch, which would end the run and every resume of it.
 bool Run::accepts(const ControlEntry& entry) {
   if (entry.kind != ControlEntry::Kind::batch_size) return true;
   const auto size = static_cast<int64_t>(entry.value);

@@ -18,9 +18,8 @@ void Run::count_intervals() {
   budget_steps_ = budget_steps();
 }
 
-// The budget and the evaluation interval may both be fractions of an epoch, each rounded to steps separately. A budget
-// that is a multiple of the interval is counted in evaluations, because otherwise the run could end just before its
-// last evaluation.
+// The budget and the evaluation interval may both be fractions of an epoch, and each is rounded to steps. A budget that
+// is a multiple of the interval is counted in evaluations; otherwise the run could end just before its last evaluation.
 std::optional<int64_t> Run::budget_steps() const {
   const auto budget = spec::parse_duration(plan_.job.budget.training);
   if (!budget) return std::nullopt;
@@ -31,8 +30,8 @@ std::optional<int64_t> Run::budget_steps() const {
   return steps_of(*budget, lengths_);
 }
 
-// Returns another member's state if there is one. Otherwise returns the newest checkpoint if the run resumes or has
-// several members, all of which may have died before. Otherwise returns nullopt.
+// Returns another member's state if there is one. Otherwise returns the newest checkpoint if the run resumes, or if it
+// has several members, because all of them may have died before. Otherwise returns nullopt.
 std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   if (members_) {
     if (auto given = members_->take_state()) {
@@ -51,9 +50,9 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   return std::move(newest.loaded);
 }
 
-// Refuses a state that was computed with other options, because one changed digit in resolved.yaml would otherwise
-// train on silently. A member of a population begins with the state of another trial, whose options differ on purpose.
-// Returns a sentence about changes that are allowed, for the log, or "".
+// Refuses a state that was computed with other options. Otherwise a digit that changed in resolved.yaml would silently
+// change the training. A member of a population begins with the state of another trial, whose options differ on
+// purpose. Returns a sentence about allowed changes, for the log, or "".
 std::string Run::check_job(const checkpoint::Loaded& loaded) const {
   const auto document = nlohmann::json::parse(loaded.state_json, nullptr, /*allow_exceptions=*/false);
   const auto job = document.is_object() ? document.find("job") : document.end();
@@ -93,7 +92,7 @@ void write_decisions(Disk& disk, const std::string& run_directory, const Plan& p
     write_durably(disk, resolved, plan.resolved_yaml);
 }
 
-// Does not wait for the lease; look_at_place() calls it again.
+// Does not wait for the lease: look_at_place() calls this function again.
 void Run::keep_decisions() {
   if (kept_decisions_ || !is_leader()) return;
   FencedDisk fenced(disk_, [this] { return may_write(); });
@@ -108,8 +107,8 @@ void Run::keep_decisions() {
   }
 }
 
-// Removes the report of an earlier attempt. Only the leader does this, and only while it holds the lease: if the others
-// have continued without this member and ended the run, it would delete the new report. Does not wait for a lease if
+// Removes the report of an earlier attempt. Only the leader does this, and only while it holds the lease. Otherwise it
+// could delete the new report of members that have continued without it and ended the run. Does not wait for a lease if
 // there is no report.
 void Run::remove_earlier_report() {
   const std::string report = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
@@ -117,8 +116,8 @@ void Run::remove_earlier_report() {
   change_files([&](Disk& disk) { disk.remove_file(report); });
 }
 
-// Called when the step at which the run begins is known, because the reporter truncates the files to that step, and
-// before the state is restored, because restoring reports messages.
+// Must be called once the step at which the run begins is known, because the reporter truncates the files to that step.
+// It must be called before the state is restored, because restoring reports messages.
 void Run::start_reporting(Step begins_at) {
   report::ReporterOptions options = options_.screen;
   options.directory = options_.run_directory;

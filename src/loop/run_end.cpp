@@ -20,8 +20,8 @@ constexpr int kMostGoingBack = 3;  // how often one process goes back to a check
 MemoryChanged::MemoryChanged(const std::string& what)
     : Error("TRAIN_MEMORY_CHANGED", what, "test the memory of this machine") {}
 
-// All members leave the loop at the same step with the same state. The leader ends the run. The others wait
-// until it has ended the run, and one of them replaces the leader if it dies.
+// Returns false if another member ended the run. All members leave the loop at the same step with the same state. The
+// leader then ends the run, and the others wait for that. If the leader dies, one of them replaces it.
 bool Run::leads_at_end() {
   while (members_ && !members_->is_leader()) {
     if (const auto said = members_->wait_for_end()) {
@@ -61,9 +61,9 @@ void Run::finish() {
   if (members_) members_->finished(exit_code_);
 }
 
-// Does work that a member does only while it holds the lease, because the others may have continued without it. `work`
-// throws MayNotWrite if the lease expired during it; the member then waits for the next lease and does all of the work
-// again. Every other error is final. Throws Error if the member gets no lease in time.
+// Does work that a member may do only while it holds the lease, because the others may have continued without it.
+// `work` throws MayNotWrite if the lease expired during it. The member then waits for the next lease and does all of
+// the work again. Every other error is final. Throws Error if the member gets no lease in time.
 void Run::with_lease(const std::function<void()>& work) {
   if (!members_) {
     try {
@@ -99,7 +99,7 @@ void Run::change_files(const std::function<void(Disk&)>& work) {
 }
 
 // If early_stopping.restore_best is set and the state is not that of the best step, loads the best checkpoint. If the
-// best step itself was never saved, the best checkpoint is the best of the saved steps. Throws Error if it is damaged.
+// best step was never saved, this is the best of the saved steps. Throws Error if the checkpoint is damaged.
 void Run::restore_best() {
   const EvaluationState evaluation = state().evaluation;
   const spec::EarlyStoppingOptions& early = plan_.job.early_stopping;
@@ -170,8 +170,8 @@ void Run::fail(const Error& error) {
   if (members_) members_->finished(kTrainingError);
 }
 
-// All members come here at the same collective. If most of them have one state, the group goes back to a time at which
-// all had it: every checkpoint was compared. If not, nobody can tell which state is right, and the run ends.
+// All members get this error at the same collective. If most of them have the same state, the group goes back to a time
+// at which all had it: every checkpoint was compared. Otherwise nobody can tell which state is right, and the run ends.
 RunResult Run::members_differ(const group::MembersDiffer& differ) {
   if (!differ.outvoted.empty()) {
     reporter_->say(report::Level::error, "members_differ",
@@ -185,7 +185,7 @@ RunResult Run::members_differ(const group::MembersDiffer& differ) {
   throw differ;
 }
 
-// Throws if the run cannot go back: there is no checkpoint, or it went back too often already.
+// Throws Error if the run cannot go back because there is no checkpoint, or because it went back too often already.
 void Run::memory_changed(const MemoryChanged& changed) {
   reporter_->say(report::Level::error, "memory_changed",
                  std::string(changed.what()) + "; the run goes back to the newest checkpoint. " + changed.hint);

@@ -34,7 +34,7 @@ std::string Run::mirror_of_run() {
   return mirror + "/" + directory;
 }
 
-// Writes the file `mirror`. A member writes it only while it holds the lease, because the others may have continued
+// Writes the file `mirror`. A member may write it only while it holds the lease, because the others may have continued
 // without it and chosen another name. Training does not wait for the lease; the member tries again at the next step.
 void Run::record_mirror() {
   if (unrecorded_mirror_.empty()) return;
@@ -70,7 +70,7 @@ checkpoint::Writer& Run::writer() {
 void Run::save(bool best) {
   if (!is_leader() || last_saved_ == state().step) return;
   check_place();
-  // A best state that still waits is saved first, because later checkpoints state that it exists.
+  // Saves a best state that still waits first, because later checkpoints say that it exists.
   if (!best && (pending_best_ || !writer().ready())) {
     const checkpoint::WriterStatus status = writer().status();
     if (++reported_skipped_saves_ <= 3) {
@@ -94,9 +94,9 @@ void Run::save(bool best) {
   }
 }
 
-// Ensures that the state of this step is that of all members, before it is saved or counts as the end of the run. A
-// worker that computes alone checks its own memory, because nobody else can. `own` is the state's digest, if it is
-// known already.
+// Ensures that all members have the state of this step, before it is saved or counts as the end of the run. A worker
+// that computes alone checks its own memory, because no other member can. `own` is the state's digest if it is already
+// known.
 void Run::confirm(std::optional<Digest> own) {
   if (!members_ || !members_->has_peers()) trainer_.check_memory();
   if (!members_) return;
@@ -115,8 +115,8 @@ void Run::check_confirmed(Digest own) const {
                                   : ", and was not compared with that of the others"));
 }
 
-// Also records the mirror's name if that waits for the lease. Submits the best state, which waits in memory while the
-// disk is busy. It is not skipped as other checkpoints are, because it would be lost.
+// Submits the best state, which waits in memory while the disk is busy. It is not skipped as other checkpoints are,
+// because it would be lost. Also records the mirror's name if that waits for the lease.
 void Run::submit_pending() {
   if (!writer_) return;
   record_mirror();
@@ -132,7 +132,8 @@ void Run::submit_pending() {
   reported_trouble_ = trouble;
 }
 
-// The writer also refuses while lines of the run wait in memory. If the disk does not take them, that is the reason.
+// Returns why nothing can be saved. The writer also refuses while lines of the run wait in memory. If the disk does not
+// take these lines, that is the reason.
 std::string Run::save_trouble() {
   const checkpoint::WriterStatus status = writer().status();
   const std::string lines = status.refused && reporter_->has_unwritten() ? reporter_->trouble() : "";

@@ -1,4 +1,4 @@
-// Inside loop/, part of loop.h: converts durations to steps, and gives the learning rate of each step. Pure functions.
+// Part of loop.h: converts durations to steps, and gives the learning rate of each step. All functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Lengths {
   std::optional<int64_t> total_steps;  // known once trainer.max_duration is converted; nullopt if that is a time
 };
 
-// Returns the number of steps of a duration, at least 1 unless the duration is 0. Returns nullopt for a time, and for a
-// fraction if total_steps is not known. A fraction is one of total_steps.
+// Returns the number of steps of a duration, at least 1 unless the duration is 0. A fraction is a fraction of
+// total_steps. Returns nullopt for a time, and for a fraction if total_steps is not known.
 std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& lengths);
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample);
@@ -42,7 +42,8 @@ std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Le
 // The learning rate of each step, as a factor of optimizer.lr.
 class Schedule {
  public:
-  // Throws Error if the schedule needs the last step but trainer.max_duration is a time, or if warmup or step_size is.
+  // Throws Error if the schedule needs to know its last step but trainer.max_duration is a time. Also throws Error if
+  // warmup or step_size is a time.
   Schedule(const spec::SchedulerOptions& options, const Lengths& lengths);
   double factor(int64_t step) const;
 

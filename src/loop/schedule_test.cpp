@@ -1,4 +1,4 @@
-// Tests of the number of steps of a training whose batch size changes.
+// Tests the number of steps of a training whose batch size changes.
 #include "loop/schedule.h"
 
 #include <gtest/gtest.h>

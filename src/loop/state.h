@@ -1,4 +1,4 @@
-// Inside loop/, part of loop.h: defines the training state except its tensors.
+// Part of loop.h: defines the training state except its tensors.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct EvaluationState {
   std::optional<double> best;  // best value of checkpoint.monitor
   Step best_step;
   std::vector<Step> best_steps;  // steps that were the best when they were reached, newest last; old ones are dropped
-  // of early_stopping.monitor; its best value is equal to `best` if both monitors are the same metric
+  // The best value of early_stopping.monitor. It equals `best` if both monitors are the same metric.
   report::BestSoFar patience;
   report::Metrics last;  // metrics of the newest evaluation
   bool objective_met = false;

@@ -29,15 +29,15 @@ constexpr DurationUnit kDurations[] = {
     {"h", Duration::Unit::seconds, -1, 3600}, {"d", Duration::Unit::seconds, -1, 86400},
 };
 
-// the most digits of a counted amount; numbers of so many digits are exact in a double
+// The most digits of a counted amount. A double holds every number of so many digits exactly.
 constexpr size_t kMostDigits = 15;
 constexpr size_t kMostRealDigits = 9;  // the most digits before the decimal point of epochs and times
-constexpr size_t kMostFraction = 40;   // after the decimal point; to_string never writes more
+constexpr size_t kMostFraction = 40;   // the most digits after the decimal point; to_string never writes more
 
 struct ByteUnit {
   const char* text;
   uint64_t bytes;
-  size_t digits;  // most digits of the number, so that the product fits
+  size_t digits;  // the most digits for which number times `bytes` fits
 };
 
 constexpr ByteUnit kBytes[] = {

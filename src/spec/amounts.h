@@ -1,7 +1,7 @@
 // Parses and writes numbers and amounts with units, as users write them. Private to spec/.
 //
-// Each parser here has a pattern for the JSON Schema that accepts the same texts. tests/schema/agree.py compares the
-// two.
+// For each parser of this file there is a pattern for the JSON Schema that accepts the same texts.
+// tests/schema/agree.py compares parsers and patterns.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Finds the options that distinguish trainings, for tables that compare them.
+// Finds the options in which two trainings can differ, for tables that compare trainings.
 #include <set>
 
 #include "spec/options.h"
@@ -7,7 +7,7 @@
 namespace sinew::spec {
 namespace {
 
-// The sections in `others` say where a training runs and what it saves; they do not change its result.
+// The sections in `others` do not change what a training computes. They say how it is named, run, searched and saved.
 bool is_of_the_training(const Option& option) {
   static const std::set<std::string> others = {"name", "checkpoint", "logging", "budget", "workers", "tune"};
   return !others.contains(option.key.substr(0, option.key.find('.')));

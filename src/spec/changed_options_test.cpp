@@ -1,4 +1,4 @@
-// Tests of changed_options, by which tables compare trainings.
+// Tests of changed_options, which gives tables the options in which trainings differ.
 #include <gtest/gtest.h>
 
 #include "spec/spec.h"

@@ -43,7 +43,7 @@ struct CommandRules {
 };
 
 void CommandRules::nothing_of_a_training() {
-  std::string reported = " ";  // keys below this section need no report of their own
+  std::string reported = " ";  // the section reported last; its keys are not reported again
   for (const auto& [key, where] : given) {
     if (!where.good || !is_of_training(key) || key.starts_with(reported)) continue;
     reported = key + ".";

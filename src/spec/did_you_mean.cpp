@@ -1,5 +1,6 @@
-// Proposes the known word that is nearest to an unknown one, by the Damerau-Levenshtein distance (optimal string
-// alignment): the number of slips. One slip adds, drops or replaces a letter, or swaps two neighbours.
+// Proposes the known word that is nearest to an unknown one. The distance between two words is the number of slips (the
+// Damerau-Levenshtein distance, optimal string alignment). A slip adds, drops or replaces a letter, or swaps two
+// neighbours.
 #include <algorithm>
 #include <cctype>
 
@@ -33,7 +34,8 @@ size_t distance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-// How many slips a word of this many letters may have: about a third of the letters, at least one and at most three.
+// How many slips may separate two words, the longer of which has this many letters: about a third of the letters, at
+// least one and at most three.
 size_t slips_allowed(size_t letters) {
   return letters < 3 ? 1 : std::min<size_t>(3, (letters + 1) / 3);
 }
@@ -46,7 +48,7 @@ bool same_start(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  constexpr size_t kLongest = 64;  // longer words cannot be slips of a known word
+  constexpr size_t kLongest = 64;  // no known word is close to a longer word
   if (word.empty() || word.size() > kLongest) return "";
   const std::string wanted = folded(word);
   std::string best;

@@ -1,4 +1,4 @@
-// For the tests of spec/ that read invalid job files: compares the problems of a file with the expected ones.
+// Compares the problems of an invalid job file with the expected ones. For the tests of spec/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline constexpr const char* kData = "data: {train: x}\n";
 struct BadFile {
   const char* name;
   std::string yaml;
-  std::vector<std::string> problems;  // as problems_are takes them; the file is called "job"
+  std::vector<std::string> problems;  // in the form that problems_are takes; the file's name is "job"
 };
 
 inline std::vector<std::string> problems_of(const std::string& yaml, const std::vector<std::string>& overrides = {},

@@ -1,5 +1,5 @@
-// A job file as a flat list of dotted keys. It reads with the parser of job files, so the same limits hold for it: a
-// text whose aliases multiply its values costs no more than one that is written out.
+// Turns a job file into a flat list of dotted keys with their values. It uses the parser of job files, which limits the
+// work: aliases may not expand a small text to more values than a job file can hold.
 #include "spec/spec.h"
 #include "spec/tree.h"
 
@@ -30,7 +30,7 @@ std::optional<std::string> value_on_one_line(const Node& node, int depth) {
   return text + "]";
 }
 
-// Returns false if the tree is nested too deeply, or has too many or too long values, for a job file.
+// Returns false if the tree has too many values, a value that is too long, or is nested too deeply.
 bool flatten(const Node& node, const std::string& key, int depth, std::map<std::string, std::string>& values) {
   if (depth > kDeepestValue || values.size() > kMostValues) return false;
   if (node.kind != Node::Kind::map || node.entries.empty()) {

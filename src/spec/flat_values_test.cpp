@@ -46,7 +46,7 @@ TEST(FlatValues, AliasesThatMultiplyEndAtALimit) {
     for (int k = 0; k < 10; ++k) {
       const std::string comma = k == 0 ? "" : ", ";
       maps += comma + "k" + std::to_string(k) + ": *a" + before;
-      same_key += comma + "? [x] : *b" + before;  // all keys have one name when they are flattened
+      same_key += comma + "? [x] : *b" + before;  // all keys have the same name once they are flattened
       lists += comma + "*c" + before;
     }
     maps += "}\n";

@@ -62,8 +62,8 @@ struct LossOptions {
   std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce | program | library
   double label_smoothing = 0.0;       // cross_entropy, [0, 1)
   std::vector<double> class_weights;  // empty: all 1; otherwise one for each class
-  std::string reduction = "mean";     // program: mean | sum, how its loss combines the terms
-  std::string over = "samples";       // program: samples | targets (without ignore_index), what the terms are
+  std::string reduction = "mean";     // program: mean | sum; how its loss combines the terms
+  std::string over = "samples";       // program: samples | targets (except ignore_index); one term for each of these
   int64_t ignore_index = -100;        // program
   std::string library;                // library: the .so; empty: model.file
   bool operator==(const LossOptions&) const = default;
@@ -290,7 +290,7 @@ struct MetricsOptions {         // where a command reports its metrics
   bool operator==(const MetricsOptions&) const = default;
 };
 
-// A run of a command instead of a training. Such a job has no section of a training.
+// The options of a job that runs a command instead of a training. Such a job has none of a training's sections.
 struct CommandOptions {
   std::vector<std::string> words;  // key command: the program and its arguments; empty: a training
   std::string workdir;             // key workdir; empty: the working directory of sinew

@@ -22,8 +22,8 @@ TEST(Limits, RefuseAliasBombs) {
 }
 
 TEST(Limits, CountTheValuesThatAnAliasRepeats) {
-  // The anchored list has 101 values. With 490 copies the file has about 49,600 values, and 50,000 are allowed; with
-  // 495 copies it has too many.
+  // The anchored list has 101 values. With 490 copies the file has about 49,600 values, which is below the limit of
+  // 50,000. With 495 copies it has too many.
   const auto yaml = [](int copies) {
     std::string text = "model:\n  hidden: &h [";
     for (int i = 0; i < 100; ++i) text += i == 0 ? "1" : ", 1";

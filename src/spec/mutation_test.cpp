@@ -41,7 +41,8 @@ std::string with_value(const std::string& line, const std::string& value) {
   return line.substr(0, line.find(':')) + ": " + value;
 }
 
-// Breaks the line and returns the 1-based line that must have a problem; 0 if this mutation does not apply to the line.
+// Breaks the line and returns the 1-based number of the line that must then have a problem. Returns 0 if the mutation
+// does not apply to the line.
 struct Mutation {
   const char* name;
   std::function<int(Lines& lines, size_t at, RandomStream& random)> apply;

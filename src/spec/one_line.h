@@ -8,8 +8,8 @@
 
 namespace sinew::spec {
 
-// `rest` is the line from the scalar's text on. Returns what is wrong if the value has several lines: the YAML library
-// would join them, and would accept the end of the file as a closing quote.
+// `rest` is the text of the scalar's line from the scalar on. Returns a problem if the value does not end on that line.
+// The YAML library would join the lines of such a value, and would accept the end of the file as a closing quote.
 std::optional<Finding> not_on_one_line(const Node& scalar, std::string_view rest);
 
 }  // namespace sinew::spec

@@ -1,4 +1,4 @@
-// Lists the options around the training: what a run saves and writes, when it ends, which processes compute, what a
+// Lists the options around the training: what a run saves and writes, when it ends, which processes compute, and what a
 // study varies.
 #include "spec/option_words.h"
 

@@ -131,7 +131,7 @@ inline const Effect kEarly = {"early_stopping.monitor", {}};
 inline const Effect kCommand = {"command", {}};
 inline const Effect kMetricsFile = {"metrics.from", {"file"}};
 
-// A schedule of the learning rate must not depend on the clock, or the same job would give different models.
+// The units of a learning rate schedule. It must not depend on the clock, or the same job would give different models.
 inline constexpr const char* kCounted = "ep st sp tok dur";
 inline constexpr const char* kCountedFromStart = "ep st sp tok";
 inline constexpr const char* kAny = "ep st sp tok s m h d dur";

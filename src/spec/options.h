@@ -70,10 +70,10 @@ struct Option {
   Access access;
   Type type;
   std::string help;        // no full stop
-  std::string unset = {};  // what its absence means, if the default is "not given"
+  std::string unset = {};  // what it means that the option is not given, if that is the default
   Effect effect = {};
   std::string other_names = {};  // names that other tools use, separated by spaces; only for "did you mean"
-  bool short_form = false;       // its section may be given as this value alone: `model: resnet18`
+  bool short_form = false;       // the section may be given as the value of this option alone: `model: resnet18`
   std::string alias = {};        // a second name for the last part of the key, which job files may use as well
 
   std::string section() const;  // "data.train" for "data.train.path"; "" at the top level
@@ -94,7 +94,7 @@ const Option* short_form_of(std::string_view section);          // returns nullp
 std::vector<std::string> keys_below(std::string_view section);  // last parts of the keys directly in this section
 bool is_set(const Option& option, const Job& job);              // false: the value means "not given"
 bool has_effect(const Option& option, const Job& job);
-bool is_of_training(std::string_view key);  // the key of an option or section that only trainings have
+bool is_of_training(std::string_view key);  // whether only trainings have this option or section
 // Returns the option whose map has this dotted key as an entry, "params" for "params.lr"; nullptr if there is none.
 const Option* owner_of_entry(std::string_view key);
 

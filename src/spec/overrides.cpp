@@ -56,7 +56,7 @@ void put(Node& root, const std::string& key, Node value, const std::vector<std::
   size_t begin = 0;
   for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1) {
     section = &section_below(*section, key.substr(0, dot), key.substr(begin, dot - begin), position);
-    if (section->kind != Node::Kind::map) return;  // the file has no section here, which the reader reports
+    if (section->kind != Node::Kind::map) return;  // the reader reports that this is no section
   }
   const std::string leaf = key.substr(begin);
   Node* old = section->find(leaf);
@@ -84,8 +84,9 @@ std::vector<std::string> every_key() {
   return keys;
 }
 
-// Finds the option or section that has this name, here or in other tools, in any section. Prefers one of `section`.
-// Returns "" if it finds none or several.
+// Finds the one option or section, in any section, that `name` may mean. An option is found by the last part of its
+// key, its alias or its name in other tools. An option of `section` with such an alias or other name is taken first.
+// Returns "" if there is no such option or section, or more than one.
 std::string same_name_elsewhere(const std::string& section, const std::string& name) {
   std::vector<std::string> found;
   for (const Option& option : option_table()) {
@@ -135,7 +136,7 @@ std::vector<std::string> apply_overrides(Node& root, const std::vector<std::stri
     if (find_option(key) == nullptr && find_section(key) == nullptr && owner_of_entry(key) == nullptr) {
       const std::string elsewhere = same_name_elsewhere("", key);
       std::string meant = elsewhere.empty() ? did_you_mean(key, every_key()) : elsewhere;
-      if (key.starts_with(meant + ".")) meant.clear();  // this is the section of the key
+      if (key.starts_with(meant + ".")) meant.clear();  // `key` is inside the section `meant`
       const size_t dot = key.rfind('.');
       const std::string section = dot == std::string::npos ? "" : key.substr(0, dot);
       findings.push_back({position, "SPEC_UNKNOWN_KEY", "unknown key " + shown(key),

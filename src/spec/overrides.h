@@ -9,7 +9,7 @@
 namespace sinew::spec {
 
 // Applies the overrides in their order. An override of a section ("optimizer=sgd", "optimizer={name: sgd}") replaces
-// the whole section. Returns the keys whose overrides are no valid YAML.
+// the whole section. Returns the keys of the overrides whose values are not valid YAML.
 std::vector<std::string> apply_overrides(Node& root, const std::vector<std::string>& overrides,
                                          std::vector<Finding>& findings);
 

@@ -1,4 +1,4 @@
-// Patterns of names, and patterns with a factor.
+// Implements patterns of names ("encoder.*"), and patterns with a factor ("encoder.*=0.1").
 #include "base/wildcards.h"
 #include "spec/amounts.h"
 #include "spec/spec.h"

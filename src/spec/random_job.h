@@ -1,4 +1,4 @@
-// For tests: random jobs, made from the option table, that keep the rules between options.
+// Makes random jobs from the option table that keep the rules between options. For tests.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class RandomValues {
     switch (type.kind) {
       case Kind::choice:
         value = type.choices[random_.below(type.choices.size())];
-        if (value == "cuda") value = "cpu";  // a choice of the option that no rule accepts yet
+        if (value == "cuda") value = "cpu";  // no rule accepts this choice yet
         break;
       case Kind::metric:
         value = type.auto_metric && random_.below(2) == 0 ? "auto" : "val/f1@" + word("abc_.-1", 4);
@@ -103,7 +103,8 @@ class RandomValues {
     value = {"val/" + word("abc_", 5), random_.below(2) == 0, random_.normal() * std::pow(10, random_.normal() * 5)};
   }
   void draw(std::optional<Objective>& value) { draw(value.emplace()); }
-  // Draws parameters that no rule between options names, because read_job also checks the rules for a search's values.
+  // Draws only parameters that no rule between options names. read_job checks those rules for the values of a search
+  // too.
   void draw(std::vector<SearchParameter>& search) {
     SearchParameter rate, clip, metric;
     rate.key = "optimizer.lr";

@@ -21,7 +21,7 @@ class JobReader {
   void read_section(const std::string& section, const Node& node) {
     for (const Entry& entry : node.entries) {
       const std::string key = section.empty() ? entry.key : section + "." + entry.key;
-      // A key that contains a dot must not be taken for a path.
+      // A key that contains a dot is not a dotted path: in a file, sections are nested.
       const bool plain = entry.key.find('.') == std::string::npos;
       if (const Option* option = plain ? find_option(key) : nullptr) {
         read_option(*option, entry.position, entry.value);
@@ -68,7 +68,7 @@ class JobReader {
     const std::string where = section.empty() ? "" : " in " + section;
     findings.push_back(
         {entry.position, "SPEC_UNKNOWN_KEY", "unknown key " + shown(entry.key) + where, key_hint(section, entry.key)});
-    // The key that was meant counts as given, so that no rule reports it as missing.
+    // Treats the key that the user probably meant as given, so that no rule reports it as missing.
     const std::string meant = did_you_mean(entry.key, keys_below(section));
     if (!meant.empty())
       given.insert({section.empty() ? meant : section + "." + meant, {entry.position, entry.position, false}});
@@ -86,7 +86,8 @@ Problem to_problem(const Finding& finding, std::string_view file, const std::vec
   return {"override", 0, 0, finding.code, shown(text) + ": " + finding.what, finding.hint};
 }
 
-// Sorts by position, with overrides last, and removes duplicates: an alias repeats the findings of its anchor.
+// Sorts the findings by position, with those of overrides last. Removes duplicates: the reader reports a problem in an
+// anchored value once more for each alias of it.
 std::vector<Problem> in_order(std::vector<Finding> findings, std::string_view file,
                               const std::vector<std::string>& overrides) {
   const auto rank = [](const Finding& finding) {
@@ -124,9 +125,9 @@ Position place_of_parameter(Node& root, const std::string& key) {
   return search->position;
 }
 
-// Checks the rules between options for the values that a study may try, at the edges of each parameter's range.
-// read_job does not call this if an override gives a value to one of the parameters, as a trial does: such a job is one
-// training.
+// Checks the rules between options for values that a study may try: the ends of each range, and the choices. read_job
+// does not call this if an override gives a value to one of the parameters: such a job is a single training, such as
+// one trial.
 std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
                                   const std::vector<std::string>& overrides, const Environment& environment) {
   std::vector<Finding> found;

@@ -13,7 +13,7 @@
 namespace sinew::spec {
 namespace {
 
-// The message for an option that has no effect with the value of the option it depends on.
+// The message for an option that has no effect, because of the value of another option.
 std::string no_effect_with(const Option& option, const Job& job) {
   const std::string& owner = option.effect.key;
   return option.key + " has no effect with " + owner + ": " + value_text(*find_option(owner), job);
@@ -63,8 +63,8 @@ struct Rules {
   void pbt();
 };
 
-// Returns a part of the hint that says how to replace the whole section: an override of one key keeps the file's other
-// keys of the section.
+// The part of a hint that says how to replace the whole section. An override of one key keeps the other keys that the
+// file gives in the section.
 std::string Rules::replace_section(const std::string& owner) const {
   const bool by_override = value_of(owner).override_index >= 0;
   const std::string section = find_option(owner)->section();
@@ -114,7 +114,7 @@ void Rules::source(const std::string& part, bool required) {
   }
   if (!good({"data.format"}) || job.data.format == "auto") return;
   const bool pairs = job.data.format == "idx" || job.data.format == "npy";
-  if (job.data.format == "npy" && given_path) {  // a path of idx may be a folder with the usual file names
+  if (job.data.format == "npy" && given_path) {  // for idx, the path may be a folder with the usual file names
     say(value_of(path), "SPEC_CONFLICT", "the format npy needs images and labels, not one path",
         "write '" + part + ": {images: path, labels: path}'");
   } else if (!pairs && given_images) {
@@ -234,8 +234,8 @@ void Rules::tune() {
   if (job.tune.sampler == "pbt" && good({"tune.sampler", "tune.trials", "tune.population", "tune.pruner"})) pbt();
 }
 
-// A trial's constraints are measured only at its end. So no pruner can apply them earlier, and the study cannot
-// estimate its remaining gain.
+// A trial's constraints are measured only at its end. A pruner therefore cannot apply them earlier, and the study
+// cannot estimate how much a further trial would gain.
 void Rules::constraints() {
   if (job.tune.pruner != "auto" && job.tune.pruner != "none")
     say(key_of("tune.pruner"), "SPEC_CONFLICT", "tune.pruner cannot be combined with tune.constraints",
@@ -263,7 +263,7 @@ void Rules::parameter_constraints() {
   }
 }
 
-// Returns whether a training can continue from a checkpoint with another value of this option.
+// Returns whether a training that continues from a checkpoint can have another value of this option.
 bool changes_on_the_way(const Option& option) {
   const std::string section = option.section();
   const bool along = is_one_of(section, {"optimizer", "scheduler", "loss", "data.augment"}) ||
@@ -304,7 +304,7 @@ void Rules::pbt() {
   }
 }
 
-// Several metrics have no single best value, so methods for one metric do not work.
+// Methods for a single metric do not work with several, because no trial is best in all of them.
 void Rules::objectives() {
   const TuneOptions& tune = job.tune;
   const auto beside = [&](bool chosen, const std::string& key, const std::string& hint) {

@@ -9,7 +9,8 @@ namespace {
 constexpr const char* kHint =
     "write for example 'if: {optimizer.name: [sgd]}', with a parameter that stands above this one";
 
-// Reads one entry: the key of a parameter above this one, and the values under which this one varies.
+// Reads one entry: the key of a parameter listed above this one, and the values of that parameter under which this one
+// varies.
 bool read_parent(const Entry& entry, const std::vector<SearchParameter>& before, const VariedOption& varied,
                  SearchParameter& parameter) {
   const auto parent = std::ranges::find(before, entry.key, &SearchParameter::key);

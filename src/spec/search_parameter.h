@@ -15,7 +15,8 @@ namespace sinew::spec {
 
 inline constexpr std::string_view kParams = "params.";  // keys of a command's own parameters begin with it
 
-// The option that a parameter varies. Writes the messages about the parameter, and checks values by the option's rules.
+// The option that a parameter varies, with methods that report problems of the parameter and check values by the
+// option's rules.
 class VariedOption {
  public:
   VariedOption(const Option& option, const Environment& environment, std::vector<Finding>& findings)
@@ -26,7 +27,7 @@ class VariedOption {
 
   // Reports a problem; returns false.
   bool say(Position position, ErrorCode code, std::string what, std::string hint) const;
-  // Reports each of `keys` that the map has. Returns true if it has none of them.
+  // Reports a problem for each of `keys` that the map has. Returns true if the map has none of them.
   bool refuse(const Node& map, std::initializer_list<const char*> keys, const std::string& why) const;
   std::string form() const;  // a hint: how a parameter of this option is written
 
@@ -43,11 +44,11 @@ class VariedOption {
 
 std::string flow_text(const Node& node);  // writes the node as one line of a job file
 
-// These readers fill a part of the parameter, and report each problem. They return true if they find no problem.
+// These readers fill a part of the parameter and report each problem. They return true if there is no problem.
 bool read_choices(const Node& list, const VariedOption& varied, SearchParameter& parameter);
 // Reads a map with the list under the key `choices`.
 bool read_listed_choices(const Node& map, const VariedOption& varied, SearchParameter& parameter);
-// `meant` has the correct names of the map's misspelt keys, so that read_range does not report these names as missing.
+// `meant` has the correct names of misspelt keys in the map. read_range does not report these names as missing.
 bool read_range(const Node& map, const std::set<std::string>& meant, const VariedOption& varied,
                 SearchParameter& parameter);
 // Reads the map under the key `if`. `before` has the parameters above this one.

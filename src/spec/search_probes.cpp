@@ -1,4 +1,5 @@
-// Writes a search as text, and finds the values at the edges of its ranges, for which read_job checks the rules.
+// Implements search_text, which writes tune.search as text, and probes_of, which lists values for which read_job checks
+// the rules: the ends of each range, and the choices.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +36,7 @@ std::string parameter_text(const SearchParameter& parameter) {
   return "{" + text + (condition.empty() ? "" : ", if: {" + condition + "}") + "}";
 }
 
-// The value of a parameter under these overrides, or in the job itself. NaN if it is not a number.
+// Returns the parameter's value under these overrides, or else in the job. Returns NaN if the value is not a number.
 double number_under(const Job& job, const std::vector<std::string>& overrides, const std::string& key) {
   std::string text;
   if (key.starts_with(kParams)) {
@@ -50,8 +51,8 @@ double number_under(const Job& job, const std::vector<std::string>& overrides, c
   return (is_number(text) ? parse_number(text) : std::nullopt).value_or(std::nan(""));
 }
 
-// Whether the constraints allow the overrides together with the job's own values of the other parameters. Skips
-// constraints that do not name the probed parameter, because the job's own values may break them.
+// Returns whether the constraints allow these overrides. Parameters without an override have their values of the job.
+// Skips constraints that do not name the probed parameter, because the job's values may break them.
 bool is_allowed(const Job& job, const std::vector<std::string>& overrides) {
   const std::string& probed = overrides.back();
   return std::ranges::all_of(job.tune.parameter_constraints, [&](const std::string& text) {
@@ -66,12 +67,12 @@ bool is_allowed(const Job& job, const std::vector<std::string>& overrides) {
   });
 }
 
-// Adds overrides of the parameters in the parameter's "if:", so that the parameter is active.
+// Adds overrides that meet the parameter's "if:", so that the parameter is active.
 void meet_conditions(const std::vector<SearchParameter>& search, const SearchParameter& parameter,
                      std::vector<std::string>& overrides) {
   for (const auto& [key, values] : parameter.only_if) {
     const std::string text = key + "=" + values.front();
-    // an earlier call has added the overrides for this one
+    // An earlier call has added this override and those that it needs.
     if (std::ranges::find(overrides, text) != overrides.end()) continue;
     meet_conditions(search, *std::ranges::find(search, key, &SearchParameter::key), overrides);
     overrides.push_back(text);

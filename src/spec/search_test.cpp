@@ -207,7 +207,8 @@ TEST(Search, ACostNeedsAPrice) {
   EXPECT_THAT(said(search + ", cost: 0, price: 1}\n"), HasSubstr("tune.cost is 0, but must be"));
 }
 
-// A trial reads the job with an override for every varied option, so the rules for the search do not apply to it.
+// A trial reads the job with an override for every option that the search varies. read_job then does not check the
+// values of the search.
 TEST(Search, AnOverrideOfAVariedOptionMakesItOneTraining) {
   const std::string yaml = kJob +
                            "tune: {search: {optimizer.name: [sgd, adamw], optimizer.momentum: {low: 0, high: 0.9, if: "

@@ -9,13 +9,12 @@
 
 namespace sinew::spec {
 
-// For one reading of a file, on one thread.
+// The lines of one file while it is read, by one thread.
 class SourceText {
  public:
   explicit SourceText(std::string_view text);
 
-  // Finds bytes that no job file may hold: invalid UTF-8, control characters, tabs in the indentation, or too many
-  // bytes.
+  // Finds what no job file may contain: invalid UTF-8, control characters, tabs in the indentation, or too many bytes.
   std::vector<Finding> check() const;
 
   int line_count() const { return static_cast<int>(lines_.size()); }
@@ -27,8 +26,8 @@ class SourceText {
  private:
   std::string_view text_;
   std::vector<std::string_view> lines_;
-  // Caches the position that was computed last. The next one is usually further right on the same line, which may hold
-  // a list of thousands of items.
+  // Caches the last position that was computed. The next position is usually further right on the same line, and a line
+  // may hold a list of thousands of items.
   struct Counted {
     int line_index = -1;
     size_t bytes = 0;

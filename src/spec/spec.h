@@ -1,8 +1,8 @@
-// The job file: this room reads it and checks it completely before anything heavy loads.
+// Defines the job file and reads it: the code in spec/ checks a job completely before the program loads anything heavy.
 //
-// Both programs and every room that a job configures use it. read_job turns YAML and dotted overrides into a `Job`, or
-// into the list of all problems in them, each with its position. It never touches data, models or the network.
-// Everything here consists of plain values and pure functions; any thread may use it.
+// Both programs use spec/, and so does every folder that a job configures. read_job turns YAML and dotted overrides
+// into a `Job`, or into the list of all problems in them, each with its position. It never touches data, models or the
+// network. This file has only plain values and pure functions, which any thread may use.
 #pragma once
 
 #include <cstdint>
@@ -41,17 +41,17 @@ using Environment = std::map<std::string, std::string>;  // the variables of ${N
 Reading read_job(std::string_view yaml, std::string_view file_name, const std::vector<std::string>& overrides = {},
                  const Environment& environment = {});
 
-// Returns the first key that both tune.search and an override give; the job is then a single training. Returns "" if
-// there is no such key.
+// Returns the first key that has both a place in tune.search and an override; such a job is a single training. Returns
+// "" if there is no such key.
 std::string overridden(const std::vector<SearchParameter>& search, const std::vector<std::string>& overrides);
 // Returns a problem for each option of `data` that differs from its default and has no effect with the format. The
 // caller has already replaced the format `auto` by the one that it found.
 std::vector<Problem> without_effect(const DataOptions& data);
 
-// Returns every value of a YAML mapping under its dotted key, as it is written, for code that shows or compares options
-// and does not check them: a key that is no option is no problem. A list stands on one line: "[a, b]". Returns a
-// message with the position if the text is not YAML, or if it is larger, with its aliases expanded, than a job file can
-// be. Does not throw, whatever bytes it gets.
+// Returns every value of a YAML mapping under its dotted key, as the text writes it. For code that shows or compares
+// options without checking them: unknown keys are allowed. A list becomes one line: "[a, b]". Returns a message with
+// the position if the text is not YAML, or if it is larger than a job file can be, with its aliases expanded. Does not
+// throw, whatever bytes it gets.
 std::expected<std::map<std::string, std::string>, std::string> flat_values(std::string_view yaml);
 
 // ---- writing -------------------------------------------------------------------------------------------------------
@@ -60,8 +60,8 @@ using Reasons = std::map<std::string, std::string>;  // dotted key -> why `auto`
 // Writes every option with its value, and the reasons as comments. read_job(to_yaml(job)) returns the same job.
 std::string to_yaml(const Job& job, const Reasons& reasons = {});
 
-// Returns the training's options that differ from their defaults, and a few that every table shows: dotted keys, with
-// values as in a job file.
+// Returns the options of a training that differ from their defaults, and a few that every table shows. The keys are
+// dotted, and the values have the form of a job file.
 std::map<std::string, std::string> changed_options(const Job& job);
 // The JSON Schema (draft 2020-12) of the job file. It accepts what read_job accepts, except for rules between options.
 std::string json_schema();
@@ -94,7 +94,7 @@ struct Scale {
 std::optional<Scale> parse_scale(std::string_view text);  // "encoder.*=0.1"; the factor is in [0, 1e6]
 // Whether the name matches the pattern: `*` matches any number of characters; every other character matches itself.
 bool fits_pattern(std::string_view pattern, std::string_view name);
-// The word of `known` that is closest to `word`, if it is close enough to be meant; otherwise "".
+// The word of `known` that is closest to `word`; "" if no word is close enough for a slip of the keyboard.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace sinew::spec

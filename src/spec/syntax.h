@@ -7,7 +7,7 @@
 
 namespace sinew::spec {
 
-// `line` and `column` (in bytes) are 0-based: where the library stopped.
+// `line` and `column` say where the library stopped. Both count from 0, and columns count bytes.
 Finding explain_syntax(const std::string& message, int line, int column, const SourceText& source);
 
 }  // namespace sinew::spec

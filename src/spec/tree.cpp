@@ -60,8 +60,8 @@ class YamlEvents : public YAML::EventHandler {
   }
   void OnMapEnd() override { builder_.close(); }
 
-  // Removes the finding that a value continues on the next line. A missing ':' or a wrong indentation first leads to
-  // that finding, and then to a syntax error, which describes the mistake better.
+  // Removes the finding "this value continues on the next line", if it is the newest. A missing ':' or a wrong
+  // indentation causes first this finding and then a syntax error, which describes the mistake better.
   void forget_run_on() {
     if (last_run_on_) findings_.pop_back();
     last_run_on_ = false;

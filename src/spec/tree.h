@@ -1,4 +1,5 @@
-// Parses a YAML text to a tree whose nodes know their places, or finds what is wrong with the text. Private to spec/.
+// Parses a YAML text to a tree whose nodes know their positions, or finds what is wrong with the text. Private to
+// spec/.
 //
 // The parser is stricter than YAML, so that a reader sees what the program reads: every key and value is on one
 // line, keys are unique, and tags and several documents are refused. The size of the text, the depth of the tree and

@@ -43,7 +43,7 @@ void TreeBuilder::open(Node::Kind kind, Position position, Anchor anchor, bool f
 }
 
 void TreeBuilder::close() {
-  Open level = std::move(open_.back());  // it still holds a key without a value only if the text broke off
+  Open level = std::move(open_.back());  // it holds a key without a value only if the text broke off
   open_.pop_back();
   const Size size{1 + sizes_.nodes - level.sizes_before.nodes, sizes_.bytes - level.sizes_before.bytes};
   sizes_ = level.sizes_before;

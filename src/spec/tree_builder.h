@@ -15,8 +15,8 @@ struct Stop {
   Finding finding;
 };
 
-// For one text, on one thread. Nodes come in the order of the text; in a map, keys and values alternate. A problem that
-// does not end the parsing becomes a finding.
+// Builds the tree of one text, on one thread. Nodes come in the order of the text; in a map, keys and values alternate.
+// A problem that does not end the parsing becomes a finding.
 class TreeBuilder {
  public:
   using Anchor = size_t;  // 0: the node has none
@@ -28,7 +28,7 @@ class TreeBuilder {
   void add(Node node, Anchor anchor);  // a scalar or null
   void add_alias(Anchor anchor, Position position);
   void open(Node::Kind kind, Position position, Anchor anchor, bool flow);  // a list or map begins
-  void close();                                                             // the innermost one ends
+  void close();                                                             // ends the innermost list or map
 
   // The position of the innermost '[' or '{' that is not closed.
   std::optional<Position> open_bracket() const;
@@ -64,7 +64,7 @@ class TreeBuilder {
   std::map<Anchor, Anchored> anchors_;
   size_t nodes_ = 0;   // nodes so far, with aliases expanded
   size_t copied_ = 0;  // bytes of text that aliases copied
-  Size sizes_;         // the size of the innermost open node so far
+  Size sizes_;         // the size so far of the innermost open node
 };
 
 }  // namespace sinew::spec

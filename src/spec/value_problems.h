@@ -1,5 +1,5 @@
-// Writes the messages about problems of one option's value. Each message names the option and says what it needs.
-// Private to spec/.
+// Collects the problems of one option's value, with messages that name the option and say what it accepts. Private to
+// spec/.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace sinew::spec {
 
-// For one reading of a value. The methods that report a problem return false.
+// Collects the problems found while the value of `option` is read. Each method that reports a problem appends a Finding
+// to `findings` and returns false, so that a reader can write `return problems.wrong(node)`.
 class ValueProblems {
  public:
   ValueProblems(const Option& option, std::vector<Finding>& findings) : option_(option), findings_(findings) {}

@@ -1,5 +1,5 @@
-// Reads single values. Each reader returns whether the node is a valid value of the option, and reports what is wrong
-// with it otherwise. Private to spec/.
+// Reads single values. Each reader returns whether the node is a valid value of the option; if not, it reports the
+// problem. Private to spec/.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ bool read_duration(const Node& node, ValueProblems& problems, Duration& value);
 
 // ---- texts (text_values.cpp) ---------------------------------------------------------------------------------------
 
-// A text of the option's kind: a choice, a metric, an argument of a command, and so on.
+// Reads a text of the option's kind: a choice, a metric, an argument of a command, and so on.
 bool read_text_of_kind(const Node& node, ValueProblems& problems, const Environment& environment, std::string& value);
-// The value of a name that the user chose.
+// The value of an entry whose name the user chose (an entry of params or env).
 bool read_named_value(const Node& node, ValueProblems& problems, const Environment& environment, NamedValue& value);
 
 }  // namespace sinew::spec

@@ -1,4 +1,4 @@
-// Writes texts about options: the value, the values that are accepted, an example.
+// Writes texts about an option: its value, the values that it accepts, and an example.
 #include <algorithm>
 #include <cctype>
 #include <cmath>

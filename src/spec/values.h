@@ -25,7 +25,7 @@ std::string item_expectation(const Option& option);  // what the option accepts 
 // A valid value: "64".
 std::string example(const Option& option);
 
-// The text as YAML: plain if every YAML reader takes it for this string, otherwise in double quotes.
+// Writes the text as YAML: plain if every YAML reader reads it as this string, otherwise in double quotes.
 std::string quoted_text(const std::string& text);
 
 // ---- ${NAME} -------------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ std::string escape_dollars(std::string_view text);  // expand_variables turns th
 
 bool is_one_of(const std::string& word, std::initializer_list<const char*> words);
 std::string lower(std::string text);
-// returns whether the node is unquoted and other YAML readers take it for a boolean or a number
+// Returns whether the node is unquoted and other YAML readers read it as a boolean or a number.
 bool is_ambiguous(const Node& node);
 bool is_name(const std::string& text);
 bool is_variable_name(std::string_view text);  // valid for an environment variable, at most 64 characters

@@ -1,4 +1,4 @@
-// Types of scalars, and how messages name nodes and texts.
+// Recognises the types of scalars, and names nodes and texts in messages.
 #include "base/joined.h"
 #include "spec/amounts.h"
 #include "spec/tree.h"

@@ -1,5 +1,5 @@
-// Implements to_yaml, which writes every option that has an effect on this job with its value, and options that are not
-// set as comments.
+// Implements to_yaml. It writes every option that has an effect on this job with its value, and writes options that are
+// not set as comments.
 #include <algorithm>
 
 #include "base/printable.h"
@@ -19,8 +19,8 @@ std::string comment(std::string_view text) {
   return "  # " + printable(line);
 }
 
-// If a study varies the option that this one depends on, this one has no effect in some trials, and read_job would
-// refuse it there. So to_yaml does not write this one if it has its default.
+// A study may vary the option that this option depends on. This option then has no effect in some trials, and read_job
+// would refuse it in those. to_yaml therefore leaves it out if it has its default.
 bool may_be_without_effect(const Option& option, const Job& job) {
   const bool varied =
       std::ranges::find(job.tune.search, option.effect.key, &SearchParameter::key) != job.tune.search.end();
@@ -75,8 +75,8 @@ class YamlWriter {
     return false;
   }
 
-  // Returns whether this kind of job can have the section at all. A job with a command has no model and a training has
-  // no retries, so to_yaml does not mention those sections.
+  // Returns whether this kind of job can have the section at all. to_yaml does not mention other sections: a job with a
+  // command has no model, and a training has no retries.
   bool anything_possible_below(const std::string& section) const {
     for (const Option& option : option_table()) {
       const bool of_commands = option.effect.key == "command" || option.key == "metrics.file";

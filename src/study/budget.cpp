@@ -9,8 +9,8 @@ namespace sinew::study {
 namespace {
 
 constexpr double kHour = 3600;
-// With a pruner that pauses trials, new trials start only until this fraction of the budget is used. The rest is for
-// completing the promising ones.
+// If the pruner pauses trials, new trials start only until this fraction of the budget is used. The rest of the budget
+// is for completing the promising trials.
 constexpr double kBudgetForNewTrials = 0.8;
 
 }  // namespace

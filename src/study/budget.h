@@ -23,15 +23,15 @@ class StudyBudget {
   void observe(const StudyEvent& event);                            // takes an event of any leader
   void start(int64_t id);                                           // this leader has started a process of the trial
   void stop(int64_t id);                                            // this leader's process of the trial has ended
-  bool started(int64_t id) const { return started_.contains(id); }  // whether this leader has ever started the trial
+  bool started(int64_t id) const { return started_.contains(id); }  // whether this leader has ever started it
   // How long a trial has trained, in all its processes.
   double seconds_of(int64_t id) const;
 
   double elapsed_seconds() const { return clock_.monotonic_seconds() - began_; }
   // The used fraction of the time or of the money, whichever is larger; 1 if all of it is used.
   double used() const;
-  // Returns one or two sentences about the cost for the user, or no sentence if the study has no cost limit. `more`
-  // tells whether some planned trials have not started.
+  // Returns one or two sentences about the cost for the user; empty if the study has no cost limit. `more` tells
+  // whether some planned trials have not started.
   std::vector<std::string> summary(const std::string& directory, bool more) const;
 
  private:
@@ -43,7 +43,7 @@ class StudyBudget {
   double cost_limit_;                  // 0: no limit
   TrainingTime time_;
   std::set<int64_t> started_;
-  // For each running trial, when it would have started if it had trained without interruption.
+  // Maps each running trial to when it would have started if it had trained without interruption.
   std::map<int64_t, double> running_;
 };
 

@@ -20,8 +20,7 @@ void DeterministicView::copy_end(Study& to, const Trial& trial) const {
   to.tell(trial.id, trial.state, trial.values, trial.constraints);
 }
 
-// Brings the view up to date: starts and ends trials in the order in which they would start and end if all took equally
-// long.
+// Brings the view up to date: starts and ends trials in the order that they would have if all took equally long.
 const Study& DeterministicView::view(const Study& study) {
   SINEW_CHECK(ready(study), study.next_id());
   view_.extend(study.options().budget);

@@ -1,5 +1,5 @@
-// Tests that a deterministic study does not depend on timing: neither on the number of slots, nor on how long trials
-// take, nor on deaths of trials and leaders.
+// Tests that a deterministic study does not depend on timing: on the number of slots, on how long trials take, or on
+// deaths of trials and leaders.
 #include <gtest/gtest.h>
 
 #include <algorithm>

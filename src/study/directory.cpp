@@ -59,7 +59,7 @@ std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& d
     const spec::Job earlier_job = study_job(head, path, environment);
     const tune::Space earlier_space = space_of(earlier_job.tune);
     tune::Study earlier(study_options(head, earlier_space, earlier_job.tune.seed));
-    // If the earlier study had other constraints, its violations tell nothing about the constraints of this study.
+    // If the earlier study had other constraints, its violations say nothing about the constraints of this study.
     const bool same_constraints = head.aim.constraints == job.tune.constraints;
     for (StudyEvent& event : read_study(disk, path, earlier_space).events) {
       if (!same_constraints) event.outcome.constraints.clear();

@@ -1,5 +1,5 @@
-// Finds the files of a study's directory (docs/formats/study.md), and copies what a study takes over from earlier
-// studies.
+// Finds the files of a study's directory (docs/formats/study.md), and copies the trials that a study takes over from
+// earlier studies.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ namespace sinew::study {
 std::string study_path(const std::string& directory);                   // DIR/study.jsonl
 std::string trial_directory(const std::string& directory, int64_t id);  // DIR/trials/00007
 
-// The job that a study began with. `where` names the head's file in errors. Throws Error if the job is no longer valid.
+// Returns the job with which a study began. `where` names the head's file in errors. Throws Error if the job is no
+// longer valid.
 spec::Job study_job(const StudyHead& head, const std::string& where, const spec::Environment& environment);
 
 // Copies the event logs of the studies in tune.warm_start, so that this study is complete without their directories.

@@ -23,8 +23,11 @@ struct StudyHead {
 };
 
 struct StudyEvent {
-  // start, resume, take: a leader has started a process of the trial. take: it takes the trial over from a leader that
-  // died. leave: the process of the trial has saved and ended because its leader stops. extend: the plan has changed.
+  // - start, resume, take: a leader has started a process of the trial. With take, it took the trial over from a leader
+  //   that
+  // died.
+  // - leave: the trial's process has saved and ended because its leader stops.
+  // - extend: the plan has changed.
   enum class Kind { start, report, pause, resume, end, extend, take, leave };
   Kind kind = Kind::start;
   int64_t id = 0;                                       // the id of the trial
@@ -43,7 +46,7 @@ struct StudyEvent {
 // Whether the event says that a leader has started a process of the trial.
 bool starts_process(const StudyEvent& event);
 
-// Applies an event to a tune::Study. Throws Error if it cannot follow the events before it.
+// Applies an event to a tune::Study. Throws Error if this event cannot come after those already applied.
 void apply(tune::Study& study, const StudyEvent& event);
 
 // Returns how many trials are planned after these events.

@@ -41,7 +41,7 @@ void Generations::copy_state(int64_t id, std::optional<int64_t> from) const {
     if (!checkpoint::list(disk_, own).empty()) return;
     if (const auto states = checkpoint::list(disk_, source); !states.empty()) {
       disk_.make_directories(own);
-      // The mark comes first: it lets the training begin with a state that was trained with other options.
+      // The mark is written first. It allows the training to begin with a state that was trained with other options.
       const std::string name = states.back().substr(states.back().rfind('/') + 1);
       write_durably(disk_, rundir::file_in(own, rundir::kCarriedFile), name + "\n");
       return checkpoint::mirror(disk_, states.back(), own);

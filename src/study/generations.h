@@ -29,9 +29,9 @@ inline bool trains_in_generations(std::string_view sampler) {
 class GenerationEnd {
  public:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();  // the training ends by itself
-  // `evaluations` is the number of evaluations at which the trial ends, counted over all its processes. Earlier
-  // processes of the trial measured `found` of them. If `found` is not below `evaluations`, the last process was killed
-  // before it saved. The trial then ends at the first evaluation beyond those.
+  // The trial ends at evaluation number `evaluations`, counted over all its processes. Earlier processes of the trial
+  // measured `found` evaluations. If `found` is not below `evaluations`, the last process was killed before it saved.
+  // The trial then ends at its first evaluation after the `found` ones.
   explicit GenerationEnd(int64_t evaluations = kNever, int64_t found = 0) : evaluations_(evaluations), found_(found) {}
 
   // Call it for each evaluation, with the numbers of TrialMetrics. If the numbers begin again, the new process started
@@ -52,11 +52,11 @@ class Generations {
   Generations(Disk& disk, const spec::Job& job, double evaluations, std::function<std::string(int64_t)> directory_of,
               std::function<TrialMetrics(int64_t)> metrics_of);
 
-  // Copies the newest checkpoint of trial `from` into the directory of trial `id`, unless that has one of its own.
-  // Throws Error if there is no checkpoint to start from.
+  // Copies the newest checkpoint of trial `from` into the directory of trial `id`, unless that directory has a
+  // checkpoint. Throws Error if there is no checkpoint to start from.
   void copy_state(int64_t id, std::optional<int64_t> from) const;
-  // Returns the overrides that end a built-in training with its generation, or none for a command or in the last
-  // generation.
+  // Returns the overrides that make a built-in training end with its generation. Returns none for a command, and none
+  // in the last generation.
   std::vector<std::string> overrides(int64_t id) const;
   // Returns the end of the generation for a process of the trial that is about to start. If a command trained beyond
   // the end of its generation before it saved, the surplus counts for the trial that starts from its state.

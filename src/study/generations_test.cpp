@@ -14,7 +14,7 @@
 namespace sinew::study {
 namespace {
 
-// Returns the evaluation that ends the generation, or 0 if none ends it.
+// Returns the number of the evaluation that ends the generation, or 0 if no evaluation ends it.
 int64_t evaluation_that_ends(GenerationEnd end, const std::vector<int64_t>& evaluations) {
   int64_t ended_at = 0;
   for (const int64_t evaluation : evaluations) {

@@ -26,8 +26,8 @@ std::string new_name() {
 
 StudyLeader::StudyLeader(Disk& disk, std::string directory, Clock& clock)
     : disk_(disk), directory_(std::move(directory)), clock_(clock), name_(new_name()) {
-  // The constructor holds the lock of the study here. Otherwise another leader could remove the directory of this
-  // leader before this leader has locked it.
+  // Takes the lock of the study first. Otherwise another leader could remove the directory of this leader before this
+  // leader has locked it.
   const auto study_lock = lock();
   remove_dead_leaders();
   const std::string own = leaders_of(directory_) + "/" + name_;
@@ -42,7 +42,7 @@ StudyLeader::~StudyLeader() {
   try {
     disk_.remove_all(leaders_of(directory_) + "/" + name_);
   } catch (const Error&) {
-    // If this fails, the next leader removes the directory.
+    // Ignores the error: the next leader removes the directory.
   }
 }
 

@@ -1,9 +1,10 @@
-// One of the leaders of a study: a session that starts trials. Several processes may lead one study at the same time.
+// Represents one leader of a study: a session that starts trials. Several processes may lead one study at the same
+// time.
 //
-// Each leader holds a lock of its own below DIR/.sinew/processes as long as it lives. It holds the study's lock
-// (DIR/.lock) only while it reads what others recorded, decides, and records. The kernel releases both locks when a
-// process dies, so nothing waits for a dead leader, and another leader takes over the trials that it ran. On several
-// machines the directory must be on a file system whose locks hold across machines; NFS does.
+// While it lives, each leader holds its own lock below DIR/.sinew/processes. It holds the study's lock (DIR/.lock) only
+// while it reads what others recorded, decides, and records. When a process dies, the kernel releases both locks. So
+// nothing waits for a dead leader, and another leader takes over its trials. If the leaders run on several machines,
+// the directory must be on a file system whose locks hold across machines, such as NFS.
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@ namespace sinew::study {
 
 class StudyLeader {
  public:
-  // A leader holds the study's lock for an instant. One that holds it this long is stopped or hangs.
+  // A leader needs the study's lock for an instant only. A leader that holds it this long is stopped or hangs.
   static constexpr double kLockSeconds = 60;
 
   // Makes this leader visible to the others. Throws Error if another leader does not release the study's lock.
@@ -27,13 +28,13 @@ class StudyLeader {
   StudyLeader(const StudyLeader&) = delete;
   StudyLeader& operator=(const StudyLeader&) = delete;
 
-  const std::string& name() const { return name_; }  // unique; no other leader ever has it
+  const std::string& name() const { return name_; }  // unique: no other leader ever has this name
   // Takes the study's lock. Returns nullopt if another leader holds it.
   std::optional<rundir::RunLock> try_lock() const;
   // Waits for the study's lock. Throws Error after kLockSeconds.
   rundir::RunLock lock() const;
-  // Whether the leader of this name has died and no process of it locks the run directory of the trial any more. The
-  // information about the leader may be a second old.
+  // Returns whether the leader of this name has died and none of its processes locks the trial's run directory any
+  // more. The information about the leader may be a second old.
   bool abandoned(const std::string& leader, const std::string& run_directory);
 
  private:

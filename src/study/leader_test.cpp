@@ -1,4 +1,4 @@
-// Tests the locks that tell which leaders of a study are alive and which one decides. They end with their process.
+// Tests the locks that show which leaders of a study are alive and which leader decides. A lock ends with its process.
 #include "study/leader.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST_F(StudyLeaders, OneDecidesAtATime) {
   EXPECT_TRUE(two.try_lock());
 }
 
-// This is an error, because waiting for the lock would never end.
+// This must be an error: a leader that waited for the lock would wait forever.
 TEST_F(StudyLeaders, ADirectoryThatCannotBeLockedIsAnError) {
   const StudyLeader leader(system_disk(), folder, system_clock());
   system_disk().remove_file(folder + "/.lock");

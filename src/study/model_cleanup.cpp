@@ -7,8 +7,7 @@
 
 namespace sinew::study {
 
-// Collects ended trials whose files are still there, because an earlier leader may have been killed before it removed
-// them.
+// Collects ended trials whose files still exist. An earlier leader may have been killed before it removed them.
 ModelCleanup::ModelCleanup(Disk& disk, std::string directory, const tune::Study& study)
     : disk_(disk), directory_(std::move(directory)) {
   for (const int64_t id : study.observed()) {

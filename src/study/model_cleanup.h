@@ -15,8 +15,8 @@ class ModelCleanup {
   ModelCleanup(Disk& disk, std::string directory, const tune::Study& study);
 
   void add(int64_t id) { candidates_.insert(id); }  // a trial that has ended, whichever leader ran it
-  // Removes the files of all candidates but the best trials and those whose state the sampler may still need. Metrics
-  // and job files stay.
+  // Removes the files of all candidates, except those of the best trials and of trials whose state the sampler may
+  // still need. Metrics and job files stay.
   void clean(const TrialScheduler& scheduler);
 
  private:

@@ -77,8 +77,8 @@ json importance_json(const tune::Study& study, size_t objective) {
   return out;
 }
 
-// A name that holds "</script>" would end the element that holds the JSON, so every '<' is escaped. In JSON, '<' occurs
-// only inside strings.
+// Escapes every '<', because a name that holds "</script>" would end the element that holds the JSON. In JSON, '<'
+// occurs only inside strings.
 std::string without_markup(std::string json_text) {
   for (size_t at = 0; (at = json_text.find('<', at)) != std::string::npos;) json_text.replace(at, 1, "\\u003c");
   return json_text;

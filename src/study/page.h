@@ -1,7 +1,7 @@
-// Makes a page of HTML from a study: the history of the best value, the importance of parameters, and every trial.
+// Makes an HTML page from a study: the history of the best value, the importance of parameters, and every trial.
 //
-// The page is one file that needs no network and no other file. It holds the study as JSON and the script that draws it
-// (src/study/page/).
+// The page is one file. It needs neither the network nor other files: it contains the study as JSON, and the script
+// that draws the study (src/study/page/).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The files of src/study/page/. CMake embeds them into the program (cmake/embed.cmake).
+// Declares the files of src/study/page/, which CMake embeds into the program (cmake/embed.cmake).
 #pragma once
 
 #include <string_view>

@@ -231,7 +231,7 @@ RecordFile::RecordFile(Disk& disk, const std::string& path, const StudyHead& hea
 }
 
 std::vector<StudyEvent> RecordFile::news(const tune::Space& space) {
-  file_.reset();  // append() opens the file again, because a leader that cut off a torn line replaced it
+  file_.reset();  // append() opens it again: a leader that cut off a torn line has replaced it
   const uint64_t size = disk_.size(path_);
   if (size < known_bytes_)
     throw Error("STUDY_RECORD_CUT", path_ + " is shorter than it was: another program cut it off",

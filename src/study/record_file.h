@@ -1,7 +1,7 @@
 // Reads and appends study.jsonl, the event log of a study, with one line for each event (docs/formats/study.md).
 //
-// A leader that applies the lines in their order gets the same study, and the same next suggestion follows from it. A
-// line is durable before any leader acts on it, so no leader has acted on a torn last line; the next leader cuts it
+// Leaders that apply the lines in order all get the same study, from which the same next suggestion follows. A line is
+// durable before any leader acts on it, so no leader has acted on a torn last line. The next leader cuts a torn line
 // off. Leaders append only while they hold the lock of the study (leader.h).
 #pragma once
 
@@ -22,8 +22,8 @@ class RecordFile {
   // Opens the file; news() then returns all its events.
   RecordFile(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)) {}
 
-  // Returns the events that other leaders have appended since the last call. Call it first each time after taking the
-  // lock of the study: it cuts off the torn line of a leader that died.
+  // Returns the events that other leaders have appended since the last call, and cuts off the torn line of a leader
+  // that died. Call it whenever you have taken the lock of the study, before anything else.
   std::vector<StudyEvent> news(const tune::Space& space);
   // Appends an event. It is durable when append() returns, except for a report, whose value is also in the metrics of
   // the trial.
@@ -43,7 +43,7 @@ struct ReadStudy {
 };
 // read_study and read_study_head throw Error. If a line is damaged, the error names its number.
 ReadStudy read_study(Disk& disk, const std::string& path, const tune::Space& space);
-// Reads only the first line, which the space depends on.
+// Reads only the first line. The space that read_study needs depends on that line.
 StudyHead read_study_head(Disk& disk, const std::string& path);
 
 // One line of the file, without its newline.

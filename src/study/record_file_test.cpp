@@ -41,7 +41,7 @@ TEST(RecordFile, ReadsBackWhatItWroteButNotATornLine) {
     EXPECT_EQ(to_json(sample_space(), read.events[i]), to_json(sample_space(), record[i]));
 }
 
-// Two leaders append in turns. A third one dies now and then in the middle of a line.
+// Two leaders append in turns. A third leader now and then dies in the middle of a line.
 TEST(RecordFile, EachLeaderReadsWhatTheOthersAppended) {
   const std::string folder = testing::TempDir() + "study_turns";
   Disk& disk = system_disk();
@@ -97,7 +97,7 @@ TEST(RecordFile, WritesNumbersThatJsonDoesNotHaveAsStrings) {
   EXPECT_THAT(line, testing::HasSubstr(R"("values":["NaN","Infinity","-Infinity",-0.0])"));
 }
 
-// A study as version 2 wrote it.
+// A study in the format of version 2.
 constexpr const char* kVersion2 =
     R"({"constraints":[],"format":"sinew-study","job":"","max_resource":9.0,"objectives":[{"metric":"val/loss","minimize":true}],"overrides":[],"sampler":"tpe","stopper":"asha","trials":12,"version":2}
 {"by":"tpe","event":"start","id":0,"memo":[0.5,"nan","-inf"],"params":{"optimizer.lr":0.01,"optimizer.name":"adamw"},"process":"host-1","why":"explores"}

@@ -153,8 +153,8 @@ tune::Verdict TrialScheduler::judge(const tune::Trial& trial, std::optional<tune
   return tune::make_pruner(pruner_options(options_))->judge(*view, view->trial(trial.id));
 }
 
-// In a deterministic study a decision of the pruner is final. So a trial whose process died between the decision and
-// its end does not start again.
+// In a deterministic study, a decision of the pruner is final. If a trial's process died after the decision and before
+// the trial's end, the trial does not start again.
 bool TrialScheduler::prune_if_decided(int64_t id) {
   const tune::Trial& trial = study_.trial(id);
   if (!deterministic_ || trial.reports.empty()) return false;
@@ -170,7 +170,7 @@ bool TrialScheduler::report(int64_t id, double step, double value, std::string& 
   if (run == running_.end()) return false;
   const tune::Trial& trial = study_.trial(id);
   if (!trial.reports.empty() && step <= trial.reports.back().step) return false;
-  // How far a trial trains between the decision and its end depends on timing, so these reports are ignored.
+  // How far a trial trains between the pruner's decision and its end depends on timing, so these reports are ignored.
   if (deterministic_ && run->second.asked) return false;
   record({.kind = Kind::report, .id = id, .step = step, .value = value});
   deaths_.erase(id);

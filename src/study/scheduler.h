@@ -1,9 +1,9 @@
 // Decides what a study does next: which trial to start, resume, pause or stop. It starts no process and reads no clock.
 //
-// The event log of the study is its only memory. The scheduler records each decision before it returns it, so if a
-// leader dies in between, the study can continue. A trial whose process died is still running in the event log; its
-// next process starts from its checkpoint. Several leaders may share a study: each observes what the others recorded,
-// then decides.
+// The study's event log is the scheduler's only memory. The scheduler records each decision before it returns it, so
+// the study can continue if a leader dies in between. A trial whose process died still counts as running in the event
+// log; its next process starts from its checkpoint. Several leaders may share a study: each observes what the others
+// recorded, then decides.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct SchedulerOptions {
   int64_t slots = 1;                // trials that this leader runs side by side
   bool end_early = false;           // true: the study ends when another trial is not expected to gain much
   std::optional<int64_t> lag = {};  // set only for a deterministic study (deterministic_view.h)
-  // A trial fails when its process has died this many times in a row without an evaluation in between.
+  // A trial fails when its process has died this many times in a row, without an evaluation between the deaths.
   int64_t max_deaths = 3;
   std::function<void(const StudyEvent&)> record = nullptr;  // the event must be durable when this function returns
   std::string leader = {};                                  // the name of this leader, which no other leader ever has
-  // Returns whether another leader has died and no longer runs this trial. It is null if there are no other leaders.
+  // Returns whether that leader has died and no process of it still runs the trial. Null if there are no other leaders.
   std::function<bool(const std::string& leader, int64_t id)> abandoned = nullptr;
 };
 
@@ -63,31 +63,31 @@ struct TrialEnd {
   bool resumable = false;  // true: the trial's checkpoints are still needed
 };
 
-// Whether a process ended because the study asked it to end. A command that saved nothing ends with the signal's code,
-// and its next process starts from the beginning.
+// Returns whether a process ended because the study asked it to end. A command that saved nothing ends with the
+// signal's exit code; the next process of its trial starts from the beginning.
 bool ended_as_asked(const ProcessEnd& end);
 
 class TrialScheduler {
  public:
-  // `events` are those of a study that continues; they are applied and not recorded again. Throws UsageError if no
-  // study can run with these options.
+  // `events` are the events so far of a study that continues. The scheduler applies them and does not record them
+  // again. Throws UsageError if no study can run with these options.
   TrialScheduler(SchedulerOptions options, const std::vector<StudyEvent>& events = {});
 
   // Applies an event that another leader recorded.
   void observe(const StudyEvent& event);
   // Returns the next process to start, or nullopt if all slots are taken or there is nothing to start now.
   std::optional<TrialStart> next(DrainMode drain = DrainMode::none);
-  // Whether no trial runs with any leader and the last next() found nothing to start.
+  // Returns whether no leader runs a trial and the last next() found nothing to start.
   bool over(DrainMode drain = DrainMode::none) const;
 
-  // Sets the number of slots. Trials that run already keep running; ending them is up to the caller.
+  // Sets the number of slots. Trials that already run keep running; the caller must end those that are too many.
   void set_slots(int64_t slots) { options_.slots = slots; }
 
   // Handles an evaluation of a trial that this leader runs. Ignores a step that was reported before. Returns true if
   // the caller must ask the process to save a checkpoint and end; `why` is then the reason.
   bool report(int64_t id, double step, double value, std::string& why);
-  // Handles the end of a process of a trial. `outcome` is that of the trial, if its training is complete. `gave_way`
-  // means that the caller ended the process to free cores, so this does not count as a death.
+  // Handles the end of a trial's process. `outcome` is the trial's outcome if its training is complete. `gave_way`
+  // means that the caller ended the process to free cores; this does not count as a death.
   TrialEnd end(int64_t id, const ProcessEnd& end, std::optional<Outcome> outcome, bool gave_way = false);
   // Marks a trial as failed, because its process ended and its result is unusable.
   TrialEnd fail(int64_t id, const std::string& why);
@@ -105,7 +105,7 @@ class TrialScheduler {
  private:
   struct Run {
     std::optional<tune::PruneDecision> asked;  // why the trial was asked to end
-    std::optional<double> estimate;            // the estimate of the pruner from that decision
+    std::optional<double> estimate;            // the pruner's estimate when it made that decision
     std::optional<tune::Study> view;           // in a deterministic study: what the pruner sees
   };
   tune::Verdict judge(const tune::Trial& trial, std::optional<tune::Study>& view);
@@ -126,8 +126,8 @@ class TrialScheduler {
   // The leader of each trial that is running according to the event log.
   std::map<int64_t, std::string> leader_of_;
   std::map<int64_t, int64_t> deaths_;  // deaths of each trial in a row
-  // If set, next() found nothing to start in this mode and nothing has happened since, so it need not ask the pruner
-  // again.
+  // If set, next() found nothing to start in this mode, and nothing has happened since. next() then does not ask the
+  // pruner again.
   std::optional<DrainMode> idle_in_;
 };
 

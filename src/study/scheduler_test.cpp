@@ -1,4 +1,4 @@
-// Tests that all leaders make the same decisions from the same event log, which holds all that the decisions need.
+// Tests that all leaders make the same decisions from the same event log.
 #include "study/scheduler.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ TEST(TrialScheduler, EveryTrialEndsOnceOrStaysPaused) {
   }
 }
 
-// Whenever a leader dies, another one that reads the event log suggests the same trial.
+// Whenever a leader dies, another leader that reads the event log suggests the same trial.
 TEST(TrialScheduler, ContinuesFromTheEventLogAlone) {
   std::vector<StudyEvent> record;
   TrialScheduler scheduler(sample_options(record), {});
@@ -53,12 +53,12 @@ TEST(TrialScheduler, ContinuesFromTheEventLogAlone) {
   }
 }
 
-// Several leaders that share one event log. Each observes what the others recorded before it decides. When one is
-// killed, another takes over its trials. A new leader may join at any time.
+// Several leaders that share one event log. Each leader observes what the others recorded before it decides. If a
+// leader is killed, another takes over its trials. A new leader may join at any time.
 struct Leaders {
   struct Leader {
     std::string name;
-    size_t observed = 0;  // the number of events that it has observed
+    size_t observed = 0;  // the number of events that this leader has observed
     std::unique_ptr<TrialScheduler> scheduler;
   };
   std::vector<StudyEvent> record;
@@ -192,7 +192,7 @@ TEST(TrialScheduler, APrunerWithRungsNeedsTheNumberOfEvaluations) {
   }
 }
 
-// The job file accepts the same names as tune/.
+// The job file accepts exactly the names that the code in tune/ defines.
 TEST(TrialScheduler, TheJobFileAcceptsEverySamplerAndPruner) {
   const auto choices_of = [](const std::string& key) {
     for (const spec::OptionInfo& option : spec::options()) {

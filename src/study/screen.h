@@ -9,7 +9,7 @@
 namespace sinew::study {
 
 struct TerminalSize {
-  int columns = 0, rows = 0;  // 0: no terminal, or one that cannot move its cursor
+  int columns = 0, rows = 0;  // 0: there is no terminal, or it cannot move its cursor
 };
 
 class StudyScreen {

@@ -15,13 +15,13 @@ namespace {
 constexpr double kTurnSeconds = 0.05;
 
 // Returns the pruner of a study. It is "none" if there are several objectives or constraints, because pruners judge by
-// one metric, and for a population, because they cannot judge generations.
+// one metric. It is also "none" for a population, because pruners cannot judge generations.
 std::string pruner_of(const spec::TuneOptions& tune) {
   const bool can_prune = tune.objectives.empty() && tune.constraints.empty() && !trains_in_generations(tune.sampler);
   return can_prune ? tune.pruner : "none";
 }
 
-// Returns as many slots as the user asked for, else as many trials as the free cores of the machine can run.
+// Returns as many slots as the user asked for, or else as many trials as the machine's free cores can run.
 TrialSlots slots_of(const spec::Job& job, std::optional<int64_t> wanted) {
   if (!wanted) wanted = job.tune.parallel;
   SlotOptions options;
@@ -124,8 +124,8 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
   if (tune.search.empty())
     throw UsageError("TUNE_NO_SEARCH", study.job_path + " has no tune.search, so there is nothing to vary",
                      "for example 'tune: {search: {optimizer.lr: {low: 1e-4, high: 1e-1, log: true}}}'");
-  // The check of the job would use the value of the override, but no trial would, because each trial sets this option
-  // itself.
+  // The check of the job would use the value of the override. No trial would use it, because each trial sets this
+  // option itself.
   if (const std::string key = spec::overridden(tune.search, study.overrides); !key.empty())
     throw UsageError("TUNE_SEARCHED_AND_GIVEN", "an override gives '" + key + "' a value, and tune.search varies it",
                      "remove the override, or remove " + key + " from tune.search");

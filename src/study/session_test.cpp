@@ -1,5 +1,5 @@
-// Tests studies of a program that only pretends to train: run to their end, stopped and continued, several in one
-// process.
+// Tests studies of a program that only pretends to train. The studies run to their end, stop and continue, and several
+// run in one process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-// A script that takes the place of `sinew`: it evaluates ten times, continues where it stopped, and ends early on
+// A script that takes the place of `sinew`. It evaluates ten times, continues where it stopped, and ends early on
 // SIGTERM.
 constexpr const char* kProgram = R"sh(#!/bin/sh
 dir=$4

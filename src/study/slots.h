@@ -1,6 +1,6 @@
-// Decides how many trials run side by side: as many as the machine has free cores for.
+// Decides how many trials run side by side: as many as there are free cores for.
 //
-// The cores that other programs use are all busy cores minus those of the processes of this study. The number of slots
+// The cores used by other programs are all busy cores minus those of this study's processes. The number of slots
 // changes only if several observations in a row agree, so a short burst of other work changes nothing. It then changes
 // by the smallest amount that any of these observations asks for. The caller reads the load of the machine
 // (base/proc.h).
@@ -34,7 +34,7 @@ class TrialSlots {
   bool adaptive() const { return options_.adaptive; }
   // Whether it is time for the next observation.
   bool due(double seconds) const;
-  // `used` is the CPU time used until now. Returns a sentence for the user if the number of slots changes.
+  // `used` is the CPU time used so far. Returns a sentence for the user if the number of slots changes.
   std::optional<std::string> observe(double seconds, const CpuTimes& used);
 
  private:

@@ -79,7 +79,7 @@ TEST(TrialSlots, RespectTrialsOfSeveralCoresAndCpuLimits) {
   EXPECT_EQ(two.now(), 1);
 
   options = eight_cores();
-  options.allowed = options.most = 2;  // the limit of a cgroup, on a machine that others use, too
+  options.allowed = options.most = 2;  // a cgroup limits the study on a machine that other programs use too
   Machine limited(options);
   EXPECT_TRUE(limited.observe(9, 5.5, 2).empty());
   EXPECT_EQ(limited.now(), 2);

@@ -1,8 +1,8 @@
 // Runs a search for good options of a job: runs trials as child processes and keeps the best.
 //
 // A study is a directory (docs/formats/study.md). Several sessions, in one process or in many, may lead one study at
-// the same time. This room prints nothing, installs no signal handler and assumes no path: the caller passes all of
-// that in Options.
+// the same time. The code in study/ prints nothing and installs no signal handler. The caller passes the program, the
+// outputs and the environment in Options, the study's directory to each function, and the source of signals to run().
 #pragma once
 
 #include <cstdint>
@@ -39,13 +39,13 @@ struct Options {
   Clock& clock = system_clock();
 };
 
-// One leader of a study. Other sessions see this leader from begin() or resume() until it is destroyed.
+// One leader of a study. Other sessions see this leader from begin() or resume() until the object is destroyed.
 class StudySession {
  public:
   virtual ~StudySession() = default;
-  // Runs trials until the study is over or a signal stops it: SIGINT, SIGTERM or SIGHUP lets trials save a checkpoint
-  // and end; a second SIGINT or SIGTERM kills them. Call it once. Trials are killed when the calling thread ends.
-  // Returns the exit code: kDone, kTrainingError (no trial is complete), or kResumable (a signal stopped it).
+  // Runs trials until the study is over or a signal stops it. SIGINT, SIGTERM or SIGHUP lets trials save a checkpoint
+  // and end; a second SIGINT or SIGTERM kills them. Call this once. If the calling thread ends, its trials are killed.
+  // Returns the exit code: kDone, kTrainingError (no trial is complete), or kResumable (a signal stopped the study).
   virtual int run(SignalSource& signals) = 0;
 };
 

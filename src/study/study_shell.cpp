@@ -13,8 +13,8 @@ namespace sinew::study {
 namespace {
 
 constexpr double kShowSeconds = 0.5;
-constexpr double kPatienceSeconds = 60;  // the shortest time from asking a trial to save and end to killing it
-// Added to the grace of a command, so that the `sinew` process of the trial can end the command first.
+constexpr double kPatienceSeconds = 60;  // the least time between asking a trial to save and end, and killing it
+// Added to a command's grace, so that the trial's `sinew` process can end the command before it is killed itself.
 constexpr double kGraceSeconds = 10;
 
 double patience_of(const spec::Job& job) {
@@ -85,7 +85,7 @@ std::optional<int> StudyShell::turn() {
   return std::nullopt;
 }
 
-// A command may have saved nothing, so the study does not ask commands to end when slots become fewer. A command runs
+// Does not ask commands to end when the number of slots falls, because a command may have saved nothing. A command runs
 // to its end, and no other trial takes its slot.
 void StudyShell::follow_free_cores(double now) {
   const auto change = slots_.observe(now, cpu_times(cores_));
@@ -149,8 +149,8 @@ void StudyShell::check_trials() {
 void StudyShell::take_evaluations(int64_t id, TrialProcess& trial) {
   for (const auto& evaluation : trial.metrics.next()) {
     std::string why = "its generation is over";
-    // How far a command trains beyond its generation until it ends depends on timing, so the study ignores evaluations
-    // beyond the generation.
+    // How far a command trains beyond its generation until it ends depends on timing. The study therefore ignores
+    // evaluations beyond the generation.
     const bool counts = evaluation.number <= trial.generation.evaluations();
     bool ends = counts && scheduler_.report(id, static_cast<double>(evaluation.number), evaluation.value, why);
     if (trial.generation.ends_at(evaluation.number)) ends = true;
@@ -201,7 +201,7 @@ bool StudyShell::stop_trials() {
 
 void StudyShell::record_seconds() {
   const auto lock = leader_.try_lock();
-  if (!lock) return;  // another leader holds the lock; the leaders after this one then underestimate the time
+  if (!lock) return;  // another leader holds the lock; later leaders will underestimate the time
   record_.news(space_);
   for (const int64_t id : scheduler_.running()) {
     StudyEvent event{.kind = StudyEvent::Kind::leave, .id = id};

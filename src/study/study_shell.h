@@ -1,7 +1,7 @@
 // Runs the trials of a study as child processes, side by side. The TrialScheduler decides; this class acts.
 //
-// All leaders of a study do the same. Each acts only while it holds the study's lock, after it has read what the others
-// recorded.
+// All leaders of a study run this code. Each leader acts only while it holds the study's lock, and only after it has
+// read what the others recorded.
 #pragma once
 
 #include <optional>
@@ -43,8 +43,8 @@ class StudyShell final : public Shell {
   void follow_free_cores(double now);
   // Reads what other leaders recorded. The caller holds the lock of the study.
   void catch_up();
-  // Starts and ends trials. Returns true once the study is over. The caller holds the lock of the study, also for the
-  // next functions up to final_values().
+  // Starts and ends trials. Returns true once the study is over. The caller of this function, and of those below it up
+  // to final_values(), holds the lock of the study.
   bool advance();
   void start_trials(DrainMode drain);
   void check_trials();

@@ -8,8 +8,8 @@
 
 namespace sinew::study {
 
-// A line about the whole study, the best trials, and the running trials with their last values: at most `rows` lines of
-// less than `columns` characters. `seconds` is the time since this leader joined the study.
+// Returns a line about the whole study, then its best trials, then the running trials with their last values. The table
+// has at most `rows` lines of less than `columns` characters. `seconds` is the time since this leader joined the study.
 std::vector<std::string> study_table(const tune::Study& study, const StudyHead& head, double seconds, int columns,
                                      int rows);
 

@@ -1,4 +1,4 @@
-// For the tests of this room: makes a study of simulated trainings.
+// Makes a study of simulated trainings, for the tests of study/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,8 +60,8 @@ struct SampleTrainings {
   }
 };
 
-// Runs a study to its end. Draws at random which trial is next. Its process is killed with probability `kills`;
-// otherwise it evaluates. Fails the test after `most` turns.
+// Runs a study to its end. Each turn draws a running trial: its process is killed with probability `kills`, and
+// otherwise evaluates. Fails the test after `most` turns.
 inline void run_study(TrialScheduler& scheduler, SampleTrainings& trainings, RandomStream& random, int64_t most,
                       double kills) {
   for (int64_t turn = 0; turn < most; ++turn) {

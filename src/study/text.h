@@ -18,7 +18,8 @@ std::string result_text(const StudyAim& aim, const tune::Trial& trial);
 // With one objective: all complete trials, the best first. With several: the Pareto front.
 std::vector<const tune::Trial*> best_first(const tune::Study& study);
 
-// The number of trials in each state, the best trials with their overrides, and how to train the best one again.
+// Says how many trials there are in each state, lists the best trials with their overrides, and says how to train the
+// best one again.
 std::string study_summary(const std::string& directory, const tune::Study& study, const StudyHead& head);
 
 }  // namespace sinew::study

@@ -10,8 +10,8 @@ namespace sinew::study {
 class TrainingTime {
  public:
   void observe(const StudyEvent& event);
-  // Reports that a trial has trained for `seconds`, in all its processes. A smaller value than before changes nothing,
-  // because a process that starts from a checkpoint repeats work that was paid for.
+  // Reports that a trial has trained for `seconds`, in all its processes. A smaller value than before changes nothing:
+  // a process that starts from a checkpoint repeats work that was already paid for.
   void add(int64_t id, double seconds);
   double of(int64_t id) const;
   double seconds() const;  // the sum over all trials

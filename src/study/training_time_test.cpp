@@ -31,7 +31,8 @@ TEST(TrainingTime, SumsAllTrials) {
   EXPECT_EQ(time.seconds(), 34);
 }
 
-// A process that starts from a checkpoint repeats work and reports a shorter time. The longer time was paid for.
+// A process that starts from a checkpoint repeats work and reports a shorter time. The longer time was already paid
+// for.
 TEST(TrainingTime, NeverGoesBack) {
   TrainingTime time;
   time.add(3, 60);

@@ -31,11 +31,11 @@ ProcessOptions TrialLauncher::prepare(const tune::Trial& trial, const std::vecto
 std::vector<std::string> TrialLauncher::first_command(const tune::Trial& trial,
                                                       const std::vector<std::string>& changes) const {
   const std::string own = trial_directory(study_.directory, trial.id);
-  // A job file without resolved.yaml was left by a process that ended before it trained.
+  // Removes a job file without resolved.yaml: its process ended before it trained.
   options_.disk.remove_file(rundir::file_in(own, rundir::kJobFile));
   StudyHead head = study_.head;
   head.overrides.insert(head.overrides.end(), changes.begin(), changes.end());
-  // The directory of the study caches digests of data, so that not every trial reads all data to compute them.
+  // Caches digests of data in the study's directory, so that not every trial reads all data to compute them.
   if (!study_.job.command.given() && options_.record_data) {
     const spec::Job job = study_job(head, study_path(study_.directory), options_.environment);
     options_.record_data(job, own, study_.directory);

@@ -11,8 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// An infinite value counts as NaN, because a training that overflows must never be the best one of a search that
-// maximises.
+// Treats an infinite value as NaN. A training that overflows must never be the best one of a search that maximises.
 std::optional<double> value_in(const Json& record, const std::string& metric) {
   const auto found = record.find(metric);
   if (found == record.end()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Tests the metrics of a trial, read while its training appends to the file or cuts it back.
+// Tests the metrics of a trial, which are read while its training appends to the file or shortens it.
 #include "study/trial_metrics.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ TEST_F(TrialMetricsFile, EveryMetricHasItsValueAtEachEvaluation) {
   EXPECT_THAT(metrics.at(1), ElementsAre(3, 0.5, 7)) << "unchanged";
   EXPECT_THAT(metrics.at(2), ElementsAre(2, 0.6, 7));
   EXPECT_THAT(metrics.last(), ElementsAre(2, 0.6, 8));
-  write("{\"step\":2,\"val/loss\":4}\n");  // a resumed training cut the file back
+  write("{\"step\":2,\"val/loss\":4}\n");  // a resumed training shortened the file
   ASSERT_EQ(metrics.next().size(), 1U);
   EXPECT_EQ(metrics.count(), 1);
   EXPECT_TRUE(std::isnan(metrics.at(1)[1]));

@@ -6,7 +6,7 @@
 namespace sinew::study {
 namespace {
 
-// Returns the metric whose best weights a training restores at its end, or "" if it ends with its last weights.
+// Returns the metric whose best weights a training restores at its end, or "" if the training keeps its last weights.
 std::string restored_by(const spec::Job& job) {
   const auto& early = job.early_stopping;
   if (job.command.given() || early.monitor.empty() || !early.restore_best) return "";

@@ -14,10 +14,10 @@ class TrialResults {
  public:
   explicit TrialResults(const OpenStudy& study);
 
-  // Returns a reader of the metrics that the search needs, at the beginning of the metrics file of the trial.
+  // Returns a reader of the metrics that the search needs. It starts at the beginning of the trial's metrics file.
   TrialMetrics metrics_of(int64_t id) const;
-  // Returns the values of metrics_of(aim) for the weights that a training ended with: the last ones, or the best ones
-  // if the job restores those (early_stopping.restore_best).
+  // Returns the values of metrics_of(aim) for the weights with which a training ended. These are the last values, or
+  // the best ones if the job restores the best weights (early_stopping.restore_best).
   std::vector<double> final_values(const TrialMetrics& metrics) const;
 
  private:

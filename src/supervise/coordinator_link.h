@@ -1,8 +1,8 @@
-// The supervisor's connection to the run's coordinator: its calls, and the contents of coordinator.json.
+// The supervisor's connection to the run's coordinator: the calls to it, and the contents of coordinator.json.
 //
-// It is an interface, because a simulation answers the calls without a network. file_coordinator_link() is the real
-// implementation. No call throws, because the supervisor must continue whatever the coordinator does. One thread uses
-// it.
+// CoordinatorLink is an interface, so that a simulation can answer the calls without a network. file_coordinator_link()
+// makes the real implementation. No call throws, because the supervisor must continue whatever the coordinator does.
+// Only one thread may use a CoordinatorLink.
 #pragma once
 
 #include <sys/types.h>
@@ -20,14 +20,15 @@ class CoordinatorLink {
  public:
   virtual ~CoordinatorLink() = default;
 
-  // Returns true once the coordinator with this pid has published its address. From then on the calls below go to it.
+  // Returns true once the coordinator with this pid has published its address. The calls below then go to this
+  // coordinator.
   virtual bool connect(pid_t coordinator) = 0;
   virtual void disconnect() = 0;
   // the address of the newest coordinator that was reached; empty if none was reached
   virtual std::string url() const = 0;
 
   virtual std::optional<cluster::CoordinatorStatus> status() = 0;  // nullopt if there was no answer in time
-  // The following calls return false if the coordinator did not answer, or refused. `lost` reports the death of a
+  // The next two calls return false if the coordinator did not answer, or refused. `lost` reports the death of a
   // worker.
   virtual bool lost(pid_t worker, const std::string& why) = 0;
   virtual bool control(const std::string& kind, double value, const std::string& reason) = 0;

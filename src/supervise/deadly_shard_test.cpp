@@ -1,4 +1,4 @@
-// Tests which shard is blamed for the deaths of workers, and what the supervisor does then.
+// Tests which shard is blamed for the deaths of workers, and what the supervisor then does.
 #include "supervise/deadly_shard.h"
 
 #include <gtest/gtest.h>

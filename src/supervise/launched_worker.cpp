@@ -14,7 +14,8 @@ namespace {
 constexpr double kLookSeconds = 0.1;
 constexpr double kProbeSeconds = 1;
 
-// Returns whether the coordinator answers. coordinator.json alone is not enough: it may be that of an earlier attempt.
+// Returns whether the coordinator answers. The file coordinator.json is not enough: an earlier attempt may have left
+// it.
 bool is_up(const cluster::CoordinatorInfo& info) {
   return !info.exit_code && !info.url.empty() &&
          cluster::CoordinatorClient(info.url, info.secret, kProbeSeconds).status().has_value();
@@ -24,9 +25,9 @@ int64_t incarnation_of(const std::optional<cluster::CoordinatorInfo>& info) {
   return info ? info->incarnation : -1;
 }
 
-// Returns nullopt once `ready` accepts the run's coordinator. Returns the exit code if the run began and ended
-// meanwhile, or if a signal asked this process to stop. Another process may just write coordinator.json, or be about to
-// replace a damaged one, so a file that cannot be read counts as missing.
+// Waits until `ready` accepts the run's coordinator, and returns nullopt. Returns the exit code if the run began and
+// ended meanwhile, or if a signal asked this process to stop. Treats a coordinator.json that cannot be read as missing:
+// another process may be writing the file, or may be about to replace a damaged one.
 std::optional<int> wait_for_coordinator(const std::string& run_directory, double wait_seconds, SignalSource& signals,
                                         Clock& clock, const std::function<bool(const cluster::CoordinatorInfo&)>& ready,
                                         const std::function<void()>& on_wait) {
@@ -48,13 +49,14 @@ std::optional<int> wait_for_coordinator(const std::string& run_directory, double
               "reach the address it listens on (--listen); --wait 10m waits longer");
 }
 
-// Returns the exit code of the run, if it was over before this rank came. `resumes`: the launcher starts all ranks to
-// resume the run. Then rank 0 goes on with a run that was stopped or has failed, and its coordinator comes up.
+// Returns the exit code of the run if it was over before this rank came. If `resumes` is set, the launcher starts all
+// ranks to resume the run. Rank 0 then resumes a run that was stopped or has failed, and starts a coordinator.
 std::optional<int> over_before(const std::string& run_directory, bool resumes) {
   const auto info = cluster::coordinator_info_now(run_directory);
   if (!info || !info->exit_code) return std::nullopt;
   const bool done = *info->exit_code == kDone || *info->exit_code == kBudget;
-  // Without --resume, rank 0 refuses a directory that holds a run. So the run in it is the one of this launch.
+  // Without --resume, rank 0 refuses a directory that holds a run. A run in the directory therefore belongs to this
+  // launch.
   const bool over = rundir::is_run(run_directory) && (done || !resumes);
   return over ? std::optional(static_cast<int>(*info->exit_code)) : std::nullopt;
 }

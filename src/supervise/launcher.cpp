@@ -58,8 +58,8 @@ Launch launch_by(const Reader& reader, const Names& names, Launch::By by) {
   return launch;
 }
 
-// Returns the number of tasks of a machine. "2(x3),1" means two tasks on each of the first three machines, one on the
-// fourth.
+// Returns the number of tasks of a machine. "2(x3),1" means two tasks on each of the first three machines, and one task
+// on the fourth.
 int64_t tasks_on_node(const char* name, const std::string& text, int64_t node) {
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -84,7 +84,7 @@ int64_t tasks_on_node(const char* name, const std::string& text, int64_t node) {
 }
 
 Launch launch_by_slurm(const Reader& reader) {
-  // A Slurm step has variables of its own. If they are missing, those of the Slurm job apply.
+  // A Slurm step has variables of its own. If they are missing, those of the Slurm job apply to the step.
   const char* const size = reader.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   const char* const tasks =
       reader.has("SLURM_STEP_TASKS_PER_NODE") ? "SLURM_STEP_TASKS_PER_NODE" : "SLURM_TASKS_PER_NODE";
@@ -113,7 +113,7 @@ std::optional<Launch> launch_of(const Environment& environment) {
     return launch_by(torchrun, kTorchrun, Launch::By::torchrun);
   if (open_mpi.has(kOpenMpi.rank) || open_mpi.has(kOpenMpi.size))
     return launch_by(open_mpi, kOpenMpi, Launch::By::open_mpi);
-  // A batch script has the other variables, too; only srun sets SLURM_STEP_ID.
+  // A batch script has the other variables too, but only srun sets SLURM_STEP_ID.
   if (slurm.has("SLURM_STEP_ID")) return launch_by_slurm(slurm);
   return std::nullopt;
 }

@@ -22,14 +22,14 @@ std::string read_secret(const std::string& path) {
   return text;
 }
 
-// The run's directory. It may have no resolved.yaml yet, if the run has just been started.
+// Returns the run's directory. A run that has just been started may have no resolved.yaml yet.
 std::string directory_of(const OutsideWorker& worker) {
   std::error_code unknown;
   const bool path = std::filesystem::is_directory(worker.where, unknown);
   return path ? worker.where : rundir::find_run(worker.root, worker.where);
 }
 
-// Throws Error if no worker can ever join the run in this directory.
+// Throws Error if no worker can ever join the run in this directory, because the run has no coordinator.
 void check_group(const std::string& directory) {
   const bool alone =
       rundir::is_run(directory) && !system_disk().exists(rundir::file_in(directory, rundir::kCoordinatorFile));

@@ -15,12 +15,12 @@ namespace {
 
 constexpr double kWorkerTurnSeconds = 0.05;
 constexpr double kOverSeconds = 1;  // seconds between two checks whether the run is over
-// Seconds between two questions to the coordinator whether the worker helps the run, until it does, and the longest
-// wait for an answer.
+// Until the worker is known to help the run, the loop asks the coordinator about it every kHelpSeconds. It waits at
+// most kHelpAnswerSeconds for an answer.
 constexpr double kHelpSeconds = 5, kHelpAnswerSeconds = 1;
 
-// Returns the run's exit code, once its supervisor has written it into coordinator.json. If the file cannot be read
-// now, the next check reads it again.
+// Returns the run's exit code once its supervisor has written it into coordinator.json. If the file cannot be read now,
+// returns nullopt; the next check reads it again.
 std::optional<int> exit_code_of(const std::string& run_directory) {
   const auto info = cluster::coordinator_info_now(run_directory);
   if (!info || !info->exit_code) return std::nullopt;
@@ -57,7 +57,8 @@ class RestartLoop final : public Shell {
   }
 
  private:
-  // A worker that was no member when the run ended waits for a coordinator in vain.
+  // Checks whether the run is over, and if so ends the worker. A worker that was not a member when the run ended does
+  // not learn of the end, and would wait for a coordinator in vain.
   void look(double now) {
     next_look_ = now + kOverSeconds;
     const auto info = cluster::coordinator_info_now(run_directory_);
@@ -118,7 +119,7 @@ class RestartLoop final : public Shell {
   std::optional<int> ended(const ProcessEnd& end, double now) {
     worker_.reset();
     if (stop_.immediate()) return 128 + stop_.signal();
-    if (over_since_) {  // the worker may have ended as it did because it was asked to
+    if (over_since_) {  // the worker may have ended only because this loop asked it to
       if (const auto code = over()) return code;
     }
     if (ends_for_good(end)) return end.code;
@@ -173,7 +174,7 @@ RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end,
     row = deaths.count;
     most = options.most_limit_deaths;
   } else if (!from_outside && !is_rejoin(end)) {
-    // A worker that finds no coordinator ends with an error, too, but only after no_help_seconds.
+    // A worker that finds no coordinator also ends with an error, but only after no_help_seconds.
     const bool error = end == ProcessEnd{kTrainingError, 0};
     const bool soon = life.seconds < (error ? 2 * options.no_help_seconds : options.young_seconds);
     row = restarts.failures = soon && !life.helped ? restarts.failures + 1 : 1;

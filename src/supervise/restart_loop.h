@@ -1,8 +1,8 @@
-// The loop that keeps one worker alive for a run that another process supervises: for `sinew join`, and for the
+// Keeps one worker alive for a run that another process supervises. `sinew join` uses this loop, and so do the
 // processes that a launcher started beside rank 0.
 //
-// Its decisions are pure functions with the limits of the run's supervisor (SupervisionOptions), as far as these apply
-// to a process that sees one worker and no steps.
+// Its decisions are pure functions. They use the limits of the run's supervisor (SupervisionOptions), as far as these
+// apply to a process that sees one worker and no steps.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct RestartDecision {
   std::string why = {};          // for the user; may be empty
 };
 
-// Returns whether no other worker replaces one that ended like this: the run is done, the worker left, or the worker
-// could not read its job.
+// Returns whether no other worker replaces a worker that ended like this: the run is done, the worker left, or it could
+// not read its job.
 bool ends_for_good(const ProcessEnd& end);
 
 struct WorkerLife {
@@ -42,9 +42,10 @@ struct WorkerLife {
   bool helped = false;  // the run made steps while the worker computed
 };
 
-// A worker ended after this life, the end is not for good, and the run goes on. The loop gives up when too many workers
-// in a row died: most_failures that died by themselves, most_kills by SIGKILL, or most_limit_deaths by the same limit.
-// A worker that lived long or helped begins a new row.
+// Decides what follows when a worker has ended after this life, its end is not for good, and the run goes on. The loop
+// gives up when too many workers in a row died: most_failures by their own fault, most_kills by SIGKILL, or
+// most_limit_deaths by the same limit. A worker that helped starts a new count, and so does one that lived long, except
+// in the count of deaths by a limit.
 RestartDecision after_end(double now, Restarts& restarts, const ProcessEnd& end, const WorkerLife& life,
                           const SupervisionOptions& options = {});
 
@@ -54,10 +55,12 @@ RestartDecision after_failed_start(double now, Restarts& restarts, const std::st
                                    const SupervisionOptions& options = {});
 
 // Starts workers one after another with make(later), until the run is over or a worker ends for good. Returns the exit
-// code. The first stop request from `signals` makes the worker hand over its work and leave; a second one, unless it is
+// code. Once coordinator.json says that the run is over, ends a worker that does not end by itself, and returns the
+// run's exit code.
+//
+// The first stop request from `signals` makes the worker hand over its work and leave. A second request, unless it is
 // SIGHUP, kills the worker. `say` gets events as sentences. Throws Error if the first worker cannot be started, because
-// then the user has to correct something; later starts are tried again. Once coordinator.json says that the run is
-// over, ends a worker that does not end by itself, and returns the run's exit code.
+// then the user has to correct something; later starts are tried again.
 int restart_loop(const std::string& run_directory, const std::function<WorkerStart(bool later)>& make,
                  SignalSource& signals, Clock& clock, const std::function<void(const std::string&)>& say);
 

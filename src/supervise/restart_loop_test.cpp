@@ -1,4 +1,4 @@
-// Tests the restart loop of one worker: what ends it, and what it tries again.
+// Tests what ends the restart loop of one worker, and what makes it start another worker.
 #include "supervise/restart_loop.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 const SupervisionOptions kLimits;
 const ProcessEnd kFailed{1, 0}, kCutOff{kRejoin, 0}, kKilled{0, SIGKILL}, kCrashed{0, SIGSEGV}, kTerminated{0, SIGTERM};
 
-// Returns after how many such deaths the loop gives up; 0: not within a thousand of them.
+// Returns the number of such deaths after which the loop gives up, or 0 if it survives a thousand of them.
 int deaths_until_the_end(const ProcessEnd& end, double lived_seconds, bool helped = false) {
   Restarts restarts;
   double now = 0;

@@ -1,7 +1,7 @@
 // Starts, observes and ends the processes of a run on this machine, for its supervisor.
 //
-// It is an interface, because a simulation has only simulated processes. machine_processes() is the real
-// implementation. One thread uses it.
+// RunProcesses is an interface, so that a simulation can have only simulated processes. machine_processes() makes the
+// real implementation. Only one thread may use a RunProcesses.
 #pragma once
 
 #include <sys/types.h>
@@ -22,24 +22,24 @@ class RunProcesses {
  public:
   virtual ~RunProcesses() = default;
 
-  // Both start functions return the pid of the new process, and throw Error when it cannot be started. `workers` is the
-  // number of workers that the run should have on all machines.
+  // Both start functions return the pid of the new process, and throw Error if it cannot be started. `workers` is the
+  // number of workers that the run should have, on all machines together.
   virtual pid_t start_coordinator(int64_t workers) = 0;
-  // `later`: the worker is not one of the first, so it reads the resolved job from the run directory.
+  // `later` means that the worker is not one of the first, so it reads the resolved job from the run directory.
   virtual pid_t start_worker(const std::string& coordinator_url, bool later) = 0;
 
   struct EndedWorker {
     pid_t pid = 0;
     ProcessEnd end;
     std::vector<LaneActivity> activity;     // the last entries that its lanes posted on the activity board
-    std::optional<PostedError> error = {};  // the error that it posted there
+    std::optional<PostedError> error = {};  // the error that the worker posted on the board
   };
   // The following calls return the processes that have ended, each of them once.
   virtual std::vector<EndedWorker> take_ended_workers() = 0;
   virtual std::optional<ProcessEnd> take_ended_coordinator() = 0;
 
   virtual std::vector<LaneActivity> activity(pid_t worker) const = 0;
-  // Returns false if the process has ended, or if a signal or a debugger stopped it, so that it computes nothing.
+  // Returns false if the process has ended, or computes nothing because a signal or a debugger has stopped it.
   virtual bool runs(pid_t pid) const = 0;
   virtual void send(pid_t pid, int signal) = 0;      // does nothing if the process has ended
   virtual void kill_all() = 0;                       // returns once none of the processes is left

@@ -1,10 +1,10 @@
-// The processes of one training run: the coordinator and the workers of this machine. This room starts, watches,
-// diagnoses, restarts and ends them.
+// Starts, watches, diagnoses, restarts and ends the processes of one training run: the coordinator, and the workers of
+// this machine.
 //
-// cli/ and programs that embed a training use it. Decisions are pure functions (supervision.h, watchdog.h,
-// deadly_shard.h, launcher.h, chaos_plan.h) that return their reason; supervisor_shell.cpp acts on them. Nothing here
-// installs signal handlers, prints, or searches for programs: signals, the receiver of events and the programs' paths
-// are arguments. One process can supervise several runs, each on a thread of its own.
+// cli/ uses this code, and so do programs that embed a training. Decisions are pure functions that return their reason
+// (supervision.h, watchdog.h, deadly_shard.h, launcher.h, chaos_plan.h); supervisor_shell.cpp acts on them. The code in
+// supervise/ installs no signal handlers, does not print, and does not search for programs: signals, the receiver of
+// events and the programs' paths are arguments. One process can supervise several runs, each on a thread of its own.
 #pragma once
 
 #include "supervise/chaos_plan.h"

@@ -17,7 +17,7 @@ std::string at_step(const Supervision& state) {
   return "step " + std::to_string(state.step);
 }
 
-// Counts a death that the worker itself caused. The count begins again at each step.
+// Counts a death that the worker itself caused. Every new step of the run resets the count.
 void count_failure(double now, Supervision& state, const ProcessEnd& end, bool young,
                    const SupervisionOptions& options) {
   if (++state.failures < options.most_failures) return;
@@ -37,7 +37,8 @@ void count_kill(double now, Supervision& state, const SupervisionOptions& option
           " and no step was made: the machine may be out of memory, or its disk may not answer; the run is stopped");
 }
 
-// A limit ends every worker in turn. A worker that lived while the run made steps was useful, however it died.
+// Counts a death by a limit, which ends every worker in turn. If the run made steps while the worker lived, the worker
+// was useful, and the count starts again.
 void count_limit(double now, Supervision& state, const WorkerState& worker, int signal,
                  const SupervisionOptions& options) {
   LimitDeaths& deaths = state.limit_deaths;
@@ -49,9 +50,9 @@ void count_limit(double now, Supervision& state, const WorkerState& worker, int 
               " ends every worker; the run is stopped\n  try: raise the limit, then sinew resume");
 }
 
-// Counts a worker that ended with an error message. A single error may be a problem of its machine. A second error at
-// the same step, or an error of the only worker, is a problem of the job and ends the run. If the error happened in a
-// shard, as many workers may fail at it as at a shard that crashes them.
+// Counts a worker that ended with an error message. A single error may be a problem of the worker's machine. A second
+// error at the same step, or an error of the only worker, is a problem of the job and ends the run. If the error
+// happened in a shard, the run ends only after most_failures errors, unless no worker is left.
 std::string count_error(double now, Supervision& state, const std::string& who, bool in_shard,
                         const SupervisionOptions& options, const std::string& cause) {
   ++state.errors;
@@ -63,8 +64,8 @@ std::string count_error(double now, Supervision& state, const std::string& who, 
   return what + "; the others go on, and the run ends if another one fails at " + at_step(state);
 }
 
-// During a stop, the workers that left may have handed their work to others, on this machine or elsewhere. What these
-// make of it is how the run ended.
+// Handles a worker that left. During a stop, it may have handed its work to workers on this or another machine. The run
+// then ends as those workers end.
 void count_leaving(double now, Supervision& state) {
   if (!state.stop_since) {
     state.hold = now;  // the worker left, or the run was stopped: only the coordinator knows which
@@ -89,7 +90,7 @@ std::string ended_by_code(double now, Supervision& state, const WorkerState& wor
   }
 }
 
-// Returns how a worker died, if its work may be the cause; else an empty string.
+// Returns how a worker died if its work may be the cause, else an empty string.
 std::string way_of_dying(const WorkerState& worker, const ProcessEnd& end) {
   if (!worker.hangs.empty()) return "no end";
   if (end.signal == SIGKILL) return "SIGKILL: perhaps out of memory";
@@ -105,8 +106,8 @@ std::string way_of_dying(const WorkerState& worker, const ProcessEnd& end) {
   }
 }
 
-// Records the shards of a dead worker. Returns true if this ends the run, because the same shard killed other workers
-// before.
+// Records the shards of a dead worker. Returns true if this ends the run because one of these shards was in flight at
+// several earlier deaths.
 bool died_of_a_shard(double now, Supervision& state, const WorkerState& worker, const ProcessEnd& end,
                      const std::vector<Work>& doing, const SupervisionOptions& options) {
   const std::string how = way_of_dying(worker, end);
@@ -205,7 +206,7 @@ void coordinator_started(double now, Supervision& state, pid_t pid) {
   state.no_coordinator = {};
 }
 
-// Counts a failed start of a worker. The run continues while other workers live.
+// Counts a failed start of a worker. The run continues while it has other workers on this machine.
 std::string worker_not_started(double now, Supervision& state, const std::string& why,
                                const SupervisionOptions& options) {
   const bool first = state.no_worker.count == 0;
@@ -231,8 +232,8 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
   coordinator.done = finished.has_value();
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
   if (state.over) return "";
-  // Once the run has begun, its members can train without a coordinator for a while. So a temporary cause (a full disk)
-  // does not end the run.
+  // Once the run has begun, its members can train without a coordinator for a while. A temporary cause, such as a full
+  // disk, therefore does not end the run.
   const bool in_vain = state.begun ? now - state.answered >= options.no_help_seconds
                                    : coordinator.unanswered_starts >= options.most_failures;
   if (coordinator.unanswered_starts > 0 && in_vain) {
@@ -252,7 +253,7 @@ std::string coordinator_answered(double now, Supervision& state, int64_t wanted,
   state.next_coordinator = 0;
   state.computing = computing;
   state.computing_here = here.computing;
-  // A worker that the user asked to leave is replaced, and the supervisor does not ask it again.
+  // Another worker replaces a worker that the user asked to leave. The supervisor does not ask that worker again.
   for (WorkerState& worker : state.workers) {
     if (std::ranges::find(here.leaving, worker.pid) != here.leaving.end() && !worker.asked) worker.asked = now;
   }
@@ -279,7 +280,8 @@ void stop_requested(double now, Supervision& state, int signal) {
 
 namespace {
 
-// Sends SIGTERM once, sends SIGKILL `seconds` later, and repeats SIGKILL while the process lives.
+// Asks the process to end: sends SIGTERM once, then SIGKILL after `seconds`, and repeats SIGKILL while the process
+// lives.
 template <typename State>
 void ask_to_leave(double now, State& child, double seconds, const SupervisionOptions& options,
                   std::vector<Action>& actions, const std::string& why = "") {
@@ -292,8 +294,7 @@ void ask_to_leave(double now, State& child, double seconds, const SupervisionOpt
   }
 }
 
-// Ends a hanging worker. It first sends SIGABRT, because the system may be set up to keep a core file, and then
-// SIGKILL.
+// Ends a hanging worker. Sends SIGABRT first, because the system may be set up to keep a core file, and SIGKILL later.
 void end_hanging(double now, WorkerState& worker, const SupervisionOptions& options, std::vector<Action>& actions) {
   const std::optional<double> sent = worker.killed ? worker.killed : worker.aborted;
   if (sent && now - *sent < options.kill_seconds) return;
@@ -325,8 +326,8 @@ void keep_coordinator(double now, Supervision& state, const SupervisionOptions& 
 std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOptions& options) {
   std::vector<Action> actions;
   const RunOver& over = *state.over;
-  // The coordinator has reported the end to every member and has ended. A worker that was cut off can no longer learn
-  // of the end.
+  // The coordinator has reported the end to every member and has ended. A worker that it could not reach can no longer
+  // learn of the end.
   const bool unheard = state.coordinator.done && state.coordinator.pid == 0 &&
                        now - over.since >= std::min(options.linger_seconds, options.end_seconds);
   for (WorkerState& worker : state.workers) {
@@ -347,7 +348,7 @@ std::vector<Action> wind_up(double now, Supervision& state, const SupervisionOpt
 }
 
 void stop_orderly(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
-  // Members on other machines can save the checkpoint, too. `computing` counts them.
+  // Members on other machines can save the checkpoint, too; `computing` includes them.
   const bool too_late = now - *state.stop_since >= options.stop_seconds;
   if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
     if (state.left_with_checkpoint) return end_run(now, state, kResumable, true, "");
@@ -361,8 +362,8 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
   }
 }
 
-// Asks surplus workers to leave. Workers that compute stay before others, because they may be the only ones with the
-// state. Among equal workers, the oldest stay.
+// Asks surplus workers to leave. Workers that compute stay rather than others, because they may be the only ones that
+// have the state. Of workers that are equal in this, the oldest stay.
 void let_surplus_go(double now, Supervision& state, const SupervisionOptions& options, std::vector<Action>& actions) {
   const auto computes = [&](const WorkerState& worker) {
     return std::ranges::find(state.computing_here, worker.pid) != state.computing_here.end();

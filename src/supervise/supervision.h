@@ -1,8 +1,8 @@
 // Makes the decisions of a run's supervisor: which processes to start, to ask to leave or to kill, and when the run is
 // over.
 //
-// Pure functions of (time, state, options); supervisor_shell.cpp acts on them. Each decision comes with the sentence
-// that the user sees. Every state except normal training ends by itself after a bounded time.
+// All functions are pure functions of (time, state, options); supervisor_shell.cpp acts on their results. Each decision
+// comes with the sentence that the user sees. Every state except normal training ends by itself after a bounded time.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,23 @@ struct SupervisionOptions {
   double young_seconds = 5;            // a worker that dies sooner than this after its start is called young
   int64_t most_failures = 3;           // most deaths in a row that the workers caused, without a step between them
   int64_t most_deaths_at_a_shard = 3;  // most deaths of any kind with the same shard in flight
-  // Most deaths by SIGKILL (usually from the kernel, short of memory) or for hanging, without a step between them.
+  // Most deaths without a step between them that were caused by SIGKILL (usually the kernel sends it, short of memory)
+  // or by the supervisor because the worker hung.
   int64_t most_kills = 30;
-  // Most deaths in a row by the same limit (is_limit) of workers that lived while the run made no step.
+  // Most deaths in a row by the same limit (is_limit), of workers during whose life the run made no step.
   int64_t most_limit_deaths = 2;
   double unresponsive_seconds = 15;  // a coordinator that does not answer for this time is killed and replaced
   double leave_seconds = 60;         // a worker that was asked to leave is killed after this time
-  // An orderly stop (finish the step, save) may take this time; then each worker is asked to leave.
+  // An orderly stop (finish the step, save) may take this time. After that, the supervisor asks each worker to leave.
   double stop_seconds = 300;
   double end_seconds = 60;    // after the end of the run, workers have this time to end by themselves
   double linger_seconds = 3;  // the coordinator stays for this time, to report the end to the other members
   double kill_seconds = 5;    // time from SIGTERM to SIGKILL
   double longest_delay = 10;  // longest pause between two starts of workers that keep dying young
   double first_delay = 0.25;  // the first of these pauses; each further pause is twice as long
-  // Once the run has begun, the supervisor ends it if no coordinator has answered for this time, if no coordinator
-  // could be started for this time, or if no worker is left and none could be started for this time. Members train
-  // without a coordinator for the same time. At most retry_seconds pass between two tries.
+  // Once the run has begun, the supervisor ends it when one of these has lasted for this time: no coordinator has
+  // answered; no coordinator could be started; no worker is left and none could be started. Members train without a
+  // coordinator for the same time. At most retry_seconds pass between two tries.
   double no_help_seconds = 60;
   double retry_seconds = 2;
 };
@@ -59,7 +60,7 @@ struct CoordinatorProcess {
   double started = 0;
   std::optional<double> heard;          // the time of this coordinator's last answer
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
-  bool done = false;  // true: the last coordinator ended after it had reported the end of the run to every member
+  bool done = false;  // the last coordinator ended after it had told every member that the run is over
   int64_t unanswered_starts = 0;  // number of coordinators in a row that ended without having answered
 };
 
@@ -78,7 +79,7 @@ struct LimitDeaths {
 struct RunOver {
   int code = 0;
   double since = 0;
-  bool orderly = true;  // true: the workers know of the end and end by themselves; false: the supervisor stops them
+  bool orderly = true;  // true: the workers know of it and end by themselves; false: the supervisor stops them
   std::string why;      // empty if the worker has printed the reason
 };
 
@@ -93,11 +94,12 @@ struct Supervision {
   std::vector<pid_t> computing_here;  // processes of this machine that compute
   FailedStarts no_worker, no_coordinator;
   int64_t step = 0;  // the newest step that a member has reported
-  // Counts since that step: deaths that the workers caused, those among them with exit code 1, and deaths by SIGKILL or
-  // for hanging.
+  // These are counted since that step: deaths that the workers caused, deaths with exit code 1, and deaths by SIGKILL
+  // or for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
   LimitDeaths limit_deaths;
-  // The last worker that ended had left: it had saved the state, or others have it. False again after the next step.
+  // Whether the last worker that ended had left; then it had saved the state, or others have it. The next step resets
+  // this.
   bool left_with_checkpoint = false;
   std::vector<Death> deaths;         // deaths with shards that no committed step includes yet
   int64_t early_exits = 0;           // deaths of young workers in a row that no signal from outside caused
@@ -109,16 +111,17 @@ struct Supervision {
   std::optional<RunOver> over;
 };
 
-// ---- rules that restart_loop.h shares
-// --------------------------------------------------------------------------------
+// ---- rules that restart_loop.h uses too -----------------------------------------------------------------------------
 
-// Returns whether this is a signal that a program causes itself. Any other signal counts as sent by another process.
+// Returns whether this is a signal that a program causes itself. Any other signal counts as one that another process
+// sent.
 bool is_crash(int signal);
-// Returns whether the kernel sends this signal when a process goes beyond a limit of its own: SIGXCPU or SIGXFSZ. Each
-// later worker has the same limit.
+// Returns whether the kernel sends this signal when a process exceeds one of its own limits: SIGXCPU or SIGXFSZ. The
+// workers started later have the same limit.
 bool is_limit(int signal);
 std::string limit_behind(int signal);  // "the limit of CPU time (ulimit -t)"
-// Counts deaths of young workers in a row, and delays the next start if there are several. `quick`: this death is one.
+// Counts deaths of young workers in a row, and delays the next start if there are several. `quick` tells whether the
+// newest death is such a death.
 void delay_start(double now, int64_t& early_exits, double& next_start, bool quick, const SupervisionOptions& options);
 // Counts a failed start, and sets `next`, the time of the next try. Returns true if starts have failed for too long.
 bool failed_for_too_long(double now, FailedStarts& starts, double& next, const SupervisionOptions& options);
@@ -126,18 +129,19 @@ bool failed_for_too_long(double now, FailedStarts& starts, double& next, const S
 // ---- events: each returns a sentence for the user, or an empty string -----------------------------------------------
 
 void worker_started(double now, Supervision& state, int64_t number, pid_t pid);
-// `doing`: the shards that it had in flight according to its activity board. `cause`: the error that it reported there,
-// in one line; empty if it reported none.
+// `doing` has the shards that the worker had in flight according to its activity board. `cause` is the error that it
+// posted there, in one line; empty if it posted none.
 std::string worker_ended(double now, Supervision& state, pid_t pid, const ProcessEnd& end,
                          const std::vector<Work>& doing = {}, const SupervisionOptions& options = {},
                          const std::string& cause = "");
-// The worker holds up the run and must be ended; `why` says what it is doing.
+// The worker holds up the run and must be ended; `why` says what the worker is doing.
 void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options = {});
-// The coordinator answered. Its answer contains the wanted number of workers, the newest step, the run's exit code once
-// it has ended, how many members compute, and which processes of this machine compute (without stopped ones) or leave.
+// The coordinator answered. Its answer contains the wanted number of workers, the newest step, and the run's exit code
+// once the run has ended. It also says how many members compute, and which processes of this machine compute (without
+// stopped ones) or leave.
 std::string coordinator_answered(double now, Supervision& state, int64_t wanted, int64_t step,
                                  std::optional<int64_t> finished, int64_t computing = 0,
                                  const cluster::LocalProcesses& here = {});
@@ -160,7 +164,7 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
-// Returns the actions to take now. The state remembers actions that were returned, so that each is returned once.
+// Returns the actions to take now. The state remembers which actions were returned, so that each is returned once.
 std::vector<Action> next_actions(double now, Supervision& state, const SupervisionOptions& options = {});
 
 }  // namespace sinew::supervise

@@ -44,7 +44,7 @@ TEST(SupervisionEnd, AfterTheEndAsksThenKillsRemainingWorkers) {
   EXPECT_EQ(world.finished->code, 0);
 }
 
-// The group fenced this worker while no coordinator could reach it, so it never learns that the run is over.
+// While no coordinator could reach this worker, the group fenced it. The worker never learns that the run is over.
 TEST(SupervisionEnd, DoesNotWaitLongForAWorkerThatCannotLearnOfTheEnd) {
   World world(2);
   world.begin(90);
@@ -96,7 +96,7 @@ TEST(SupervisionEnd, ACoordinatorThatNeverStartsEndsTheRun) {
   EXPECT_NE(world.finished->why.find("does not start"), std::string::npos);
 }
 
-// Something that a coordinator needs to start is missing for a while: disk space, or a free process.
+// Coordinators cannot start for a while because something is missing, such as disk space or a free process.
 TEST(SupervisionEnd, ARunSurvivesCoordinatorsThatDoNotStart) {
   World world(2);
   world.begin(10);
@@ -200,7 +200,7 @@ TEST(SupervisionEnd, SendsAStopRequestOnceAndEndsResumable) {
   EXPECT_EQ(world.finished->code, 75);
 }
 
-// A service manager signals all processes of a run. The worker that leaves first does not say how the run ends.
+// A service manager signals all processes of a run. The worker that leaves first does not decide the run's exit code.
 TEST(SupervisionEnd, TheLastWorkerOfAStoppedRunDecidesItsExitCode) {
   const std::vector<std::pair<ProcessEnd, int>> cases = {{{75, 0}, 75}, {{0, 0}, 0}, {{3, 0}, 3}, {{0, SIGKILL}, 143}};
   for (const auto& [last, code] : cases) {
@@ -263,7 +263,7 @@ TEST(SupervisionEnd, ASecondSignalKillsAll) {
   }
 }
 
-// When a terminal closes, its shell and the kernel both send SIGHUP, and the end of a session sends SIGTERM, too.
+// When a terminal closes, its shell and the kernel both send SIGHUP. The end of a session also sends SIGTERM.
 TEST(SupervisionEnd, AClosedTerminalCountsAsOneRequest) {
   for (const int second : {SIGHUP, SIGTERM}) {
     World world(2);
@@ -299,8 +299,8 @@ TEST(SupervisionEnd, AStopThatTakesTooLongIsForced) {
   EXPECT_EQ(world.finished->code, 130);
 }
 
-// For any events in any order: once the run is over or was stopped, it ends in bounded time, and no living process is
-// left. There are never more workers than wanted, apart from those that leave.
+// For any events in any order: once the run is over or was stopped, it ends in bounded time, and no process is left
+// alive. The number of workers never exceeds the wanted number, apart from workers that were asked to leave.
 TEST(SupervisionEnd, TheRunEndsAfterAnySequenceOfEvents) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     RandomStream random(random_key({seed, 77}));

@@ -178,7 +178,7 @@ TEST(Supervision, ScalesUpAndAsksTheNewestWorkersToLeave) {
   EXPECT_FALSE(world.state.over);
 }
 
-// A worker that was stopped until the group continued without it does not have the state.
+// The group went on without a worker while that worker was stopped, so the worker does not have the state.
 TEST(Supervision, KeepsComputingWorkersRatherThanOlderIdleOnes) {
   World world(4);
   world.begin(10);
@@ -234,7 +234,7 @@ TEST(Supervision, KillsAWorkerThatDoesNotLeave) {
   EXPECT_EQ(world.sent[0].signal, SIGKILL);
 }
 
-// `ulimit -t` or `ulimit -f` ends each worker in turn, before or after the run has trained.
+// `ulimit -t` or `ulimit -f` ends each worker in turn, before the run has trained or after it.
 TEST(Supervision, ALimitThatEndsEveryWorkerEndsTheRunWithItsName) {
   for (const int signal : {SIGXCPU, SIGXFSZ}) {
     World world(1);
@@ -264,7 +264,7 @@ TEST(Supervision, ALimitEndsNoRunThatMakesSteps) {
   EXPECT_FALSE(world.state.over);
 }
 
-// The supervisor's sentence, and so its report, quote the worker that nobody else can quote.
+// The supervisor's sentence, and therefore its report, quotes the worker's error: no other process can quote it.
 TEST(Supervision, QuotesTheErrorOfAWorker) {
   World world(1);
   world.begin();

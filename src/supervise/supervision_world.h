@@ -1,5 +1,5 @@
 // A simulated world for tests of the supervisor's decisions. Processes are numbers, and time passes only when a test
-// advances it.
+// advances the clock.
 #pragma once
 
 #include <algorithm>

@@ -19,19 +19,19 @@ namespace {
 
 constexpr double kTurnSeconds = 0.05;  // the longest sleep of the loop
 
-// Files that the supervisor has open in any case, and those for each worker: its process, its task and its board, and
-// one more while it starts.
+// The number of files that the supervisor always has open, and the number for each worker: the worker's process, its
+// task, its board, and one more while it starts.
 constexpr uint64_t kOwnFiles = 64, kFilesOfWorker = 4;
 
-// Returns the exit code in the report, if it is not the one that was there when this attempt began.
+// Returns the exit code in the run's report, unless the report is still the one from before this attempt.
 std::optional<int> reported_end(const rundir::Attempt& attempt) {
   const std::string text = rundir::report_text(system_disk(), attempt.run_directory);
   const auto outcome = text == attempt.report_at_begin ? std::nullopt : rundir::parse_outcome(text);
   return outcome ? std::optional(outcome->exit_code) : std::nullopt;
 }
 
-// If the workers failed before one of them led the run, nobody but the supervisor can write the report. It quotes the
-// error of the worker that failed last.
+// Writes the report if the workers failed before one of them led the run, because then no worker could write it. Quotes
+// the error of the worker that failed last.
 void report_failure(const rundir::Attempt& attempt, const std::string& why, const std::optional<PostedError>& error,
                     double now) {
   const bool quote = error && why.find(error->what) == why.npos;
@@ -51,7 +51,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   const rundir::RunPlace place(directory, lock->descriptor());
   RunLog log(directory, "supervisor", clock);
   rundir::remove_abandoned_writes(system_disk(), directory);
-  // The view of an earlier attempt must not be used: all members of that attempt have ended.
+  // All members of an earlier attempt have ended, so this attempt must not use their view.
   system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
 
   const rundir::Attempt attempt{directory, options.job_name, clock.wall_seconds(),

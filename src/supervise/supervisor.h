@@ -22,10 +22,10 @@ struct SupervisorOptions {
   std::function<void(const std::string&)> say = nullptr;  // events as sentences; called on the supervisor's thread
 };
 
-// Runs on the calling thread until the run is over and returns its exit code. No process that it started outlives it.
-// SIGINT, SIGTERM and SIGHUP from `signals` ask for an orderly stop; a second SIGINT or SIGTERM ends all processes at
-// once. SIGUSR1 asks for a checkpoint. Throws Error if the run directory is in use, or if its first process cannot be
-// started.
+// Runs on the calling thread until the run is over, and returns the run's exit code. No process that it started
+// outlives this call. SIGINT, SIGTERM and SIGHUP from `signals` ask for an orderly stop; a second SIGINT or SIGTERM
+// ends all processes at once. SIGUSR1 asks for a checkpoint. Throws Error if the run directory is in use, or if the
+// first process cannot be started.
 int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& clock);
 
 }  // namespace sinew::supervise

@@ -13,15 +13,16 @@ namespace {
 
 constexpr double kPollSeconds = 0.2;   // seconds between two questions to the coordinator
 constexpr double kReportSeconds = 5;   // after this time the group has noticed a lost worker by itself
-constexpr double kLookSeconds = 1;     // seconds between two looks at the run's directory
+constexpr double kLookSeconds = 1;     // seconds between two checks of the run's directory
 constexpr double kWatchSeconds = 0.5;  // seconds between two checks of the workers' activity
-// A turn makes no further call to the coordinator after its calls took this time together. So a coordinator that does
-// not answer holds up a turn for one call only, and the loop sees a second stop request soon.
+// Once the calls of a turn to the coordinator have taken this time together, the turn makes no further call. A
+// coordinator that does not answer then holds up a turn for one call only, and the loop sees a second stop request
+// soon.
 constexpr double kCallSeconds = 0.1;
 
-// Calls `start`. Returns why the process could not be started, or nullopt if it was. For the first process of its kind
-// (`later` is false) the error is thrown, because then the user has to correct something. Later, the processes that
-// already run must survive the failure.
+// Calls `start`. Returns why the process could not be started, or nullopt if it was started. For the first process of
+// its kind (`later` is false) throws the error, because the user has to correct something. Later errors are returned,
+// because the processes that already run must survive them.
 std::optional<std::string> attempt(const std::function<void()>& start, bool later) {
   try {
     start();
@@ -81,7 +82,7 @@ void SupervisorShell::reap() {
   }
 }
 
-// Returns the answer of `call`, or an empty one if this turn may make no further call.
+// Returns the answer of `call`, or an empty answer if this turn may make no further call.
 template <typename Call>
 auto SupervisorShell::ask(const Call& call) -> decltype(call()) {
   if (call_seconds_ >= kCallSeconds) return {};
@@ -91,9 +92,10 @@ auto SupervisorShell::ask(const Call& call) -> decltype(call()) {
   return answer;
 }
 
-// Reports lost workers and requests to the coordinator and asks for the group's status. A call that fails is repeated
-// at the next poll. A call for which this turn has no time left is made in the next turn. New losses come first,
-// because the group waits for them. The status comes before losses that an earlier turn could not report.
+// Reports lost workers and requests to the coordinator, and asks it for the group's status. A call that fails is
+// repeated at the next poll. A call for which this turn has no time left is made in the next turn. New losses come
+// first, because the group waits for them. Losses that an earlier turn failed to report come after the question for the
+// status.
 void SupervisorShell::talk() {
   if (state_.coordinator.pid == 0 || !coordinator_.connect(state_.coordinator.pid)) return;
   report_losses(false);
@@ -110,7 +112,7 @@ void SupervisorShell::talk() {
   say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing, processes_here(*status)));
 }
 
-// If `again`, reports the losses that an earlier turn could not report; otherwise the new ones.
+// Reports new losses, or, if `again` is set, losses that an earlier turn failed to report.
 void SupervisorShell::report_losses(bool again) {
   std::erase_if(lost_, [&](Lost& lost) {
     if (now() - lost.since > kReportSeconds) return true;
@@ -121,7 +123,8 @@ void SupervisorShell::report_losses(bool again) {
   });
 }
 
-// Removes stopped processes, because they compute nothing, and the coordinator notices that only a second later.
+// Returns the processes of this machine without those that are stopped. These compute nothing, but the coordinator
+// notices that only a second later.
 cluster::LocalProcesses SupervisorShell::processes_here(const cluster::CoordinatorStatus& status) const {
   cluster::LocalProcesses here = cluster::processes_on(options_.host, status);
   std::erase_if(here.computing, [&](pid_t pid) { return !processes_.runs(pid); });
@@ -170,7 +173,7 @@ void SupervisorShell::start_worker() {
   if (options_.log) options_.log("started worker " + std::to_string(started_) + " (pid " + std::to_string(pid) + ")");
 }
 
-// Another run may have the path now, so the run ends without a record.
+// Ends the run if its directory is lost. Writes no record, because another run may have the path now.
 std::optional<int> SupervisorShell::look_at_place() {
   if (!options_.place_lost || now() < next_look_) return std::nullopt;
   next_look_ = now() + kLookSeconds;
@@ -186,7 +189,7 @@ int SupervisorShell::finish(const Action& action) {
   processes_.kill_all();
   if (options_.place_lost && !options_.place_lost().empty()) return action.code;
   int code = action.code;
-  // The run may have ended in the same moment as the request to stop reached its processes.
+  // The run may have ended at the very moment when the request to stop reached its processes.
   const bool stopped = code == kResumable || code > 128;
   if (stopped && options_.reported_end) code = options_.reported_end().value_or(code);
   // A failing disk must not change the run's exit code.

@@ -1,5 +1,5 @@
-// The shell of a run's supervisor. It collects events, passes them to the decisions of supervision.h and watchdog.h,
-// and carries out their actions. It uses neither files nor sockets itself, so a simulation can run it.
+// Collects the events of a run, passes them to the decisions of supervision.h and watchdog.h, and carries out their
+// actions. This class uses neither files nor sockets itself, so that a simulation can run it.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ struct SupervisorShellOptions {
   double hang_seconds = 60;                               // see WatchdogOptions::least_seconds
   std::string host;                                       // this machine's name, as in the coordinator's status
   std::function<void(const std::string&)> say = nullptr;  // events as sentences, for the user
-  // Says why the run directory is no longer the run's, or ""; the shell asks once a second, and then ends the run and
-  // writes nothing there. Null: it cannot be lost.
+  // Returns why the run directory no longer belongs to the run, or "" if it does. The shell asks once a second. If the
+  // directory is lost, the shell ends the run and writes nothing into it. If null, the directory cannot be lost.
   std::function<std::string()> place_lost = nullptr;
-  // details for the run's log, without the events that `say` gets
+  // Receives details for the run's log, without the events that `say` gets.
   std::function<void(const std::string&)> log = nullptr;
   // Returns the exit code in the run's report, if this attempt has written one.
   std::function<std::optional<int>()> reported_end = nullptr;

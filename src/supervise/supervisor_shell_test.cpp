@@ -1,4 +1,4 @@
-// Tests what the supervisor's shell does in one turn, also while the coordinator does not answer.
+// Tests what the supervisor's shell does in one turn, even while the coordinator does not answer.
 #include "supervise/supervisor_shell.h"
 
 #include <gtest/gtest.h>
@@ -150,7 +150,7 @@ TEST_F(SupervisorTurn, MakesUpForCallsWhenTheCoordinatorAnswersAgain) {
   EXPECT_EQ(coordinator_.requests, (std::vector<std::string>{"checkpoint"}));
 }
 
-// The coordinator refuses the loss of a worker that had not joined yet.
+// The coordinator refuses the report of a loss if the worker had not joined yet.
 TEST_F(SupervisorTurn, ARefusalDoesNotHoldUpOtherCalls) {
   coordinator_.refuses_losses = true;
   processes_.kill_worker(0);
@@ -166,7 +166,7 @@ TEST_F(SupervisorTurn, ARefusalDoesNotHoldUpOtherCalls) {
   EXPECT_EQ(coordinator_.lost_pids.size(), 4);
 }
 
-// All workers got the signal that stops the run in the moment in which it was done.
+// The signal that stops the run reached all workers at the moment when the run was done.
 TEST_F(SupervisorTurn, ARunThatReportedItsEndWasNotStopped) {
   for (const std::optional<int> reported : {std::optional(0), std::optional<int>()}) {
     PretendedProcesses processes;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kNewest = 0.2;  // weight of the newest step in the smoothed time
 
-// Returns whether any lane has begun anything since the last check. A worker that has ended, or one that has posted no
-// work yet, does not count as progress.
+// Returns whether any lane has begun anything since the last check. A worker that has ended, or that has posted no work
+// yet, does not count as progress.
 bool began_something(const Watchdog& watchdog, const std::vector<WatchedWorker>& workers) {
   return std::any_of(workers.begin(), workers.end(), [&](const WatchedWorker& worker) {
     const auto before = watchdog.seen.find(worker.pid);
@@ -20,14 +20,14 @@ bool began_something(const Watchdog& watchdog, const std::vector<WatchedWorker>&
 void learn_usual_step(Watchdog& watchdog, int64_t step) {
   if (step <= watchdog.step) return;
   const double took = watchdog.since_step / static_cast<double>(step - watchdog.step);
-  if (watchdog.advances == 1) watchdog.usual = took;  // this is the first known time from one step to the next
+  if (watchdog.advances == 1) watchdog.usual = took;  // this is the first known time between two steps
   if (watchdog.advances > 1) watchdog.usual += kNewest * (took - watchdog.usual);
   ++watchdog.advances;
   watchdog.step = step;
   watchdog.since_step = 0;
 }
 
-// Returns the first work of this worker that depends on itself alone. A worker that reduces waits for others.
+// Returns the worker's first work that does not wait for other workers. A worker that reduces waits for others.
 std::optional<Work> held_by(const WatchedWorker& worker) {
   for (const LaneActivity& lane : worker.activity) {
     const Work::Kind kind = lane.work.kind;

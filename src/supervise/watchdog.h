@@ -1,9 +1,10 @@
 // Finds workers that hold up a run: stuck in a compute kernel, on a disk that does not answer, or in a deadlock.
 //
-// A pure function. A check takes the time, the newest step and the activity boards of this machine's workers, and
-// returns a sentence and the workers to end. The run makes progress while it reports steps, or while any lane begins
-// anything. So a long evaluation, steps repeated after a resume and a long queue of shards never count as a standstill.
-// The watchdog finds nothing before the first reported step, because loading and compiling may take any time.
+// look_for_standstill() is a pure function. It takes the time, the newest step and the activity boards of this
+// machine's workers, and returns a sentence and the workers to end. The run makes progress while it reports steps, or
+// while any lane begins anything. A long evaluation, steps repeated after a resume, or a long queue of shards therefore
+// never counts as a standstill. The watchdog finds nothing before the first reported step, because loading and
+// compiling may take any time.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +24,7 @@ struct WatchdogOptions {
   double steps = 20;          // ... but at least this many times the usual time of a step
   double end_factor = 1.5;    // the workers that hold up the run are ended after this multiple of the time above
   double first_factor = 10;   // factor on all limits until two steps have shown the usual time
-  // seconds: a longer pause between two checks counts as this, because the supervisor itself was not running
+  // A longer pause between two checks counts as this many seconds, because the supervisor itself was not running.
   double longest_look = 1;
 };
 

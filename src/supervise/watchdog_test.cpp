@@ -88,7 +88,7 @@ TEST(Watchdog, FindsNothingBeforeTheFirstStep) {
   EXPECT_TRUE(run.said.empty());
 }
 
-// All steps may have been made between two checks. Then the usual time of a step is unknown.
+// All steps may have been made between two checks. The usual time of a step is then unknown.
 TEST(Watchdog, WaitsTenTimesLongerUntilTheUsualStepTimeIsKnown) {
   WatchedRun run(2);
   run.make_steps(1, 1);

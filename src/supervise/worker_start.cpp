@@ -29,7 +29,7 @@ WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordina
   group.hang_seconds = launch.hang_seconds;
   group.local_workers = workers_per_machine;
   WorkerStart start{task::TaskFile(train), {}};
-  // The worker reads the task. The run directory is an argument only for users who list processes.
+  // The worker reads the task only. The run directory is an argument for users who list processes.
   start.process.command = {launch.programs.worker, start.task.path(), launch.run_directory};
   // With this setting, MKL chooses the same kernels for the same shapes. It reads the variable when the worker's
   // libraries load.

@@ -1,4 +1,4 @@
-// Prepares the start of a worker of a group: its task, and the options of the process that gets the task.
+// Prepares the start of a group's worker: its task, and the options of the process that gets the task.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,9 @@ struct WorkerStart {
   ProcessOptions process;
 };
 
-// `coordinator_url` determines which of this machine's addresses the other members can reach. `later`: the worker is
-// not one of the first, so it reads the resolved job from the run directory. `activity_board` is the path of the board
-// to post on; it may be empty.
+// `coordinator_url` determines which of this machine's addresses the other members can reach. `later` means that the
+// worker is not one of the first, so it reads the resolved job from the run directory. `activity_board` is the path of
+// the board on which the worker posts; it may be empty.
 WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordinator_url, bool later,
                          int64_t workers_per_machine, const std::string& activity_board = "");
 

@@ -41,8 +41,8 @@ std::string parent_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Checks every file of the model but the weights, which load_weights checks as it reads them. Returns the remark about
-// a model that cannot be checked, or "".
+// Checks every file of the model except the weights; load_weights checks those as it reads them. Returns a remark if
+// the model has no digests to check, else "".
 std::string check_model(const std::string& directory, Disk& disk) {
   const auto listed = checkpoint::read_model_digests(disk, directory);
   if (!listed) return checkpoint::unchecked_model(directory);
@@ -88,9 +88,9 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
   return trained;
 }
 
-// Returns whether the newest attempt wrote model/. Every attempt first removes the report of the one before and writes
-// its own last, so if there is no report, an earlier attempt wrote model/. A failed attempt writes a report but no
-// model; if it failed before it trained, model/ is as new as the attempt before left it.
+// Returns whether the newest attempt wrote model/. Every attempt first removes the earlier report, and writes its own
+// last. If there is no report, an earlier attempt therefore wrote model/. A failed attempt writes a report but no
+// model. If it failed before it trained, model/ is still that of the attempt before.
 bool model_is_newest(const std::string& directory, Disk& disk) {
   const std::string file = rundir::file_in(directory, rundir::kOutcomeFile);
   if (!disk.exists(file)) return false;
@@ -119,8 +119,8 @@ Trained from_run(const std::string& directory, Disk& disk) {
   return trained;
 }
 
-// Resets the options that only training needs: the optimizer, and the monitored metrics, which may not exist for the
-// data that the model is applied to.
+// Resets the options that only training needs: the optimizer and the monitored metrics. The data to which the model is
+// applied may not have these metrics.
 spec::Job without_training(spec::Job job) {
   job.optimizer = {};
   job.optimizer.name = "sgd";
@@ -166,7 +166,7 @@ std::unique_ptr<data::Dataset> open_matching_data(const Trained& trained, const 
   return dataset;
 }
 
-// Uses the copy of the model file in the model directory, because the original file may no longer exist.
+// Makes the job use the copy of the model file beside the weights, because the original file may no longer exist.
 spec::Job with_copied_model_file(const Trained& trained, spec::Job job, Disk& disk) {
   const std::string own = model::model_file_name(job.model.name);
   const std::string beside = parent_of(trained.weights) + "/" + own;
@@ -197,7 +197,8 @@ Trained find_trained(const std::string& given, Disk& disk) {
 
 data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
   if (trained.data) return *trained.data;
-  // Uses the original job except for data.train: data.val or data.test given now must not change how the data is split.
+  // Uses the original job except for data.train. A data.val or data.test that is given now must not change the split of
+  // the training data.
   spec::Job original = spec::read_job(trained.job_yaml, trained.weights).job;
   original.data.train = job.data.train;
   return open_data(original)->info();

@@ -1,4 +1,4 @@
-// Inside train/: loads a trained model into an engine over some data, to evaluate it or predict with it.
+// Loads a trained model into an engine over some data, to evaluate the model or predict with it. Private to train/.
 #pragma once
 
 #include "train/engine.h"
@@ -13,8 +13,8 @@ struct AppliedModel {
   std::unique_ptr<Engine> engine;
 };
 
-// Builds the job's model and loads the weights, whose tensors must match the model's by name. Does not load optimizer
-// state and other parts that only training needs.
+// Builds the job's model and loads the weights, whose tensors must match those of the model by name. Does not load what
+// only training needs, such as optimizer state.
 AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::unique_ptr<data::Dataset> dataset,
                          Disk& disk);
 
@@ -22,7 +22,7 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
 std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::Job& job,
                                             const spec::DataSource& source, bool labelled, Disk& disk);
 
-// Returns how model.json describes the training data, or, if it does not, opens the data of the job to find out.
+// Returns the description of the training data in model.json. If there is none, opens the job's data to make it.
 data::DataInfo training_data(const Trained& trained, const spec::Job& job);
 
 }  // namespace sinew::train

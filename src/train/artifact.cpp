@@ -12,8 +12,9 @@
 namespace sinew::train {
 namespace {
 
-// save_model_file knows no Disk: it gets a hidden name, and `disk` makes the visible change. If `disk` checks before
-// each such change that this process may write, a process that may not leaves the file of another one as it is.
+// save_model_file does not use a Disk, so it writes under a hidden name, and `disk` makes the file visible. `disk` may
+// check before such a change whether this process may still write. A process that may not then leaves the other
+// process's file as it is.
 std::string place_model_file(const spec::ModelOptions& options, const std::vector<model::NamedTensor>& values,
                              const std::string& directory, const std::string& name, Disk& disk) {
   const std::string hidden = directory + "/." + random_hex(8) + "." + name;

@@ -1,4 +1,4 @@
-// Inside train/: divides tensors into the fixed blocks over which sums, norms and updates run.
+// Divides tensors into the fixed blocks over which sums, norms and updates run. Private to train/.
 //
 // The blocks depend only on the sizes of the tensors. The results therefore do not depend on the number of lanes or on
 // which lane handles a block.
@@ -18,7 +18,7 @@ struct Block {  // elements [begin, end) of one tensor, in memory order
 
 struct Blocks {
   std::vector<Block> blocks;
-  struct Group {  // blocks [first, last), together about one full block, so that small tensors share a call
+  struct Group {  // blocks [first, last), about one full block together, so that small tensors share a call
     size_t first = 0, last = 0;
   };
   std::vector<Group> groups;

@@ -30,7 +30,7 @@ class FirstBadOperator {
   }
 
  private:
-  // Observes while it exists, so that the observation ends even if `work` throws.
+  // Observes operators while it exists, so that the observation ends even if `work` throws.
   class Watch {
    public:
     explicit Watch(FirstBadOperator& watcher) {
@@ -102,8 +102,8 @@ thread_local FirstBadOperator* FirstBadOperator::current = nullptr;
 
 }  // namespace
 
-// Computes the step's samples again with the same random numbers, and describes what is not finite. Returns "" if it
-// finds nothing.
+// Computes the step's samples again with the same random numbers, and describes what is not finite. If it finds
+// nothing, says that a gradient is not finite.
 std::string Engine::cause_of_divergence(const data::StepRange& range) {
   const torch::NoGradGuard no_grad;
   std::ostringstream text;
@@ -150,8 +150,8 @@ void Engine::diverged(const data::StepRange& range, double loss, const std::stri
   try {
     text << (why.empty() ? cause_of_divergence(range) : "; " + why);
   } catch (const std::exception&) {
-    // The cause may be impossible to find: a library's loss may refuse single samples, or a file may have disappeared.
-    // Then the error names no cause.
+    // The samples cannot always be computed again: a library's loss may refuse single samples, or a file may have
+    // disappeared. The error then names no cause.
   }
   throw Diverged("TRAIN_DIVERGED", text.str(),
                  "lower optimizer.lr, add scheduler.warmup or trainer.grad_clip_norm, and check these samples; the "

@@ -45,8 +45,8 @@ torch::Tensor wrap(const Array& array) {
                           torch::TensorOptions().dtype(type));
 }
 
-// The optimizers keep squares of gradients in float32. A gradient above about 1.8e19 makes such a square infinite, and
-// its weight would never change again, without any other sign.
+// The optimizers keep squares of gradients in float32. A gradient above about 1.8e19 makes such a square infinite. The
+// weight of that gradient would then never change again, without any other sign.
 constexpr double kLargestNorm = 1e18;
 
 }  // namespace
@@ -150,9 +150,10 @@ void Engine::reset_buffers(int lane) {
   for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state_.buffers[b].tensor);
 }
 
-// Returns how the shard changed the buffers. A floating-point buffer gives samples * delta in float64; the step divides
-// the sum of these by the step's samples. An integer buffer gives its delta, which must be equal in all shards; so does
-// a boolean buffer, as an integer. An unchanged buffer is absent, so the step leaves it unchanged to the bit.
+// Returns how the shard changed the buffers:
+// - A floating-point buffer gives samples * delta in float64. The step adds these up and divides by its samples.
+// - An integer buffer gives its delta, which must be equal in all shards. A boolean buffer does so as an integer.
+// - An unchanged buffer is absent, so that the step leaves it unchanged to the bit.
 std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
   const torch::NoGradGuard no_grad;
   const auto& buffers = replica_buffers_[static_cast<size_t>(lane)];
@@ -238,8 +239,8 @@ data::StepRange Engine::next_range() const {
   return data::step_range(state_.cursor, info_.train_size, batch_size(state_.step), trainer.drop_last);
 }
 
-// Requests the shards of this step and of the next two from the prefetcher, each shard once, except those that another
-// worker is expected to compute.
+// Requests the shards of this step and of the next two from the prefetcher, each of them once. Leaves out shards that
+// another worker is expected to compute.
 void Engine::prefetch_next(const data::StepRange& range) {
   if (options_.dataset->in_memory()) return;  // loading is a copy, which costs the lane less than a request
   const auto& trainer = options_.job.trainer;
@@ -297,8 +298,8 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   const auto reduce = [&](int) { options_.reducer->reduce(); };
   has_one_group() ? reduce(0) : lanes_.run(reduce);
-  // Clears the prefetcher if another worker computed a shard that was loaded ahead here, because that shard would stay
-  // in the prefetcher for ever.
+  // If another worker computed a shard that was loaded ahead, that shard would stay in the prefetcher for ever. The
+  // prefetcher is then cleared.
   const auto expected = prefetched_.find(state_.step.value);
   if (expected == prefetched_.end()) return;
   const bool left = !std::equal(computed.begin(), computed.end(), expected->second.begin(), expected->second.end());
@@ -356,7 +357,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   if (reduced.sums.weight > 0) {
     result.loss = reduced.sums.loss / reduced.sums.weight;
     if (!std::isfinite(result.loss)) diverged(range, result.loss);
-    // The norm is checked in every step, even without want_norm, because one bad gradient would spoil all later states.
+    // Checks the norm in every step, even without want_norm, because one bad gradient would spoil all later states.
     const double norm = divide_and_norm(reduced.sums.weight, reduced.present);
     if (!std::isfinite(norm)) diverged(range, result.loss);
     const double clip = options_.job.trainer.grad_clip_norm;

@@ -1,7 +1,7 @@
-// Inside train/: computes one step or one evaluation with lanes and a Reducer.
+// Computes one step or one evaluation with lanes and a Reducer. Private to train/.
 //
-// A step has three phases, each on all lanes: compute the shards, reduce the tree, apply the update. One thread
-// does the rest between them. The engine uses no files and no clock.
+// A step has three phases: compute the shards, reduce the tree, apply the update. Each phase runs on all lanes; between
+// the phases, one thread does the rest. The engine uses no files and no clock.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct EngineOptions {
   const data::Dataset* dataset = nullptr;
   data::Prefetcher* prefetcher = nullptr;
   Reducer* reducer = nullptr;  // for training steps and evaluations
-  // builds the model instead of job.model, if set; returns an equal model at every call
+  // If set, builds the model instead of job.model. Returns an equal model at every call.
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   OnWork on_work = nullptr;
 };
@@ -35,18 +35,18 @@ class Engine {
   ~Engine();
 
   TrainingState& state() { return state_; }
-  // Must be called after the state was changed from outside (resume, warm start).
+  // Call this after the state was changed from outside (resume, warm start).
   void state_replaced();
 
   // The samples of the next step; count is never 0.
   data::StepRange next_range() const;
   int64_t batch_size(Step step) const;  // from the job and the control log
-  // Commits one step with this learning rate. `want_norm`: return the gradient's norm even without clipping.
-  // `control_message`: see Reducer::begin.
+  // Commits one step with this learning rate. With `want_norm`, returns the gradient's norm even if nothing is clipped.
+  // Reducer::begin says what `control_message` is.
   StepResult step(double lr, bool want_norm, std::string control_message = "");
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
-  // Compares the states of all members in a collective without shards. `own`: digest of this member's state.
+  // Compares the states of all members in a collective without shards. `own` is the digest of this member's state.
   void compare(Digest own);
   // Throws MemoryChanged if a frozen parameter, its average or its shadow has changed.
   void check_memory();
@@ -54,8 +54,8 @@ class Engine {
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
   EvaluationResult evaluate(data::Split split);
-  // Computes the model's outputs for every sample of a split, in the parts (pieces_of) and with the weights of an
-  // evaluation. The lanes call `take` in parallel, once for each part.
+  // Computes the model's outputs for every sample of a split, with the parts (pieces_of) and the weights that an
+  // evaluation uses. The lanes call `take` in parallel, once for each part.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
   void outputs(data::Split split, const Take& take);
 
@@ -98,9 +98,9 @@ class Engine {
   Mark next_mark(bool compares);
   void check_unchanged(const Mark& before);
   RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step
-  // Throws Diverged if a buffer, finite so far, would not be finite after the step.
+  // Throws Diverged if a buffer that was finite so far would not be finite after the step.
   void check_buffers(const data::StepRange& range, double loss, const Contribution& sums);
-  // Throws Diverged. `why`: the reason, if it is known; otherwise the step's samples are computed again to find it.
+  // Throws Diverged. `why` is the reason if it is known; otherwise the step's samples are computed again to find it.
   [[noreturn]] void diverged(const data::StepRange& range, double loss, const std::string& why = "");
   std::string cause_of_divergence(const data::StepRange& range);
   void record_skipped(const std::vector<data::Skipped>& samples);  // any lane may call it
@@ -119,7 +119,7 @@ class Engine {
   std::vector<torch::Tensor> shadows_;    // bfloat16 copy of each parameter, or undefined
   Blocks blocks_;
   MemoryParts moving_, still_;                        // tensors that steps change, and those that no step changes
-  std::vector<std::optional<Digest>> still_digests_;  // of the parts of still_, as they were first seen
+  std::vector<std::optional<Digest>> still_digests_;  // digests of the parts of still_, as first seen
   std::unique_ptr<Optimizer> optimizer_;
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;

@@ -1,4 +1,5 @@
-// Runs a split of the data through the model, either for metrics, which the step's tree reduces, or for the outputs.
+// Runs a split of the data through the model, either to compute metrics with the step's tree, or for the model's
+// outputs.
 #include <utility>
 
 #include "base/tree.h"
@@ -7,8 +8,8 @@
 namespace sinew::train {
 namespace {
 
-// Returns the key of the random operators in one part of an evaluation. It is the same in every evaluation, so that
-// only the model makes two evaluations differ.
+// Returns the key of the random operators in one part of an evaluation. The key is the same in every evaluation, so
+// that two evaluations differ only if their models differ.
 RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece) {
   return derive(random_key({state.seed, static_cast<uint64_t>(piece.split), static_cast<uint64_t>(piece.first)}),
                 "evaluate");

@@ -1,9 +1,9 @@
-// How the engine notices that the memory of its state changed although no step changed it.
+// Notices if the memory of the engine's state changes although no step changed it.
 //
-// With other members, each step compares a part of the state with theirs: a part of the tensors that steps change
-// (`moving_`) and a part of those that no step changes (`still_`). Alone, the engine looks at the same parts twice: a
-// moving part must be the same before and after the shards of a step are computed, and a still part must be as it was
-// first seen.
+// If there are other members, each step compares parts of the state with theirs: a part of the tensors that steps
+// change (`moving_`), and a part of those that no step changes (`still_`). If this worker is alone, the engine looks at
+// each part twice. A moving part must be the same before and after the shards of a step are computed. A still part must
+// be as it was when first seen.
 #include "train/engine.h"
 #include "train/state.h"
 
@@ -32,7 +32,8 @@ void Engine::list_memory() {
   still_digests_.resize(static_cast<size_t>(still_.count()));
 }
 
-// Returns the mark of this step's part of the state. The first part also covers everything that is no tensor.
+// Returns the mark of the part of the state that this step looks at. The first part also covers everything that is not
+// a tensor.
 Mark Engine::next_mark(bool compares) {
   Mark mark{.step = state_.step.value, .part = state_.step.value % moving_.count(), .digest = {}};
   const int64_t still = state_.step.value % still_.count();
@@ -49,7 +50,8 @@ Mark Engine::next_mark(bool compares) {
   return mark;
 }
 
-// Throws if the part of `before`, which a worker that is alone took before the shards of this step, has changed.
+// Throws if the part that `before` covers has changed. A worker that is alone makes `before` before the shards of a
+// step.
 void Engine::check_unchanged(const Mark& before) {
   if (moving_.digest(before.part) != before.digest) throw changed_in("the state", state_.step);
 }

@@ -98,7 +98,7 @@ TEST(ParametersByName, RefusesAPatternThatMatchesNothingAndListsTheNames) {
   EXPECT_THROW(after(job, 0), Error);
 }
 
-// A frozen parameter needs no memory for its state, and digests treat that state as zeros.
+// A frozen parameter needs no memory for optimizer state. Digests treat the missing state as zeros.
 TEST_P(Parameters, FrozenOnesHaveNoOptimizerState) {
   spec::Job job = job_of(GetParam());
   job.model.freeze = {"hidden.0.*"};
@@ -115,7 +115,7 @@ TEST_P(Parameters, FrozenOnesHaveNoOptimizerState) {
     }
   }
   EXPECT_EQ(digest(state), digest(full));
-  // restore() reads the current form, and the form of older versions, which saved zeros for frozen parameters.
+  // restore() reads the current form. It also reads that of older versions, which saved zeros for frozen parameters.
   const auto loaded = [](const checkpoint::OwnedSnapshot& taken) {
     checkpoint::Loaded file;
     file.state_json = taken.state_json;
@@ -139,7 +139,7 @@ TEST_P(Parameters, FrozenOnesHaveNoOptimizerState) {
   }
 }
 
-// Under bfloat16 a frozen weight has a shadow too, although no update ever refreshes it.
+// Under bfloat16, a frozen weight has a shadow too, although updates never change the weight.
 TEST(FrozenParameters, HaveAShadow) {
   spec::Job job = job_of("sgd");
   job.trainer.precision = "bf16";

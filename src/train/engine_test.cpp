@@ -1,5 +1,5 @@
-// Tests what a step promises: its bits do not depend on which lane computes a shard, and its numbers equal those of
-// plain autograd.
+// Tests the two promises of a step: its bits do not depend on which lane computes a shard, and its numbers equal those
+// of plain autograd.
 #include "train/engine.h"
 
 #include <gtest/gtest.h>
@@ -162,7 +162,8 @@ TEST(StepContract, OtherNumbersOfShardsGiveNearlyTheSameLoss) {
   for (const double loss : losses) EXPECT_NEAR(loss, losses[0], 1e-4);
 }
 
-// Compares with the gradients that plain autograd computes from the whole batch in the state before the step.
+// Compares the step's gradients with those that plain autograd computes from the whole batch, in the state before the
+// step.
 TEST(StepContract, GradientsEqualPlainAutogradOverTheWholeBatch) {
   struct Plain {
     const char* model;

@@ -1,4 +1,4 @@
-// Inside train/: the loop's Trainer over an Engine.
+// Implements the loop's Trainer with an Engine. Private to train/.
 #pragma once
 
 #include <memory>

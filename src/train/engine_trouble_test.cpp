@@ -101,7 +101,7 @@ TEST(EngineTrouble, TheExplanationUsesTheSameRandomNumbers) {
     return x.abs() / masks.back();
   });
   const std::string text = refused_step(test.engine);
-  ASSERT_EQ(masks.size(), 16U);  // eight shards in the step, and again in the explanation
+  ASSERT_EQ(masks.size(), 16U);  // eight shards in the step, and eight again when the cause is searched
   int64_t bad = 0;
   for (size_t i = 0; i < 8; ++i) {
     EXPECT_TRUE(torch::equal(masks[i], masks[i + 8])) << i;
@@ -176,7 +176,7 @@ TEST(EngineTrouble, CountsAndNamesSkippedSamples) {
     EXPECT_EQ(result.samples, 24);
     EXPECT_EQ(result.skipped.count, 7);
     EXPECT_TRUE(result.skipped.names.at(0).starts_with("val#")) << result.skipped.names.at(0);
-    // the skipped samples of the evaluation do not count here
+    // The samples that the evaluation skipped do not count here.
     EXPECT_EQ(test.engine.step(0.01, false).skipped.count, 8);
   }
 }

@@ -6,8 +6,8 @@
 namespace sinew::train {
 namespace {
 
-// Divides each value by the weight and returns the sum of squares. Sixteen running sums are added at the end, so the
-// order of additions depends only on n.
+// Divides each value by the weight and returns the sum of squares. Keeps sixteen running sums and adds them at the end,
+// so that the order of additions depends only on n.
 __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_and_square(float* values, int64_t n,
                                                                                            float weight) {
   double sums[16] = {};
@@ -31,8 +31,8 @@ __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_
 
 }  // namespace
 
-// Runs `work` for each group on all lanes, or on this lane alone if there is only one group: waking
-// the others would take longer than the work.
+// Runs `work` for each group on all lanes. If there is only one group, runs it on this lane alone: waking the others
+// would take longer than the work.
 void Engine::for_each_group(const std::function<void(size_t group)>& work) {
   std::atomic<size_t> next{0};
   const auto work_on_groups = [&](int) {
@@ -42,8 +42,8 @@ void Engine::for_each_group(const std::function<void(size_t group)>& work) {
   has_one_group() ? work_on_groups(0) : lanes_.run(work_on_groups);
 }
 
-// Divides one block of the gradient in place and returns its sum of squares. That sum is finite if and only if all
-// values are: in double precision no sum of squared floats overflows.
+// Divides one block of the gradient in place and returns its sum of squares. The sum is finite if and only if all
+// values are finite: no sum of squared floats overflows in double precision.
 double Engine::divide(size_t b, double weight) {
   const Block& block = blocks_.blocks[b];
   torch::Tensor& gradient = gradients_[block.parameter];
@@ -93,7 +93,7 @@ void Engine::check_buffers(const data::StepRange& range, double loss, const Cont
   for (size_t b = 0; b < sums.buffers.size(); ++b) {
     const torch::Tensor& delta = sums.buffers[b];
     if (!delta.defined() || !delta.is_floating_point() || at::isfinite(delta).all().item<bool>()) continue;
-    // Elements that were infinite before, such as those of a mask, have a difference of NaN.
+    // An element that was infinite before, such as in a mask, has the difference NaN.
     const torch::Tensor& buffer = state_.buffers[b].tensor;
     if (at::isfinite(buffer).logical_and(at::isfinite(delta).logical_not()).any().item<bool>()) {
       diverged(range, loss, "the buffer " + state_.buffers[b].name + " is no longer finite");

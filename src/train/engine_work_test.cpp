@@ -53,7 +53,8 @@ TEST(EngineWork, ReportsEveryShardWithItsSamples) {
   EXPECT_EQ(test.recorded.back(), Work{});
 }
 
-// A reducer that hands out two shards and then blocks until give_up, as a group waits for the shards of its members.
+// A reducer that hands out two shards and then blocks until give_up, as a group does while it waits for other members'
+// shards.
 class Waiting final : public Reducer {
  public:
   void begin(int64_t, const std::vector<torch::Tensor>&, std::string, std::optional<Mark>) override {}

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kIdBytes = 8;  // of 20; enough to tell builds apart
 
-// Libraries by the beginnings of their file names.
+// The libraries, by how their file names begin.
 constexpr std::array<std::pair<std::string_view, const char*>, 11> kLibraries = {{{"libc.so", "libc"},
                                                                                   {"libm.so", "libm"},
                                                                                   {"libmvec.so", "libmvec"},

@@ -11,9 +11,9 @@
 namespace sinew::train {
 namespace {
 
-// A phase of a small step takes about ten microseconds, and so do sleeping and waking. Lanes therefore spin for a
-// moment before they sleep, but only if every lane can have its own core. With fewer cores, a spinning lane takes the
-// core from the lane that it waits for.
+// A phase of a small step takes about ten microseconds, and sleeping and waking take as long. Lanes therefore spin for
+// a moment before they sleep, but only if every lane can have its own core. With fewer cores, a spinning lane would
+// take the core from the lane that it waits for.
 constexpr int kSpins = 2000;
 
 template <typename Done>
@@ -35,7 +35,8 @@ void become_lane() {
   at::init_num_threads();
   at::set_num_threads(1);
   at::globalContext().setFlushDenormal(false);
-  // If a user's model enables autocast, the cache would keep the converted weights of one step for all later steps.
+  // If a user's model enables autocast, autocast's cache would keep the converted weights of one step for all later
+  // steps.
   at::autocast::set_autocast_cache_enabled(false);
   SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
 }
@@ -106,7 +107,7 @@ void Lanes::loop(int lane) {
       wake_.wait(lock, [&] { return phase_ != seen; });
     }
     {
-      const std::lock_guard lock(mutex_);  // pairs with the lock in run(): work_ and stopping_ are visible
+      const std::lock_guard lock(mutex_);  // the lock of run() makes work_ and stopping_ visible to this thread
       seen = phase_;
       if (stopping_) return;
     }

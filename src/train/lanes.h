@@ -1,5 +1,5 @@
-// Inside train/: the threads that compute shards. One lane computes a whole shard, and libtorch uses one thread inside
-// a lane, whatever OMP_NUM_THREADS says, so a shard's bits do not depend on the number of cores.
+// The threads that compute shards. One lane computes a whole shard. Inside a lane, libtorch uses one thread, whatever
+// OMP_NUM_THREADS says, so a shard's bits do not depend on the number of cores. Private to train/.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ class Lanes {
   ~Lanes();
   int count() const { return count_; }
 
-  // Runs work(lane) on all lanes in parallel and returns when all are done. Rethrows the first exception. Before that,
-  // the lane that threw calls on_failure once, so that the other lanes need not wait for its shard.
+  // Runs work(lane) on all lanes in parallel and returns when all are done. If a lane throws, it first calls on_failure
+  // once, so that the other lanes do not wait for its shard. run() then rethrows the first exception.
   void run(const std::function<void(int)>& work, const std::function<void()>& on_failure = nullptr);
 
  private:

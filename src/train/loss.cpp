@@ -76,20 +76,21 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
   }
   if (name_ == "hinge") return at::multi_margin_loss(x, targets.flatten(), 1, 1, {}, reduction);
   if (name_ == "bce") {
-    // [batch] is one number a sample, as [batch, 1] is.
+    // One number for each sample: [batch] means the same as [batch, 1].
     const torch::Tensor scores = x.dim() == 1 ? x.unsqueeze(1) : x;
     const torch::Tensor wanted = scores.size(1) == 1 ? targets.to(torch::kFloat32).unsqueeze(1)
                                                      : torch::one_hot(targets, classes_).to(torch::kFloat32);
     return at::binary_cross_entropy_with_logits(scores, wanted, {}, {}, reduction);
   }
-  // The loss standardises its targets, so that the same learning rates suit prices and probabilities.
+  // Standardises the targets, so that the same learning rates suit prices and probabilities.
   const torch::Tensor wanted = ((targets - target_mean_) / target_std_).to(torch::kFloat32).view_as(x);
   if (name_ == "mse") return at::mse_loss(x, wanted, reduction);
   SINEW_CHECK(name_ == "l1", name_);
   return at::l1_loss(x, wanted, reduction);
 }
 
-// Computes the weight of the batch from its targets. If the program returns the mean, mean * weight is the sum.
+// Computes the weight of the batch from its targets. If the program returns a mean, the sum is the mean times the
+// weight.
 Loss::Value Loss::of_program(const torch::Tensor& output, const torch::Tensor& targets) const {
   if (output.numel() != 1)
     throw Error("MODEL_OUTPUT_MISMATCH",

@@ -1,4 +1,4 @@
-// Inside train/: computes losses as sums with their divisor (the weight), and metrics from counts and sums.
+// Computes losses as sums with their divisor (the weight), and metrics from counts and sums. Private to train/.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace sinew::train {
 
-// Returns the name of the loss for this data. If the job says auto, sets `reason`. Throws Error if the loss does not
-// fit the task.
+// Returns the name of the loss for this data. Sets `reason` if the job says auto. Throws Error if the loss does not fit
+// the task.
 std::string resolve_loss(const spec::Job& job, const data::DataInfo& data, std::string& reason);
 
 // The number of outputs that a model needs for a loss on this data.
@@ -41,7 +41,7 @@ class Loss {
 
   std::string name_;
   double label_smoothing_;
-  // of the loss that a program returns: whether it is a mean (else a sum), and over targets (else over samples)
+  // How a program reduces its loss: a mean or a sum, and over targets or over samples.
   bool is_mean_, over_targets_;
   int64_t ignore_index_;
   torch::Tensor class_weights_;  // undefined if the job has none
@@ -50,7 +50,7 @@ class Loss {
   model::LossFunction own_;  // the loss function of a library
 };
 
-// Counts the metrics of evaluations, and the cheap ones of training, as counts and sums that can be merged exactly.
+// Counts the metrics of evaluations, and the cheap metrics of training. The counts and sums can be merged exactly.
 class MetricCounter {
  public:
   MetricCounter(const std::string& loss, const data::DataInfo& data, bool detailed);

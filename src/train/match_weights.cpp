@@ -49,8 +49,7 @@ bool is_real(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }
 
-// Floating-point tensors are converted to the model's floating-point type; integer tensors need exactly the model's
-// type.
+// Floating-point tensors are converted to the model's type; an integer tensor must have exactly the model's type.
 bool same_kind(DType a, DType b) {
   return a == b || (is_real(a) && is_real(b));
 }
@@ -68,8 +67,8 @@ std::pair<std::string, std::string> without_common_end(const std::string& a, con
   return {word > a.size() ? "" : a.substr(0, a.size() - word), word > b.size() ? "" : b.substr(0, b.size() - word)};
 }
 
-// Returns the rule that supplies most of the missing tensors. Each missing tensor votes for the pair of prefixes in
-// which it differs from the most similar unexpected tensor of the same shape.
+// Returns the rule that supplies most of the missing tensors. For each missing tensor, the most similar unexpected
+// tensor of the same shape is found. The two prefixes in which they differ get a vote.
 std::string proposed_rule(const std::vector<const WantedWeight*>& missing,
                           const std::vector<const WeightShape*>& unexpected) {
   std::map<std::pair<std::string, std::string>, size_t> votes;

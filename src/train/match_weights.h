@@ -1,7 +1,7 @@
-// Inside train/: matches the tensors of a file with those of the model, by name and shape. Pure functions.
+// Matches the tensors of a file with those of the model, by name and shape. All functions are pure. Private to train/.
 //
-// Rules such as "encoder.*=backbone.*" translate names. All mismatches are found at once and listed with both shapes,
-// and if a rule would fix them, that rule is proposed.
+// Rules such as "encoder.*=backbone.*" translate names. All mismatches are found at once and listed with both shapes.
+// If a rule would fix them, that rule is proposed.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct WeightShape {
 };
 
 struct WantedWeight : WeightShape {
-  bool required = true;        // false for buffers, because a file may hold parameters alone
+  bool required = true;        // false for buffers, because a file may hold only parameters
   bool reinitialised = false;  // true: the weight keeps its initial values, and nothing is taken from the file
 };
 
@@ -31,16 +31,16 @@ struct WeightFit {
 struct MatchedWeights {
   std::vector<WeightFit> fits;
   std::vector<std::string> problems;             // if empty, the match may be used
-  std::vector<std::string> missing, unexpected;  // names in the model and in the file; problems only if strict
+  std::vector<std::string> missing, unexpected;  // in the model, and in the file; these are problems only if strict
   std::string hint;
 };
 
-// Uses `from.map` and `from.strict`, but not its path.
+// Uses `from.map` and `from.strict`, and ignores `from.path`.
 MatchedWeights match_weights(const std::vector<WantedWeight>& wanted, const std::vector<WeightShape>& given,
                              const spec::WeightSource& from);
 
-// Returns the name that `rule` ("a.*=b.*") gives to `name`, or nullopt if the rule does not match. The n-th `*` on the
-// right becomes the text that the n-th `*` on the left matched.
+// Returns the name that `rule` ("a.*=b.*") makes of `name`, or nullopt if the rule does not match `name`. What the n-th
+// `*` on the left matches replaces the n-th `*` on the right.
 std::optional<std::string> renamed(const std::string& rule, const std::string& name);
 
 }  // namespace sinew::train

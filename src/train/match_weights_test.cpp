@@ -1,4 +1,4 @@
-// Tests of which tensor of a file is matched with which of the model, and of the messages about mismatches.
+// Tests which tensor of a file is matched with which tensor of the model, and the messages about mismatches.
 #include "train/match_weights.h"
 
 #include <gmock/gmock.h>
@@ -146,7 +146,7 @@ TEST(MatchWeights, NotStrictTakesTheTensorsThatMatch) {
   EXPECT_THAT(matched.problems, IsEmpty());
   EXPECT_THAT(matched.missing, ElementsAre("body.0.bias", "head.weight", "head.bias"));
   EXPECT_THAT(matched.unexpected, ElementsAre("other"));
-  // A different shape is still an error, and so is a file without any matching tensor.
+  // Another shape is still an error, as is a file without any matching tensor.
   EXPECT_FALSE(match_weights(kModel, {have("head.bias", {4})}, mapped({}, false)).problems.empty());
   EXPECT_FALSE(match_weights(kModel, {have("other", {4})}, mapped({}, false)).problems.empty());
 }

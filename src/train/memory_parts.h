@@ -1,8 +1,8 @@
-// Inside train/: the memory of tensors in parts, so that each step can look at one part of it at little cost.
+// Divides the memory of tensors into parts, so that each step can look at one part at little cost. Private to train/.
 //
-// A part has at least kLeastBytes, and there are at most kMostParts parts, so the whole memory is looked at within
-// kMostParts steps. The parts depend only on the sizes of the tensors. The order of bytes is that of the memory, which
-// is the same on all members of a run.
+// A part has about kLeastBytes. Memory that would have more than kMostParts such parts has kMostParts larger ones, so
+// that kMostParts steps look at all of it. The parts depend only on the sizes of the tensors. Bytes have the order that
+// they have in memory, which is the same on all members of a run.
 #pragma once
 
 #include <torch/torch.h>
@@ -18,7 +18,7 @@ class MemoryParts {
  public:
   static constexpr int64_t kLeastBytes = 8 << 10, kMostParts = 64;
 
-  // Keeps the tensors, which must stay where they are. Undefined and empty tensors are left out.
+  // Keeps the tensor, whose memory must not move. Ignores an undefined or empty tensor.
   void add(const torch::Tensor& tensor);
 
   int64_t bytes() const { return bytes_; }

@@ -1,4 +1,4 @@
-// Every bit of a state belongs to one part, and a changed bit is noticed within one round of all parts.
+// Tests that every bit of a state belongs to one part, and that a round of all parts notices a changed bit.
 #include "train/memory_parts.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(MemoryParts, ThereAreAtMostSixtyFour) {
   EXPECT_EQ(large.count(), MemoryParts::kMostParts);
 }
 
-// A reducer beside which other members are imagined. It keeps the marks.
+// A reducer that behaves as if there were other members. It keeps the marks.
 class Marked final : public Reducer {
  public:
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
@@ -99,7 +99,7 @@ struct MarkedEngine {
                              .reducer = &reducer,
                              .on_work = std::move(on_work)}) {}
   void steps(int64_t count) {
-    for (int64_t i = 0; i < count; ++i) engine.step(0, false);  // with this rate, differences stay as they are
+    for (int64_t i = 0; i < count; ++i) engine.step(0, false);  // with a rate of 0, differences stay as they are
   }
   std::vector<std::pair<std::string, torch::Tensor>> tensors() {
     std::vector<std::pair<std::string, torch::Tensor>> all;

@@ -1,5 +1,5 @@
-// Computes metrics from integer counts, from sums that a fixed tree adds, and from gathered scores. The result is the
-// same, whichever worker computed which part.
+// Computes metrics from integer counts, from sums that a fixed tree adds, and from gathered scores. The result does not
+// depend on which worker computed which part.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -42,7 +42,7 @@ double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
   return ratio(sum, static_cast<double>(used));
 }
 
-// Returns the area under the ROC curve, from ranks, with ties counted half (Mann and Whitney 1947). `scores` contains
+// Returns the area under the ROC curve from ranks, with ties counted half (Mann and Whitney 1947). `scores` holds
 // score, label, score, label, and so on. Returns NaN if there is only one class or a score is NaN.
 double area_under_curve(const std::vector<float>& scores) {
   const size_t n = scores.size() / 2;
@@ -70,8 +70,8 @@ double area_under_curve(const std::vector<float>& scores) {
   return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
-// Returns whether these scores select a class. They do not if one is NaN or the largest is infinite, because then their
-// softmax is undefined. Minus infinity excludes a class and is allowed.
+// Returns whether these scores select a class. They do not if one is NaN or the largest is infinite, because their
+// softmax is then undefined. A score of minus infinity excludes a class and is allowed.
 bool chooses(const float* row, int64_t width) {
   if (std::any_of(row, row + width, [](float v) { return std::isnan(v); })) return false;
   return std::isfinite(*std::max_element(row, row + width));
@@ -79,7 +79,8 @@ bool chooses(const float* row, int64_t width) {
 
 }  // namespace
 
-// The counts are indexed by classes, so no number of a model or of a dataset reaches them unchecked.
+// Checks the outputs against the classes. Counters are indexed by class, so every number from a model or a dataset must
+// be checked first.
 void MetricCounter::check_rows(const torch::Tensor& x, const torch::Tensor& y) const {
   const int64_t width = single_logit_ ? 1 : classes_;
   if (x.dim() == 2 && x.size(1) == width && x.size(0) == y.numel()) return;

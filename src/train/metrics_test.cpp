@@ -41,8 +41,8 @@ TEST(Metrics, NonFiniteOutputsCountAsWrong) {
   EXPECT_EQ(metrics_of(outputs, truth, 7).at("accuracy"), 0.25);
 }
 
-// The counters are indexed by these sizes. A program gave 40 million columns for 3 classes once, and wrote past its
-// end.
+// The counters are indexed by these sizes. A program once gave 40 million columns for 3 classes, and the code wrote
+// past the end of the counters.
 TEST(Metrics, OutputsOfAnotherShapeAreRefused) {
   const auto refusal = [](const torch::Tensor& outputs, const std::vector<int64_t>& truth) {
     return error_of([&] { metrics_of(outputs, truth, 3); });
@@ -73,7 +73,7 @@ TEST(Metrics, ARegressionNeedsANumberForEachTarget) {
                "5 numbers for 2 targets");
 }
 
-// [batch] is one number a sample, in the loss and in the metrics.
+// The loss and the metrics accept [batch]: one number for each sample.
 TEST(Metrics, OneLogitMayLackItsDimension) {
   data::DataInfo info;
   info.classes = 2;

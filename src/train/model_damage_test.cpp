@@ -1,4 +1,4 @@
-// A model whose files are damaged is refused by everything that uses its weights.
+// Tests that everything that uses a model's weights refuses a model whose files are damaged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -127,8 +127,8 @@ void Optimizer::sgd(size_t group, double factor, double lr) {
   }
 }
 
-// RMSprop as torch.optim.RMSprop computes it (Hinton 2012, lecture 6e), plain and with momentum. ATen has no
-// fused kernel for it.
+// Computes RMSprop as torch.optim.RMSprop does (Hinton 2012, lecture 6e), plain or with momentum. ATen has no fused
+// kernel for it.
 void Optimizer::rmsprop(Lists& lists, double lr) {
   const auto alpha = options_.alpha;
   for (size_t i = 0; i < lists.parameters.size(); ++i) {

@@ -1,4 +1,4 @@
-// Inside train/: applies an optimizer's update block by block, with ATen's fused kernels where they exist.
+// Applies an optimizer's update block by block, with ATen's fused kernels where they exist. Private to train/.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ std::vector<std::string> optimizer_state_names(const spec::OptimizerOptions& opt
 class Optimizer {
  public:
   // Throws Error if a pattern of options.lr_scale matches no parameter. The optimizer keeps views into the memory of
-  // `state` and `gradients`; both must outlive it and must not move.
+  // `state` and `gradients`. Both must outlive the optimizer, and their memory must not move.
   Optimizer(const spec::OptimizerOptions& options, TrainingState& state, const std::vector<torch::Tensor>& gradients,
             const Blocks& blocks);
 

@@ -8,9 +8,9 @@
 namespace sinew::train {
 namespace {
 
-// Returns the most likely class of one row of outputs, and its probability. A row with a NaN has no class. Of several
-// outputs, an infinite largest one gives no class either, because its softmax is undefined. The metrics also count such
-// rows as wrong.
+// Returns the most likely class of one row of outputs, and its probability. A row with a NaN has no class. Neither has
+// a row of several outputs of which the largest is infinite, because its softmax is undefined. The metrics also count
+// such rows as wrong.
 std::pair<int32_t, float> most_likely(const float* row, int64_t width, bool single_logit, bool sigmoid) {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   if (std::any_of(row, row + width, [](float value) { return std::isnan(value); })) return {kNoClass, kNaN};

@@ -15,11 +15,11 @@ bool is_convolutional(const spec::Job& job) {
   return job.model.name == "cnn" || job.model.name.starts_with("resnet");
 }
 
-// Based on measurements in fp32 of the CPU time of a step with channels_last, divided by that with contiguous. On a CPU
-// without bfloat16 in hardware (Cascade Lake), the ratio was 1.3 to 1.4 for ResNet-18 on images of 32 and 64 pixels, 1
-// on 128 and 0.8 on 224; for the 1x1 convolutions of ResNet-50 it was 0.8 already on 64. On a CPU with bfloat16 in
-// hardware (Zen 4), the ratio depends on the width of the first blocks' feature maps: 1.3 if it is 8, and 0.8 from 16
-// on.
+// Decides by measurements in fp32 of the CPU time of a step with channels_last, divided by the time with contiguous:
+// - On a CPU without bfloat16 in hardware (Cascade Lake), ResNet-18 had a ratio of 1.3 to 1.4 on images of 32 and 64
+// pixels, 1 on 128 and 0.8 on 224. The 1x1 convolutions of ResNet-50 had 0.8 on 64 already.
+// - On a CPU with bfloat16 in hardware (Zen 4), the ratio depends on the width of the first blocks' feature maps. It is
+// 1.3 for a width of 8, and 0.8 from 16 on.
 bool channels_last_is_faster(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {
   if (!is_convolutional(job)) return false;
   if (!job.model.name.starts_with("resnet")) return false;

@@ -1,4 +1,4 @@
-// Inside train/: decides every `auto` of a job for its data and machine, once, before step 0.
+// Decides every `auto` of a job for its data and its machine. This happens once, before step 0. Private to train/.
 #pragma once
 
 #include "train/train.h"
@@ -14,7 +14,7 @@ Machine this_machine();
 
 struct Resolved {
   spec::Job job;  // every auto is decided
-  // equals `job`, except that trainer.lanes and data.prefetch.threads stay auto: they depend on the machine
+  // Equals `job`, except that trainer.lanes and data.prefetch.threads stay auto, because they depend on the machine.
   spec::Job written;
   spec::Reasons reasons;
 };
@@ -22,9 +22,9 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
 
 // Returns the content of environment.json. Two runs can be bit-equal only if its versions and its CPU are equal.
 std::string environment_json(const Machine& machine);
-// The part of it that decides bits, as one line of JSON: two members compute the same bits only if theirs are equal.
-// Covers the CPU, the version of libtorch and the builds of the program and of the libraries that compute and decode.
-// The number of cores does not belong to it, because it never changes a result.
+// Returns the part of environment.json that decides bits, as one line of JSON. Two members compute the same bits only
+// if their lines are equal. The line covers the CPU, the version of libtorch, and the builds of the program and of the
+// libraries that compute and decode. It does not cover the number of cores, which never changes a result.
 std::string numerics_json();
 
 }  // namespace sinew::train

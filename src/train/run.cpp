@@ -1,4 +1,4 @@
-// A training run of the engine: opens what the loop needs, joins the group, and runs the loop.
+// Runs one training with an engine: opens what the loop needs, joins the group, and runs the loop.
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,13 +37,13 @@ Resolved resolve_for_training(const RunOptions& options, const data::DataInfo& i
   return resolved;
 }
 
-// Throws Error if the job has no step or no schedule, before this worker joins the others.
+// Throws Error if the job has no step or no valid schedule. This comes before the worker joins the others.
 void check_lengths(const spec::Job& job, const data::DataInfo& info) {
   loop::Schedule(job.scheduler, loop::lengths_of(job, info.train_size, info.tokens_per_sample));
 }
 
-// The coordinator compares the identities field by field and names those that differ. Of the options it gets those that
-// a machine may decide; the digest covers the others.
+// The coordinator compares identities field by field, and names the fields that differ. Options that a machine may
+// decide are fields of their own; the digest covers the other options.
 Identity identity_of(const Resolved& resolved, const data::DataInfo& info, Engine& engine) {
   const spec::TrainerOptions& trainer = resolved.written.trainer;
   const nlohmann::json job = {{"options", to_hex(digest_of(spec::to_yaml(resolved.written, {})))},
@@ -55,8 +55,7 @@ Identity identity_of(const Resolved& resolved, const data::DataInfo& info, Engin
   return {job.dump(), numerics_json(), to_hex(engine.probe())};
 }
 
-// Joins the group. If the group refuses this worker, the error also names the options that differ from those with which
-// the group trains.
+// Joins the group. If the group refuses this worker, the error also names the options that differ from the group's.
 std::unique_ptr<Membership> join_group(const RunOptions& options, const Identity& identity,
                                        const std::string& resolved_yaml, Disk& disk) {
   try {
@@ -85,7 +84,7 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, 
   return wanted;
 }
 
-// The disk, as long as the run's path leads to the run's directory.
+// A disk that can be written only as long as the run's path leads to the run's directory.
 FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
   return {disk, [&place] { return place.lost().empty(); }, FencedDisk::Checks::creations};
 }
@@ -95,8 +94,8 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   const auto data = open_data(options.job);
   const Machine machine = machine_of(options);
   const Resolved resolved = resolve_for_training(options, data->info(), machine);
-  // A run that is alone is a run from here on, also if its model cannot be built. In a group, the leader writes this
-  // once it was admitted, and a resumed run once its checkpoint was compared.
+  // A worker that is alone writes the decisions now, so that a run exists even if its model cannot be built. In a
+  // group, the leader writes them once it was admitted; a resumed run does so once its checkpoint was compared.
   loop::Plan decisions{.resolved_yaml = spec::to_yaml(resolved.written, resolved.reasons),
                        .environment = environment_json(machine)};
   if (!options.join && !rundir::is_run(options.run_directory))
@@ -137,8 +136,8 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   try {
     return run_in_place(options, began, place, here, clock);
   } catch (const Error& error) {
-    // A run that fails before its loop can report it leaves a report, too. But a mistake on the command line says
-    // nothing about a run that has a report.
+    // A run that fails before its loop can report also leaves a report. But if the run already has a report, a mistake
+    // on the command line must not replace it.
     const bool says_something = attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr;
     if (says_something && place.lost().empty())
       rundir::report_failed_attempt(disk, attempt, error.what(), error.hint, clock.wall_seconds());

@@ -1,5 +1,5 @@
-// Tests of how a run begins or resumes, which report.json a failure leaves, and how a run treats the requests of a
-// user, such as another batch size.
+// Tests how a run begins or resumes, which report.json a failure leaves, and how a run treats requests of a user, such
+// as another batch size.
 #include <gtest/gtest.h>
 
 #include "base/expected_error.h"
@@ -40,7 +40,7 @@ TEST_F(RunBegin, AFailureBeforeTheFirstStepIsReported) {
   EXPECT_NE(outcome.error.find("missing.csv"), std::string::npos) << outcome.error;
 }
 
-// `sinew runs` shows the report. It must not say that the run is done if the last attempt to continue it failed.
+// `sinew runs` shows the report. The report must not say that the run is done if the last attempt to resume it failed.
 TEST_F(RunBegin, AResumeThatFailsBeforeTheFirstStepReplacesTheReport) {
   job_.budget.training = "2st";
   const RunResult first = run_in("run");
@@ -65,7 +65,8 @@ TEST_F(RunBegin, AResumeThatFailsBeforeTheFirstStepReplacesTheReport) {
   EXPECT_EQ(report().earlier_status, "");
 }
 
-// The loop's report has the steps, so no other report replaces it.
+// When the loop fails, it writes a report that has the number of steps. The report that run() writes for other failures
+// must not replace it.
 TEST_F(RunBegin, AFailureOfTheLoopKeepsTheReportOfTheLoop) {
   const RunResult first = run_in("run");
   std::ofstream(folder_ + "/table.csv", std::ios::app) << "3,4,1\n";
@@ -84,7 +85,7 @@ TEST(Numerics, DoNotCountCores) {
   EXPECT_NE(environment_json({.cores = 1}), environment_json({.cores = 64}));
 }
 
-// The other members have ended the run while this one, which led it, was cut off.
+// This member led the run until it was cut off. The other members have ended the run meanwhile.
 TEST_F(RunBegin, AMemberThatLostTheLeadKeepsTheReportOfTheRun) {
   run_in("run");
   const std::string report = read_text(system_disk(), run_directory_ + "/report.json");
@@ -150,7 +151,7 @@ TEST_F(RunBegin, AStopWithoutAReasonEndsWithASentenceThatSaysWhoAskedForIt) {
   EXPECT_TRUE(end.starts_with("stopped by a user's request; ")) << end;
 }
 
-// One changed digit in resolved.yaml, between a stop and a resume.
+// Someone changed one digit in resolved.yaml between a stop and a resume.
 TEST_F(RunBegin, AStateIsNotTrainedOnWithOtherOptions) {
   job_.model.dropout = 0.25;
   run_in("run");
@@ -172,7 +173,7 @@ TEST_F(RunBegin, AStateIsNotTrainedOnWithOtherOptions) {
     const auto outcome = rundir::parse_outcome(text("report.json"));
     EXPECT_EQ(outcome->earlier_status, "done");
     EXPECT_EQ(text("resolved.yaml"), resolved) << "nothing of the run was changed";
-    // Nor does a group begin with it, although nobody asked for a resume.
+    // A group does not begin with that state either, although the run was not asked to resume.
     join_ = [](const Identity&) {
       return std::make_unique<Alone>(std::vector{ControlEntry{Step(0), ControlEntry::Kind::checkpoint, 0, "a person"}});
     };
@@ -197,7 +198,7 @@ TEST_F(RunBegin, AChangeWithoutEffectIsRecorded) {
             std::string::npos);
 }
 
-// As the member of a population begins.
+// The run begins as a member of a population does.
 TEST_F(RunBegin, AStateThatWasCarriedOverMayHaveOtherOptions) {
   run_in("first");
   const std::string from = folder_ + "/first/checkpoints", to = folder_ + "/second/checkpoints";
@@ -247,7 +248,7 @@ TEST_F(RunBegin, TheLeaderOfAGroupWritesWhatTheGroupComputesWith) {
   EXPECT_TRUE(nlohmann::json::parse(read_text(system_disk(), run_directory_ + "/environment.json")).contains("cpu"));
 }
 
-// The directory is moved, removed or taken by another training in the middle of the run.
+// In the middle of the run, its directory is moved or removed, or another training takes it.
 TEST_F(RunBegin, ARunThatLosesItsDirectoryStopsAndWritesNothingMore) {
   namespace fs = std::filesystem;
   const std::string run = folder_ + "/run", moved = folder_ + "/moved";

@@ -1,4 +1,4 @@
-// Tests of the end of a run as a member of a group: it waits for a lease, within limits, and for nothing else.
+// Tests the end of a run as a member of a group: it waits for a lease, for a limited time, and for nothing else.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 namespace sinew::train {
 namespace {
 
-// Counts the lease's questions at the end of the run, so that a test sees how often the end was tried.
+// Counts the checks of membership, so that a test sees how often the run tried to end.
 class Asked final : public Alone {
  public:
   explicit Asked(std::function<bool()> leased) : leased_(std::move(leased)) {}
@@ -68,8 +68,8 @@ class RunEnd : public SmallRun {
   }
 };
 
-// The disk refuses the lines of the run for good, as with `ulimit -f`. Waiting for a lease would cure nothing, and the
-// model is worth more than its ledger: a warning names the file, and the run ends with its checkpoint and its model.
+// The disk refuses the run's lines for good, as with `ulimit -f`. Waiting for a lease would not help, and the model is
+// worth more than its ledger. A warning names the file, and the run ends with its checkpoint and its model.
 TEST_F(RunEnd, LinesThatTheDiskRefusesHoldUpNeitherTheEndNorTheModel) {
   ledger_ = true;
   std::filesystem::create_directories(folder_ + "/run/ledger.jsonl");  // a directory, so no line can be written

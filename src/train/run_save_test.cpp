@@ -1,5 +1,5 @@
-// Tests of what a run saves (one state of a step, the best states, copies in a mirror), and of which saved state is
-// used later.
+// Tests what a run saves (one state for each step, the best states, copies in a mirror), and which saved state is used
+// later.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class RunSave : public SmallRun {
     job_.data.split_val = 0.25;
     ledger_ = true;
   }
-  // Lets the clock request evaluations, at whatever step the run has reached.
+  // Makes the clock request evaluations, at whichever step the run has reached.
   void evaluate_by_the_clock() {
     job_.trainer.eval_interval = {0.4, spec::Duration::Unit::seconds};
     job_.checkpoint.interval = "1st";
@@ -101,7 +101,7 @@ TEST_F(RunSave, WarnsIfTheBestCheckpointIsMissing) {
   EXPECT_EQ(count_events("best_not_restored"), 1);
 }
 
-// An evaluation that the clock requested met the objective. A resume must find the same state there.
+// An evaluation that the clock requested met the objective. A resume must find the state of that step.
 TEST_F(RunSave, CanResumeARunThatARequestedEvaluationEnded) {
   evaluate_by_the_clock();
   job_.objective = spec::Objective{"val/loss", false, 1e9};

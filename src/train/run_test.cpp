@@ -9,7 +9,7 @@ namespace {
 
 class TimedRun : public SmallRun {};
 
-constexpr double kSlack = 0.3;  // seconds that calls of the clock take between two steps, and before the run begins
+constexpr double kSlack = 0.3;  // how long calls of the clock take between two steps, and before the run begins
 
 TEST_F(TimedRun, LogsAtIntervalsInSeconds) {
   job_.budget.seconds = 20;

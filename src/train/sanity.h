@@ -1,8 +1,8 @@
-// Inside train/: defines what the checks of `sinew check` share: the job under test, samples of its data, and short
-// trials.
+// Defines what the checks of `sinew check` share: the job under test, samples of its data, and short trials. Private to
+// train/.
 //
 // A check reports a problem as a finding and does not throw. Each check has a budget of samples, steps and seconds. If
-// a slow machine leaves too little time for a measurement, the check is skipped and does not fail.
+// a slow machine leaves too little time for a measurement, the check is skipped; it does not fail.
 #pragma once
 
 #include <cstdio>
@@ -42,12 +42,12 @@ class Excerpt final : public data::Dataset {
   data::DataInfo info_;
 };
 
-// The first of some bad samples, and their number.
+// The first of several bad samples, and how many there are.
 struct BadSamples {
   int64_t first = 0, count = 0;
 };
 
-// What one pass over a bounded number of samples of a split found.
+// The results of one pass over a bounded number of samples of a split.
 struct Facts {
   int64_t size = 0;
   std::vector<int64_t> samples;       // the samples that the pass read, in this order
@@ -66,7 +66,7 @@ struct FirstSteps {
   std::vector<double> losses, rates;
   double uninformed_loss = 0;   // the loss of all-zero outputs, averaged over some training samples
   std::vector<double> squares;  // for each parameter: the sum of its squared gradients over the early steps
-  // for each parameter: the fraction of its rows that never had a gradient; -1 if it has no rows
+  // For each parameter: the fraction of its rows that never had a gradient, or -1 if it has no rows.
   std::vector<double> inactive_rows;
   std::string diverged;  // the reason if training diverged and the steps ended early
   bool out_of_time = false;
@@ -91,7 +91,7 @@ struct Subject {
   bool reads_tokens() const { return info().input_dtype == DType::i64; }
   // Loads samples of a split, never augmented.
   data::Batch load(data::Split split, std::span<const int64_t> samples) const;
-  // Draws `count` different samples from those that the pass read. Each `purpose` has its own random order.
+  // Draws `count` different samples from those that the pass read. Each `purpose` has a random order of its own.
   std::vector<int64_t> draw(const Facts& facts, int64_t count, uint64_t purpose) const;
 };
 
@@ -114,14 +114,14 @@ class Trial {
 FirstSteps& first_steps(Subject& subject);
 
 Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, double until, Clock& clock);
-// Returns the mean loss on the batch of a model whose outputs are all zero. For a model that returns only its loss,
-// returns the mean loss of the untrained model.
+// Returns the mean loss on the batch that all-zero outputs would have. For a model that returns only its loss, returns
+// the mean loss of the untrained model instead.
 double loss_of_zeros(const Subject& subject, const data::Batch& batch);
 
-// Returns how well scores predict labels, in standard deviations above a random pairing of scores and labels. Mean and
-// variance over all pairings are exact (Hoeffding 1951), so the scores may have any distribution.
+// Returns how well scores predict labels, in standard deviations above a random pairing of scores and labels. The mean
+// and the variance over all pairings are exact (Hoeffding 1951), so the scores may have any distribution.
 double pairing_z(const torch::Tensor& scores, const torch::Tensor& labels);  // shapes [n, classes] and [n]
-// shapes [n] and [n]; compares ranks (Spearman)
+// Compares ranks (Spearman). The shapes are [n] and [n].
 double ranking_z(const torch::Tensor& guesses, const torch::Tensor& targets);
 
 // ---- the checks: each fills its finding's verdict, what, cause, likely and hint

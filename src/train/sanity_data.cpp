@@ -9,9 +9,9 @@
 namespace sinew::train::sanity {
 namespace {
 
-constexpr double kMajority = 0.95;   // if one class has a larger fraction, a constant prediction looks good
-constexpr double kRepeated = 0.01;   // fraction of val; images and texts without copies stay well below
-constexpr double kLargeInputs = 50;  // default initialisations do not suit a larger mean or standard deviation
+constexpr double kMajority = 0.95;   // above this fraction of one class, a constant prediction looks good
+constexpr double kRepeated = 0.01;   // fraction of val; images and texts without copies have far fewer repetitions
+constexpr double kLargeInputs = 50;  // default initialisations do not suit a mean or standard deviation above this
 
 struct DigestHash {
   size_t operator()(const Digest& digest) const { return digest.low; }
@@ -27,7 +27,7 @@ std::string coverage_text(const Facts& facts) {
   return std::to_string(facts.samples.size()) + " of " + std::to_string(facts.size) + " samples";
 }
 
-// Reports the first problem that makes every trial training meaningless. Returns whether there is one.
+// Reports the first problem that would make every trial training meaningless. Returns whether there is such a problem.
 bool broken(Subject& subject, SanityFinding& finding) {
   for (const auto& [facts, split] :
        {std::pair{&subject.train, data::Split::train}, std::pair{&subject.val, data::Split::val}}) {
@@ -177,7 +177,7 @@ void check_duplicates(Subject& subject, SanityFinding& finding) {
   if (!train.complete()) finding.what += " (" + coverage_text(train) + " checked)";
   if (repeated <= 1 || share <= kRepeated) return;
   finding.what += ", first: " + example;
-  // Rows with few distinct values repeat naturally. They then repeat within train about as often as across the splits.
+  // Rows with few distinct values repeat naturally, within train about as often as across the splits.
   if (subject.info().input_shape.size() == 1 && share < 2 * natural) {
     finding.what += format("; %.1f %% repeat within train", 100 * natural);
     if (subject.reads_tokens()) return;

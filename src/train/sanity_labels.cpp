@@ -1,6 +1,8 @@
-// Checks whether inputs predict labels. First tries two simple learners that need no learning rate, then the job's
-// model. Each is judged on samples that it did not see: how well its predictions fit the labels is compared with all
-// other pairings of predictions and labels.
+// Checks by a permutation test whether the inputs predict the labels. A learner predicts the labels of samples that it
+// did not see. The test compares the fit of predictions and labels with the fit of all other pairings of the two.
+//
+// Two simple learners that need no learning rate come first. Only if neither finds a relation does the check train the
+// job's own model. For next-token data, the check only counts pairs of neighbouring tokens.
 #include <algorithm>
 #include <cmath>
 
@@ -98,8 +100,8 @@ class Probes {
   torch::Tensor wanted_;
 };
 
-// Returns the scores of the job's own model after a short training, which may find relations that the simple learners
-// do not find. Returns an undefined tensor if the training diverges.
+// Returns the scores of the job's own model after a short training. The model may find relations that the simple
+// learners do not find. Returns an undefined tensor if the training diverges.
 torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>& learned,
                              const std::vector<int64_t>& held) {
   const Excerpt excerpt(subject.data, data::Split::train, learned);
@@ -122,7 +124,7 @@ torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>&
   return out.size(1) == 1 ? torch::cat({-out, out}, 1) : out.log_softmax(1);
 }
 
-// Names the classes that the learner recognises in held-out samples of train, but takes for one other class in val.
+// Names the classes that the learner recognises in held-out samples of train, but mistakes for one other class in val.
 std::string swapped_classes(const Subject& subject, const Probes& probes, const Learner& learner) {
   const int64_t classes = subject.info().classes;
   const auto shares = [&](const torch::Tensor& scores, const torch::Tensor& labels) {
@@ -152,8 +154,8 @@ void judge_val(const Subject& subject, const Probes& probes, const Learner& best
                SanityFinding& finding) {
   if (!probes.has_val()) return;
   const double z_val = probes.z(best.val, probes.val());
-  // The z of a relation grows with the square root of the number of samples. `expected` is z_held scaled to val's
-  // number.
+  // The z of a relation grows with the square root of the number of samples. `expected` is z_held scaled to the number
+  // of samples of val.
   const double expected = z_held * std::sqrt(static_cast<double>(probes.val().labels.size(0)) /
                                              static_cast<double>(probes.held().labels.size(0)));
   finding.what += format(", in val %.1f", z_val);

@@ -68,8 +68,8 @@ void check_loss_only_function(Subject& subject, SanityFinding& finding) {
         "check how forward uses its input, and model.inputs");
 }
 
-// Checks loss.reduction and loss.over. If they are correct, the weighted losses of two parts add up to that of the
-// batch.
+// Checks loss.reduction and loss.over. If they are correct, the weighted losses of two parts add up to the weighted
+// loss of the batch.
 void check_loss_only_batch(Subject& subject, SanityFinding& finding) {
   const auto model = subject.make_model();
   model->set_training(false);
@@ -86,7 +86,7 @@ void check_loss_only_batch(Subject& subject, SanityFinding& finding) {
     return;
   }
   Loss::Value parts{torch::zeros({}), 0};
-  const int64_t cut = rows.input.size(0) / 3;  // unequal parts, so that a mean that is taken for a sum is noticed
+  const int64_t cut = rows.input.size(0) / 3;  // unequal parts reveal a mean that is taken for a sum
   for (const auto& [first, last] : {std::pair(int64_t{0}, cut), std::pair(cut, rows.input.size(0))}) {
     const Loss::Value part =
         loss_of(subject, *model, {rows.input.slice(0, first, last), rows.target.slice(0, first, last)}, 1);

@@ -8,13 +8,13 @@ namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kStartSamples = 256, kPieces = 64;
-// The initial loss of a default initialisation varies less than this from the expected one.
+// The initial loss of a default initialisation differs from the expected loss by less than this.
 constexpr double kStartFactor = 1.5, kStartSlack = 0.5;
 constexpr double kStartFactorOfNumbers = 3;  // for regression, where squares of outputs add to those of targets
 constexpr int64_t kRows = 8;                 // number of samples in the batch of the leak test
 constexpr double kSame = 1e-4;               // relative tolerance; kernels may add in another order
 
-// Whether the model comes from a file, which may contain trained weights.
+// Returns whether the model comes from a file, which may contain trained weights.
 bool brings_weights(const spec::Job& job) {
   return job.model.name == "program" || job.model.name == "torchscript";
 }
@@ -36,7 +36,7 @@ bool has_parameter_like(model::Model& model, const char* word) {
   return false;
 }
 
-// Returns other inputs of the same type: scaled and shifted numbers, or another token in every position.
+// Returns other inputs of the same type: scaled and shifted numbers, or another token at every position.
 torch::Tensor disturbed(const Subject& subject, const torch::Tensor& row) {
   if (subject.reads_tokens()) return (row + 1).remainder(std::max<int64_t>(2, subject.info().classes));
   return -3 * row + 5;
@@ -48,7 +48,7 @@ double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
   return (a - b).abs().max().item<double>() / scale;
 }
 
-// Returns the largest relative change in other samples' outputs when one sample's input changes.
+// Returns the largest relative change in the outputs of other samples when the input of one sample changes.
 double leak(const Subject& subject, model::Model& model, const torch::Tensor& input) {
   const torch::Tensor before = forward(subject, model, input);
   double worst = 0;
@@ -148,7 +148,7 @@ void check_function(Subject& subject, SanityFinding& finding) {
   // A linear function preserves differences: f(x + y) - f(x) = f(y) - f(0).
   const torch::Tensor y = 2 * x.roll(1, 0) + 1, zero = forward(subject, *model, torch::zeros_like(x));
   const torch::Tensor left = forward(subject, *model, x + y) - out, right = forward(subject, *model, y) - zero;
-  // If the outputs hardly depend on the input, rounding hides the differences, and nothing is concluded.
+  // If the outputs hardly depend on the input, rounding hides the differences. The check then concludes nothing.
   const bool shows = right.abs().max().item<double>() > 1e-3 * out.abs().max().item<double>();
   const bool linear = shows && largest_difference(right, left) < kSame;
   const bool meant =

@@ -1,9 +1,9 @@
-// Checks that the model can overfit one small batch. A model that cannot will not learn the whole data set.
+// Checks that the model can overfit one small batch. A model that cannot do this will not learn the whole data set.
 //
-// The batch is small enough for the number of parameters. Dropout, weight decay, augmentation, label smoothing, class
-// weights and weight averaging are off, because their purpose is to prevent overfitting. The learning rate is the
-// job's, held constant. If the loss does not halve, other learning rates are tried, to distinguish a wrong learning
-// rate from a model that cannot learn.
+// The batch is small enough for the number of parameters. Everything that prevents overfitting is off: dropout, weight
+// decay, augmentation, label smoothing, class weights and weight averaging. The learning rate is the job's, held
+// constant. If the loss does not halve, the check tries other learning rates. These distinguish a wrong learning rate
+// from a model that cannot learn.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -39,7 +39,7 @@ spec::Job job_of(const Subject& subject, int64_t samples) {
   return job;
 }
 
-// Chooses samples with different inputs, few enough for the model to memorise with its parameters.
+// Chooses samples with different inputs, few enough that the model's parameters can memorise them.
 std::vector<int64_t> choose(const Subject& subject) {
   const auto model = subject.make_model();
   const int64_t outputs = std::max<int64_t>(1, outputs_for(subject.loss.name(), subject.info()));
@@ -114,8 +114,8 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
     finding.what += "; there was no time for more steps";
     return;
   }
-  // If training diverged, lower rates are tried first, otherwise higher ones. The first rate that halves the loss shows
-  // that the rate was the cause.
+  // If training diverged, tries lower rates first, otherwise higher ones. If a rate halves the loss, the job's rate was
+  // the cause.
   const bool blew_up = own.diverged || own.lowest > 0.95 * own.start;
   std::vector<double> rates;
   for (double factor = 10; factor <= 1e6 && (lr / factor >= 1e-5) && blew_up; factor *= 10)
@@ -138,7 +138,7 @@ void check_one_batch(Subject& subject, SanityFinding& finding) {
             format("optimizer.lr=%.1g", rate));
       return;
     }
-    // A rate that is n times smaller needs n times as many steps. A job with that many steps is slow but not wrong.
+    // A rate that is n times smaller needs n times as many steps. A job that has so many steps is slow but not wrong.
     const double needed = static_cast<double>(other.half_after) * rate / lr;
     const auto has = static_cast<double>(std::max(kShortJob, lengths.total_steps.value_or(1'000'000)));
     if (needed < has) {

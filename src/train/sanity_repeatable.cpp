@@ -1,4 +1,4 @@
-// Checks reproducibility on this job: the same steps must give the same bits on any number of lanes.
+// Checks that this job is reproducible: the same steps must give the same bits on any number of lanes.
 #include <cmath>
 
 #include "train/sanity.h"
@@ -8,12 +8,12 @@ namespace {
 
 constexpr int64_t kRepeatedSteps = 5;
 constexpr double kRepeatedSeconds =
-    2;  // for the first of three trials; slow models make fewer steps, all three the same number
+    2;  // time for the first of three trials; a slow model makes fewer steps, equally many in all three
 
 }  // namespace
 
 void check_repeatable(Subject& subject, SanityFinding& finding) {
-  int64_t steps = kRepeatedSteps;  // the first trial may find that fewer must do
+  int64_t steps = kRepeatedSteps;  // the first trial may make fewer
   const auto digest_after = [&](int64_t lanes, double until) {
     spec::Job job = subject.job;
     job.trainer.lanes = lanes;

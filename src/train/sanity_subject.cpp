@@ -138,8 +138,8 @@ Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, doub
   facts.size = data.size(split);
   if (facts.size == 0) return facts;
   DataPass pass(data.info(), facts);
-  // If the pass can read the whole split from memory, it reads in order. Otherwise it reads samples in random order, so
-  // that those it reads before its limits represent the split.
+  // If the pass can read the whole split from memory, it reads in order. Otherwise it reads in random order, so that
+  // the samples that it reads before its limits represent the split.
   const data::Permutation order(random_key({77}), facts.size);
   const bool in_order = facts.size <= most && data.in_memory();
   std::vector<int64_t> chunk;

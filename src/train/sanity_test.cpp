@@ -1,4 +1,4 @@
-// Tests that `sinew check` names planted bugs and passes clean jobs.
+// Tests that `sinew check` names bugs that a test plants, and passes jobs without bugs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ std::shared_ptr<SyntheticData> synthetic(Task task, Shape shape, int64_t classes
   return std::make_shared<SyntheticData>(task, std::move(shape), classes, train, val, noise);
 }
 
-// Regression data with the mean and standard deviation of its training targets, as readers of tables provide them.
+// Regression data that has the mean and standard deviation of its training targets, as readers of tables provide them.
 std::shared_ptr<Altered> numbers(Shape shape, int64_t train = 700, int64_t val = 200) {
   auto inner = synthetic(Task::regression, std::move(shape), 0, train, val);
   std::vector<int64_t> all(static_cast<size_t>(train));

@@ -1,4 +1,4 @@
-// Runs the first steps of the job's own training, and checks that the loss stays sane and every parameter takes part.
+// Runs the first steps of the job's own training. Checks that the loss stays sane and that every parameter takes part.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,12 +10,12 @@ namespace {
 
 constexpr int64_t kWatchedSteps = 60, kGradientSteps = 5;
 constexpr double kWatchedSeconds = 6;
-constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // relative to the start; noise of small batches stays within
+constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // relative to the start; the noise of small batches stays below
 constexpr double kVanished = 1e-6, kExploded = 1e5;  // relative to the gradients of other layers
 constexpr double kMaxInactive = 0.9;
 
-// Adds up the squares of the gradients, and notes which rows of the weights had a gradient. A row belongs to a unit; if
-// its gradient was zero in every step, the unit was never active.
+// Adds up the squares of the gradients, and notes which rows of the weights had a gradient. A row belongs to a unit. If
+// the row's gradient was zero in every step, the unit was never active.
 void record_gradients(Engine& engine, FirstSteps& steps, std::vector<torch::Tensor>& active_rows) {
   const auto& gradients = engine.gradients();
   steps.squares.resize(gradients.size(), 0.0);
@@ -39,8 +39,8 @@ std::string name_list(const std::vector<std::string>& names) {
   return names.size() > 4 ? text + " and " + std::to_string(names.size() - 4) + " more" : text;
 }
 
-// Returns the name of a layer whose inputs are all zero, or "". Such a layer's bias has a gradient and its weight has
-// none, which means that the activation before it is dead.
+// Returns the name of a layer whose inputs are all zero, or "". The bias of such a layer has a gradient, but the weight
+// has none: the activation before the layer is dead.
 std::string dead_input_of(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters) {
   for (size_t p = 0; p < parameters.size(); ++p) {
     const std::string& name = parameters[p].name;
@@ -81,7 +81,7 @@ void check_gradient_sizes(const Subject& subject, const FirstSteps& steps,
   size_t smallest = 0, largest = 0;
   bool any = false;
   for (size_t p = 0; p < parameters.size(); ++p) {
-    // Biases are left out, because one before a norm correctly gets almost no gradient; frozen parameters get none.
+    // Ignores biases, because a bias before a norm rightly gets almost no gradient. Frozen parameters get none.
     if (parameters[p].tensor.dim() < 2 || !parameters[p].tensor.requires_grad()) continue;
     const double size = rms(steps, parameters, p);
     sizes.push_back(size);

@@ -1,4 +1,4 @@
-// For tests: small complete runs on a table, with a simulated clock, alone or as the only member of a group.
+// Small complete runs on a table, with a simulated clock, alone or as the only member of a group. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ class TickingClock final : public Clock {
   mutable std::atomic<int64_t> looks_{0};
 };
 
-// The only member of its run; a user makes one request. Without a lease, the others have continued without it.
+// The only member of its run. A user makes the requests in `asked`. If `leased` is false, the other members have
+// continued without this one.
 class Alone : public Membership, protected loop::Members {
  public:
   explicit Alone(std::vector<ControlEntry> asked = {}, bool leased = true)

@@ -40,8 +40,8 @@ torch::Tensor file_layout(const torch::Tensor& tensor) {
   return tensor.detach().cpu().contiguous();
 }
 
-// Computes the digest of a state's tensors, in the order in which they are added, block by block on several lanes. Can
-// copy the tensors at the same time, so that each byte is read from memory only once.
+// Computes the digest of a state's tensors, in the order in which they are added, block by block on several lanes. It
+// can copy the tensors at the same time, so that each byte is read from memory only once.
 class TensorWalk {
  public:
   // Copies the tensor's bytes to `copy` unless it is null.
@@ -75,7 +75,7 @@ class TensorWalk {
     size_t size;
   };
   static constexpr size_t kBlock = static_cast<size_t>(kBlockElements) * 64;
-  static constexpr size_t kWorthWaking = 1 << 20;  // in bytes; below this, one lane finishes before others wake up
+  static constexpr size_t kWorthWaking = 1 << 20;  // in bytes; one lane does less than this before others wake up
 
   static Digest walk(const Block& block) {
     constexpr size_t kCached = 64 << 10;
@@ -97,8 +97,7 @@ class TensorWalk {
   size_t bytes_ = 0;
 };
 
-// Returns false for frozen parameters, which have no optimizer state (see Engine). The digest covers zeros in its
-// place.
+// Returns false for frozen parameters, which have no optimizer state (see Engine). The digest covers zeros instead.
 bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter) {
   return of_optimizer.numel() == parameter.numel();
 }
@@ -141,7 +140,7 @@ struct Loader {
     into.copy_(values);
   }
 
-  // Accepts the tensor if it is there, because earlier versions wrote it.
+  // Accepts the tensor if the file has it, because earlier versions wrote it.
   void skip(const std::string& name) { used += file.tensors.contains(name) ? 1 : 0; }
 
   void finish() {

@@ -15,8 +15,8 @@ torch::Tensor some(at::IntArrayRef sizes) {
   return torch::arange(c10::multiply_integers(sizes), torch::kFloat32).sin().reshape(sizes);
 }
 
-// Returns a state with tensors of several blocks and of none, in several memory orders, and with a frozen parameter,
-// which has no optimizer state.
+// Returns a state whose tensors have several blocks or none, in several memory orders. One parameter is frozen and
+// therefore has no optimizer state.
 TrainingState some_state() {
   TrainingState state;
   state.step = Step(9);
@@ -81,7 +81,7 @@ TEST(State, TheDigestCoversEveryByte) {
   EXPECT_EQ(digest(state, &lanes), before);
 }
 
-// Converts a snapshot to what loading it from disk would return. Takes the snapshot's memory.
+// Converts a snapshot to what loading it from disk would return. The result takes over the snapshot's memory.
 checkpoint::Loaded loaded_of(checkpoint::OwnedSnapshot&& taken) {
   checkpoint::Loaded loaded;
   loaded.state_json = taken.state_json;

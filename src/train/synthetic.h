@@ -1,4 +1,4 @@
-// For tests: a small data set of keyed random numbers, with labels that a model can learn.
+// A small data set of keyed random numbers, with labels that a model can learn. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace sinew::train {
 
 class SyntheticData final : public data::Dataset {
  public:
-  // In images and tables, a sample of class c is a pattern of c with noise. In text, each token follows from the last
-  // by a rule.
+  // In images and tables, a sample of class c is a pattern for c plus noise. In text, each token follows from the one
+  // before it by a rule.
   SyntheticData(data::Task task, Shape input, int64_t classes, int64_t train, int64_t val, double noise = 1.0)
       : noise_(noise) {
     info_.task = task;

@@ -1,10 +1,10 @@
 // Training: a step is a fixed list of shards, and its result does not depend on which worker computes which shard.
 //
-// Used by worker/, which runs it, and by distribute/, which implements Reducer over several members. A step reads the
-// state at t and, for each shard, the samples and random keys of (t, shard). It adds the shards' sums in a fixed tree
-// over shard indices, divides once by the step's total weight, and commits parameters, optimizer state, buffers and
-// cursor at t+1. The result does not depend on the number of lanes, on time or on the order of arrival. A type belongs
-// to one thread unless its comment says otherwise.
+// worker/ runs this code, and distribute/ implements Reducer over several members. A step reads the state at t and, for
+// each shard, the samples and random keys of (t, shard). It adds the shards' sums in a fixed tree over shard indices
+// and divides once by the step's total weight. It then commits parameters, optimizer state, buffers and cursor at t+1.
+// The result does not depend on the number of lanes, on time or on the order of arrival. A type belongs to one thread
+// unless its comment says otherwise.
 #pragma once
 
 #include <atomic>
@@ -37,37 +37,37 @@ class Lanes;
 
 // ---- contributions and their reduction -----------------------------------------------------------------------------
 
-// The sums of one shard (a leaf of the tree) or of several shards (a node). They are sums and never means: only the
-// reduced result is divided, once.
+// The sums of one shard (a leaf of the tree) or of several shards (a node). They are never means: only the reduced
+// result is divided, once.
 struct Contribution {
   // for each parameter, float32, in the parameter's memory order; undefined if absent
   std::vector<torch::Tensor> gradients;
-  // for each buffer: the float64 sum of samples * delta, or the delta of an integer buffer, which is equal in all
-  // shards
+  // For each buffer: the float64 sum of samples * delta. For an integer buffer: its delta, which is equal in all
+  // shards.
   std::vector<torch::Tensor> buffers;
   double loss = 0;    // sum of weighted losses
   double weight = 0;  // divisor of the loss: samples, tokens or their class weights
   int64_t samples = 0;
   std::vector<int64_t> counts;  // metrics that are counts
   std::vector<double> sums;     // metrics that are sums
-  std::vector<float> scores;    // metrics that need every score (AUC): one or more for each sample, in shard order
+  std::vector<float> scores;    // for metrics that need every score (AUC): one or more a sample, in shard order
 };
 
-// Adds `right` to `left`, except the gradients, which tree_sum of base/tree.h adds. The tree adds all small values with
-// this function.
+// Adds `right` to `left`, except for the gradients. The tree adds all small values with this function; tree_sum of
+// base/tree.h adds the gradients.
 void add(Contribution& left, Contribution&& right);
 
-// Reduces the contributions of all shards of a step to one, whichever worker computed them. A step calls begin,
-// then next_shard and deliver on every lane until next_shard returns nullopt, then reduce, then reduced.
+// Reduces the contributions of all shards of a step to one, whichever worker computed them. The calls of a step are:
+// begin; on every lane next_shard and deliver, until next_shard returns nullopt; reduce; reduced.
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  // The summed gradients are written to `gradients`, the same tensors in every step; there are none in an evaluation.
-  // Every member passes a `control_message`, and every member receives the leader's with the result. `mark` is a digest
-  // of this worker's state. If the marks of the members differ, next_shard throws an error on every member.
+  // The sums of the gradients are written to `gradients`, which are the same tensors in every step, and empty in an
+  // evaluation. Every member passes a `control_message`, and receives the leader's message with the result. `mark` is a
+  // digest of this worker's state. If the marks of the members differ, next_shard throws an error on every member.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
                      std::optional<Mark> mark = std::nullopt) = 0;
-  // Whether another member computes, with whose mark this worker's is compared.
+  // Returns whether another member computes, so that this worker's mark is compared with that member's.
   virtual bool compares() const { return false; }
   virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
   // Any thread. `leaf` is nullopt if the shard has no samples.
@@ -81,16 +81,16 @@ class Reducer {
     bool compare = false;  // see StepResult
   };
   virtual Reduced reduced() = 0;
-  // Called when a lane fails and will not deliver its shard. From now on no lane of this worker waits in next_shard.
-  // Any thread.
+  // Called when a lane fails and will not deliver its shard. From then on, no lane of this worker waits in next_shard.
+  // Any thread may call it.
   virtual void give_up() {}
   // Predicts whether this worker will compute this shard of a later step. Used only to load samples ahead.
   virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };
 
 // The reducer of a single process. If the gradients of all shards of a step take more than `held_bytes`, it adds
-// siblings while lanes still compute, so that few of them are held. The result has the same bits either way. A step
-// whose gradients are small is faster when they are added all at once.
+// siblings while lanes still compute, so that it holds only a few of them. Small gradients are added all at once, which
+// is faster. The result has the same bits either way.
 inline constexpr int64_t kHeldGradientBytes = 64 << 20;
 std::unique_ptr<Reducer> make_local_reducer(int64_t held_bytes = kHeldGradientBytes);
 
@@ -123,8 +123,8 @@ struct TrainingState : loop::State {
   std::vector<int64_t> optimizer_steps;  // number of updates of each parameter
 };
 
-// Returns the XXH3-128 digest of a text of the counts and decisions and of fixed blocks of every tensor, in order. The
-// `lanes` share the work if given; the digest does not depend on them.
+// Returns the XXH3-128 digest of the state: a text of the counts and decisions, then fixed blocks of every tensor, in
+// order. The `lanes`, if given, share the work; the digest does not depend on them.
 Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 
 // ---- a run of several members --------------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ struct Identity {
   std::string probe;    // digest of a shard computed from the initial state
 };
 
-// A worker's place in the group of workers that train one run. A call of either part may throw an error that ends this
-// worker's membership; distribute/ defines them.
+// A worker's place in the group of workers that train one run. A call of members() or reducer(), or of the object that
+// it returns, may throw an error that ends this worker's membership. distribute/ defines these errors.
 class Membership {
  public:
   virtual ~Membership() = default;
@@ -153,7 +153,7 @@ struct RunOptions {
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
   report::LogFormat log_format = report::LogFormat::human;
-  std::atomic<int>* stop_signals = nullptr;        // number of SIGINT/SIGTERM received so far
+  std::atomic<int>* stop_signals = nullptr;        // above 0 once SIGINT, SIGTERM or SIGHUP asked to stop
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   int64_t workers_here = 1;                        // number of workers that share this machine's cores
   OnWork on_work = nullptr;
@@ -164,8 +164,8 @@ struct RunOptions {
 // Trains the job until its end, a stop or an error. Throws Error for problems that the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 
-// Describes the model of a job as it is built for its data: input, output, every parameter and buffer. Throws Error if
-// it cannot be built.
+// Describes the model of a job as it is built for the job's data: input, output, every parameter and buffer. Throws
+// Error if the model cannot be built.
 model::FileReport inspect_job(const spec::Job& job);
 
 // Opens the data set of a job, of any format.
@@ -180,20 +180,20 @@ struct Trained {
   std::string run_directory;  // given by the user, or the run that contains the weights; empty if there is none
   bool run_given = false;     // true: the user named the run itself
   std::string job_yaml;       // the job as it was resolved when training began
-  // what model.json says about the training data; nullopt if it is missing there
+  // What model.json says about the training data; nullopt if it says nothing.
   std::optional<data::DataInfo> data;
   std::string description;  // a sentence that says which weights these are
   std::string remark = {};  // for the user, if the files could not be checked for damage; else empty
 };
-// Finds the weights at `path`: a run (its model, or its newest intact checkpoint if training has not ended), a model
-// directory, or the directory of a checkpoint. Throws Error if `path` is something else or damaged. The functions below
-// that use the weights throw Error if the weights themselves are damaged.
+// Finds the weights at `path`: a run, a model directory, or the directory of a checkpoint. From a run it takes the
+// model, or, if training has not ended, the newest intact checkpoint. Throws Error if `path` is something else or
+// damaged. The functions below that use the weights throw Error if the weights themselves are damaged.
 Trained find_trained(const std::string& path, Disk& disk);
 
 // The result of an evaluation. It uses the same shards and the same tree as the evaluations of training, so the same
-// state gives the same bits on the same kind of machine. If the job names separate files for the split, the training
-// data is not opened. Otherwise evaluate() opens the job's data, and throws Error if its classes, columns or
-// normalisation differ from those that the model stores.
+// state gives the same bits on the same kind of machine. If the job names separate files for the split, evaluate() does
+// not open the training data. Otherwise it opens the job's data. It throws Error if the classes, columns or
+// normalisation of that data differ from those that the model stores.
 struct Evaluation {
   report::Metrics metrics;
   std::vector<int64_t> confusion;  // [classes * classes], rows by true class; empty if it was not counted
@@ -204,7 +204,7 @@ struct Evaluation {
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk);
 
-constexpr int32_t kNoClass = -1;  // the model's outputs for the sample are not finite, so it has no most likely class
+constexpr int32_t kNoClass = -1;  // the sample's outputs are not finite, so no class is the most likely
 
 // One prediction for each sample of `samples`, in order. Next-token models predict the token after each window.
 struct Predictions {
@@ -221,7 +221,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
 // ---- checking a job ------------------------------------------------------------------------------------------------
 
 // The finding of one check of `sinew check`. `warn` deserves attention but does not fail the job. `skip` means that the
-// check was not made, for example for lack of time; `what` says why.
+// check was not made, for example because no time was left; `what` says why.
 struct SanityFinding {
   enum class Verdict { pass, warn, fail, skip };
   std::string check;  // such as "one_batch"; the names are stable (sanity_checks)

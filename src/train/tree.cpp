@@ -36,7 +36,7 @@ namespace {
 
 using Gradients = std::vector<torch::Tensor>;  // by parameter, undefined if absent; empty if the shard had no samples
 
-// Whether nothing else refers to the tensor's memory, so that a sum may be written into it.
+// Returns whether nothing else refers to the tensor's memory, so that a sum may be written into it.
 bool is_ours(const torch::Tensor& tensor) {
   return tensor.use_count() == 1 && tensor.storage().use_count() == 1 && tensor.storage().resizable();
 }
@@ -99,8 +99,8 @@ class LocalReducer final : public Reducer {
     return ShardIndex(shard);
   }
 
-  // Gradients are folded while lanes compute. Once no lane begins another shard, the rest is left to reduce(), which
-  // all lanes share.
+  // Folds gradients while lanes compute. Once no lane will begin another shard, leaves the rest to reduce(), which all
+  // lanes share.
   void deliver(ShardIndex shard, std::optional<Contribution> leaf) override {
     if (!gradients_.empty()) {
       const bool folds = folds_ && next_ < static_cast<int64_t>(leaves_.size());

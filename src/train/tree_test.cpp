@@ -52,7 +52,7 @@ TEST(LocalReducer, AddsSumsInTheTreeAndGathersScoresInShardOrder) {
   }
 }
 
-// The definition of the tree, spelled out: a node has two children, and an absent gradient adds nothing.
+// Spells out the definition of the tree: a node has two children, and an absent gradient adds nothing.
 torch::Tensor plain_sum(const std::vector<torch::Tensor>& leaves, size_t first, size_t width) {
   if (first >= leaves.size()) return {};
   if (width == 1) return leaves[first];
@@ -62,7 +62,7 @@ torch::Tensor plain_sum(const std::vector<torch::Tensor>& leaves, size_t first, 
   return left.defined() ? left : right;
 }
 
-// Which memory of delivered gradients is still in use.
+// Tells how much of the memory of delivered gradients is still in use.
 class Watched {
  public:
   void add(const torch::Tensor& tensor) { memory_.emplace_back(tensor.storage().getWeakStorageImpl()); }
@@ -74,7 +74,7 @@ class Watched {
   std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> memory_;
 };
 
-constexpr int64_t kSizes[] = {20'000, 3, 16'384};  // the second has less than a block
+constexpr int64_t kSizes[] = {20'000, 3, 16'384};  // the second is smaller than a block
 
 std::vector<torch::Tensor> clones(const std::vector<torch::Tensor>& tensors) {
   std::vector<torch::Tensor> copies;
@@ -82,7 +82,7 @@ std::vector<torch::Tensor> clones(const std::vector<torch::Tensor>& tensors) {
   return copies;
 }
 
-// The gradients of each shard, some absent; no shard at all has some.
+// Returns the gradients of each shard. Some gradients are absent, and some shards have none at all.
 std::vector<std::vector<torch::Tensor>> random_gradients(RandomStream& random, int64_t shards) {
   std::vector<std::vector<torch::Tensor>> all(static_cast<size_t>(shards));
   for (auto& gradients : all) {
@@ -95,7 +95,7 @@ std::vector<std::vector<torch::Tensor>> random_gradients(RandomStream& random, i
 }
 
 TEST(LocalReducer, AddsGradientsInTheTreeInAnyOrderOfArrival) {
-  become_lane();  // one thread adds: other threads would only wait for cores
+  become_lane();  // one thread adds, because other threads would only wait for cores
   RandomStream random(random_key({44}));
   const std::unique_ptr<Reducer> reducers[] = {make_local_reducer(), make_local_reducer(0)};  // the second one folds
   std::vector<torch::Tensor> out;
@@ -153,7 +153,8 @@ TEST(LocalReducer, HoldsFewGradientsOfManyShards) {
   EXPECT_EQ(out.sum().item<float>(), 256.0F * 40'000);
 }
 
-// Autograd may give two parameters the same gradient, and a module may keep one. Nobody else's memory may change.
+// Autograd may give two parameters the same gradient tensor, and a module may keep one. The reducer must not change
+// memory that others use.
 TEST(LocalReducer, NeverWritesIntoMemoryThatOthersUse) {
   const auto reducer = make_local_reducer(0);
   const std::vector<torch::Tensor> out = {torch::zeros({40'000}), torch::zeros({40'000})};

@@ -1,4 +1,4 @@
-// Begins a fresh state with weights from an earlier training.
+// Begins a new state with weights from an earlier training.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -31,8 +31,8 @@ checkpoint::Weights read_one(const std::string& file, Disk& disk) {
   return std::move(*read);
 }
 
-// Reads all files of a model.safetensors.index.json: {"weight_map": {tensor: file beside it}}, as large models are
-// distributed.
+// Reads all files that a model.safetensors.index.json lists, the form in which large models are distributed:
+// {"weight_map": {tensor: file beside it}}.
 checkpoint::Weights read_parts(const std::string& index, Disk& disk) {
   const nlohmann::json document = nlohmann::json::parse(read_text(disk, index), nullptr, /*allow_exceptions=*/false);
   const auto map = document.is_object() ? document.find("weight_map") : document.end();

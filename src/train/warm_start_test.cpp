@@ -1,5 +1,4 @@
-// Tests of loading weights into a fresh state: under other names, from several files, and beside reinitialised
-// parameters.
+// Tests loading weights into a new state: under other names, from several files, and beside reinitialised parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,7 +28,7 @@ class WarmStart : public testing::Test {
   }
   ~WarmStart() override { std::filesystem::remove_all(path_); }
 
-  // Writes a file with these tensors, each filled with another number, and returns its path.
+  // Writes a file with these tensors, each filled with a different number. Returns its path.
   std::string file(const std::string& name, const std::vector<std::pair<std::string, Shape>>& tensors,
                    DType dtype = DType::f32) {
     std::vector<Buffer> held;

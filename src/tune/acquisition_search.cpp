@@ -12,7 +12,7 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr int64_t kFine = 24;        // numeric parameters with at least this many grid steps climb by gradient, too
+constexpr int64_t kFine = 24;        // parameters with at least this many grid steps also climb by gradient
 constexpr double kMostScales = 0.3;  // the largest perturbation, as a fraction of the range of a parameter
 constexpr double kLeastScales = 0.005;
 constexpr int64_t kMostChoices = 64;  // a climb tries at most this many choices of a category
@@ -21,7 +21,7 @@ std::span<const double> as_span(const VectorXd& x) {
   return {x.data(), static_cast<size_t>(x.size())};
 }
 
-// The region to search: the box of SearchOptions, and the moves that each parameter allows.
+// The region to search: the box of SearchOptions, with the moves that each parameter allows.
 class SearchSpace {
  public:
   SearchSpace(const Study& study, const SearchOptions& options)
@@ -43,7 +43,7 @@ class SearchSpace {
     return !is_category(i) && (space_.cells(i) == 0 || space_.cells(i) >= kFine) && !is_parent(i);
   }
 
-  // Returns the valid point nearest to `unit`, or nullopt if it was tried before or violates a constraint.
+  // Returns the valid point nearest to `unit`. Returns nullopt if that point was tried before or violates a constraint.
   std::optional<Candidate> settled(const VectorXd& unit) const {
     Point point = space_.from_unit(as_span(options_.within ? with_choice(unit) : unit));
     if (options_.within && !options_.within->of(point))
@@ -60,8 +60,8 @@ class SearchSpace {
     return unit;
   }
 
-  // Returns whether another parameter has a condition on this one. Such a parameter moves by grid steps only, because
-  // the function jumps where other parameters become active.
+  // Returns whether another parameter has a condition on parameter i. If so, parameter i moves by grid steps only,
+  // because the function jumps where other parameters become active.
   bool is_parent(size_t i) const {
     for (size_t j = i + 1; j < space_.size(); ++j) {
       for (const Condition& condition : space_[j].conditions) {
@@ -77,8 +77,8 @@ class SearchSpace {
   VectorXd low_, high_;
 };
 
-// Draws the candidates: half of them uniformly at random, the other half as perturbed copies of the centres. Without
-// centres, all are random.
+// Draws the candidates: half of them uniformly at random, the other half as perturbed copies of the centres. If there
+// are no centres, all candidates are random.
 class Draws {
  public:
   Draws(const SearchSpace& space, RandomStream& random) : space_(space), random_(random) {}
@@ -135,7 +135,7 @@ class Draws {
   RandomStream& random_;
 };
 
-// Scores candidates, and climbs from one to a local maximum of the acquisition function.
+// Scores candidates, and climbs from a candidate to a local maximum of the acquisition function.
 class Climber {
  public:
   Climber(const SearchSpace& space, const AcquisitionFunction& score) : space_(space), score_(score) {}
@@ -189,8 +189,8 @@ class Climber {
     if (auto one = space_.settled(x)) take_better(at, {*std::move(one)});
   }
 
-  // Tries other values of one parameter after another: all values of a category (at most kMostChoices) or of a
-  // parameter with few grid steps, and the two neighbouring values of any other parameter.
+  // Tries other values of each parameter in turn. For a category it tries at most kMostChoices values, for a parameter
+  // with few grid steps all values, and for any other parameter the two neighbouring values.
   void along_cells(Candidate& at) const {
     for (size_t i = 0; i < space_.size(); ++i) {
       if (space_.space().cells(i) < 2 || std::isnan(at.x[static_cast<Index>(i)]) || space_.is_kept(i)) continue;

@@ -1,9 +1,9 @@
 // Maximises an acquisition function over the untried points of a search space.
 //
-// An acquisition function is smooth on the unit cube. It is also defined between the values of a parameter that has
-// finitely many, so that a gradient leads from one value to the next. The search scores random points and perturbed
-// copies of the best known points. It then improves the best of these by hill climbing: in turn, it follows the
-// gradient along real numbers and finely divided parameters, and tries neighbouring values of the other parameters.
+// An acquisition function is smooth on the unit cube. It is also defined between the values of a parameter with
+// finitely many values, so that a gradient leads from one value to the next. The search scores random points and
+// perturbed copies of the best known points. It then improves the best of these by hill climbing. In turn, it follows
+// the gradient along real numbers and finely divided parameters, and tries neighbouring values of the other parameters.
 #pragma once
 
 #include <eigen3/Eigen/Core>
@@ -20,7 +20,8 @@ class AcquisitionFunction {
  public:
   virtual ~AcquisitionFunction() = default;
   virtual std::vector<double> at_all(const Points& points) const = 0;
-  // The value at one point, and its derivative by every coordinate: 0 for categories and inactive parameters.
+  // Returns the value at one point. Sets `slope` to the derivative by every coordinate; it is 0 for categories and
+  // inactive parameters.
   virtual double at(const Eigen::VectorXd& x, Eigen::VectorXd& slope) const = 0;
 };
 

@@ -29,7 +29,7 @@ Point SobolDesign::next_point(const Study& study) {
     if (allowed_ == wanted) return point;
     ++allowed_;
   }
-  // Hardly any point satisfies the constraints; suggest_next() replaces this one if it violates them.
+  // Hardly any point satisfies the constraints. If this one does not, suggest_next() replaces it.
   return point_at(wanted);
 }
 

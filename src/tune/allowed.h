@@ -19,8 +19,8 @@ Point first_allowed(const Space& space, int draws, Draw&& draw) {
 // A uniformly random point of the space, whether or not it satisfies the constraints.
 Point random_point(const Space& space, RandomStream& random);
 
-// A space-filling design: the scrambled Sobol points (sobol.h) that satisfy the constraints. The object caches its
-// position in the sequence to save time. The points depend only on the study and the purpose.
+// A space-filling design: the scrambled Sobol points (sobol.h) that satisfy the constraints. The object remembers its
+// position in the sequence only to save time: the points depend only on the study and the purpose.
 class SobolDesign {
  public:
   explicit SobolDesign(std::string_view purpose) : purpose_(purpose) {}
@@ -29,7 +29,7 @@ class SobolDesign {
  private:
   std::string purpose_;
   RandomKey key_{};
-  // The next index of the sequence, and how many points before it satisfy the constraints.
+  // The next index of the sequence, and the number of points before it that satisfy the constraints.
   int64_t index_ = 0, allowed_ = 0;
 };
 

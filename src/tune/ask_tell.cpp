@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no NaN and no infinities, but Python writes them as these bare words. If a line is not valid JSON, parsed()
+// Python writes NaN and infinities as these bare words, which JSON does not have. If a line is not valid JSON, parsed()
 // puts quotes around the words and parses the line again.
 constexpr std::string_view kBareNumbers[] = {"NaN", "-Infinity", "Infinity"};
 
@@ -36,7 +36,7 @@ std::string with_quoted_numbers(std::string_view line) {
   return out;
 }
 
-// The most levels of nesting that parsed() accepts, because copying and writing JSON recurse once a level.
+// The deepest nesting that parsed() accepts. Copying and writing JSON recurse once for each level.
 constexpr int kDeepest = 64;
 
 json parsed(std::string_view line) {
@@ -181,7 +181,7 @@ std::string AskTell::init(const Request& request) {
   auto pruner = make_pruner(pruner_options(request));
   Study study(std::move(options));
   prefill(study, request);
-  // Nothing above changes this object, so an init that throws keeps the previous study.
+  // An init that throws keeps the previous study, because nothing before this line changes the object.
   study_.emplace(std::move(study));
   sampler_ = std::move(sampler);
   pruner_ = std::move(pruner);

@@ -1,4 +1,4 @@
-// Compares the best trials with a search over all pairs of trials.
+// Compares best_trials() with a search over all pairs of trials.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ namespace {
 constexpr int kRates = 80, kPowerSteps = 24;
 constexpr double kStretches[] = {0.5, 0.75, 1.0};
 constexpr double kOffsets[] = {0, 1, 4};  // added to the step in a power law
-// The smallest noise that the model assumes, as a fraction of the range of the curve.
+// The least noise that the model assumes, as a fraction of the range of the curve.
 constexpr double kPrecision = 1e-3;
 constexpr double kRise = 0.2;  // the prior weight of a fit whose loss rises; a fit whose loss falls has 1
 
@@ -101,7 +101,7 @@ Prediction CurveModel::predict(std::span<const double> steps, std::span<const do
   for (size_t j = 0; j < shapes.size(); ++j) {
     const double mean = sums[j].shape / count, variation = sums[j].square - count * mean * mean;
     const bool flat = variation <= 1e-12 * (1e-12 + sums[j].square);
-    // Over these reports the shape is constant, so it equals the last shape.
+    // The shape is constant over these reports, so it is the same as the last shape.
     if (flat && j + 1 < shapes.size()) continue;
     const double slope = flat ? 0 : (sums[j].product - mean * loss_sum) / variation;
     const double left = std::max(spread - slope * slope * (flat ? 0 : variation), 0.0) + count * precision * precision;

@@ -1,11 +1,10 @@
 // Predicts where a learning curve will end, from its beginning.
 //
-// The curve pruner uses this model. The model of a curve is a + b * shape(step) plus noise. The shapes are a grid of
-// stretched exponentials and powers, the families of Domhan, Springenberg, Hutter, "Speeding up automatic
-// hyperparameter optimization of deep neural networks by extrapolation of learning curves" (IJCAI 2015). For each
-// shape, a and b are fitted by least squares. A shape gets its weight from how well it explains the curve under an
-// unknown level of noise. The prediction is the weighted mixture of all shapes. So a few noisy points give a wide
-// prediction, and a smooth curve gives a narrow one.
+// The curve pruner uses this model: a curve is a + b * shape(step) plus noise. The shapes are a grid of stretched
+// exponentials and powers, the families of Domhan, Springenberg, Hutter, "Speeding up automatic hyperparameter
+// optimization of deep neural networks by extrapolation of learning curves" (IJCAI 2015). For each shape, a and b are
+// fitted by least squares. The weight of a shape tells how well it explains the curve, with noise of unknown strength.
+// The prediction is the weighted mixture of all shapes: wide after a few noisy points, and narrow after a smooth curve.
 #pragma once
 
 #include <map>

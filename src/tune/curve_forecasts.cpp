@@ -8,16 +8,16 @@ namespace {
 
 // The optimistic forecast is this many standard deviations below the mean.
 constexpr double kOptimism = 0.5;
-// A trial pauses at most this many times, evenly over its length.
+// A trial pauses at most this many times, at equal distances.
 constexpr double kPauses = 16;
 constexpr size_t kFewestReports = 3;     // a trial does not pause before it has this many reports
-constexpr ptrdiff_t kMostHindsight = 8;  // hindsight uses at most this many completed trials, the newest
+constexpr ptrdiff_t kMostHindsight = 8;  // hindsight uses at most this many completed trials: the newest
 // first_trials() uses at most kFirstOnes trials; tell_apart() needs at least kFewestCompared of them.
 constexpr size_t kFirstOnes = 16, kFewestCompared = 8;
-// See tell_apart(): the largest ratio of the typical forecast error to the spread of trials.
+// The largest ratio of the typical forecast error to the spread of trials for which tell_apart() returns true.
 constexpr double kMostDoubt = 0.4;
 constexpr double kQuartilesOfNormal = 1.35;  // standard deviations between the quartiles of a normal distribution
-// The lowest end that a forecast considers: the best loss minus this many times the range so far.
+// The lowest final loss that a forecast considers: the best loss minus this many times the range so far.
 constexpr double kMostDrop = 10;
 
 size_t reports_until(const Trial& trial, double step) {
@@ -60,7 +60,7 @@ bool CurveForecasts::tell_apart() const {
   return first_.count >= kFewestCompared && first_.deviation < kMostDoubt * first_.spread;
 }
 
-// Returns the final loss of a completed trial, or nullopt if the trial has not run to its end.
+// Returns the final loss of a trial, or nullopt if the trial has not run to its end.
 std::optional<double> CurveForecasts::end_of(const Study& study, const Trial& trial) const {
   if (!trial.reports.empty() && trial.reports.back().step >= options_.max_resource)
     return study.loss(trial.reports.back());

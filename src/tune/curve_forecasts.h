@@ -1,8 +1,8 @@
 // Forecasts where the learning curves of the trials of a study will end. The curve pruner uses these forecasts.
 //
-// A forecast extrapolates the curve (tune/curve.h). Hindsight then corrects it: for each completed trial the class
-// computes the error that the same forecast, made at the same step, would have had, and corrects the new forecast by
-// these errors. So a learning-rate schedule that improves every trial near its end does not mislead the forecast.
+// A forecast extrapolates the curve (tune/curve.h). Hindsight then corrects it. For this the class makes the same
+// forecast, at the same step, for each completed trial, and measures its error. It corrects the new forecast by these
+// errors. A learning-rate schedule that improves every trial near its end therefore does not mislead the forecast.
 // Private to tune/.
 #pragma once
 
@@ -25,8 +25,8 @@ class CurveForecasts {
  public:
   explicit CurveForecasts(const PrunerOptions& options) : options_(options), model_(options.max_resource) {}
 
-  // Reads the completed trials and the first trials of the study. Call it with the current study before any function
-  // below.
+  // Reads the completed trials and the first trials of the study. Call this with the current study before any function
+  // below it.
   void follow(const Study& study);
 
   // wait() returns the number of steps between two pauses of a trial. first_wait() returns the step of its first pause,
@@ -41,14 +41,13 @@ class CurveForecasts {
   // How far a loss is below the median forecast of the first trials; 0 if it is not below.
   double lead_of(double loss) const;
   // Whether forecasts at the first pause distinguish trials. If their error is larger than the differences between
-  // trials, a sampler that treats forecasts as results learns noise. It then finds less than a sampler that learns from
+  // trials, a sampler that treats forecasts as results learns noise, and finds worse points than one that learns from
   // completed trials only.
   bool tell_apart() const;
 
  private:
-  // Statistics of the forecasts that the first trials had at their first pause. The first trials are spread over the
-  // space. Later ones are not used, because the sampler places them close together, which would make the spread too
-  // small.
+  // Statistics of the forecasts for the first trials, each at its first pause. The first trials are spread over the
+  // space. Later trials are not used: the sampler places them close together, which would make the spread too small.
   struct FirstTrials {
     size_t count = 0;
     // median and spread of the means of the forecasts; the spread is a standard deviation

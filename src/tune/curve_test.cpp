@@ -50,8 +50,8 @@ TEST(Curve, WeightsSumToOneAndFewPointsAreUncertain) {
   EXPECT_GT(predict(exponential, 4, 0.01, 4).deviation(), 3 * predict(exponential, 60, 0.01, 4).deviation());
 }
 
-// With noise, the true end is within two standard deviations of the mean in at least 80 % of predictions, early ones
-// included.
+// With noise, the true end is within two standard deviations of the mean in at least 80 % of all predictions. This
+// includes early predictions.
 TEST(Curve, StandardDeviationsCoverTheTrueEnd) {
   int inside = 0, all = 0;
   for (const auto curve : {exponential, slow_exponential, power, stretched}) {

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kMostBest = 5;
 constexpr double kNearly = 0.01;  // points that differ by less than this fraction of each range count as the same
 
-// Returns for each parameter of the new space its index in the old space, or nullopt if the old space does not have it.
+// Returns, for each parameter of the new space, its index in the old space. The index is nullopt if the old space does
+// not have the parameter.
 std::vector<std::optional<size_t>> places_of(const Space& space, const Space& then) {
   std::vector<std::optional<size_t>> places(space.size());
   for (size_t i = 0; i < space.size(); ++i) {
@@ -22,7 +23,8 @@ std::vector<std::optional<size_t>> places_of(const Space& space, const Space& th
   return places;
 }
 
-// Returns the value as a number of the new space, or nullopt if the new space does not have it.
+// Returns the number that stands for this value in points of the new space, or nullopt if the new space does not
+// contain the value.
 std::optional<double> same_value(const Parameter& parameter, const Parameter& then, double value) {
   if (!parameter.numeric()) {
     const auto choice = std::ranges::find(parameter.choices, then.choices[static_cast<size_t>(value)]);
@@ -65,7 +67,7 @@ EarlierStudy make_earlier_study(const Space& space, const Study& then, std::stri
     earlier.points.push_back(std::move(unit));
     earlier.losses.push_back(Study::violation(trial) > 0 ? std::numeric_limits<double>::infinity() : *loss);
   }
-  // A study without any finite loss is useless, so it becomes empty.
+  // A study without any finite loss teaches nothing, so it becomes empty.
   if (std::ranges::none_of(earlier.losses, [](double loss) { return std::isfinite(loss); }))
     return {earlier.name, {}, {}};
   return earlier;
@@ -83,10 +85,10 @@ std::optional<Suggestion> next_of_earlier_studies(const Study& study) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return earlier.losses[i]; });
   for (const size_t i : order) {
-    // This trial and all after it in this order failed or were infeasible.
+    // This trial and all that follow in this order failed or were infeasible.
     if (!std::isfinite(earlier.losses[i])) break;
     Point point = study.space().from_unit(earlier.points[i]);
-    // Two earlier studies may have found nearly the same point, and this study may have constraints of its own.
+    // Two earlier studies may have found nearly the same point. This study may also have other constraints.
     if (nearly_tried(study, point) || !study.space().allows(point)) continue;
     return Suggestion{std::move(point),
                       "earlier",

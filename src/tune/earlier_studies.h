@@ -5,9 +5,9 @@
 
 namespace sinew::tune {
 
-// Suggests the best point of an earlier study. Each of the first studies has one turn, in their order. Returns nullopt
-// when all have had their turn, or if the study of this turn has no point that is valid and new. The result depends
-// only on the options and the trials of the study.
+// Suggests the best point of an earlier study that is valid and new. Each of the first earlier studies has one turn, in
+// their order. Returns nullopt when all have had their turn, or if the study of this turn has no such point. The result
+// depends only on the options and the trials of the study.
 std::optional<Suggestion> next_of_earlier_studies(const Study& study);
 
 }  // namespace sinew::tune

@@ -1,4 +1,4 @@
-// Tests how earlier studies are translated to a changed space, that warm starts help, and that unrelated studies do no
+// Tests three things: earlier studies are translated to a changed space, warm starts help, and unrelated studies do no
 // harm.
 #include <gtest/gtest.h>
 

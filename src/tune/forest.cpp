@@ -138,7 +138,7 @@ class Grower {
     }
     if (taken == 0) return std::nullopt;
     Split split{most, i, side, side};
-    for (size_t c = 0; c < cells; ++c) {  // a choice that no row here has goes to a random side
+    for (size_t c = 0; c < cells; ++c) {  // a choice that no row of this node has goes to a random side
       const auto place = static_cast<size_t>(std::ranges::find(order, c) - order.begin());
       const bool to_left = place < order.size() ? place < taken : random_.uniform() < 0.5;
       (to_left ? split.right : split.left).choices[c] = false;

@@ -3,10 +3,10 @@
 //
 // Breiman, "Random forests" (Machine Learning 2001): every tree is fitted to a bootstrap sample of the rows, and every
 // split considers a random subset of the parameters. A number is split at a random place between two neighbouring
-// values, or at the edge of a grid step if its values are evenly spaced; a category is split into the two groups of
+// values, or at the edge of a grid step if its values are evenly spaced. A category is split into the two groups of
 // choices that differ most (Fisher 1958). A node is split by a parameter only if the parameter is active in all rows of
-// the node, because an inactive parameter has no effect. So a conditional parameter is split only below the split on
-// its parent. All functions are pure; the key seeds the randomness. Private to tune/.
+// the node, because an inactive parameter has no effect. A conditional parameter is therefore split only below the
+// split on its parent. All functions are pure; the key seeds the randomness. Private to tune/.
 #pragma once
 
 #include <span>

@@ -1,10 +1,10 @@
 // Gaussian process regression: predicts a function from its values at some points.
 //
 // Rasmussen, Williams, "Gaussian Processes for Machine Learning" (2006), algorithm 2.1, with the kernel of gp_kernel.h.
-// The mean is zero except for the constant term of the kernel, and the noise is independent. The values should be near
-// 0 with a standard deviation near 1 (warp() in gp_warp.h ensures this). A fit maximises the marginal likelihood times
-// the priors of the kernel parameters. All functions are pure and single-threaded: on one machine the same points give
-// the same bits.
+// The prior mean is zero, apart from the constant term of the kernel. The noise is independent. The values should be
+// near 0 with a standard deviation near 1 (warp() in gp_warp.h ensures this). A fit maximises the marginal likelihood
+// times the priors of the kernel parameters. All functions are pure and single-threaded: on one machine the same points
+// give the same bits.
 #pragma once
 
 #include <eigen3/Eigen/Cholesky>
@@ -33,7 +33,7 @@ class GaussianProcess {
   Eigen::VectorXd point(Eigen::Index i) const { return points_.row(i).head(points_.cols() - context_.size()); }
   const Kernel& kernel() const { return kernel_; }
   double log_likelihood() const;
-  // Sets coordinates that the Gaussian process appends to every point that a caller passes from now on.
+  // Sets coordinates that the Gaussian process appends to every point that it is given from now on.
   void set_context(Eigen::VectorXd context) { context_ = std::move(context); }
 
   Normal at(const Eigen::VectorXd& x) const;
@@ -44,8 +44,8 @@ class GaussianProcess {
   void append(const Eigen::VectorXd& x, double value);
   // The predicted function at the observed points, with the noise removed.
   Eigen::VectorXd smoothed() const { return values_ - kernel_.noise() * weights_; }
-  // Leave-one-out predictions: for each observed point, what the Gaussian process would predict there without that
-  // observation, noise included (same book, equations 5.10 to 5.12).
+  // Leave-one-out predictions: for each observed point, what the Gaussian process would predict there if it did not
+  // know that observation, noise included (same book, equations 5.10 to 5.12).
   std::vector<Normal> without_each() const;
 
  private:
@@ -63,8 +63,8 @@ class GaussianProcess {
 struct Marginal {
   double misfit = 0;       // the negative log likelihood, up to a constant that depends only on the number of values
   Eigen::MatrixXd kernel;  // K without the noise; only the lower half is filled
-  // (K + noise)^-1 - w w^T. The derivative of the misfit is half the sum over all pairs of points of this matrix times
-  // the derivative of K.
+  // (K + noise)^-1 - w w^T. Multiplying this matrix by the derivative of K, and summing over all pairs of points, gives
+  // twice the derivative of the misfit.
   Eigen::MatrixXd pairs;
 };
 // Returns nullopt if the matrix has no Cholesky factor.
@@ -80,10 +80,10 @@ struct Fit {
   double misfit = 0;
 };
 
-// The best fit that the optimiser finds from one start, within a number of evaluations.
+// The best fit that the optimiser finds from one start, with at most this many evaluations.
 Fit fit_from(const std::vector<Axis>& axes, const Points& points, const Eigen::VectorXd& values,
              const Eigen::VectorXd& start, int evaluations);
-// Starting points for the fit: with mostly additive or mostly interacting effects, and with long or short length
+// Starting points for the fit. They combine mostly additive or mostly interacting effects with long or short length
 // scales.
 std::vector<Eigen::VectorXd> fit_starts(const std::vector<Axis>& axes);
 

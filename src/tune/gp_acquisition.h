@@ -40,7 +40,7 @@ class LogFeasibility : public AcquisitionFunction {
   const AcquisitionFunction* other_;
 };
 
-// Turns derivatives by the mean and by the logarithm of the standard deviation into derivatives by the coordinates.
+// Turns derivatives by the mean and by the log standard deviation into derivatives by the coordinates.
 Eigen::VectorXd by_coordinates(const Normal& normal, const NormalSlopes& slopes, double by_mean, double by_log_spread);
 
 }  // namespace sinew::tune

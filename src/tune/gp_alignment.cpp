@@ -19,7 +19,7 @@ constexpr int kRounds = 2;  // each round fits the Gaussian process and then shi
 constexpr int kEvaluationsAmong = 15, kEvaluationsOnto = 8;
 
 // Returns the negative log likelihood of the values up to a constant, or infinity if the matrix has no Cholesky factor.
-// Adds to column s of `slopes_of_studies` the gradient for a shift of all points of study s.
+// Adds to column s of `slopes_of_studies` the derivatives by a shift of all points of study s.
 double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& values, MatrixXd& slopes_of_studies) {
   const Index n = points.rows(), d = points.cols() - 1;
   const auto marginal = marginal_of(kernel, points, values);
@@ -36,7 +36,7 @@ double misfit_of(const Kernel& kernel, const Points& points, const VectorXd& val
 }
 
 // Searches for the most likely shifts, starting from `moves`. `misfit` returns the negative log likelihood and sets its
-// gradient; this function adds the prior.
+// gradient; likeliest() adds the prior of the shifts.
 VectorXd likeliest(const SmoothFunction& misfit, const std::vector<Axis>& axes, const VectorXd& moves,
                    int evaluations) {
   VectorXd reach(moves.size());

@@ -1,10 +1,11 @@
 // Aligns earlier studies with this one: shifts their points so that the loss landscapes agree.
 //
-// The best learning rate of another data set is rarely the same, but the landscape around it looks similar. So all
-// points of an earlier study are shifted by one vector, along numeric parameters only. First the earlier studies are
+// The best learning rate of another data set is rarely the same, but the landscape around it looks similar. All points
+// of an earlier study are therefore shifted by one vector, along numeric parameters only. First the earlier studies are
 // aligned with one another, starting with their best points in the same place; this happens once. Then all of them
-// together are aligned with the trials of this study, and again when more trials have ended. Both steps maximise the
-// marginal likelihood of the Gaussian process times a normal prior of the shifts, by gradient. Private to tune/.
+// together are aligned with the trials of this study. This is repeated when more trials have ended. Both alignments
+// maximise, by gradient, the marginal likelihood of the Gaussian process times a normal prior of the shifts. Private to
+// tune/.
 #pragma once
 
 #include <span>
@@ -23,8 +24,8 @@ struct Alignment {
   void write(std::vector<double>& sampler_state) const;
 };
 
-// Adds one more category, the study, to the axes. Points on these axes have the number of their study as the last
-// coordinate.
+// Appends an axis for the study, which is one more category. A point on these axes has the number of its study as its
+// last coordinate.
 std::vector<Axis> with_study(std::vector<Axis> axes);
 
 // Shifts points whose last coordinate is the number of their study. Study 0 is this study and stays in place; earlier
@@ -36,8 +37,8 @@ Points aligned(Points points, const Alignment& alignment);
 Alignment align_earlier_studies(const std::vector<Axis>& axes, const Points& points, const std::vector<double>& losses,
                                 Eigen::Index studies);
 
-// Returns `begun` with the common shift that makes the values of all points most likely. `kernel` and `points` include
-// the axis of the study.
+// Returns `begun` with the common shift under which the values of all points are most likely. `kernel` and `points`
+// include the axis of the study.
 Alignment align_with_study(const std::vector<Axis>& axes, const Kernel& kernel, const Points& points,
                            const Eigen::VectorXd& values, Alignment begun);
 

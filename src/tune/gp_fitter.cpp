@@ -6,12 +6,12 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr size_t kMostFitted = 150;   // a fit uses at most this many points; if there are more, every n-th
-constexpr double kGrowth = 1.2;       // the number of trials grows by this factor before the next full fit
-constexpr double kWarmGrowth = 1.04;  // the number of trials grows by this factor before the last fit is improved
+constexpr size_t kMostFitted = 150;   // a fit uses at most this many points; of more points, it uses every n-th
+constexpr double kGrowth = 1.2;       // a full fit is repeated when the number of trials has grown by this factor
+constexpr double kWarmGrowth = 1.04;  // the last fit is improved when the number of trials has grown by this factor
 constexpr int kWarmEvaluations = 12, kStartEvaluations = 50, kWarpEvaluations = 15;
 
-// Every n-th row, where n is such that at most kMostFitted rows are left. The newest row is always one of them.
+// Every n-th row, with the smallest n that leaves at most kMostFitted rows. The newest row is always kept.
 struct Thinned {
   Points points;
   VectorXd values;

@@ -1,8 +1,9 @@
 // Decides when a Gaussian process is fitted again, from which starts, and with which warp of its values.
 //
 // A fit from all starts is expensive, so it happens only each time the study has grown by a fixed factor. Between these
-// full fits, the fitter improves the last kernel parameters by a few steps. It reads them back from the `sampler_state`
-// of the suggestion that was made with them, so every fit depends only on the trial history. Private to tune/.
+// full fits, the fitter improves the last kernel parameters by a few steps. It reads those parameters from the
+// `sampler_state` of the suggestion that was made with them. Every fit therefore depends only on the trial history.
+// Private to tune/.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,7 @@
 namespace sinew::tune {
 
 // The fit of one Gaussian process: the number of trials at the last full fit and at the last fit of any kind, the warp
-// of its values, and the logarithms of its kernel parameters.
+// of the values, and the logarithms of the kernel parameters.
 struct FitRecord {
   double full_fit_at = 0, fitted_at = 0;
   WarpKind warp = WarpKind::halfrank;
@@ -31,7 +32,7 @@ class Fitter {
   // `trials` is the number of known trials. `memory` is the last fit, or null.
   Fitter(const std::vector<Axis>& axes, const Points& points, double trials, const FitRecord* memory);
 
-  // Fits kernel parameters to values as they are, without a warp.
+  // Fits kernel parameters to these values, without a warp.
   FitRecord fit(const Eigen::VectorXd& values) const;
   // Fits kernel parameters to losses, and chooses the warp that explains the losses best. The logarithmic warps are
   // candidates only if `may_bend` is set.

@@ -13,8 +13,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-// The dynamic loader chooses a clone before ThreadSanitizer is initialised, so under TSan there is only the plain
-// function.
+// Under ThreadSanitizer there are no clones, because the dynamic loader would choose a clone before ThreadSanitizer is
+// initialised. clang compiles the plain function, too.
 #if defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define SINEW_CLONES
 #else
@@ -78,8 +78,8 @@ SINEW_CLONES void slopes_of_numbers(const double* column, double x, double inver
   }
 }
 
-// Adds two sums over a column of pairs to `sums`. The first is the sum of weighted * ratio * m / (1 + ratio * m). In
-// the second, the derivative of m by the logarithm of the length scale replaces the m of the numerator.
+// Adds two sums over a column of pairs to `sums`. The first is the sum of weighted * ratio * m / (1 + ratio * m). The
+// second has, instead of the m in the numerator, the derivative of m by the logarithm of the length scale.
 SINEW_CLONES void sum_numbers(const double* column, double x, double inverse, double ratio, const double* weighted,
                               Index n, double* sums) {
   double effects[8] = {}, lengths[8] = {};

@@ -26,7 +26,7 @@ struct Axis {
 using Points = Eigen::MatrixXd;  // [points, parameters]
 
 // The layout of the logarithms of all kernel parameters in one vector: the scale s, the noise variance, the effects
-// v_i, and the length scales. Categories have a length scale that nothing uses.
+// v_i, and the length scales. A category has a length scale too, but nothing uses it.
 struct KernelLayout {
   Eigen::Index axes = 0;
   Eigen::Index scale() const { return 0; }

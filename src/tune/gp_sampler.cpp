@@ -5,9 +5,9 @@
 // the log expected hypervolume improvement. Running trials count as if they had ended with values drawn from the
 // Gaussian process, and the next suggestion must also improve on these values (fantasies, as in Snoek, Larochelle,
 // Adams, "Practical Bayesian optimization", NIPS 2012, section 3.2; one draw for each suggestion). The first few trials
-// are Sobol points. Every few suggestions, and whenever the expected improvement of the whole space is negligible, the
-// sampler searches only among points with one choice of a category, a choice that is behind the best
-// (rising_choices.h).
+// are Sobol points. Sometimes the sampler searches only among points with one choice of a category that is not yet the
+// best choice (rising_choices.h). It does so every few suggestions, and whenever the whole space promises a negligible
+// improvement.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -27,10 +27,10 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr size_t kCentres = 5, kMostFront = 40;
-constexpr int64_t kChoiceTurn = 5;  // every n-th suggestion searches within a choice that is behind
+constexpr int64_t kChoiceTurn = 5;  // every n-th suggestion searches within a choice that is not the best so far
 
-// Sets how many points the search scores: fewer if the Gaussian process knows more points, because each score then
-// costs more.
+// Sets how many points the search scores. It scores fewer if the Gaussian process knows more points, because each score
+// then costs more.
 SearchOptions effort(Index points) {
   SearchOptions options;
   options.candidates = points <= 60 ? 400 : points <= 150 ? 250 : 200;
@@ -88,8 +88,8 @@ class GpSampler : public Sampler {
     return suggestion;
   }
 
-  // Suggests a point that should improve the best point of one choice. Returns nullopt if the surrogate knows no trial
-  // with this choice, or if every candidate was tried.
+  // Suggests a point that should improve on the best point with one choice. Returns nullopt if the surrogate knows no
+  // trial with this choice, or if every candidate was tried.
   std::optional<Suggestion> within(const Study& study, const Surrogate& model, const Choice& choice,
                                    const VectorXd& smoothed) {
     std::vector<Index> order;
@@ -114,7 +114,7 @@ class GpSampler : public Sampler {
     return parameter.name + ": " + parameter.choices[static_cast<size_t>(choice.value)];
   }
 
-  // The best value of a choice, including the fantasies of its running trials.
+  // The best value with a choice, including the fantasies of running trials with this choice.
   static double best_within(const Study& study, const Surrogate& model, const Choice& choice, double best) {
     const GaussianProcess& process = model.objectives[0];
     const auto axis = static_cast<Index>(choice.parameter);
@@ -125,9 +125,9 @@ class GpSampler : public Sampler {
     return best;
   }
 
-  // Returns the expected improvement of a point as a fraction of the lead of the best loss over the median loss, or
-  // nullopt if there is no lead. The acquisition function gives it in warped units. Near the best value the warp is
-  // nearly linear, so its slope there converts warped units to losses.
+  // Returns the expected improvement of a point as a fraction of the lead: the distance from the best loss to the
+  // median loss. Returns nullopt if there is no lead. The acquisition function gives the improvement in warped units.
+  // Near the best value the warp is nearly linear, so its slope there converts warped units to losses.
   static std::optional<double> gain_of(const Study& study, const Surrogate& model,
                                        const LogExpectedImprovement& improvement, const Point& point) {
     std::vector<std::pair<double, double>> known;  // loss and warped value
@@ -168,8 +168,8 @@ class GpSampler : public Sampler {
     for (const size_t i : front) {
       if (i < rows.size()) options.centres.push_back(model.row(rows[i]));
     }
-    // The number of boxes grows with a power of the size of the front. So with three or more objectives, an even subset
-    // represents a large front.
+    // With three or more objectives, the number of boxes grows with a power of the size of the front. An evenly chosen
+    // subset then represents a large front.
     const size_t most = m <= 2 ? front.size() : m == 3 ? kMostFront : kMostFront / 3;
     std::vector<Objectives> shown;
     for (size_t i = 0; i < std::min(most, front.size()); ++i)
@@ -179,8 +179,8 @@ class GpSampler : public Sampler {
     return found(study, model, feasibility, options, "the largest hypervolume improvement is expected here");
   }
 
-  // The reference point: in every objective a tenth of the front's extent beyond its worst value. If the front has no
-  // extent, the worst value of all feasible points.
+  // The reference point. In every objective it lies a tenth of the front's extent beyond the front's worst value. If
+  // the front has no extent, it is the worst value of all feasible points.
   static Objectives reference(const std::vector<Objectives>& known, const std::vector<size_t>& front, size_t m) {
     Objectives worst(m);
     for (size_t k = 0; k < m; ++k) {

@@ -1,4 +1,4 @@
-// Tests the samplers that use Gaussian processes: the same trials give the same suggestion, the units of the objective
+// Tests the samplers that use Gaussian processes. The same trials give the same suggestion, the units of the objective
 // do not matter, constraints and trade-offs are found, and the results are good for fixed seeds.
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(GpSampler, TheSameTrialsGetTheSameSuggestion) {
   }
 }
 
-// The factors are powers of two, so that rounding is the same.
+// The factors are powers of two, so that scaling changes no rounding.
 TEST(GpSampler, UnitsOfTheObjectiveDoNotMatter) {
   const Study plain = run("gp", {mixed_space(), {Direction::minimize}, 9, 25}, 25, bowl_value);
   const Study scaled = run("gp", {mixed_space(), {Direction::minimize}, 9, 25}, 25, bowl_value, 1024);

@@ -15,13 +15,13 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr size_t kLeastEnded = 3;  // fit_surrogate() needs this many known trials, even if many more are running
-constexpr size_t kLeastJoint = 2;  // number of known trials that suffice if earlier studies are usable
+constexpr size_t kLeastJoint = 2;  // this many known trials suffice if earlier studies are usable
 constexpr int64_t kOwnTurn = 4;    // with earlier studies, every n-th suggestion ignores them
-// Beyond kMostPoints, known_trials() keeps the kMostBest best ones and the newest.
+// If there are more than kMostPoints trials, known_trials() keeps the kMostBest best ones and the newest of the others.
 constexpr size_t kMostPoints = 400, kMostBest = 250;
 
-// The contents of the sampler_state of a suggestion: the fit of each Gaussian process, then the joint fit
-// (gp_transfer.h), if any.
+// The contents of a suggestion's sampler_state: the fit of each Gaussian process, then the joint fit (gp_transfer.h),
+// if there is one.
 struct Memory {
   std::vector<FitRecord> processes;
   std::optional<JointFit> joint;
@@ -101,8 +101,8 @@ VectorXd squashed(const std::vector<const Trial*>& trials, size_t constraint) {
   return spread > 0 ? VectorXd(values / spread) : values;
 }
 
-// Returns whether there are enough trials for a surrogate. `least` counts started trials, running ones included,
-// because with many workers it takes long until that many have ended.
+// Returns whether there are enough trials for a surrogate. `least` is compared with the started trials, including those
+// that run. With many workers it would take long until `least` trials have ended.
 bool enough(const Study& study, size_t ended, size_t least) {
   return ended >= std::min(least, kLeastEnded) && static_cast<size_t>(study.next_id()) >= least;
 }
@@ -127,8 +127,8 @@ bool all_finite(const Study& study, const Trial& trial) {
   return finite;
 }
 
-// Adds the running trials with fantasies, which are values drawn from the predictive distribution. If the predicted
-// mean were used instead, all parallel workers would get nearly the same point.
+// Adds the running trials with fantasies: values drawn from the predictive distribution. With the predicted mean
+// instead, all parallel workers would get nearly the same point.
 void fantasise_running(const Study& study, Surrogate& model) {
   RandomStream random = study.random("fantasy");
   for (const int64_t id : study.open()) {
@@ -190,8 +190,8 @@ std::optional<Surrogate> fit_surrogate(const Study& study, size_t least) {
     (objective ? model.objectives : model.constraints).emplace_back(axes, fit.log_parameters, points, values);
     fit.write(model.sampler_state);
   }
-  // Late in a study, its own trials describe the neighbourhood of the best point better than the earlier studies do. So
-  // every kOwnTurn-th suggestion uses the own trials only.
+  // Late in a study, its own trials describe the neighbourhood of the best point better than the earlier studies do.
+  // Every kOwnTurn-th suggestion therefore uses the study's own trials only.
   const bool own_turn = own && study.next_id() % kOwnTurn == 0;
   if (own_turn && memory.joint) {
     memory.joint->write(model.sampler_state);

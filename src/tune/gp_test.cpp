@@ -1,4 +1,4 @@
-// Compares the Gaussian process with its formulas, written with dense inverses, and its gradients with finite
+// Compares the Gaussian process with its formulas, computed with dense inverses. Compares its gradients with finite
 // differences.
 #include "tune/gp.h"
 

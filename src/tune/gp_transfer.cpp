@@ -25,8 +25,8 @@ bool usable(const EarlierStudy& study) {
   return !study.losses.empty();
 }
 
-// Takes from each study its best trial and an even sample of the others by rank. The best trials alone lie close
-// together, and a Gaussian process that knows only them does not learn how the landscape looks further away.
+// Takes from each study its best trial, and of the others an even sample by rank. The best trials alone lie close
+// together. A Gaussian process that knows only those does not learn how the landscape looks further away.
 EarlierPoints points_of(const std::vector<EarlierStudy>& earlier, Index axes) {
   std::vector<const EarlierStudy*> studies;
   for (const EarlierStudy& study : earlier) {
@@ -51,8 +51,8 @@ EarlierPoints points_of(const std::vector<EarlierStudy>& earlier, Index axes) {
   return all;
 }
 
-// The number of pairs that the leave-one-out predictions put in the wrong order. Only pairs with at least one trial of
-// the better half count.
+// Counts the pairs that the leave-one-out predictions put in the wrong order. Ignores a pair if both trials are in the
+// worse half.
 double misranked(const GaussianProcess& process, const std::vector<double>& losses) {
   const std::vector<Normal> without = process.without_each();
   std::vector<double> sorted = losses;
@@ -109,8 +109,7 @@ JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::v
   JointFit fit;
   fit.alignment =
       memory ? memory->alignment : align_earlier_studies(axes, others.points, others.losses, others.studies);
-  // The number of trials includes those of earlier studies. So full fits are as rare as if all trials were of this
-  // study.
+  // Counts the trials of earlier studies too. Full fits are then as rare as if all trials belonged to this study.
   const Points before = aligned(all, fit.alignment);
   const Fitter fitter(all_axes, before, trials + static_cast<double>(others.losses.size()),
                       memory ? &memory->numbers : nullptr);

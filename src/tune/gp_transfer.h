@@ -1,6 +1,6 @@
 // Transfer learning: one joint Gaussian process of this study and the earlier ones.
 //
-// The kernel gets the study as one more category. So the Gaussian process models a function that all studies share
+// The kernel gets the study as one more category. The Gaussian process then models a function that all studies share
 // times a function of each study alone, and the fit decides how much they share (Bonilla, Chai, Williams, "Multi-task
 // Gaussian process prediction", NIPS 2007, with the same correlation between any two studies; Swersky, Snoek, Adams,
 // "Multi-task Bayesian optimization", NIPS 2013). The points of earlier studies are shifted to where the studies agree
@@ -8,8 +8,8 @@
 //
 // Before each suggestion, ranks_better() decides whether to use the joint process. It is used only if its leave-one-out
 // predictions rank the trials of this study no worse than the process that knows this study alone (the measure of
-// Feurer, Letham, Hutter, Bakshy, "Practical transfer learning for Bayesian optimization", arXiv 1802.02219). So
-// unrelated studies do no harm. This works only for one objective without constraints. Private to tune/.
+// Feurer, Letham, Hutter, Bakshy, "Practical transfer learning for Bayesian optimization", arXiv 1802.02219). Unrelated
+// studies therefore do no harm. This works only for one objective without constraints. Private to tune/.
 #pragma once
 
 #include "tune/gp_alignment.h"
@@ -41,7 +41,8 @@ struct JointModel {
 JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,
                           std::vector<double> losses, double trials, const JointFit* memory);
 
-// Whether `joint` ranks the losses of this study, which are its first rows, no worse than `alone` does.
+// Whether `joint` ranks the losses of this study no worse than `alone` does. This study's trials are the first rows of
+// `joint`.
 bool ranks_better(const GaussianProcess& joint, const GaussianProcess& alone, const std::vector<double>& losses);
 
 }  // namespace sinew::tune

@@ -37,8 +37,8 @@ std::vector<double> finite_losses(std::span<const double> losses) {
   return finite;
 }
 
-// Losses above the median become normal quantiles of their ranks. The others are centred on the median and divided by
-// their root mean square distance from it.
+// Replaces losses above the median by the normal quantiles of their ranks. Centres the others on the median, and
+// divides them by their root mean square distance from it.
 VectorXd half_ranked(const std::vector<double>& losses) {
   std::vector<double> sorted = losses;
   std::ranges::sort(sorted);
@@ -62,8 +62,8 @@ VectorXd half_ranked(const std::vector<double>& losses) {
   return values;
 }
 
-// Shifts the values to mean 0, divides them by their standard deviation and returns it. If it is 0, the function does
-// not divide and returns 1.
+// Shifts the values to mean 0, divides them by their standard deviation, and returns the standard deviation. If it is
+// 0, divides by nothing and returns 1.
 double standardise(VectorXd& values) {
   values.array() -= values.mean();
   const double spread = std::sqrt(values.squaredNorm() / static_cast<double>(values.size()));

@@ -3,9 +3,9 @@
 // Losses may span orders of magnitude, and diverged trainings form plateaus of large losses. With raw losses, a
 // Gaussian process would adapt its smoothness to these and see no structure near the best. The warp therefore replaces
 // the worse half by its ranks (Song et al., "The Vizier Gaussian process bandit algorithm", 2024). It may then bend the
-// values by a logarithm, if the Gaussian process explains them better that way (Snelson, Rasmussen, Ghahramani, "Warped
-// Gaussian processes", NeurIPS 2003). Failed trials count as the worst loss. A warp is a pure function of the losses.
-// It keeps their order, and it does not change if all losses are scaled by a positive factor or shifted.
+// values by a logarithm, if the Gaussian process then explains them better (Snelson, Rasmussen, Ghahramani, "Warped
+// Gaussian processes", NeurIPS 2003). Failed trials count as the worst loss. A warp is a pure function of the losses
+// and keeps their order. If all losses are shifted or scaled by a positive factor, the result stays the same.
 #pragma once
 
 #include <eigen3/Eigen/Core>

@@ -1,6 +1,6 @@
-// Computes the expected hypervolume improvement. Along one objective, a value y gains max(0, u - y) - max(0, l - y) in
-// a box from l to u, and the expectation of this gain is a difference of two expected improvements. The objectives are
-// independent, so a box contributes the product over its objectives.
+// Computes the expected hypervolume improvement, box by box. Along one objective of a box from l to u, a value y gains
+// max(0, u - y) - max(0, l - y). The expectation of this gain is a difference of two expected improvements. The
+// objectives are independent, so a box contributes the product over its objectives.
 #include <cmath>
 #include <limits>
 

@@ -1,10 +1,10 @@
 // Computes parameter importance: which parameters explain the variance of an objective.
 //
-// It is a functional analysis of variance on a random forest: Hutter, Hoos, Leyton-Brown, "An efficient approach for
-// assessing hyperparameter importance" (ICML 2014). It is exact, because a tree is constant on boxes. The main effect
-// of a parameter is the variance of the prediction along it, averaged over all values of the others. The interaction of
-// a pair is the variance that the two explain together beyond their main effects. Every region of the space counts
-// alike, however many trials the samplers placed there.
+// This is a functional analysis of variance on a random forest: Hutter, Hoos, Leyton-Brown, "An efficient approach for
+// assessing hyperparameter importance" (ICML 2014). It is exact for the forest, because a tree is constant on boxes.
+// The main effect of a parameter is the variance of the prediction along it, averaged over all values of the others.
+// The interaction of a pair is the variance that the two explain together beyond their main effects. Every region of
+// the space counts alike, however many trials the samplers placed in it.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -112,8 +112,7 @@ class Analysis {
   double mean_ = 0, whole_ = 0;
 };
 
-// Clips large losses. Otherwise diverged trainings would make up all the variance, and they tell little about good
-// ones.
+// Clips large losses. Diverged trainings say little about good ones, but would otherwise make up all the variance.
 void draw_in(std::vector<double>& losses) {
   std::vector<double> sorted;
   for (const double loss : losses) {
@@ -130,7 +129,8 @@ struct Known {
   std::vector<double> losses;
 };
 
-// A paused or pruned trial without values counts with its estimated loss (Study::known_loss).
+// Collects the newest trials with a loss. A paused or pruned trial without values counts with its estimated loss
+// (Study::known_loss).
 Known known_of(const Study& study, size_t objective) {
   Known known;
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {

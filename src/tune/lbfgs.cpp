@@ -19,7 +19,7 @@ class Curvature {
  public:
   void add(const VectorXd& step, const VectorXd& change) {
     const double product = step.dot(change);
-    // The function is not convex along this step, so the pair would spoil the model.
+    // The function is not convex along this step: the pair would spoil the model.
     if (product <= 1e-12 * step.norm() * change.norm()) return;
     pairs_.push_back({step, change, 1 / product});
     if (pairs_.size() > kPairs) pairs_.pop_front();
@@ -51,7 +51,8 @@ class Curvature {
   std::deque<Pair> pairs_;
 };
 
-// The gradient with 0 for the variables that are at a bound and would leave the box.
+// The gradient, with 0 for each variable that is at a bound and that a step against the gradient would move out of the
+// box.
 VectorXd free_part(const VectorXd& x, VectorXd gradient, const VectorXd& low, const VectorXd& high) {
   for (Eigen::Index i = 0; i < x.size(); ++i) {
     if ((x[i] <= low[i] && gradient[i] > 0) || (x[i] >= high[i] && gradient[i] < 0)) gradient[i] = 0;
@@ -75,7 +76,7 @@ Minimum minimise(const SmoothFunction& function, VectorXd x, const VectorXd& low
     for (Eigen::Index i = 0; i < x.size(); ++i) {
       if (moving[i] == 0) direction[i] = 0;
     }
-    // If the function does not fall in this direction, restart with the gradient.
+    // The function does not fall in this direction: restart with the gradient.
     if (direction.dot(moving) > -1e-12 * direction.norm() * moving.norm()) {
       curvature.clear();
       direction = -moving;

@@ -17,7 +17,7 @@ using SmoothFunction = std::function<double(const Eigen::VectorXd& x, Eigen::Vec
 struct LbfgsOptions {
   int most_evaluations = 60;
   double gradient_tolerance = 1e-5;  // the search ends when no free entry of the gradient is larger
-  double value_tolerance = 1e-9;     // the search ends when a step lowers the value by less, relative to its size
+  double value_tolerance = 1e-9;     // the search ends when a step lowers the value by a smaller fraction of its size
   double longest_step = 2;           // largest change of one variable in the first attempt of a step
 };
 

@@ -1,9 +1,9 @@
 // Decides when a study has converged.
 //
-// Every suggestion of the Gaussian process carries its expected improvement. If several suggestions in a row expect a
-// negligible one, although each is the best point that the sampler found, the rest of the budget is not worth spending
-// (Nguyen, Gupta, Rana, Li, Venkatesh, "Regret for expected improvement over the best-observed value and stopping
-// condition", ACML 2017).
+// Every suggestion of the Gaussian process carries its expected improvement: the best that the sampler found. If
+// several suggestions in a row expect a negligible improvement, the rest of the budget is not worth spending (Nguyen,
+// Gupta, Rana, Li, Venkatesh, "Regret for expected improvement over the best-observed value and stopping condition",
+// ACML 2017).
 #include <algorithm>
 #include <cstdio>
 
@@ -16,12 +16,12 @@ std::optional<std::string> little_to_gain(const Study& study) {
   const size_t needed = std::max<size_t>(5, d);
   size_t said = 0;
   double most = 0;
-  // Trials that run side by side were suggested from nearly the same trial history, so together they count as one
+  // Trials that run side by side were suggested from nearly the same trial history. Together they count as one
   // suggestion.
   const auto side_by_side = static_cast<int64_t>(study.open().size()) + 1;
   int64_t next = study.next_id();
   for (auto trial = study.trials().rbegin(); trial != study.trials().rend() && said < needed; ++trial) {
-    if (!trial->gain) continue;  // the suggestion is from another sampler, or within a choice that is behind
+    if (!trial->gain) continue;  // another sampler made the suggestion, or it was made within one choice
     most = std::max(most, *trial->gain);
     if (trial->id >= next) continue;
     next = trial->id - side_by_side + 1;

@@ -1,5 +1,5 @@
-// Tests that a study of a simple function ends long before its budget and loses nothing, and that a study of noise does
-// not end.
+// Tests that a study of a simple function ends long before its budget and finds just as good a value, and that a study
+// of noise does not end early.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TEST(LittleToGain, GivesTheReasonAndIgnoresSuggestionsWithoutGain) {
   EXPECT_NE(little_to_gain(study)->find("0.1 %"), std::string::npos);
 }
 
-// Three trials run beside the next one, so 17 suggestions count as five.
+// Three trials run beside the next one, so each group of four counts once: 17 suggestions count as five.
 TEST(LittleToGain, ParallelSuggestionsCountAsOne) {
   Study study({read_space(R"([{"name":"a","type":"float","low":0,"high":1}])"), {Direction::minimize}});
   for (int64_t i = 0; i < 60; ++i) {

@@ -1,5 +1,5 @@
-// Declares the makers of all samplers and pruners, for the two visible lists in samplers.cpp and pruners.cpp. The head
-// of each named file says what the algorithm does and which paper it follows.
+// Declares the makers of all samplers and pruners, for the lists in samplers.cpp and pruners.cpp. The header comment of
+// each file named below says what the algorithm does and which paper it follows.
 #pragma once
 
 #include "tune/tune.h"

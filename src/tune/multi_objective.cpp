@@ -7,8 +7,8 @@
 namespace sinew::tune {
 namespace {
 
-// Appends the free boxes along the first `depth` objectives. In these objectives all points are better than the
-// reference point.
+// Appends the free boxes along the first `depth` objectives. All points are better than the reference point in these
+// objectives.
 void cut(std::vector<Objectives> points, size_t depth, Box& box, const Objectives& reference, std::vector<Box>& boxes) {
   const size_t last = depth - 1;
   std::ranges::stable_sort(points, {}, [&](const Objectives& point) { return point[last]; });

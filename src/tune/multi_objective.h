@@ -1,9 +1,9 @@
-// For several objectives: computes Pareto fronts, the hypervolume and its expected improvement.
+// Computes Pareto fronts, the hypervolume and its expected improvement, for studies with several objectives.
 //
-// All objectives are minimised. The region that no point dominates is cut into disjoint boxes, slice by slice. For
-// independent normal objectives the expected hypervolume improvement is then a sum over boxes of products, exact for
-// any number of objectives (Yang, Emmerich, Deutz, Baeck, "Efficient computation of expected hypervolume improvement
-// using box decomposition algorithms", 2019). Its logarithm is computed as in log_improvement.h.
+// All objectives are minimised. The region that no point dominates is cut into disjoint boxes, slice by slice. If the
+// objectives are independent and normal, the expected hypervolume improvement is a sum over the boxes of products,
+// exact for any number of objectives (Yang, Emmerich, Deutz, Baeck, "Efficient computation of expected hypervolume
+// improvement using box decomposition algorithms", 2019). Its logarithm is computed as in log_improvement.h.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using Objectives = std::vector<double>;
 
 // Whether `a` is nowhere worse than `b` and somewhere better.
 bool dominates(const Objectives& a, const Objectives& b);
-// The indices of the Pareto front, ascending. Of equal points only the first is included.
+// The indices of the Pareto front, ascending. It includes only the first of several equal points.
 std::vector<size_t> front_of(const std::vector<Objectives>& all);
 // The non-domination rank of each point: 0 on the first front, 1 on the front that remains without it, and so on.
 std::vector<size_t> ranks_of(const std::vector<Objectives>& all);

@@ -1,4 +1,4 @@
-// Compares fronts, volumes and boxes with counting, and the expected improvement with random draws.
+// Compares fronts, volumes and boxes with results of counting, and the expected improvement with random draws.
 #include "tune/multi_objective.h"
 
 #include <gtest/gtest.h>

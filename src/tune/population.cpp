@@ -1,7 +1,7 @@
 // One step of population based training, as a pure function: decides which member copies which, and perturbs the copy.
 //
-// Jaderberg et al., "Population based training of neural networks" (arXiv 1711.09846): a member of the worst fifth, or
-// one with a loss that is not finite, copies a member of the best fifth and perturbs the copy. Real numbers change by a
+// Jaderberg et al., "Population based training of neural networks" (arXiv 1711.09846). A member copies a member of the
+// best fifth and perturbs the copy if its own loss is among the worst fifth or not finite. Real numbers change by a
 // factor of 0.8 or 1.2, other ordered values move to a neighbour, and any value is sometimes drawn anew.
 #include <algorithm>
 #include <cmath>

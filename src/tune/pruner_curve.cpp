@@ -1,5 +1,5 @@
-// The curve pruner: every trial runs a little. Then only the trials continue whose learning curve may still become the
-// best.
+// The curve pruner: every trial runs a little. Then only those trials continue whose learning curve may still end at
+// the best value.
 //
 // The algorithm is freeze-thaw (Swersky, Snoek, Adams, "Freeze-thaw Bayesian optimization", 2014) with the
 // extrapolation of tune/curve.h. Trials pause at regular steps. The pruner resumes the trial with the lowest optimistic
@@ -18,17 +18,18 @@ namespace {
 constexpr double kSurely = 2;  // a running trial almost surely ends below its mean plus this many standard deviations
 // A trial resumes if it beats the best completed trial with at least this probability.
 constexpr double kFairChance = 0.1;
-// the probability with which it must beat that trial once the budget for resumed trials is spent
+// Once the budget for resumed trials is spent, a trial resumes only if it beats it with at least this probability.
 constexpr double kGreatChance = 0.9;
-// To beat a loss, a trial must be lower by this fraction of the lead of that loss over the median of the first trials.
+// To count as lower than a loss, a final loss must be lower by this fraction of that loss's lead over the median of the
+// first trials.
 constexpr double kWorth = 0.05;
-// The budget of steps for resumed trials, as a fraction of the first steps of all trials, before and after all planned
-// trials have started. See promote().
+// The budget of steps for resumed trials, as a fraction of the first steps of all trials. kEarlyShare applies until all
+// planned trials have started, kLateShare afterwards. See promote().
 constexpr double kEarlyShare = 0.1, kLateShare = 0.7;
-constexpr double kLikely = 0.3;  // a mean is probably lower if it is this many standard deviations below the other
+constexpr double kLikely = 0.3;  // how many standard deviations one mean must be below the other
 
-// Returns whether one forecast is clearly lower. Trials that are about equal must not take turns: each turn would cost
-// steps, and no trial would reach its end.
+// Returns whether `one` is clearly lower than `other`. Trials that are about equal must not take turns: each turn would
+// cost steps, and no trial would reach its end.
 bool likely_below(const Forecast& one, const Forecast& other) {
   return other.mean - one.mean > kLikely * std::hypot(one.deviation, other.deviation);
 }
@@ -65,11 +66,11 @@ class CurvePruner : public Pruner {
     return {PruneDecision::keep_running, "its forecast is the best"};
   }
 
-  // The steps of resumed trials, including those that running ones will still need, have a budget: a fraction of the
-  // first steps of all trials, the steps up to their first pause. The fraction is small until all planned trials have
-  // started, because the best trials may not have started yet. After that it is larger, and at least enough to bring
-  // some trials to their end. Beyond the budget, and only if there will be no new trials, the pruner resumes a trial
-  // that is almost certain to be the best.
+  // Resumed trials have a budget of steps: a fraction of the first steps of all trials, which are the steps up to a
+  // trial's first pause. Steps that resumed trials still need to their end are counted as used. The fraction is small
+  // until all planned trials have started, because the best trials may not have started yet. After that it is larger,
+  // and at least enough to bring some trials to their end. Beyond the budget, and only if no new trials will start, the
+  // pruner resumes a trial that is almost certain to be the best.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     forecasts_.follow(study);
     double first = 0, later = 0;
@@ -93,8 +94,8 @@ class CurvePruner : public Pruner {
   static constexpr int64_t kFewestStarted = 5, kTrialsAnEnd = 7, kMostEnds = 4;
 
   double pauses_until(double step) const { return std::floor(step / forecasts_.wait() + 1e-9); }
-  // Returns the steps that bring one in kTrialsAnEnd started trials from its first pause to its end: at least one trial
-  // and at most kMostEnds.
+  // Returns the steps that it takes to bring one in kTrialsAnEnd started trials from its first pause to its end. Counts
+  // at least one trial and at most kMostEnds.
   double least_for_ends(const Study& study) const {
     const auto ends = std::clamp<int64_t>(study.next_id() / kTrialsAnEnd, 1, kMostEnds);
     return static_cast<double>(ends) * std::max(0.0, options_.max_resource - forecasts_.wait());
@@ -112,7 +113,7 @@ class CurvePruner : public Pruner {
   }
 
   // Returns the probability that a trial ends below the target, or 1 while there is no target. The target is the loss
-  // of the best completed trial, or a lower loss that a running trial will almost surely undercut, minus a margin.
+  // of the best completed trial, or the lower loss that a running trial will almost surely reach, minus a margin.
   double chance_of(const Study& study, const Forecast& mine, int64_t me) {
     double target = forecasts_.best_whole();
     for (const int64_t id : study.open()) {

@@ -1,10 +1,10 @@
 // Asynchronous successive halving with promotions. A trial that reaches a rung continues if it is among the best 1 /
-// `reduction` of all trials that reached the rung so far. Otherwise it pauses, and is promoted once it is among them. A
-// promoted trial resumes where it paused, so no step is trained twice.
+// `reduction` of all trials that have reached the rung so far. Otherwise it pauses, and is promoted as soon as it is
+// among them. A promoted trial resumes where it paused, so no step is trained twice.
 //
 // asha: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht, Talwalkar, "A system for massively parallel hyperparameter
-// tuning" (MLSys 2020). hyperband: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (JMLR 2018): trials are spread over
-// brackets that start on higher and higher rungs, in case early values mislead.
+// tuning" (MLSys 2020). hyperband: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (JMLR 2018). Hyperband spreads trials
+// over brackets that start on higher and higher rungs, in case early values mislead.
 #include <algorithm>
 #include <cmath>
 
@@ -80,8 +80,8 @@ class RungPruner : public Pruner {
   }
 
  private:
-  // In a study with few trials, perhaps no trial is ever among the best of a rung. So if no trial is complete or
-  // running, and no new trial will start, the trial with the most steps continues.
+  // In a study with few trials, perhaps no trial is ever among the best of a rung. If no trial is complete or running,
+  // and no new trial will start, the trial with the most steps continues.
   static std::optional<Promotion> last_resort(const Study& study) {
     const Trial* furthest = nullptr;
     for (const Trial& trial : study.trials()) {

@@ -14,8 +14,8 @@ constexpr double kWhole = 27;
 
 using Curve = double (*)(const Point&, double step);
 
-// Falls as a power of the step towards an end that x decides. y decides how fast it falls, so early values mislead a
-// little.
+// Falls as a power of the step towards an end that x decides. y decides how fast it falls, so that early values mislead
+// a little.
 double power_curve(const Point& point, double step) {
   const double end = 0.1 + (point[0] - 0.3) * (point[0] - 0.3);
   return end + 0.9 * std::pow(step, -0.4 - 0.6 * point[1]);
@@ -192,7 +192,7 @@ TEST(Pruners, InvalidOptionsAreRefused) {
   }
 }
 
-// Like training with a falling learning rate: the early values are mostly noise, and only the end is clear.
+// Imitates training with a falling learning rate: the early values are mostly noise, and only the end is clear.
 double noisy_curve(const Point& point, double step) {
   RandomStream random(random_key({static_cast<uint64_t>(1e9 * point[0]), static_cast<uint64_t>(step)}));
   const double left = 1 - step / kWhole;

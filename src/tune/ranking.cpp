@@ -42,7 +42,7 @@ void Ranking::follow(const Study& study) {
   merge(study, std::move(reported));
 }
 
-// Inserts the open trials into the order. Their constraints are unknown, so they count as feasible.
+// Inserts the open trials into the order. They count as feasible, because their constraints are unknown.
 void Ranking::merge(const Study& study, std::vector<std::pair<double, int32_t>> reported) {
   if (reported.empty()) return;
   std::ranges::sort(reported);
@@ -71,7 +71,7 @@ void Ranking::add_by_loss(const Study& study) {
   }
 }
 
-// Values never change once reported, so only each new trial is compared with all those before it.
+// Values never change once reported, so each new trial is compared only once with each trial before it.
 void Ranking::add_by_dominance(const Study& study) {
   const size_t m = study.objectives();
   for (const int64_t id : std::span(study.observed()).subspan(added_)) {

@@ -1,9 +1,9 @@
 // Ranks the trials with a known loss from best to worst, and updates the ranking as the study grows.
 //
-// Feasible trials come first, then the others by their violation. Within these groups trials are ordered by loss
-// (Study::known_loss) or, with several objectives, by the number of trials that dominate them (Fonseca, Fleming 1993).
-// Of equal trials the one that ended earlier comes first. With one objective, open trials that have reported are ranked
-// by their estimated loss.
+// Feasible trials come first, then the others by their violation. Within these groups, trials are ordered by loss
+// (Study::known_loss). With several objectives they are ordered by the number of trials that dominate them (Fonseca,
+// Fleming 1993). Of equal trials, the one that ended earlier comes first. With one objective, open trials that have
+// reported are ranked by their estimated loss.
 #pragma once
 
 #include <vector>
@@ -26,8 +26,9 @@ class Ranking {
   void add_by_dominance(const Study& study);
   void merge(const Study& study, std::vector<std::pair<double, int32_t>> reported);
   std::vector<int32_t> ended_;  // ids of the ended trials, the best first
-  // For studies with several objectives, in the order in which the trials ended. losses_ holds all losses of one trial
-  // after another; ranks_ holds for each trial its violation and the number of trials that dominate it.
+  // For studies with several objectives. The entries are in the order in which the trials ended. losses_ has all losses
+  // of the first trial, then those of the second, and so on. ranks_ has for each trial its violation and the number of
+  // trials that dominate it.
   std::vector<double> losses_;
   std::vector<std::pair<double, int64_t>> ranks_;
   std::vector<int32_t> order_, unknown_;

@@ -14,8 +14,8 @@ struct Curve {
   size_t trials = 0;          // including trials without a known loss
 };
 
-// A paused trial counts with its estimated loss (Study::known_loss), because pruning pauses most trials of a bad
-// choice.
+// Makes the curve of each choice. A paused trial counts with its estimated loss (Study::known_loss), because pruning
+// pauses most trials of a bad choice.
 std::vector<Curve> curves_of(const Study& study, size_t parameter) {
   std::vector<Curve> curves;
   for (const Trial& trial : study.trials()) {
@@ -37,7 +37,7 @@ bool may_come_below(double best, const Curve& curve, double trials_left) {
   return now - (before - now) / static_cast<double>(kWindow) * trials_left < best;
 }
 
-// Returns 2 if the parameter depends on another one, 0 if others depend on it, else 1.
+// Returns 2 if the parameter depends on another parameter, 0 if others depend on it, and else 1.
 int rank_of(const Space& space, size_t parameter) {
   if (!space[parameter].conditions.empty()) return 2;
   for (size_t other = parameter + 1; other < space.size(); ++other) {

@@ -1,5 +1,5 @@
-// Tests which choices of a category are worth searching although they are behind, and that a search within a choice
-// keeps it.
+// Tests which choices of a category are worth searching although they are not the best so far, and that a search within
+// a choice keeps that choice.
 #include "tune/rising_choices.h"
 
 #include <gtest/gtest.h>
@@ -163,7 +163,7 @@ TEST(RisingChoices, ASearchWithinAChoiceKeepsIt) {
   }
 }
 
-// The best choice lies in a narrow valley, so it is behind until the sampler searches there.
+// The best choice lies in a narrow valley. Until the sampler searches there, the choice looks worse than others.
 TEST(RisingChoices, TheGaussianProcessFindsTheBestChoiceThoughItIsBehind) {
   double sum = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {

@@ -81,7 +81,7 @@ TEST(Rounding, GridValuesAreShortDecimals) {
     const std::string text = std::string(R"({"x":)") + written + "}";
     EXPECT_EQ(write_point(space, read_point(space, text)), text);
   }
-  // This is a sum of steps as floating-point arithmetic computes it.
+  // Floating-point arithmetic gives this number as 0.1 + 0.1 + 0.1.
   EXPECT_EQ(read_point(space, R"({"x":0.30000000000000004})")[0], 0.3);
 }
 

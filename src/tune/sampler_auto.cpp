@@ -1,13 +1,14 @@
-// The default sampler: several samplers on the same trial history. A sampler is used more often if its suggestions
-// improve the best value more often.
+// The default sampler: several samplers on the same trial history. The more often a sampler's suggestions improve the
+// best value, the more often it is used.
 //
 // For up to a few hundred trials the Gaussian process is the best sampler on every kind of space (measured in
-// bench/hpo). The others help where it fails: the trust region searches in detail where a model of the whole space
-// misleads, TPE makes different errors, and local changes depend on no model. Each suggestion draws one of the samplers
-// with probabilities that follow how often their recent suggestions improved the best value. A minimum probability
-// keeps every sampler in use, and limits the harm that one can do. Near the end of the budget, what the other samplers
-// explore can no longer be used, so only the Gaussian process suggests. Beyond a few hundred trials the Gaussian
-// process costs too much, and TPE takes over, or CMA-ES for many numeric parameters.
+// bench/hpo). The other samplers help where it fails. The trust region searches in detail where a model of the whole
+// space misleads, TPE makes different errors, and local changes depend on no model. Each suggestion draws one of the
+// samplers. The probabilities follow how often the recent suggestions of each sampler improved the best value. A
+// minimum probability keeps every sampler in use, and limits the harm that a single sampler can do. Near the end of the
+// budget, the study cannot use what the other samplers explore, so only the Gaussian process suggests. Beyond a few
+// hundred trials the Gaussian process costs too much. TPE then takes over, or CMA-ES if there are many numeric
+// parameters.
 #include <algorithm>
 #include <cmath>
 #include <ranges>
@@ -68,8 +69,8 @@ class AutoSampler : public Sampler {
     return budget > 0 && static_cast<double>(study.started()) >= kForLearning * budget;
   }
 
-  // Returns the probability of each sampler: its initial share times its rate of recent improvements, normalised, and
-  // at least kFloor.
+  // Returns the probability of each sampler. It is the initial share times the rate of recent improvements, normalised,
+  // and at least kFloor.
   static std::vector<double> earned(const Study& study, const std::vector<Arm>& arms) {
     const auto& observed = study.observed();
     const size_t recent = observed.size() - std::min(observed.size(), kRecent);

@@ -3,7 +3,8 @@
 // Falkner, Klein, Hutter, "BOHB: robust and efficient hyperparameter optimization at scale" (ICML 2018). Values of
 // short and long trainings are not comparable, so the model uses the longest length that enough trials have reached.
 // One third of the suggestions are random. The densities are those of the TPE sampler (tpe_density.h). This sampler is
-// made for studies whose pruner has rungs. Without reports, all ended trials count as equally long.
+// made for studies whose pruner has rungs. If trials report no intermediate values, all ended trials count as equally
+// long.
 #include <algorithm>
 #include <cmath>
 #include <tuple>

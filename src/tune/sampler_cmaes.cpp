@@ -2,13 +2,13 @@
 // parameters and many trials.
 //
 // Hansen, "The CMA evolution strategy: a tutorial" (arXiv 1604.00772), with its default weights and rates. Hamano,
-// Saito, Nomura, Shirakawa, "CMA-ES with margin" (GECCO 2022) in its simplest form: along a parameter with grid steps,
+// Saito, Nomura, Shirakawa, "CMA-ES with margin" (GECCO 2022), in its simplest form: along a parameter with grid steps,
 // the standard deviation stays so large that some trials leave the grid step of the mean. When the distribution has
 // converged, the sampler restarts with twice as many trials in a generation (Auger, Hansen 2005).
 //
 // The `sampler_state` of a generation's first trial holds the distribution of that generation, so the distribution is
-// part of the trial history. With many workers, a generation is complete when its full number of trials has started and
-// half of them have a known loss.
+// part of the trial history. A generation is complete when its full number of trials has started and at least half of
+// them have a known loss.
 #include <algorithm>
 #include <cmath>
 #include <eigen3/Eigen/Eigenvalues>
@@ -64,8 +64,8 @@ class CmaesSampler : public Sampler {
  public:
   Suggestion suggest(const Study& study) override {
     const auto d = static_cast<Eigen::Index>(study.space().size());
-    // A sampler_state holds the coordinates of the trial. That of a generation's first trial also holds the
-    // distribution.
+    // The sampler_state of a trial holds its coordinates. The sampler_state of a generation's first trial also holds
+    // the distribution.
     std::vector<const Trial*> members;
     for (auto trial = study.trials().rbegin(); trial != study.trials().rend(); ++trial) {
       if (trial->by != "cmaes" || trial->sampler_state.empty()) continue;  // empty: suggest_next() replaced the point
@@ -91,7 +91,7 @@ class CmaesSampler : public Sampler {
   }
 
  private:
-  // Returns a new distribution with a random mean. A restart begins with it.
+  // Returns a new distribution with a random mean, with which a restart begins.
   static Distribution anywhere(const Study& study, double size) {
     const auto d = static_cast<Eigen::Index>(study.space().size());
     RandomStream random = study.random("cmaes begin");
@@ -166,14 +166,15 @@ class CmaesSampler : public Sampler {
     return next;
   }
 
-  // Along a parameter with grid steps, about one draw in nine should leave the grid step of the mean.
+  // Keeps the standard deviation along a parameter with grid steps so large that some draws leave the grid step of the
+  // mean: about one in nine if the mean is in the middle of the step, and one in eighteen if it is near an edge.
   static void keep_margin(const Space& space, Distribution& state) {
     for (Eigen::Index i = 0; i < state.mean.size(); ++i) {
       const auto cells = static_cast<double>(space.cells(static_cast<size_t>(i)));
       if (cells < 2) continue;
       const double inside = state.mean[i] * cells - std::floor(state.mean[i] * cells);
       const double least =
-          // About one draw in nine is further than 1.6 standard deviations from the mean.
+          // About one draw in eighteen is more than 1.6 standard deviations above the mean, and as many below it.
           std::min(inside, 1 - inside) / cells / 1.6 + 1e-9;
       const double deviation = state.spread * std::sqrt(state.covariance(i, i));
       if (deviation >= least) continue;

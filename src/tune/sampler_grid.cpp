@@ -3,8 +3,8 @@
 // A parameter with few values gets all of them. Other parameters get as many evenly spaced values, both ends included,
 // as the budget allows. When the whole grid has been tried, the grid becomes twice as fine.
 //
-// The next point is the first one in this order that no trial has, so the position in the grid follows from the trial
-// history.
+// The next point is the first point in this order that no trial has. The position in the grid therefore follows from
+// the trial history.
 #include <algorithm>
 #include <cmath>
 
@@ -15,14 +15,14 @@
 namespace sinew::tune {
 namespace {
 
-// The most values of a parameter; the number of its values if there is no budget.
+// kMostLevels: the most values of a parameter. kUsualLevels: the number of its values if there is no budget.
 constexpr int64_t kMostLevels = 1000, kUsualLevels = 5;
 // Over the whole study, the sampler skips at most this many infeasible points.
 constexpr int64_t kMostLooks = 1'000'000;
 constexpr const char* kFew = "hardly any point of the grid satisfies the constraints: drawn at random";
 
-// Returns the values of a parameter in the grid, rounded as suggestions are, so that the sampler recognises those that
-// were tried.
+// Returns the values of a parameter in the grid. They are rounded as suggestions are, so that the sampler recognises
+// the values that were tried.
 std::vector<double> levels_of(const Space& space, size_t parameter, int64_t levels) {
   const int64_t cells = space.cells(parameter);
   if (cells > 0) levels = space[parameter].ordered() ? std::min(levels, cells) : cells;
@@ -92,7 +92,8 @@ class GridSampler : public Sampler {
   }
 
   // Returns the last parameter that the step to the next point may change. If the current point violates a constraint,
-  // this is the last parameter that the constraint names, because changing only later ones cannot satisfy it.
+  // this is the last parameter that the constraint names: a change of only later parameters cannot satisfy the
+  // constraint.
   size_t last_to_change(const Space& space) const {
     const Comparison* violated = space.violated(point_);
     return violated == nullptr ? space.size() - 1 : space.last_parameter_of(*violated);
@@ -116,7 +117,7 @@ class GridSampler : public Sampler {
   }
 
   int64_t looked_ = 0;              // points skipped because they violate constraints
-  int64_t budget_ = -1, most_ = 0;  // the budget that the values were chosen for, and the most values of a parameter
+  int64_t budget_ = -1, most_ = 0;  // the budget for which the values were chosen, and the most values of a parameter
   std::vector<std::vector<double>> levels_;  // the values of each parameter in the grid, ascending
   Point point_;                              // every point before it was tried or is infeasible
 };

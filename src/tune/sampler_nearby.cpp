@@ -1,6 +1,6 @@
 // Local search: changes a few parameters of one of the best points, by steps that shrink as the study grows. It depends
-// on no model, so it still makes progress where a model is wrong (an evolution strategy that restarts from the best
-// twentieth; Rechenberg 1973).
+// on no model, so it makes progress even where a model is wrong. It is an evolution strategy that restarts from the
+// best twentieth (Rechenberg 1973).
 #include <algorithm>
 #include <cmath>
 
@@ -43,7 +43,7 @@ class NearbySampler : public Sampler {
       const bool changes = random.uniform() < chance || i == always;
       const double normal = random.normal(), even = random.uniform();
       if (std::isnan(unit[i]) || (changes && !space[i].ordered()))
-        unit[i] = even;  // an inactive parameter matters only if a parent changed
+        unit[i] = even;  // the value of an inactive parameter matters only if a change of its parent activates it
       else if (changes)
         unit[i] = moved(space, i, unit[i], reach * normal);
     }

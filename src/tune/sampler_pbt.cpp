@@ -1,8 +1,8 @@
 // Population based training (population.cpp decides which member copies which).
 //
 // A trial trains one member for one generation: with a population of P, trial i is generation i / P of member i % P. It
-// starts from the final state of a trial of the generation before, either that of the same member or that of a better
-// one. The sampler waits until a whole generation has ended, so it compares all members after the same amount of
+// starts from the final state of a trial of the generation before: that of the same member, or that of a better member.
+// The sampler waits until a whole generation has ended, so that it compares all members after the same amount of
 // training. A suggestion therefore depends on their values, and never on the order in which they ended.
 #include <cmath>
 
@@ -38,7 +38,7 @@ class PbtSampler : public Sampler {
     return study.open().empty() || study.open().front() >= generation_start;
   }
 
-  // A state is needed until all trials of the next generation have ended, because each of them may start from it.
+  // Trial `id`'s state is needed until all trials of the next generation have ended, because each may start from it.
   bool needs(const Study& study, int64_t id) const override {
     const int64_t population = study.options().population;
     const int64_t generation = index_of(study, id) / population, next = (generation + 1) * population;

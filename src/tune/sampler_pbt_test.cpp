@@ -1,4 +1,5 @@
-// Tests which state each member continues from. It depends only on the values of the generation before, not on timing.
+// Tests which state each member continues from. This depends only on the values of the generation before, not on
+// timing.
 #include <gtest/gtest.h>
 
 #include <algorithm>

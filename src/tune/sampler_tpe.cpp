@@ -1,9 +1,9 @@
 // The tree-structured Parzen estimator: suggests points where good trials are dense and bad ones are not.
 //
 // Bergstra, Bardenet, Bengio, Kegl, "Algorithms for hyper-parameter optimization" (NIPS 2011), multivariate, with the
-// better settings that Watanabe measured (arXiv 2304.11127): the best 12 % of the trials, at most 25, are the good
-// ones, weighted by how far they are below the rest. Running trials count as bad, so that parallel suggestions keep
-// apart (constant liar). With several objectives, good trials are those that the fewest others dominate.
+// better settings that Watanabe measured (arXiv 2304.11127). The good trials are the best 12 %, at most 25, weighted by
+// how far they are below the rest. Running trials count as bad, so that parallel suggestions keep apart (constant
+// liar). With several objectives, the good trials are those that the fewest others dominate.
 //
 // To bound the cost of a suggestion, the sampler uses at most kMostBad bad trials: the newest, and an even sample of
 // the older ones.
@@ -55,8 +55,8 @@ class TpeSampler : public Sampler {
     }
   }
 
-  // Returns a weight for each good trial: how far it is below the best of the rest. If all weights would be 0 or one is
-  // not finite, all are equal.
+  // Returns a weight for each good trial: how far its loss is below the best loss of the rest. All weights are equal if
+  // these differences are all 0 or not all finite.
   std::vector<double> good_weights(const Study& study, size_t good) const {
     std::vector<double> weights(good, 1);
     if (study.objectives() > 1) return weights;
@@ -70,8 +70,8 @@ class TpeSampler : public Sampler {
     return weights;
   }
 
-  // Returns the bad trials by id: all, or the newest and an even sample of the older ones. The trials without a known
-  // loss follow them.
+  // Returns the bad trials by id: all of them, or the newest and an even sample of the older ones. Then follow the
+  // trials without a known loss.
   std::vector<int32_t> choose_bad(const Study& study, size_t good) const {
     std::vector<bool> bad(study.trials().size());
     for (size_t place = good; place < ranking_.order().size(); ++place)

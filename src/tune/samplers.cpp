@@ -1,5 +1,8 @@
-// Lists all samplers, and implements the rules that hold for each of them: the user's points come first, no point of a
-// finite space is tried twice, every point satisfies the constraints between parameters, and numbers are rounded.
+// Lists all samplers, and implements the rules that hold for each of them:
+// - the user's points come first;
+// - no point of a finite space is tried twice;
+// - every point satisfies the constraints between parameters;
+// - numbers are rounded.
 #include <algorithm>
 #include <cmath>
 

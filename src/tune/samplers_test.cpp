@@ -135,7 +135,7 @@ std::vector<std::string> sampler_names() {
 INSTANTIATE_TEST_SUITE_P(All, EverySampler, testing::ValuesIn(sampler_names()),
                          [](const auto& each) { return each.param; });
 
-// Trials in a fifth of the space crash. All others violate the constraint, and the violation is smaller the further a
+// Trials in a fifth of the space crash. All other points violate the constraint; the violation is smaller the further a
 // point is from that fifth.
 TEST(Samplers, AvoidCrashesWhileNothingIsFeasible) {
   for (const char* name : {"auto", "gp", "tpe", "cmaes"}) {
@@ -159,8 +159,8 @@ TEST(Samplers, AvoidCrashesWhileNothingIsFeasible) {
   }
 }
 
-// In the last quarter of 60 planned trials, auto suggests only by the Gaussian process. Without a budget it cannot know
-// when the end is near.
+// In the last quarter of 60 planned trials, auto uses only the Gaussian process. Without a budget it cannot know when
+// the end is near.
 TEST(Samplers, AutoUsesOnlyTheGaussianProcessNearTheEnd) {
   for (const int64_t budget : {60, 0}) {
     Study study({mixed_space(), {Direction::minimize}, 3, budget});

@@ -76,8 +76,8 @@ void sobol_point(RandomKey key, uint32_t index, std::span<double> out) {
   uint32_t place = index;
   for (size_t i = 0; i < out.size(); ++i) {
     const size_t dimension = i % kSobolDimensions;
-    // A further block of dimensions visits the sequence in a scrambled order. Its first 2^k points are still 2^k
-    // consecutive points of the sequence.
+    // Each further block of dimensions visits the sequence in a scrambled order. The first 2^k points of that order are
+    // still 2^k consecutive points of the sequence.
     if (i > 0 && dimension == 0) {
       place = scrambled(derive(derive(key, "order"), i), index);
     }

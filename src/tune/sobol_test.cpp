@@ -28,8 +28,8 @@ TEST(Sobol, EveryAlignedPowerOfTwoHasOnePointInEveryInterval) {
   }
 }
 
-// The first two dimensions are a (0, m, 2)-net: every elementary box of area 1/256 holds one of 256 points. A wrong
-// direction number, or a scrambling that is not nested, breaks this property.
+// The first two dimensions are a (0, m, 2)-net: every elementary box of area 1/256 holds exactly one of 256 points. A
+// wrong direction number, or a scrambling that is not nested, breaks this property.
 TEST(Sobol, TheFirstTwoDimensionsAreANet) {
   for (const uint64_t seed : {1u, 2u, 3u}) {
     const auto all = points(seed, 256);

@@ -41,9 +41,9 @@ struct Parameter {
 // A validated list of parameters and the constraints between them. Parents precede their children.
 //
 // A constraint compares parameters that have numeric values: numbers, or choices that are numbers. It applies to a
-// point only if all parameters that it names are active there. A parameter with finitely many values divides the unit
-// interval into grid steps, one for each value; functions call them cells. They have equal widths unless the parameter
-// is logarithmic.
+// point only if all parameters that it names are active at that point. A parameter with finitely many values divides
+// the unit interval into grid steps, one for each value; functions call them cells. The grid steps have equal widths
+// unless the parameter is logarithmic.
 class Space {
  public:
   // Throws Error that names the invalid parameter, or the constraints that no point satisfies.
@@ -61,9 +61,9 @@ class Space {
   double value_at(size_t i, double unit) const;
   // The value of grid step number `cell`. Step 0 has the lowest value.
   double value_of_cell(size_t i, double cell) const;
-  // Map points between the unit cube and the space. Inactive parameters are NaN in the cube and in the space. Every
-  // point of the cube maps to a point of the space: from_unit() drops the coordinates of parameters that turn out to be
-  // inactive.
+  // from_unit() and to_unit() map points from the unit cube to the space and back. Inactive parameters are NaN in both.
+  // from_unit() turns every point of the cube into a point of the space: it drops the coordinates of parameters that
+  // turn out to be inactive.
   Point from_unit(std::span<const double> unit) const;
   std::vector<double> to_unit(const Point& point) const;
 
@@ -71,7 +71,8 @@ class Space {
   bool allows(const Point& point) const { return !violated(point); }
   // Returns the first constraint that a point of the space violates, or null if it satisfies all.
   const Comparison* violated(const Point& point) const;
-  // The index of the last parameter that a violated constraint names. Changing only later parameters cannot satisfy it.
+  // The index of the last parameter that a violated constraint names. A change of only later parameters cannot satisfy
+  // it.
   size_t last_parameter_of(const Comparison& violated) const;
   // Some point that satisfies all constraints; empty if there are no constraints.
   const Point& allowed_point() const { return allowed_point_; }
@@ -88,8 +89,8 @@ class Space {
   // kMostCounted points in all.
   static constexpr int64_t kMostCounted = 1 << 20;
   std::optional<int64_t> count() const { return count_; }
-  // Enumerate a space with a count() in a fixed order, including points that violate constraints. point_after() returns
-  // nullopt if `point` is the last one.
+  // first_point() and point_after() enumerate a space with a count() in a fixed order, including points that violate
+  // constraints. point_after() returns nullopt if `point` is the last point.
   Point first_point() const;
   std::optional<Point> point_after(const Point& point) const;
 

@@ -10,7 +10,7 @@
 namespace sinew::tune {
 namespace {
 
-constexpr int kDraws = 200'000;  // random points to try before an infinite space counts as empty
+constexpr int kDraws = 200'000;  // an infinite space counts as empty if this many random points violate the constraints
 
 // Returns the number that a choice represents, or nullopt if the choice is not a number. A choice is the JSON text of a
 // scalar.
@@ -89,13 +89,13 @@ size_t Space::last_parameter_of(const Comparison& violated) const {
 }
 
 // Searches for a point that satisfies all constraints. For each constraint it also searches for such a point to which
-// the constraint applies. Otherwise a constraint could make a whole branch of the space infeasible without an error. An
-// infinite space is searched by random points only. The middle of all ranges, for example, is not tried, because an
+// the constraint applies; otherwise a constraint could make a whole branch of the space infeasible without an error. In
+// an infinite space it tries random points only. It does not try special points such as the middle of all ranges. An
 // equality of real numbers may hold there and hardly anywhere else, and such a constraint must be refused.
 void Space::find_allowed_point() {
   if (constraints_.empty()) return;
   // For each constraint: whether it applied to some point, whether some point satisfied it, and whether such a point
-  // satisfied all others, too.
+  // satisfied all other constraints as well.
   std::vector<bool> applied(constraints_.size()), satisfied(constraints_.size()),
       satisfied_with_all(constraints_.size());
   RandomStream random(derive(random_key({}), "allowed point"));

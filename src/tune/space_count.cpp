@@ -1,4 +1,4 @@
-// Enumerates the points of a finite space in a fixed order in which the last parameters change first; compares points.
+// Enumerates the points of a finite space in a fixed order, in which the last parameters change first. Compares points.
 #include <bit>
 #include <cmath>
 

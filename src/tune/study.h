@@ -49,7 +49,8 @@ struct Suggestion {
   // The expected improvement of the best value, as a fraction of its lead over the median; nullopt if the sampler does
   // not know it.
   std::optional<double> gain = {};
-  // The ended trial whose final training state the new trial starts from. Such a suggestion may repeat a point.
+  // If set, the new trial starts from the final training state of this ended trial. Such a suggestion may repeat a
+  // point.
   std::optional<int64_t> from = {};
 };
 
@@ -88,8 +89,8 @@ class Study {
   void tell(int64_t id, TrialState state, std::vector<double> values = {}, std::vector<double> constraints = {});
   // Adds an intermediate value to a running trial. Throws Error if the step is not above the last one.
   void report(int64_t id, double step, double value);
-  // Pauses and resumes an open trial. `estimate` is the final value that the pruner expects. Like reported values, it
-  // is not negated.
+  // Pauses and resumes an open trial. `estimate` is the final value that the pruner expects, in the objective's own
+  // unit and sign, like reported values.
   void pause(int64_t id, std::optional<double> estimate = std::nullopt);
   void resume(int64_t id);
 
@@ -102,14 +103,14 @@ class Study {
   // The value to minimise: the reported value, negated if the objective is to be maximised. +infinity if the trial
   // failed, has no value, or has NaN.
   double loss(const Trial& trial, size_t objective = 0) const;
-  // Returns the value of an intermediate report as a value to minimise, by the same rules.
+  // Like loss() of a trial, for the value of an intermediate report.
   double loss(const Report& report) const;
-  // The known or estimated loss of the first objective: from the final value, else from the estimate of the pruner,
-  // else from the last report. It is +infinity for a failed trial. Returns nullopt for an open trial without reports,
-  // or if the pruner found that the reports predict nothing.
+  // The known or estimated loss of the first objective: from the final value, else from the pruner's estimate, else
+  // from the last report. It is +infinity for a failed trial. Returns nullopt for an open trial without reports, and if
+  // the pruner found that the reports predict nothing.
   std::optional<double> known_loss(const Trial& trial) const;
-  // The sum of the constraint violations; 0 if the trial is feasible. Infinite if the trial failed or a value is not
-  // finite, so that such a trial never ranks above one that is merely infeasible.
+  // The sum of the constraint violations; 0 if the trial is feasible. It is infinite if the trial failed or a value is
+  // not finite. Such a trial therefore never ranks above one that is merely infeasible.
   static double violation(const Trial& trial);
   // Whether some trial has this point.
   bool seen(const Point& point) const { return seen_.contains(hash_of(point)); }
@@ -132,14 +133,15 @@ class Study {
   size_t prefilled_ = 0;
 };
 
-// The best trials, ascending by id. With one objective, this is the complete trial with the lowest loss, the earliest
-// of equal ones. With several objectives, it is the Pareto front of the complete trials. Only feasible trials count; if
-// there are none, only those with the least violation. Trials with values that are not finite never count.
+// The best trials, ascending by id. With one objective, this is the complete trial with the lowest loss; of equal
+// trials, the earliest. With several objectives, it is the Pareto front of the complete trials. Only feasible trials
+// count. If there are none, only the trials with the least violation count. Trials with values that are not finite
+// never count.
 std::vector<int64_t> best_trials(const Study& study);
 
-// Translates the trials of an earlier study to a new space. Parameters match by name: trials keep their values if a
-// range became wider or a choice was added, and a new parameter is unknown in all of them. A trial with a value that
-// the new space does not have is left out.
+// Translates the trials of an earlier study to a new space. Parameters match by name. Trials keep their values if a
+// range became wider or a choice was added; a new parameter is unknown in all of them. Leaves out a trial that has a
+// value which the new space does not have.
 EarlierStudy make_earlier_study(const Space& space, const Study& then, std::string name);
 
 }  // namespace sinew::tune

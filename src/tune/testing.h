@@ -1,4 +1,4 @@
-// For the tests of this room: makes spaces and points.
+// Makes spaces and points, for the tests of tune/.
 #pragma once
 
 #include <cmath>

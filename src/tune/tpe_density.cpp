@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kLeastWidth = 0.03;  // the smallest width of a kernel, as a fraction of the range
 constexpr double kMostWidth = 1.0;
-constexpr double kChoiceSpread = 0.4;  // the part of the kernel of a choice that is uniform over all choices
+constexpr double kChoiceSpread = 0.4;  // the part of a choice's kernel that is spread evenly over all choices
 
 double normal_cdf(double z) {
   return 0.5 * std::erfc(-z * std::numbers::sqrt2 / 2);
@@ -26,8 +26,8 @@ double truncated_normal(double center, double width, RandomStream& random) {
   return center;
 }
 
-// A table of the normal distribution function. It saves time, because the fit needs the mass within [0, 1] of every
-// kernel of every parameter.
+// A table of the normal distribution function. It saves time: the fit needs, for every kernel of every parameter, the
+// mass within [0, 1].
 class NormalTable {
  public:
   NormalTable() {
@@ -59,8 +59,8 @@ inline float fast_exp(float x) {
   return power * std::bit_cast<float>(bits);
 }
 
-// Sets for each value the larger gap to a neighbour, in the order of `values`. A single value has no neighbour and gets
-// 1. Sorts by the first 16 bits, which is finer than any kernel.
+// Sets, for each value, the larger of the gaps to its two neighbours, in the order of `values`. A single value has no
+// neighbour and gets 1. Sorts by the first 16 bits, which is finer than any kernel.
 void widths_by_gaps(const std::vector<float>& values, std::vector<float>& widths) {
   struct Neighbour {
     uint16_t key;
@@ -134,8 +134,8 @@ void TpeDensity::fit_numbers(const Space& space, size_t parameter, const std::ve
   }
 }
 
-// `center` is the position of the choice, `height` the log density there, `scale` the log density at the other choices;
-// both relative to the uniform density.
+// Sets `center` to the position of the choice, `height` to the log density at it, and `scale` to the log density at the
+// other choices. Both densities are relative to the uniform density.
 void TpeDensity::fit_choices(const Space& space, size_t parameter, const std::vector<float>& values,
                              std::span<const int32_t> rows) {
   Column& column = columns_[parameter];

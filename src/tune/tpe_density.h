@@ -1,12 +1,12 @@
-// Fits a density to a set of trials over a search space: a mixture of one product kernel for each trial and of the
-// uniform density.
+// Fits a density to a set of trials over a search space: a mixture of the uniform density and of one product kernel for
+// each trial.
 //
 // The samplers TPE and BOHB use this class. A kernel is a truncated normal distribution along a number or an ordinal,
-// and a bump on one choice along a category. Conditional parameters are handled as declared: if a trial does not have a
-// parameter, its kernel is uniform along it, and if a candidate does not have a parameter, the product omits it. So
-// trials of other branches still contribute what they know about shared parameters. The settings follow Watanabe,
-// "Tree-structured Parzen estimator" (arXiv 2304.11127): the width of a kernel is the larger gap to a neighbour, at
-// least 3 % of the range.
+// and a bump on one choice along a category. If a trial does not have a conditional parameter, its kernel is uniform
+// along that parameter. If a candidate does not have the parameter, the product omits it. Trials of other branches
+// therefore still contribute what they know about shared parameters. The settings follow Watanabe, "Tree-structured
+// Parzen estimator" (arXiv 2304.11127): the width of a kernel is the larger gap to a neighbour, at least 3 % of the
+// range.
 #pragma once
 
 #include <span>

@@ -1,13 +1,13 @@
 // Hyperparameter search: search spaces, studies, samplers and pruners.
 //
-// This room runs no trial, never waits and touches no disk. The caller runs the trials and reports to a Study what
-// happened. Samplers then suggest the next trial, and pruners decide which trials are worth continuing. Their results
-// are a pure function of the options, the seed and the trial history of the study in the order of its events. The same
-// history gives the same suggestion with 1 or 8 workers and after a restart. A sampler may keep data between two calls
-// only to save time. Data that later suggestions depend on, such as fitted kernel parameters, goes into the
-// `sampler_state` of a suggestion, which is part of the trial history.
+// The code in tune/ runs no trial, never waits and touches no disk. The caller runs the trials and reports to a Study
+// what happened. Samplers then suggest the next trial, and pruners decide which trials are worth continuing. Their
+// results are a pure function of three things: the options, the seed, and the trial history of the study in the order
+// of its events. The same history gives the same suggestion with 1 or 8 workers and after a restart. A sampler may keep
+// data between two calls only to save time. Data that later suggestions depend on, such as fitted kernel parameters,
+// goes into the `sampler_state` of a suggestion, which is part of the trial history.
 //
-// This room minimises: it compares losses (Study::loss), never the values as the caller reported them.
+// The code minimises: it compares losses (Study::loss), never the values as the caller reported them.
 // Errors: an invalid space, request or value throws Error; its codes begin with TUNE_ or ASK_TELL_.
 // Threads: one thread at a time may use a Study with its sampler and pruner.
 #pragma once
@@ -46,7 +46,7 @@ struct SamplerMaker {
   bool one_objective = false;  // the sampler cannot search for several objectives
 };
 std::span<const SamplerMaker> samplers();
-// Throws Error if there is no such sampler, or it does not support that many objectives.
+// Throws Error if there is no sampler of this name, or if it does not support that many objectives.
 std::unique_ptr<Sampler> make_sampler(std::string_view name, size_t objectives = 1);
 
 // Suggests the next trial: the points of StudyOptions::initial_points, then the best points of earlier studies, then
@@ -57,8 +57,8 @@ Suggestion suggest_next(const Study& study, Sampler& sampler);
 // An expected gain below this fraction of the best value's lead over the median counts as negligible.
 inline constexpr double kLittleGain = 0.01;
 
-// Returns the reason why another trial is expected to gain next to nothing. Returns nullopt if it may gain something,
-// or if the samplers give no estimate. The result depends only on the trial history.
+// Returns a sentence that says why another trial is expected to gain next to nothing. Returns nullopt if another trial
+// may gain something, or if the samplers give no estimate. The result depends only on the trial history.
 std::optional<std::string> little_to_gain(const Study& study);
 
 // ---- pruners ------------------------------------------------------------------------------------------------------
@@ -76,8 +76,8 @@ enum class PruneDecision { keep_running, pause, prune };
 struct Verdict {
   PruneDecision decision = PruneDecision::keep_running;
   std::string why;  // the reason, one sentence for the user
-  // The final value that the pruner expects, not negated; samplers learn from it. NaN means that the reports predict
-  // nothing, so samplers must ignore them. Without an estimate samplers use the last report.
+  // The final value that the pruner expects, in the objective's own sign. Samplers learn from it. NaN means that the
+  // reports predict nothing, so that samplers must ignore them. Without an estimate, samplers use the last report.
   std::optional<double> estimate = {};
 };
 
@@ -95,8 +95,8 @@ class Pruner {
   // Decides about a running trial after its newest report.
   virtual Verdict judge(const Study& study, const Trial& trial) = 0;
   // Returns the paused trial that the caller should resume before it starts a new one, or nullopt if it should start a
-  // new one. With `no_new` the caller will start no new trials. The pruner then names every trial that still deserves
-  // to continue, and nullopt means that the study is over once the running trials end.
+  // new one. With `no_new` the caller will start no new trials. The pruner then names, one after another, all trials
+  // that still deserve to continue; nullopt means that the study is over once the running trials end.
   virtual std::optional<Promotion> promote(const Study& study, bool no_new);
   // Whether judge() ever pauses a trial.
   virtual bool pauses() const { return false; }
@@ -128,7 +128,8 @@ PopulationStep population_step(const Space& space, std::span<const PopulationMem
 
 // ---- parameter importance ------------------------------------------------------------------------------------------
 
-// Fractions of an objective's variance over the space, by functional analysis of variance (importance.cpp).
+// How much of an objective's variance over the space each parameter explains, by functional analysis of variance
+// (importance.cpp).
 struct Importance {
   struct Pair {
     size_t first = 0, second = 0;

@@ -25,7 +25,7 @@ std::string class_name(const train::Evaluation& result, int64_t index) {
   return i < result.class_names.size() ? result.class_names[i] : std::to_string(index);
 }
 
-// `given` holds the overrides by which the caller replaces data of the job.
+// `given` has the overrides with which the caller replaces data of the job.
 json document_of(const train::Trained& trained, const std::string& part, const std::vector<std::string>& given,
                  const train::Evaluation& result) {
   json document = {{"part", part},
@@ -72,7 +72,8 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
   if (!result.confusion.empty() && result.classes <= kShownClasses) print_confusion(result);
 }
 
-// The run may be in an archive that nobody may write. The results are still worth showing.
+// Writes the results into the run's directory, or warns. The run may be in an archive that this user may not write to,
+// and the results are still worth showing.
 void keep_in_run(const std::string& path, const std::string& text) {
   try {
     write_durably(system_disk(), path, text);
@@ -86,7 +87,7 @@ void keep_in_run(const std::string& path, const std::string& text) {
 int run_eval(const task::Evaluate& task) {
   const std::string& part = task.split;
   std::vector<std::string> overrides = task.overrides;
-  // A split for which the caller gives files takes no samples from the training data.
+  // If the caller gives files for a split, the split takes no samples from the training data.
   for (const std::string name : {"val", "test"}) {
     const bool named = std::any_of(overrides.begin(), overrides.end(),
                                    [&](const std::string& word) { return word.starts_with("data." + name); });

@@ -27,20 +27,20 @@ using namespace sinew;
 using worker::checkpoint_signals;
 using worker::stop_signals;
 
-// How many stop signals came that can make a stop immediate. StopRequests (base/signals.h) counts in the same way, but
-// a handler needs atomic variables.
+// The number of stop signals that can make a stop immediate. StopRequests (base/signals.h) counts in the same way, but
+// a signal handler needs atomic variables.
 std::atomic<int> insistent_signals{0};
 RepeatedStops repeated_stops;
 
-// A signal handler may call this one.
+// Safe to call from a signal handler.
 double monotonic_seconds() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The first signal asks for a checkpoint and an orderly end. A second one ends the process at once, unless one of the
-// two was SIGHUP. Stop signals after the first ask for nothing new, so training sees one stop.
+// The first signal asks for a checkpoint and an orderly end. A second signal ends the process at once, unless one of
+// the two was SIGHUP. Stop signals after the first ask for nothing new, so training sees only one stop request.
 void on_stop(int signal) {
   if (repeated_stops.repeats(signal, monotonic_seconds())) return;
   if (can_insist(signal) && insistent_signals.fetch_add(1) >= 1) _exit(128 + signal);
@@ -62,7 +62,7 @@ void install_signals(bool training) {
   action.sa_handler = on_checkpoint;
   sigaction(SIGUSR1, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` fails like one on a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like a write on a full disk
 }
 
 // Returns the exit code.

@@ -1,5 +1,5 @@
-// Implements `sinew predict`, which writes predictions as CSV (RFC 4180) or JSON lines, one row for each sample, in the
-// order of the data.
+// Implements `sinew predict`, which writes predictions as CSV (RFC 4180) or JSON lines. There is one row for each
+// sample, in the order of the data.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -11,7 +11,7 @@
 
 namespace sinew::worker {
 
-// The job or an override has problems. what() has one line for each of them, and each line ends with a line break.
+// The job or an override has problems. what() has one line for each problem, and each line ends with a line break.
 struct JobRefused : UsageError {
   explicit JobRefused(const std::string& lines) : UsageError("JOB_UNREADABLE", lines, "") {}
 };
@@ -20,7 +20,7 @@ struct JobRefused : UsageError {
 spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides);
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides);
 
-// stop_signals is 1 once SIGINT, SIGTERM or SIGHUP has asked the training to stop. checkpoint_signals is the number of
+// stop_signals is 1 once SIGINT, SIGTERM or SIGHUP has asked the training to stop. checkpoint_signals counts the
 // SIGUSR1 that this process has received.
 extern std::atomic<int> stop_signals, checkpoint_signals;
 

@@ -15,11 +15,12 @@
 namespace sinew::worker {
 namespace {
 
-// Members wait this many times --hang-after for one another, so that the supervisor kills a hanging worker first.
+// Members wait for one another kHangFactor times as long as --hang-after, so that the supervisor ends a hanging worker
+// first.
 constexpr double kHangFactor = 2;
 
 // Reads a number from an environment variable. Returns `otherwise` if the variable is not set. Throws Error if its
-// value is not a number of at least `least`.
+// value is not a number, or is less than `least`.
 double number_from(const char* name, double least, double otherwise) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return otherwise;
@@ -112,7 +113,8 @@ int train_as_told(const task::Train& task, ActivityBoard& board) {
 
 }  // namespace
 
-// The supervisor reports the error of a worker, because a worker that does not lead the run writes no report.
+// Posts an error on the activity board, because a worker that does not lead the run writes no report. The supervisor
+// reports the error.
 int run_train(const task::Train& task) {
   ActivityBoard board(task.activity_board);
   try {
