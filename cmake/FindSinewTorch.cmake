@@ -21,10 +21,9 @@ find_package_handle_standard_args(SinewTorch REQUIRED_VARS SINEW_LIB_TORCH_CPU S
 if(SinewTorch_FOUND AND NOT TARGET SinewTorch::torch)
   add_library(SinewTorch::torch INTERFACE IMPORTED)
   target_include_directories(SinewTorch::torch SYSTEM INTERFACE ${SINEW_TORCH_DIR}/include ${SINEW_TORCH_DIR}/include/torch/csrc/api/include)
-  # The library is built with NDEBUG, and the layout of some of its classes depends on it.
+  # libtorch is built with NDEBUG, and the layout of some of its classes depends on this macro.
   target_compile_definitions(SinewTorch::torch INTERFACE NDEBUG)
-  # --no-as-needed keeps the libraries although nothing names a symbol of them: their kernels register themselves in
-  # constructors.
+  # --no-as-needed keeps libraries of which no symbol is used: their constructors register the kernels.
   set(libraries ${SINEW_LIB_TORCH_CPU} ${SINEW_LIB_C10})
   if(SINEW_LIB_TORCH_CUDA)
     list(APPEND libraries ${SINEW_LIB_TORCH_CUDA} ${SINEW_LIB_C10_CUDA})

@@ -10,22 +10,23 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND SINEW_WARNINGS -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
-# The headers of the plain half that take longest to parse. Precompiled, they are parsed once instead of once a source.
+# The headers of the plain half that take longest to parse. They are precompiled, so that the compiler parses them once
+# and not once for each source.
 set(SINEW_PLAIN_HEADERS <algorithm> <filesystem> <functional> <map> <memory> <nlohmann/json.hpp> <optional> <sstream>
   <string> <thread> <vector>)
 
 # The compiler must not fuse multiplications and additions, because that would change the bits of a result.
 set(SINEW_NUMERICS -ffp-contract=off)
 
-# Most of what a source costs to compile is templates of its headers (libtorch, nlohmann/json, the standard library),
-# precompiled header or not: a release build compiles eight sources of a room as one, in a third of the time. Names in
-# anonymous namespaces of one room must differ then. The other presets compile each source by itself.
+# Templates in headers (libtorch, nlohmann/json, the standard library) take most of a source's compile time, even with a
+# precompiled header. So a release build compiles eight sources of a room as one, in a third of the time. Names in the
+# anonymous namespaces of one room must therefore differ. The other presets compile each source by itself.
 function(sinew_compile_together target)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # The compiler believes that a source of such a group is a header.
+  # One file includes all sources of a group. The compiler takes them for headers and would warn.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   foreach(source IN LISTS ARGN)
     get_filename_component(room ${source} DIRECTORY)
@@ -74,7 +75,7 @@ function(sinew_rooms library half)
       endforeach()
     endif()
   endforeach()
-  if(NOT library STREQUAL sinew_cli)  # each command has names like those of the others
+  if(NOT library STREQUAL sinew_cli)  # the sources of the commands use the same names as each other
     sinew_compile_together(${library} ${library_sources})
   endif()
 endfunction()
@@ -108,7 +109,8 @@ function(sinew_test name library half)
     target_precompile_headers(${name} REUSE_FROM ${library})
     sinew_compile_together(${name} ${ARGN})
   else()
-    # The code under test is in the library, so the test itself needs no optimisation: it took most of the compile time.
+    # The code under test is in the library, so the test itself needs no optimisation, which took most of its compile
+    # time.
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
     target_compile_definitions(${name} PRIVATE SINEW_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SINEW_BINARY_DIR="${CMAKE_BINARY_DIR}")
     # The first test program makes the precompiled header that all others use.

@@ -30,8 +30,8 @@
 #include <utility>
 #include <vector>
 
-// The version of this interface. Sinew refuses a library with another version, or one built for another Sinew, libtorch
-// or string ABI, before any of its code runs.
+// The version of this interface. Sinew refuses a library that was built for another interface version, Sinew version,
+// libtorch, string ABI or platform, before any code of the library runs.
 #define SINEW_LIBRARY_INTERFACE 1
 #define SINEW_VERSION "0.1.0"
 
@@ -75,8 +75,8 @@ MakeModel model() {
   };
 }
 
-// A loss as a sum, with its divisor: the number of samples, or the sum of their weights. Do not return a mean, because
-// Sinew adds the sums of all shards and divides once. `loss: library` uses it.
+// The loss of some samples (`loss: library`): the sum of their losses, and the divisor, which is the number of samples
+// or the sum of their weights. Do not return a mean, because Sinew adds the sums of all shards and divides once.
 struct Sum {
   torch::Tensor sum;  // one number, differentiable
   double weight = 0;
@@ -100,7 +100,7 @@ class DataSet {
   // Any thread calls this, in any order and repeatedly. The result must always be the same, except for torch's random
   // numbers, which are a function of (seed, epoch, sample). `training`: true if the sample may be augmented.
   virtual Sample sample(int64_t index, bool training) const = 0;
-  // A name by which a user can find the sample.
+  // Returns a name by which a user can find the sample.
   virtual std::string name(int64_t index) const { return "#" + std::to_string(index); }
 };
 using OpenData = std::function<std::unique_ptr<DataSet>(const std::string& path, const Options& options)>;

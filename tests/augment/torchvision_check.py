@@ -17,8 +17,8 @@ import tempfile
 import numpy
 import torch
 
-# Declares these operators, so that torchvision can be imported even if its compiled operators do not load: the import
-# needs only their schemas.
+# The import of torchvision needs the schemas of these operators. They are declared here, so that the import also works
+# if the compiled operators of torchvision do not load.
 LIBRARY = torch.library.Library("torchvision", "DEF")
 for schema in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
                "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"):
@@ -64,7 +64,8 @@ def kind(case):
 
 
 def noise_is_alike(ours, clean, deviation):
-    """Compares the moments of our noise with those of torchvision's noise on the same image. Both sides clip pixels."""
+    """Compares mean and standard deviation of Sinew's noise with those of torchvision's noise on the same image. Both
+    clip pixels."""
     theirs = functional.gaussian_noise(clean, mean=0.0, sigma=deviation, clip=True)
     a, b = (ours - clean).double(), (theirs - clean).double()
     n = a.numel()

@@ -1,6 +1,6 @@
-"""Tests `sinew eval` and `sinew predict` on models that the real programs train here.
+"""Tests `sinew eval` and `sinew predict` on models that the tests train with the real programs.
 
-SINEW names `sinew`. Without SINEW_WORKER, which shows that the tensor half was built too, no test runs.
+SINEW names `sinew`. The tests run only if SINEW_WORKER is set, too, which shows that the tensor half was built.
 """
 import csv
 import json
@@ -39,7 +39,7 @@ def idx(path, kind, dims, values):
 
 
 def images(folder, prefix, count, seed):
-    """Writes 8 x 8 grey images in which one of two halves is bright."""
+    """Writes 8 x 8 grey images in which the left or the right half is bright."""
     draw = random.Random(seed)
     labels = [draw.randrange(2) for _ in range(count)]
     pixels = []
@@ -178,7 +178,8 @@ class Apply(unittest.TestCase):
     # ---- new data
 
     def test_new_rows_are_prepared_as_the_training_rows(self):
-        """A named test file must not change the split of train: it is prepared as model.json describes."""
+        """A test file given on the command line must not change how `train` is split. Its rows are prepared as
+        model.json describes."""
         result = self.evaluate(self.run_dir, "test.path=new.csv")
         self.assertEqual(result["samples"], 120)
         with open(self.folder / "new.csv", newline="") as file:
@@ -227,7 +228,7 @@ class Apply(unittest.TestCase):
                 begin, end = tensor["data_offsets"]
                 data[header + begin:header + end] = struct.pack("<f", math.nan) * ((end - begin) // 4)
         (broken / "model.safetensors").write_bytes(data)
-        # The list of digests would refuse these weights. A model of another program has none.
+        # The list of digests would refuse these weights, so it is removed, as in a model that another program wrote.
         (broken / "model.digests.json").unlink()
         described = json.loads((broken / "model.json").read_text())
         del described["digests"]
@@ -286,7 +287,7 @@ class Apply(unittest.TestCase):
         self.assertTrue(4000 < float(rows[0]["prediction"]) < 12000)
 
     def test_a_checkpoint_alone_prepares_samples_by_the_training_data(self):
-        """Without model.json, the training data determines how samples are prepared, with the split of the training."""
+        """Without model.json, the training data determines how samples are prepared. It is split as in the training."""
         expected = self.evaluate(self.run_dir, "test.path=new.csv")["metrics"]
         alone = self.folder / "alone"
         shutil.copytree((self.run_dir / "checkpoints/last").resolve(), alone, dirs_exist_ok=True)

@@ -1,5 +1,6 @@
-"""Tests `sinew models`, `sinew data` and `sinew repro` with run directories as training leaves them. It needs no
-libtorch: a script takes the place of sinew-worker. SINEW names `sinew`."""
+"""Tests `sinew models`, `sinew data` and `sinew repro` with run directories like those that a training leaves.
+
+The tests need no libtorch: a script takes the place of sinew-worker. SINEW names `sinew`."""
 import contextlib
 import hashlib
 import json
@@ -112,7 +113,8 @@ class Registry(unittest.TestCase):
         self.assertIn("is damaged", self.sinew("models", "verify", "m/2", code=4))
 
     def holder(self, process):
-        """The lease holder as base/lease_holder writes it. The process must still be there, if only as a zombie."""
+        """Returns a lease holder for this process, in the form that base/lease_holder writes. The process must still
+        exist, if only as a zombie."""
         began = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[19]
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return json.dumps({"host": socket.gethostname(), "numbers": boot + " " + os.readlink("/proc/self/ns/pid"),

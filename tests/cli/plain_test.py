@@ -75,7 +75,7 @@ class Begin(Plain):
 
 
 class Inspect(Plain):
-    """Names come from files of any origin, so they must not send control characters to the terminal."""
+    """A tensor's name comes from a file of any origin, so `sinew inspect` must not print its control characters."""
 
     def test_names_hold_no_control_characters(self):
         names = ["plain.weight", "\x1b]0;title\x07", "a\x1b[2Jb\r\tc\x7f", "\u009b31m", "line\nbreak"]

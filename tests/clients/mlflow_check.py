@@ -1,4 +1,5 @@
-"""Runs MLflow's own, unchanged client against `sinew server`: it logs, searches, registers, stores and fetches files.
+"""Runs MLflow's own, unchanged client against `sinew server`. The client logs, searches, registers models, and stores
+and fetches files.
 
 The environment variable SINEW names the program.
 """
@@ -17,7 +18,7 @@ from server_process import Server  # noqa: E402
 
 SINEW = os.environ.get("SINEW", "sinew")
 
-# Filters of runs that MLflow accepts and Sinew refuses, with the reason. No other refusal of such a filter is allowed.
+# The filters of runs that MLflow accepts and Sinew may refuse, each with the reason.
 ALLOWED_REFUSALS = {
     "run_id = ('x', 'a')": "a text is compared with a list, so no run can match",
     "run_id != ('x', 'a')": "a text is compared with a list, so every run matches",
@@ -51,8 +52,8 @@ class MlflowClient(unittest.TestCase):
         self.assertEqual(caught.exception.error_code, code, str(caught.exception))
 
     def test_names_are_accepted_as_by_mlflow(self):
-        """Compares the server with the code by which MLflow's own server decides. The client is left out, because it
-        refuses such names itself."""
+        """Compares the server with the code by which MLflow's own server decides. The test does not use MLflow's
+        client, because the client refuses such names itself."""
         from mlflow.exceptions import MlflowException
         from mlflow.utils import validation
 
@@ -394,8 +395,9 @@ class MlflowClient(unittest.TestCase):
         runs = client.search_runs([experiment], max_results=1000)
 
         def of_mlflow(clauses, text):
-            """Returns the runs that MLflow finds, or None if it refuses the filter. MLflow evaluates a later comparison only
-            for runs that meet the earlier ones, so it may not see a mistake. So each comparison is tried alone first."""
+            """Returns the runs that MLflow finds, or None if it refuses the filter. MLflow evaluates a comparison only
+            for runs that meet the earlier comparisons, so it may not see a mistake. So the test first tries each
+            comparison alone."""
             try:
                 return [[r.info.run_id for r in SearchUtils.filter(runs, part)] for part in [*clauses, text]][-1]
             except (MlflowException, KeyError, ValueError, TypeError, AttributeError):

@@ -37,7 +37,7 @@ def read(directory):
 
 
 def write(path):
-    """The library itself writes every dtype, odd names, scalars and empty tensors."""
+    """Writes every dtype, odd names, scalars and empty tensors with the library itself."""
     draw = random.Random(20261121)
     entries = {}
     for dtype, bits in BITS.items():
@@ -46,7 +46,7 @@ def write(path):
             for size in shape:
                 count *= size
             entries[f"{dtype} \u00e9\n\"\\ {shape}"] = (dtype, shape, draw.randbytes(count * bits // 8))
-    import numpy  # the package's writers take arrays, so the bytes get a type of the right width
+    import numpy  # the writer of the package takes arrays, so the bytes become arrays of the right dtype
     kinds = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "F16": "float16", "I32": "int32",
              "F32": "float32", "F64": "float64", "I64": "int64"}
     from safetensors.numpy import save_file

@@ -29,7 +29,7 @@ def single(value):
 
 
 def expected_scalars(directory):
-    """Returns tag -> {step: value} of metrics.jsonl."""
+    """Returns the values of metrics.jsonl as tag -> {step: value}."""
     scalars = {}
     with open(f"{directory}/metrics.jsonl", encoding="utf-8") as lines:
         for line in lines:
@@ -104,7 +104,7 @@ def hparams_problems(events, wanted, status):
 
 
 def main():
-    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # hides messages about purged points: a resume causes them
+    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # hides messages about points that a resume purges
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("directory")
     arguments.add_argument("--hparam", action="append", default=[], metavar="NAME=VALUE")

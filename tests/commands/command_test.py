@@ -1,4 +1,4 @@
-"""Tests commands as runs: what they receive, what they leave behind, and how they end."""
+"""Tests runs of commands: what a command receives, what it leaves behind, and how it ends."""
 import json
 import os
 import pathlib
@@ -15,7 +15,7 @@ import urllib.request
 
 from runner import PATIENCE, SINEW, Commands, lines_of, processes_with, wait_for
 
-# at the end of the path, because both folders have modules of the same name
+# Both folders have modules of the same name. tests/server is at the end of the path, so tests/commands comes first.
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "server"))
 from server_process import Server
 
@@ -162,7 +162,7 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
     def test_a_failure_to_start_processes_is_retried(self):
         root = os.geteuid() == 0  # the process limit does not bind root
         os.chown(self.folder, NOBODY if root else -1, -1)
-        for limit in (1, 2, 3) if root else (1,):  # sinew itself, its outer reaper, its inner reaper
+        for limit in (1, 2, 3) if root else (1,):  # reached by: sinew itself, its outer reaper, its inner reaper
             self.run_directory = os.path.join(self.folder, f"run-{limit}")
             process = self.start("run", "retries.crash=1", "retries.backoff=0.01s", "--run-dir", self.run_directory, "--", "true",
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
@@ -247,7 +247,7 @@ exit $?""")
 
     def test_a_reader_that_reads_nothing_does_not_block_it(self):
         process = self.start_script("for i in $(seq 20000); do echo $i; done; echo up >&2; exec sleep 1000")
-        self.wait_for_text("output/stderr.log", "up")  # although nobody has read its output
+        self.wait_for_text("output/stderr.log", "up")  # although the test has not read the output of sinew
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=PATIENCE), 143)
 
@@ -286,7 +286,7 @@ exit $?""")
         self.wait_for_text("output/stdout.log", "up")
         process.send_signal(signal.SIGTERM)
         self.wait_for_text("log.jsonl", '"terminate"')
-        time.sleep(0.6)  # two within half a second count as one
+        time.sleep(0.6)  # two signals within half a second count as one
         code, out, err = self.end(process)
         self.assertEqual(code, 143, err)
 
@@ -324,7 +324,8 @@ exit $?""")
             done = subprocess.run([SINEW, "stop", self.run_directory], capture_output=True, text=True, timeout=PATIENCE, user=NOBODY)
             self.assertIn(f"pid {process.pid} of another user", done.stderr)
             self.assertEqual(done.returncode, 1)
-        self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")  # no process gets a signal
+        # The lock names this test, which `sinew stop` must not signal.
+        self.file(".lock").write_text(f"pid {os.getpid()} on {socket.gethostname()}\n")
         done = self.sinew("stop", self.run_directory, "--wait", "0")
         self.assertIn("the process that holds it was not found", done.stderr)
         self.end(process)

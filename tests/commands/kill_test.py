@@ -1,4 +1,5 @@
-"""Kills commands and the processes above them at random instants. No process may be left, and each end is written once.
+"""Kills commands and the processes above them at random instants. Afterwards, no process may be left, and each attempt
+has exactly one written end.
 
 `SINEW_LONG=1` makes 1,000 kills; otherwise the test makes as many as the core tier has time for.
 """
@@ -30,7 +31,8 @@ while :; do i=$((i+1)); echo "{\"step\": $i, \"loss\": 0.5}"; sleep 0.02; [ $i =
 exit $(($SINEW_ATTEMPT % 3))
 """
 
-# Which processes are killed. `sinew`, the inner and the outer reaper all at once are a separate case.
+# Name of a kill -> the processes that it kills. After "all three", nothing ends the other processes until the next
+# `sinew stop`.
 TARGETS = {
     "sinew": ("sinew",),
     "inner reaper": ("inner",),
@@ -48,7 +50,7 @@ TARGETS = {
 
 class Kills(Commands):
     def story(self, number):
-        """Makes one run and one kill. Returns what is wrong afterwards, as messages."""
+        """Makes one run and one kill. Returns a message for each thing that is wrong afterwards."""
         dice = random.Random(f"{SEED}-{number}")
         name = list(TARGETS)[number % len(TARGETS)]
         tag = f"drill-{os.getpid()}-{number}-{dice.randrange(10**9)}"
@@ -106,7 +108,7 @@ class Kills(Commands):
                 pass
 
     def look(self, directory, killed, code):
-        """Checks the run's files, and its status before and after `sinew stop`. Returns what is wrong, as messages."""
+        """Checks the run's files, and its status before and after `sinew stop`. Returns a message for each problem."""
         wrong = []
         report = os.path.join(directory, "report.json")
         if not os.path.exists(os.path.join(directory, "job.yaml")):

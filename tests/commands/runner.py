@@ -10,7 +10,7 @@ import time
 import unittest
 
 SINEW = os.path.abspath(os.environ.get("SINEW", "build/plain/bin/sinew"))
-PATIENCE = 60  # seconds; a timeout; a test that passes does not wait for it
+PATIENCE = 60  # a timeout in seconds; a test that passes does not wait for it
 
 
 def wait_for(condition, what, patience=PATIENCE):
@@ -66,8 +66,8 @@ def children_of(pid):
 
 
 def reapers_of(pid):
-    """Returns the pids of the outer and the inner reaper of a sinew that runs a command, or None while there are none.
-    """
+    """Returns the pids of the outer and the inner reaper of a `sinew` process that runs a command. A pid is None while
+    its process does not exist."""
     for outer in children_of(pid):
         try:
             with open(f"/proc/{outer}/comm") as file:
@@ -128,7 +128,7 @@ class Commands(unittest.TestCase):
         return lines_of(self.file("metrics.jsonl"))
 
     def endings(self):
-        """Returns for each attempt the endings that were written. Each attempt should have exactly one."""
+        """Returns attempt -> its endings in attempts.jsonl. Each attempt should have exactly one."""
         found = {}
         for line in lines_of(self.file("attempts.jsonl")):
             endings = found.setdefault(line["attempt"], [])

@@ -24,7 +24,7 @@ while [ "$step" -lt 9 ]; do
 done
 """
 SAVE = 'echo $step > "$SINEW_CHECKPOINT_DIR/.new" && mv "$SINEW_CHECKPOINT_DIR/.new" "$SINEW_CHECKPOINT_DIR/step-$step"'
-# Saves only when it is asked to stop, and takes some time to save. A signal that ends awk does not end the script.
+# This script saves only when it is asked to stop, and takes some time to save. A signal that ends awk does not end it.
 SAVES_WHEN_TOLD = SCRIPT.replace(SAVE + "\n", "\n").replace("|| exit 75", "|| { step=$((step - 1)); continue; }").replace(
     "&& exit 75", "&& { sleep 0.2; " + SAVE + "; } && exit 75")
 JOB = """
@@ -60,8 +60,8 @@ class Study(Commands):
         return [line for line in lines_of(self.study / "study.jsonl")[1:] if line["event"] == kind]
 
     def assert_told_what_they_were(self, killed=False):
-        """Checks every report against the script's value for the trial's parameter: each appears once and in order. The
-        last output of a killed command may be missing."""
+        """Checks that the reports of each trial are the values that the script prints for the trial's parameter, each
+        once and in order. The last output of a killed command may be missing."""
         points = {event["id"]: event["params"]["params.x"] for event in self.events("start")}
         told = {}
         for event in self.events("report"):
@@ -129,8 +129,8 @@ class Study(Commands):
         self.assertEqual(processes_with(self.tag), [])
 
     def population(self, script=SCRIPT):
-        """Returns the job of a population whose members train slowly, so that they do few steps after their part is
-        over."""
+        """Returns the job of a population. Its members train slowly, so that they do few steps after the end of their
+        part."""
         script = script.replace("sleep 0.05", "sleep 0.15")
         return self.job(f"evaluations: {LAST}\n  population: 4", script), ["tune.sampler=pbt", "tune.trials=12"]
 
@@ -140,8 +140,8 @@ class Study(Commands):
         return [lines[-1]["train/loss"]]
 
     def assert_trained_in_parts(self, killed=False):
-        """Each part continues from where the part that it names was saved, with its own parameters. Its value is its
-        last report."""
+        """Checks that each part continues from the saved step of the part that it names, with its own parameters, and
+        that its value is its last report."""
         starts = {event["id"]: event for event in self.events("start")}
         ends = {event["id"]: event for event in self.events("end")}
         self.assertEqual(sorted(starts), list(range(12)))

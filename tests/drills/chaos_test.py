@@ -1,5 +1,5 @@
-"""Disturbs six jobs, which together contain every kind of state, with `sinew chaos` under many seeds. Every step must
-have the digest of the undisturbed run. SINEW_SEEDS is the number of seeds (the long tier: 20)."""
+"""Disturbs six jobs with `sinew chaos`, in the long tier under many seeds (SINEW_SEEDS, 20 by default). Together the
+jobs contain every kind of state. Every step must have the digest of the undisturbed run."""
 import os
 import pathlib
 import random
@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import sinew_process as sp
 
-PATIENCE = 900  # seconds; a run of half a minute may take so long on a crowded machine
+PATIENCE = 900  # seconds; on a crowded machine, a run of half a minute may take this long
 
 # 299 images and batches of 32 and 24: the last batch of an epoch is short.
 IMAGES = """
@@ -81,7 +81,7 @@ def write_text(path, characters):
 
 
 def write_data(path, characters):
-    """Writes the data in FOLDER of the jobs: images, labels and text."""
+    """Writes the data that the jobs read from FOLDER: images, labels and text."""
     sp.write_idx(path, "train", 333, 1)
     os.rename(path / "train-images", path / "images")
     os.rename(path / "train-labels", path / "labels")
@@ -101,7 +101,7 @@ class Chaos(unittest.TestCase):
         cls.folder.cleanup()
 
     def undisturbed(self, name, steps):
-        """Returns the job file and its undisturbed run, which is made only once."""
+        """Returns the job file and its undisturbed run. Makes the run only once."""
         if name not in self.calm:
             job = self.path / f"{name}.yaml"
             text = JOBS[name].replace("FOLDER", str(self.path)).replace("trainer: {", f"trainer: {{max_duration: {steps}st, ")

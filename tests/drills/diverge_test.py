@@ -1,5 +1,5 @@
-"""Flips one bit in the memory of a training worker, from outside. The run notices it and goes back to its newest checkpoint,
-or ends if nobody can tell which worker is right. No wrong result remains."""
+"""Flips one bit in the memory of a training worker, from outside. The run must notice this and go back to its newest
+checkpoint, or end if no majority of workers agrees. No wrong result may remain."""
 import json
 import os
 import pathlib
@@ -21,7 +21,7 @@ SAVED_EVERY = 50
 WORDS = ["trainer.shards=7", f"model.freeze=[{FROZEN}]", f"checkpoint.interval={SAVED_EVERY}st", "checkpoint.keep_best=0"]
 SLOW = ["trainer.shards=7", f"model.freeze=[{FROZEN}]", "checkpoint.interval=10st", "checkpoint.keep_best=0",
         "model.channels=[64,128]", "trainer.batch_size=128", "trainer.max_duration=60st"]
-PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
+PATIENCE = 240  # seconds; on a crowded machine, a run of a few seconds may take this long
 
 
 def tensor_bytes(path, name):
@@ -33,7 +33,7 @@ def tensor_bytes(path, name):
 
 
 def flip_a_bit(pid, wanted):
-    """Flips a bit of these bytes wherever they are in the memory of the process. Returns how often they were there."""
+    """Flips a bit in every copy of these bytes in the memory of the process. Returns the number of copies."""
     found = 0
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
         for line in maps:
@@ -48,7 +48,7 @@ def flip_a_bit(pid, wanted):
                 continue
             at = content.find(wanted)
             while at >= 0:
-                memory.seek(begin + at + 6)  # in the second float: bits of its exponent and its highest fraction
+                memory.seek(begin + at + 6)  # a byte of the second float; 0x40 is the highest bit of its fraction
                 memory.write(bytes([content[at + 6] ^ 0x40]))
                 found += 1
                 at = content.find(wanted, at + 1)
@@ -104,7 +104,8 @@ class Diverge(unittest.TestCase):
         self.assertGreater(flip_a_bit(pid, self.weights), 0)
 
     def flip_stopped(self, process, directory, weights):
-        """Flips a bit while the process is stopped and writes no checkpoint, because the copy that it writes has the same bytes."""
+        """Flips a bit while the process is stopped and is not writing a checkpoint: the copy that it writes would have
+        the same bytes."""
         while process.poll() is None:
             pid = self.worker_of(process)
             os.kill(pid, signal.SIGSTOP)

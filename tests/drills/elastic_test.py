@@ -16,7 +16,7 @@ import sinew_process as sp
 LONG = bool(os.environ.get("SINEW_LONG"))
 STEPS = 300
 SHARDS = "trainer.shards=7"
-PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
+PATIENCE = 240  # seconds; on a crowded machine, a run of a few seconds may take this long
 
 
 class Elastic(unittest.TestCase):
@@ -67,7 +67,7 @@ class Elastic(unittest.TestCase):
         return [member["pid"] for member in (sp.status(directory) or {}).get("members", [])]
 
     def grows(self, process, directory, least, most=99):
-        """Waits until this number of members compute. Fails if the run ends before."""
+        """Waits until `least` to `most` members compute. Fails if the run ends before."""
         there = lambda: least <= len(sp.computing(directory)) <= most
         self.assertTrue(sp.wait_for(lambda: process.poll() is not None or there(), PATIENCE), self.said(directory))
         self.assertIsNone(process.poll(), f"it ended before {least} computed")

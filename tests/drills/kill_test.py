@@ -65,7 +65,7 @@ class Kill(unittest.TestCase):
             process = sp.start("train", self.job, "--run-dir", directory, "--ledger")
             if trial % 5 == 0:  # the kill comes while the run starts
                 time.sleep(rng.uniform(0, 1))
-            else:  # between the first checkpoint and the end; some kills hit a checkpoint
+            else:  # the kill comes between the first checkpoint and the end, sometimes while a checkpoint is written
                 self.assertTrue(sp.wait_for(lambda: process.poll() is not None or newest(directory) > 0))
                 time.sleep(rng.uniform(0, 0.9) * self.seconds)
             ended = process.poll() is not None

@@ -1,4 +1,5 @@
-"""What a training does on a machine that gives it too little: closed streams, few open files, a small stack, no directory."""
+"""Tests trainings on a machine that gives them too little: closed streams, few open files, a small stack, no directory.
+"""
 import json
 import os
 import pathlib

@@ -1,6 +1,6 @@
-"""Disturbs TorchScript modules and C++ libraries, with dropout and batch norm inside, with `sinew chaos`: 2 and 3
-workers are killed and joined, and every step must have the digest of the undisturbed run. Trained models open in stock
-PyTorch, and a library that crashes counts as a dead worker."""
+"""Disturbs trainings of TorchScript modules and C++ libraries, with dropout and batch norm inside, on 2 and 3 workers
+with `sinew chaos`. Every step must have the digest of the undisturbed run. Trained models must open in stock PyTorch,
+and a library that crashes must count as a dead worker."""
 import pathlib
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
-"""Tests that a shard that kills every worker that computes it ends the run and is named, that kills from outside accuse
-no shard, and that a worker that hangs is killed."""
+"""Tests three things. If a shard kills every worker that computes it, the run ends and the error names the shard. Kills
+from outside accuse no shard. A worker that hangs is killed."""
 import os
 import pathlib
 import random
@@ -18,7 +18,7 @@ STEPS = 120
 DEADLY = 57  # steps before the deadly one; the newest checkpoint is that of step 55
 SHARD = 3
 MOST_DEATHS = 3
-PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
+PATIENCE = 240  # seconds; on a crowded machine, a run of a few seconds may take this long
 KILLS = 12
 NAMED = rf"step {DEADLY}, shard {SHARD} \(samples \d+ to \d+ in the order of epoch \d+\)"
 

@@ -1,7 +1,7 @@
 """Exports ten small models with dropout or other random numbers inside, with stock PyTorch: program_models.py OUT.
 
 Models of IMAGES take [batch, 1, 8, 8] and classify into 5 classes. Models of TEXT take [batch, 12] of 9 characters and
-predict the next one at every position. "vae" returns its loss.
+predict the next character at every position. "vae" returns its loss.
 """
 import pathlib
 import sys

@@ -1,5 +1,5 @@
-"""Defines models that torch exports but Sinew refuses to train. programs_test.py reads for each name the model and a
-part of the error message."""
+"""Defines models that torch exports but Sinew refuses to train. Each name has a model and a part of the error message
+that programs_test.py expects."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -26,7 +26,7 @@ class Clamped(Linear):
 
 
 class ClampedView(Linear):
-    """A view may be a copy, so only running the program shows that it writes to its weight."""
+    """flatten() may return a view or a copy. So only running the program shows that it writes to its weight."""
 
     def forward(self, x):
         with torch.no_grad():
@@ -133,7 +133,7 @@ REFUSED = {
     "number": (Scaled, (IMAGE, 3), (ANY, torch.export.Dim.DYNAMIC), "input k is a number, not a tensor"),
     "bytes": (Bytes, (torch.zeros(4, 1, 8, 8, dtype=torch.uint8),), (ANY,), "input x takes uint8 [batch, 1, 8, 8]"),
 }
-# Models that are refused only when they run.
+# Models that Sinew refuses only when it runs them.
 WHEN_RUN = {"clamped_view": (ClampedView, (IMAGE,), (ANY,), "the program writes to its parameter head.weight")}
 TRAINED = {"shared_norm": (SharedNorm, (IMAGE,), (ANY,), "")}
 

@@ -1,5 +1,5 @@
-"""Disturbs models from .pt2 files, with random numbers inside, with `sinew chaos`: 1, 2 and 3 workers are killed and
-joined, and every step must have the digest of the undisturbed run. The long tier trains all ten models."""
+"""Disturbs trainings of models from .pt2 files, with random numbers inside, on 2 and 3 workers with `sinew chaos`.
+Every step must have the digest of the undisturbed run on one worker. The long tier trains all ten models."""
 import os
 import pathlib
 import shutil
@@ -69,7 +69,8 @@ logging: {{interval: 50st}}
                     self.assertIn(f"the same to the last bit: {STEPS} of {STEPS} steps", done.stdout)
 
     def test_programs_that_cannot_be_trained_are_refused_early(self):
-        """`sinew inspect` refuses them by the file alone, and the training refuses them before its first step ends."""
+        """`sinew inspect` reports such programs from the file alone, and `sinew train` refuses them before its first
+        step ends."""
         import program_refused as refused
         for name, (*_, said) in refused.REFUSED.items():
             with self.subTest(program=name):
@@ -95,7 +96,7 @@ logging: {{interval: 50st}}
         self.assertEqual(weights["right"].abs().sum(), 0)
 
     def test_the_exported_model_is_the_one_that_was_trained(self):
-        """In the middle of a run another model is exported to the same file."""
+        """Replaces the file by another model in the middle of a run."""
         import torch
         job, run = self.job("mlp", LINEAR.replace("60st", "1500st"), file="swapped"), self.path / "swapped"
         shutil.copy(self.path / "mlp.pt2", self.path / "swapped.pt2")

@@ -43,7 +43,8 @@ class Registry(unittest.TestCase):
         self.assertEqual(len(made["data"]["train"]), 64)
         self.assertTrue(self.models("promote", "m/1")["done"])
 
-        # The same job gives the same model to the bit. So it may be promoted, and its files are stored already.
+        # The same job gives the same model to the bit. So the second version may be promoted, and the store already has
+        # its files.
         again = self.root / "drill" / "two"
         said = sp.run("repro", first, "--root", self.root, "--run-dir", again, check=0)
         self.assertIn("same: same digest", said.stdout)

@@ -10,14 +10,14 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SINEW = pathlib.Path(os.environ.get("SINEW_BIN", ROOT / "build/release/bin")) / "sinew"
 
-# A shell ignores SIGINT for the processes that it runs in the background, and their children inherit that. Without this
-# line Ctrl-C would have no effect.
+# A process that a shell starts in the background ignores SIGINT, and its children inherit this. Without the next line,
+# a SIGINT that a test sends would have no effect.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def write_idx(folder, name, count, seed):
-    """Writes a small image data set in IDX format, with labels that a model can learn. Uses only a fixed generator of
-    bytes."""
+    """Writes a small image data set in IDX format, with labels that a model can learn. The same seed always gives the
+    same bytes."""
     folder = pathlib.Path(folder)
     state = seed * 2654435761 % 2**32 + 1
     images, labels = bytearray(), bytearray()
@@ -34,7 +34,7 @@ def write_idx(folder, name, count, seed):
 
 
 def write_job(folder, steps, extra=""):
-    """Writes a job of short steps over that data, with every kind of state."""
+    """Writes such a data set and a job that trains on it. Its steps are short, and it has every kind of state."""
     folder = pathlib.Path(folder)
     write_idx(folder, "train", 333, 1)
     (folder / "job.yaml").write_text(f"""

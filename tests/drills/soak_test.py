@@ -1,8 +1,8 @@
 """Disturbs one run for minutes under one supervisor: kills, stops and continues workers, and kills coordinators.
 
 Afterwards every step's digest and every line of metrics must equal those of a single undisturbed worker, with exact
-counts of samples and epochs. The supervisor must not have more open files and much more memory than at its beginning.
-The long tier takes at least ten minutes and a thousand kills.
+counts of samples and epochs. The supervisor must not have many more open files or much more memory than at its
+beginning. The long tier takes at least ten minutes and makes at least a thousand kills.
 """
 import json
 import os
@@ -49,7 +49,7 @@ class Soak(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.path = pathlib.Path(self.folder.name)
-        # The job has no schedule that depends on the number of steps, because the run ends after enough disturbances.
+        # Removes the schedule, which depends on the number of steps: this run ends only after enough disturbances.
         self.job = sp.write_job(self.path, 1)
         text = self.job.read_text().replace("scheduler: {name: cosine, warmup: 10st}\n", "").replace("interval: 5st", "interval: 50st")
         self.job.write_text(text)
@@ -63,14 +63,14 @@ class Soak(unittest.TestCase):
         return process, directory
 
     def stop(self, process, name):
-        """Sends the first signal: the run saves and exits with the code for "resumable"."""
+        """Sends one SIGINT. The run must save a checkpoint and exit with the code for "resumable"."""
         process.send_signal(signal.SIGINT)
         said = lambda: (self.path / f"{name}.log").read_text()[-4000:]
         self.assertEqual(process.wait(PATIENCE), 75, said())
 
     def disturb(self, process, directory, rng):
-        """Kills and stops workers and kills coordinators until the minimum is reached. Each disturbance waits for
-        another step."""
+        """Kills and stops workers and kills coordinators until SECONDS and KILLS are reached. Waits for a new step
+        before each disturbance."""
         kills, stopped, at_first, step = 0, [], None, 0
         begin = time.monotonic()
         while kills < KILLS or time.monotonic() - begin < SECONDS:
@@ -97,7 +97,7 @@ class Soak(unittest.TestCase):
         for _, pid in stopped:
             self.send(pid, signal.SIGCONT)
         files, resident = held_by(process.pid)
-        self.assertLessEqual(files, at_first[0] + 12)  # a worker that is being started has some open files
+        self.assertLessEqual(files, at_first[0] + 12)  # the supervisor has some files open for a worker that it starts
         self.assertLess(resident, at_first[1] + (32 << 20))
         return kills
 

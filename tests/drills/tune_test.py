@@ -1,4 +1,4 @@
-"""Tests studies of real trainings that are killed anywhere: no reported value is lost, and every trial equals a
+"""Tests studies of real trainings, with kills at any moment: no reported value is lost, and every trial equals a
 training with its options."""
 import collections
 import json
@@ -43,7 +43,7 @@ tune:
 
 
 def events(study):
-    """Returns all lines but the header. Skips an incomplete last line."""
+    """Returns all lines of study.jsonl but the header. Skips an incomplete last line."""
     text = (study / "study.jsonl").read_text()
     return [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()[1:]]
 
@@ -65,8 +65,7 @@ class Study(unittest.TestCase):
         return ends
 
     def assert_is_the_training_it_says(self, trial, *overrides):
-        """Checks that the same job with the trial's overrides, undisturbed, has the same metrics and the same digest.
-        """
+        """Checks that an undisturbed training of the job with the trial's options gives the same metrics and digest."""
         params = next(e["params"] for e in events(self.study) if e["event"] == "start" and e["id"] == trial)
         words = [*overrides, *(f"{key}={value}" for key, value in params.items())]
         calm = self.path / f"calm-{trial}"
@@ -82,7 +81,7 @@ class Study(unittest.TestCase):
         return min(complete)[1]
 
     def trainings(self):
-        """Returns the training processes, each with its trial."""
+        """Returns (process id, trial) of each training process."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -249,8 +248,8 @@ class Tune(Study):
         self.assertEqual(len(kept), 1, "the best one's")
 
     def test_paused_trials_continue_with_their_first_number_of_lanes(self):
-        """Simulates a move to a machine with another number of cores: a trial continues with the number of lanes it
-        began with."""
+        """Simulates a move of the study to a machine with another number of cores. A trial must continue with the
+        number of lanes that it began with."""
         process = sp.start("tune", self.job, "tune.trials=2", "tune.pruner=none", "--study", self.study)
         self.assertTrue(sp.wait_for(lambda: len(list(self.study.glob("trials/*/checkpoints/step-*"))) > 1))
         process.kill()
@@ -284,7 +283,7 @@ class Tune(Study):
         self.assert_is_the_training_it_says(self.best())
 
     def test_several_leaders_of_one_study_and_their_trainings_are_killed(self):
-        """No reported value is lost, nothing happens twice, and no training process remains."""
+        """Checks that no reported value is lost, nothing happens twice, and no training process remains."""
         rng, parents, trainings, resting = random.Random(8), 0, 0, {}
         processes = [sp.start("tune", self.job, "tune.trials=100000", "--study", self.study)]
         self.assertTrue(sp.wait_for(lambda: (self.study / "study.jsonl").exists()))
@@ -328,8 +327,8 @@ class Tune(Study):
         next_kill = time.monotonic()
         while process.poll() is None and len(killed) < KILLS:
             time.sleep(0.01)
-            # Kills only trials that have reported since their last death, because a study marks a trial as failed if it
-            # dies three times without a report.
+            # Kills a trial only after it has reported again, because a study marks a trial as failed if it dies three
+            # times without a report in between.
             told = [e["id"] for e in events(self.study) if e["event"] == "report"]
             if time.monotonic() < next_kill or told[-1:] == killed[-1:]:
                 continue

@@ -1,5 +1,5 @@
-// Runs two trainings and a study in one process, as a program that embeds Sinew does. Each is stopped and resumed
-// alone.
+// Runs two trainings and a study at once in one process, as a program that embeds Sinew may do. Stops and resumes one
+// training and the study, while the other training continues.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -131,7 +131,7 @@ TEST_F(Embed, TwoTrainingsAndAStudyDoNotDisturbEachOther) {
   EXPECT_TRUE(stopped == kResumable || stopped == kDone) << stopped;
   EXPECT_EQ(b.get(), kDone);
 
-  // The stopped ones are resumed side by side, and each finishes.
+  // The stopped training and study are resumed side by side, and both finish.
   auto a2 = std::async(std::launch::async, [&] { return train(one, "one", first, true); });
   auto c2 = std::async(std::launch::async, [&] { return search(searched, third, true); });
   EXPECT_EQ(a2.get(), kDone);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `./dev check` runs this script: house rules, format, lint. A file that passed is linted again only after it or a
-# header that it includes changes.
+# `./dev check` runs this script: house rules, format, lint. A file that passed is linted again only if the file, a
+# header that it includes or .clang-tidy has changed.
 #
 # clang-format and clang-tidy are version 14. Files in format_later.txt are not formatted yet. The list may only shrink
-# (tests/house/size_test.py); a file is removed from it when somebody next changes the file.
+# (tests/house/size_test.py): format a listed file when you next change it, and remove it from the list.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 failed=0

@@ -13,9 +13,9 @@ PATH = re.compile(r"^(?:src|docs|tests|cmake|examples|bench)/[\w./-]*$")
 # A path within src/: "train/engine.cpp", "base/".
 IN_SOURCE = re.compile(rf"^(?:{'|'.join(MAY_INCLUDE)})/(?:[\w-]+\.(?:h|cpp))?$")
 
-# Finds the error codes in the places where code makes an Error. Other calls that take a code (say, refuse, findings
-# ...) have many names. In their arguments, a text of the form of a code counts if its first word is the area of a
-# listed code.
+# MADE finds the codes in expressions that make an error. Calls that pass a code on (say, refuse, findings ...) have
+# many names, so SAID finds every quoted or bracketed text that has the form of a code. Such a text counts as a code
+# only if its first word (SPEC in SPEC_CONFLICT) is also the first word of a listed code.
 CODE_FORM = r"([A-Z0-9]+(?:_[A-Z0-9]+)+)"
 MADE = re.compile(r"\b(?:(?:Error|UsageError|ShardFailed|Diverged|LostConnection|Unsettled|ErrorCode)\s*\w*\(|ErrorCode\s+\w+\s*=|"
                   r"RefusalKind\s+\w+\s*\{\s*\d+\s*,|error_response\(\s*\d+\s*,)\s*\"" + CODE_FORM + '"')
@@ -38,7 +38,7 @@ def wrong_hints(text, sections):
 
 
 NO_CODES = {
-    "TEST_BROKEN", "TEST_FAILED",  # of headers for tests
+    "TEST_BROKEN", "TEST_FAILED",  # used only by headers for tests
     "RUN_DIR",                     # the name of an argument
     "REQUEST_LIMIT_EXCEEDED",      # a code of MLflow's API
 }

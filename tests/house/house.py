@@ -1,4 +1,4 @@
-"""Code that the house tests share: lists the files of the project, and finds the functions in a C++ file."""
+"""Lists the files of the project, and finds the functions in a C++ file. The house tests share this code."""
 import pathlib
 import re
 import subprocess
@@ -7,8 +7,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def project_files():
-    """Returns every file that is, or would be, in the repository, relative to ROOT. Without git (an archive): all but
-    build/."""
+    """Returns the tracked files and the untracked files that git does not ignore, relative to ROOT. Without git (in an
+    unpacked archive), returns all files. Never returns files in build/ and runs/."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT,
                             capture_output=True)
     if listed.returncode == 0:
@@ -32,15 +32,16 @@ CONTROL = re.compile(r"\s*(if|for|while|switch|else|do|try|catch|namespace|retur
 
 
 def heading_before(lines, last):
-    """Returns the first line of the heading that ends with `{` on line `last`, or None if it is no function's heading.
-    """
+    """Returns the first line of the function heading that ends with `{` on line `last`, or None if a function does not
+    begin there."""
     first = last
     while first > 0 and re.match(r"\s{4,}\S", lines[first]):
         first -= 1
     text = "\n".join(lines[first:last + 1])
     if CONTROL.match(lines[first]) or not re.match(r" {0,2}[A-Za-z_~\[]", lines[first]):
         return None
-    # The text is "f(" to ")" with no finished statement in between. A constructor's list of initialisers may follow.
+    # The heading of a function has balanced parentheses, no semicolon, and no assignment before its first parenthesis.
+    # It may include a constructor's list of initialisers.
     if text.count("(") != text.count(")") or ";" in text or re.search(r"[^=]=[^=]", text.split("(")[0]):
         return None
     return first

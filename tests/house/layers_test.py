@@ -5,7 +5,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Room -> rooms that it may include. Rooms on one level do not include each other.
+# Room -> rooms that it may include. No two rooms include each other.
 MAY_INCLUDE = {
     "base": [],
     "spec": ["base"],

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy-14 over the plain half (layers_test.PLAIN), two files at a time; .clang-tidy selects the checks.
+"""Runs clang-tidy-14 over the plain half (layers_test.PLAIN), one file on each core; .clang-tidy selects the checks.
 
 The tensor half is left out, because clang-tidy takes a minute for a file that includes libtorch. Errors of clang's own
-front end are not findings, because g++ 12 decides what compiles and clang 14 does not know all of its library. Only
-findings of checks count. build/lint stores, for each file that passed, a hash of the file, the headers that it includes
-and .clang-tidy.
+front end do not count as findings: g++ 12 decides what compiles, and clang 14 does not understand all of g++'s standard
+library. build/lint stores a hash for each file that passed: of the file, the headers that it includes and .clang-tidy.
 """
 import concurrent.futures
 import functools

@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 GTEST = re.compile(r"^\[  SKIPPED \] ([\w./]+\.[\w./]+)", re.MULTILINE)
-# "test_a (module.Class.test_a) ... skipped 'why'"; the first line of a docstring may be in between.
+# Matches "test_a (module.Class.test_a) ... skipped 'why'". The first line of the test's docstring may precede "...".
 UNITTEST = re.compile(r"^(\w+) \(([\w.]+)\)(?:\n[^\n]*)? \.\.\. skipped ", re.MULTILINE)
 # The pattern above also matches "setUpClass (module.Class) ... skipped 'why'": the class counts as one test.
 UNITTEST_COUNT = re.compile(r"^OK \(.*\bskipped=(\d+)|^FAILED \(.*\bskipped=(\d+)", re.MULTILINE)

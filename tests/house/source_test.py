@@ -47,7 +47,8 @@ class Source(unittest.TestCase):
         self.assertEqual(found, ["src/cli/terminal.cpp"])
 
     def test_no_function_ends_the_process(self):
-        # Code between fork and exec, and handlers of signals, use _exit. Everything else throws, and main() ends.
+        # An error is thrown up to main(), which returns the exit code. The pattern does not match _exit(): code between
+        # fork and exec, and signal handlers, must call it.
         found = [f"{path}: {match}" for path in source_files() if not str(path).endswith("_test.cpp")
                  for match in re.findall(r"(?:std::|(?<![\w:])(?:::)?)(?:exit|quick_exit)\([^;]*;", text_of(path))]
         self.assertEqual(found, [])
@@ -92,7 +93,7 @@ class Packages(unittest.TestCase):
     def test_the_image_installs_what_dev_installs(self):
         dockerfile, dev = text_of("Dockerfile"), text_of("dev")
         build, runtime = re.split(r"^FROM ", dockerfile, flags=re.MULTILINE)[1:]
-        self.assertRegex(build, r"\./dev build")  # the image has no list of its own: ./dev installs
+        self.assertRegex(build, r"\./dev build")  # ./dev installs the packages, so the image has no list of its own
         known = self.packages(dev, "PACKAGES")
         for stage in (build, runtime):
             for words in re.findall(r"apt-get install -y --no-install-recommends ([^&;]*)", stage.replace("\\\n", " ")):

@@ -48,8 +48,8 @@ class Convolution(nn.Module):
 
 
 class Weights(nn.Module):
-    """Weights that are tied, strided, sliced, empty, scalar, of every float type; saved and unsaved buffers; constants.
-    """
+    """Has weights that are tied, strided, sliced, empty, scalar and of every float type, saved and unsaved buffers, and
+    constants."""
     def __init__(self):
         super().__init__()
         self.embed, self.out = nn.Embedding(10, 8), nn.Linear(8, 10, bias=False)
@@ -72,7 +72,7 @@ class Weights(nn.Module):
 
 
 class Nested(nn.Module):
-    """Arguments and results of every structure."""
+    """Has arguments and results of every structure."""
     def __init__(self):
         super().__init__()
         self.scale = nn.Parameter(torch.tensor(3.0))
@@ -175,7 +175,7 @@ def check(tool, folder, name, model, args, kwargs, options, inputs, outputs, dec
 
 def close(a, b, decomposed):
     if decomposed and isinstance(a, torch.Tensor) and a.is_floating_point():
-        return torch.allclose(a, b, rtol=1e-4, atol=1e-5)  # other kernels round differently
+        return torch.allclose(a, b, rtol=1e-4, atol=1e-5)  # a decomposed program uses kernels that round differently
     return same(a, b)
 
 

@@ -1,7 +1,8 @@
-"""Compares loss curves of 200 steps with a stock PyTorch script, from the same initial weights on the same full
-batches.
+"""Compares Sinew's loss curves of 200 steps with those of a stock PyTorch script. Both start from the same weights and
+use the same full batches.
 
-Sinew computes the batch as 8 shards, PyTorch as one. ctest runs it with SINEW_PYTHON, which has the needed packages.
+Sinew computes a batch as 8 shards, PyTorch as a whole. ctest runs this test with SINEW_PYTHON, the Python that has the
+needed packages.
 """
 import json
 import os
@@ -131,8 +132,8 @@ class Curves(unittest.TestCase):
                 self.assertEqual(len(ours), STEPS)
                 self.assertLess(theirs[-1], 0.8 * theirs[0], "the reference itself does not learn")
                 for step, (mine, other) in enumerate(zip(ours, theirs)):
-                    # The sums differ in order, so the curves drift apart slowly, as those of PyTorch on two different
-                    # machines would.
+                    # Sinew and PyTorch add in different orders, so their curves drift apart slowly, as the curves of
+                    # PyTorch on two different machines would.
                     tolerance = 2e-5 if step < 20 else 5e-3
                     self.assertLess(abs(mine - other), tolerance * max(1.0, other), f"{name}, step {step}")
 

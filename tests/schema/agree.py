@@ -51,13 +51,13 @@ PROBES = [
 
 OF_COMMANDS = ("command", "workdir", "grace", "params", "env", "resources", "retries", "metrics")
 
-# Of the options that a search can vary, the probes cover these, some of each kind. Otherwise nearly all probes would be
-# of search options.
+# The search options that the probes cover: some of each kind. If the probes covered all of them, nearly all probes
+# would be of search options.
 SEARCHED = ("optimizer.lr", "trainer.shards", "model.hidden")
 
 
 def leaves(schema, path=()):
-    """Yields every key path of the schema: sections and options."""
+    """Yields the key path of every section and option of the schema."""
     for branch in [schema] + schema.get("anyOf", []):
         for key, below in branch.get("properties", {}).items():
             if path == ("tune", "search") and key not in SEARCHED:
@@ -67,7 +67,8 @@ def leaves(schema, path=()):
 
 
 def words_of(schema):
-    """Returns every choice and default as a probe, because these are nearly valid values."""
+    """Returns every choice and default of the schema. They are useful probes, because most options nearly accept them.
+    """
     found = []
     if isinstance(schema, dict):
         found += [value for value in schema.get("enum", [])] + ([schema["default"]] if "default" in schema else [])
@@ -80,7 +81,7 @@ def words_of(schema):
 
 
 def put(job, path, value):
-    """Returns the job with the value at the path. Sections on the path that are no mappings become mappings."""
+    """Returns a copy of the job with the value at the path. A section on the path that is no mapping becomes one."""
     job = copy.deepcopy(job)
     level = job
     for key in path[:-1]:
@@ -130,7 +131,7 @@ def random_value(rng):
 
 
 def as_yaml(instance):
-    # JSON is YAML. Python also writes NaN and Infinity, which are not JSON; they stay as they are.
+    # JSON is YAML. Python also writes NaN and Infinity, which JSON does not have, and the program gets them unchanged.
     return json.dumps(instance, ensure_ascii=True)
 
 

@@ -1,5 +1,5 @@
-"""Kills `sinew server` at random instants under load. Afterwards all that it acknowledged is stored, and nothing in
-part.
+"""Kills `sinew server` at random instants under load. Afterwards, everything that it acknowledged must be stored, and
+nothing may be stored in part.
 
 SINEW_LONG=1 makes a hundred kills instead of twenty. SINEW_SERVER_SEED repeats the choices of a run (not its instants).
 """
@@ -27,14 +27,15 @@ MLFLOW = "/api/2.0/mlflow"
 
 
 class Writer(threading.Thread):
-    """Writes in a loop and stores what was acknowledged. A call that failed may or may not have been executed."""
+    """Writes in a loop and remembers what the server acknowledged. A call that failed may or may not have taken effect.
+    """
 
     def __init__(self, server, number):
         super().__init__(daemon=True)
         self.server, self.number = server, number
         self.ending = False
         self.failed = []
-        self.points, self.tags, self.files = {}, {}, {}  # acknowledged
+        self.points, self.tags, self.files = {}, {}, {}  # all that the server acknowledged
         self.run_id, self.step = None, 0
 
     def send(self, method, path, body):
@@ -215,7 +216,7 @@ class Places(unittest.TestCase):
                     idle.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
                 for _ in range(50):
                     self.assertEqual(server.call("GET", "/api/v1/runs")[0], 200)
-                # The oldest may have been silent for too long by now.
+                # Uses the newest connection, because the server may have closed the oldest by now: they were silent.
                 idle[-1].sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 self.assertIn(b"200 OK", idle[-1].recv(1000))
                 resident = pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
@@ -304,7 +305,7 @@ class Places(unittest.TestCase):
             self.assertTrue(lazy.recv(1))
             server.process.send_signal(signal.SIGTERM)
             deadline = time.monotonic() + 60
-            while True:  # until it no longer listens, which shows that it is ending
+            while True:  # waits until the server no longer listens, which shows that it is ending
                 try:
                     socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
                 except OSError:

@@ -1,5 +1,5 @@
-"""Starts a PostgreSQL server for one test, reached by a socket in its own folder. It refuses to run as root; then it
-runs as user postgres."""
+"""Starts a PostgreSQL server for one test, which clients reach by a socket in its own folder. PostgreSQL refuses to run
+as root, so a test that runs as root starts it as user postgres."""
 import os
 import pathlib
 import pwd

@@ -75,7 +75,7 @@ class Server:
             self.stop()
 
     def call(self, method, path, body=None, headers=(), token="own", timeout=PATIENCE):
-        """Returns the status and the response: parsed JSON, or else its bytes."""
+        """Returns the status and the body of the response: parsed if it is JSON, otherwise its bytes."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=dict(headers))
         secret = self.token if token == "own" else token

@@ -56,7 +56,8 @@ class Stack {
   char* bytes_;
 };
 
-// The C++ runtime keeps one list of the exceptions being handled per thread. Each fiber needs a list of its own.
+// The C++ runtime keeps, for each thread, a list of the exceptions that are being handled. Each fiber needs a list of
+// its own.
 struct HandledExceptions {
   void* caught = nullptr;
   unsigned int uncaught = 0;
@@ -73,7 +74,7 @@ struct Fiber::Context {
   Stack stack;
   ucontext_t body = {}, caller = {};
   HandledExceptions handled;  // the list of the side (body or caller) that is not running
-  // What the sanitizers need at each switch.
+  // The state that the sanitizers need when the thread switches between body and caller.
   void* fake_stack = nullptr;
   const void* caller_stack = nullptr;
   size_t caller_size = 0;

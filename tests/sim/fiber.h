@@ -1,5 +1,5 @@
-// A Fiber is a thread of a simulated process. The world has one real thread, so code that blocks runs as a fiber: when
-// it waits, it gives the thread back to the world's events, and an event continues it later.
+// A Fiber is a thread of a simulated process. The world has one real thread, so code that blocks runs as a fiber. A
+// fiber that waits gives the real thread back to the events of the world, and an event continues the fiber later.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace sinew::sim {
 
 class Fiber {
  public:
-  // When its process has died, a fiber throws Cancelled from the call in which it waits, so that its body is unwound.
-  // Cancelled is not derived from std::exception, so no error handler of the product catches it.
+  // cancel() unwinds the body of a fiber: the call in which the body waits throws Cancelled. Cancelled is not derived
+  // from std::exception, so no error handler of the product catches it.
   struct Cancelled {};
 
   Fiber(const Process& process, std::function<void()> body);
@@ -22,7 +22,7 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  static Fiber* current();  // null while the world runs an event and no fiber
+  static Fiber* current();  // the running fiber, or null while the world runs an event
   const Process& process() const { return process_; }
 
   // ---- called by events

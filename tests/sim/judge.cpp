@@ -91,14 +91,14 @@ void Judge::view(const cluster::View& heard) {
     complain("there are two views " + number(heard.generation.value));
 }
 
-// A member that is fenced but does not know it yet may find a newer checkpoint than the others do. It gets an attempt
-// of its own, in which it commits no step.
+// A fenced member that does not know it yet may load a newer checkpoint than the other members. Such a member gets an
+// attempt of its own, in which it commits no step.
 Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from) {
   const int64_t history = static_cast<int64_t>(histories_.size());
   histories_.push_back({step, from ? histories_[static_cast<size_t>(from->history)].control : Control(), {}});
   const auto computing = view.computing();
-  // Looks for the newest attempt with this member, step and state. The computing members of the member's own view
-  // belong to it, too: the view may have changed before the member began.
+  // Looks for the newest attempt with this member, step and state. If there is one, adds the computing members of the
+  // member's view to it, because the view may have changed before the member began.
   const auto theirs = std::find_if(attempts_.rbegin(), attempts_.rend(), [&](const Attempt& one) {
     return one.members.contains(id) && one.begins_at == step && one.before == state;
   });
@@ -128,8 +128,8 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
 
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
-// A shard must not be computed again while a member has its result. A disturbed process is excepted, because it may not
-// know yet that its work moved to others.
+// Complains if a process computes a shard of which another process has the result. Disturbed processes are excepted,
+// because they may not know yet that others took over their work.
 void Judge::delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid) {
   auto& by = attempts_[static_cast<size_t>(attempt)].computed[{step, shard}];
   for (const int64_t before : by) {
@@ -246,8 +246,8 @@ void Judge::notices(int64_t attempt, bool is_split) {
   splits_ += is_split ? 1 : 0;
 }
 
-// If the memory of the process had changed and nobody had noticed it, the group may go on without the process and with
-// the results that it made wrong. Nobody can notice that any more, so the story is not judged.
+// If the memory of this process has changed unnoticed, the other members may continue with wrong results that it
+// contributed. No comparison can find them any more, so the story is not judged.
 void Judge::disturbed(int64_t pid) {
   disturbed_.insert(pid);
   const auto found = changed_.find(pid);
@@ -275,8 +275,11 @@ void Judge::effect(int64_t pid, bool leads, double confirmed, const std::string&
   complain("process " + number(pid) + " changes " + path + (leads ? " and its lease is over" : " and does not lead"));
 }
 
-// If the only worker of a run is asked to leave, the run stops and can be resumed. The supervisor may report it as a
-// training error, because the coordinator of a stopped run refuses the next worker before that worker has joined.
+// A run may end in three ways:
+// - with exit code 0.
+// - stopped, because its only worker was asked to leave. The exit code is "resumable", or "training error" if the
+//   supervisor started another worker meanwhile: the coordinator of a stopped run refuses that worker.
+// - with a training error, after the members' states differed and no majority agreed.
 void Judge::ends(int code) {
   constexpr int kResumable = 75, kTrainingError = 1;
   if (stops_ && (code == kResumable || code == kTrainingError)) return;
@@ -293,8 +296,8 @@ void Judge::ends(int code) {
   }
 }
 
-// Checks that the ledger has every step once, and that some attempt has both the digest of each line and that of the
-// line before.
+// Checks that the last state is durable and that the ledger has every step once, in order. For each line, some attempt
+// must have the digest of this line and the digest of the line before.
 void Judge::ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved) {
   if (not_judged_) return;
   if (saved != Step(job_.steps)) return complain("the run ends and its last state is not durable");

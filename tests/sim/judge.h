@@ -1,7 +1,7 @@
 // Checks the conditions that must hold in every story. The judge sees all members at once, as no member does.
 //
-// An *attempt* is the work of all members that begin together in a fresh view, and of those that join them. It ends
-// when all members that have its state are gone and others begin from a checkpoint.
+// An *attempt* is the work of the members that begin together from one checkpoint or from step 0, and of the members
+// that join them later. It ends when all members that have its state are gone and others begin from a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ struct TrainingJob {
   bool is_comparison(int64_t number) const { return number > 2 * steps; }
 };
 
-// What a step depends on besides the state: the values that control entries change.
+// The inputs of a step besides the state: the values that control entries change.
 struct Control {
   double learning_rate = 1, batch_size = 64;
   bool operator==(const Control&) const = default;
-  uint64_t with(uint64_t state) const;  // mixes them into the state: the input of the step's numbers
+  uint64_t with(uint64_t state) const;  // mixes both values into the state; the result is the input of the step
 };
 
 // The origin of a training state: the attempt, and the control messages of that attempt that led to the state. A group
@@ -60,10 +60,11 @@ class Judge {
  public:
   Judge(World& world, const TrainingJob& job) : world_(world), job_(job) {}
 
-  // ---- events; the story ends when one is wrong
+  // ---- events; the first wrong one ends the story
   void given(MemberId id);                // the coordinator gave this id to a joining worker
   void view(const cluster::View& heard);  // a member received this view
-  // A member begins to compute in a fresh view. `from` says where its state comes from; nullopt if it begins at step 0.
+  // A member begins to compute without the state of another member. `from` says which attempt its checkpoint comes
+  // from; nullopt if it begins at step 0.
   Origin begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from);
   void delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid);
   Origin commits(const Commit& commit);  // returns the origin of the state after the step
@@ -72,19 +73,19 @@ class Judge {
   // A member's state at this step has this digest.
   void digest(int64_t attempt, int64_t step, Digest digest);
   void durable(int64_t step, int64_t attempt);
-  // A process is about to rename a file into place on the shared disk. Only the leader may, while it has a lease.
+  // A process is about to rename a file on the shared disk. Only the leader may do this, and only with a valid lease.
   void effect(int64_t pid, bool leads, double confirmed, const std::string& path);
   // The story disturbed this process, or it ended. It may be fenced, and other members may repeat its work.
   void disturbed(int64_t pid);
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
   // Memory of this process, whose state is at this step, has changed. From this step on, results of the attempt may be
-  // wrong. They must not be what the run ends with, and no checkpoint may have them.
+  // wrong. The run must not end with wrong results, and no checkpoint may contain them.
   void memory_changes(int64_t pid, int64_t attempt, int64_t step);
-  // The members found the change: they end the attempt, or they end the run because no one knows who is right.
+  // The members found that their states differ. They end the attempt; if no majority agrees (is_split), the whole run.
   void notices(int64_t attempt, bool is_split);
   bool is_over(int64_t attempt) const { return attempts_[static_cast<size_t>(attempt)].noticed; }
-  // Whether all members that committed this step have been disturbed since. Then no member may be left that
-  // could send the step's result, and a member that lacks it must join again.
+  // Returns whether all members that committed this step have been disturbed, before it or since. Then no member may be
+  // left that can send the step's result, and a member that lacks it must join again.
   bool result_is_gone(int64_t attempt, int64_t step) const;
   void ends(int code);
   bool ended_well() const { return ended_well_; }
@@ -95,7 +96,7 @@ class Judge {
   const std::optional<std::string>& complaint() const { return complaint_; }
   struct Tally {  // lets a test check that enough happened
     int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0, entries = 0;
-    int64_t changes = 0, noticed = 0, splits = 0, not_judged = 0;  // of members' memory
+    int64_t changes = 0, noticed = 0, splits = 0, not_judged = 0;  // about changes of members' memory
     void operator+=(const Tally& other);
   };
   Tally tally() const;
@@ -103,14 +104,14 @@ class Judge {
  private:
   struct Attempt {
     int64_t begins_at = 0;
-    std::set<MemberId> members;                                            // those that began it
+    std::set<MemberId> members;                                            // those that computed when it began
     std::map<int64_t, uint64_t> after;                                     // the state after each step
     uint64_t before = 0;                                                   // the state that it began with
     std::optional<int64_t> wrong_from;                                     // the first step whose result may be wrong
     bool noticed = false;                                                  // the members found that their states differ
     std::map<int64_t, Digest> digests;                                     // of the whole state, at each step
     std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the processes
-    std::map<int64_t, std::vector<int64_t>> committed;  // by step: the processes that have its result
+    std::map<int64_t, std::vector<int64_t>> committed;  // by collective: the processes that have its result
   };
 
   struct History {
@@ -131,12 +132,12 @@ class Judge {
   std::map<Generation, std::string> views_;
   std::vector<Attempt> attempts_;
   std::vector<History> histories_;
-  // for a history and a control message: the history that follows from them
+  // (history, control message) -> the history that follows from them
   std::map<std::pair<int64_t, std::string>, int64_t> next_;
   std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0;
   bool stops_ = false, ended_well_ = false;
-  std::map<int64_t, int64_t> changed_;  // processes whose memory changed; to the attempt
+  std::map<int64_t, int64_t> changed_;  // process whose memory changed -> the attempt
   int64_t changes_ = 0, noticed_ = 0, splits_ = 0;
   bool not_judged_ = false;
 };

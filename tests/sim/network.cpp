@@ -43,7 +43,7 @@ Network::Node* Network::of(MemberId id) {
   return found == nodes_.end() ? nullptr : found->get();
 }
 
-// Returns 0.05 to 2 ms, and in 3 % of the calls fifty times that.
+// Returns 0.05 to 2 ms, or fifty times as much in 3 % of the calls.
 double Network::latency() {
   const double seconds = world_.random.uniform(0.00005, 0.002);
   return world_.chance(0.03) ? seconds * 50 : seconds;
@@ -77,8 +77,9 @@ void Network::connect(Node& node, const std::vector<link::Peer>& peers) {
   }
 }
 
-// Connects two members if both want the connection and no link between them is cut. Otherwise meet() is called again
-// when the other member wants the connection, too, or when the cut ends.
+// Connects two members if both want the connection and neither direction between them is cut. Reports a loss if the
+// other member has ended or has lost this connection. In all other cases meet() is called again: when the other member
+// wants the connection, too, or when the cut ends.
 void Network::meet(Node& node, MemberId peer) {
   const auto here = node.ends.find(peer);
   if (node.gone || here == node.ends.end() || here->second.is != End::Is::waiting) return;
@@ -112,7 +113,8 @@ void Network::send(Node& node, MemberId to, link::Frame frame) {
   transmit(node, other, [&other, from = *node.me, frame = std::move(frame)] { other.events.on_frame(from, frame); });
 }
 
-// Lets `arrival` happen at `to` over the current connection, after all earlier frames.
+// Runs `arrival` at `to` after all earlier frames of the current connection have arrived. Holds it while this direction
+// is cut, and drops it if the connection ends before.
 void Network::transmit(Node& from, Node& to, Event arrival) {
   const auto back = to.ends.find(*from.me);
   if (to.gone || back == to.ends.end() || back->second.is != End::Is::standing) return;
@@ -143,7 +145,7 @@ void Network::lose(Node& node, MemberId peer, const std::string& why) {
   });
 }
 
-// Notifies the other side, after all earlier frames, that this side has closed. A cut delays the notice.
+// Notifies the peer, after all earlier frames, that `node` has closed the connection. A cut delays the notice.
 void Network::hang_up(Node& node, MemberId peer, const std::string& why) {
   const auto end = node.ends.find(peer);
   if (end->second.is != End::Is::standing) return;
@@ -166,7 +168,7 @@ void Network::died(const std::string& address) {
   leave(*at(address), "connection reset by ");
 }
 
-// The operating system keeps the connections of a stopped process open. Its peers notice the silence later.
+// The operating system keeps the connections of a stopped process open, so its peers notice only the silence.
 void Network::stopped(const std::string& address) {
   Node& node = *at(address);
   world_.after(kSilenceSeconds, [this, &node] {

@@ -1,5 +1,5 @@
 // Implements the links between simulated members with the guarantees of link.h: the frames of a link arrive whole and
-// in order, and a loss is reported once. Frames on different links may overtake each other.
+// in order, and each end reports the loss of a link once. Frames on different links may overtake each other.
 #pragma once
 
 #include <deque>
@@ -21,17 +21,16 @@ class Network {
   explicit Network(World& world) : world_(world) {}
 
   std::unique_ptr<link::Links> join(const Process& process, link::Events events);
-  // The process of the member with this address died or was stopped. Its peers notice that later.
+  // Called when the process of the member with this address has died or was stopped. Its peers notice this later.
   void died(const std::string& address);
   void stopped(const std::string& address);
-  // For `seconds`, no frame from one member reaches the other. Then the held frames of connections that still exist
-  // arrive.
+  // Holds every frame from `from` to `to` for `seconds`. Then delivers the held frames of connections that still exist.
   void cut(const std::string& from, const std::string& to, double seconds);
   void reset(const std::string& a, const std::string& b);
 
  private:
   friend class SimulatedLinks;
-  struct End {  // a member's state for a wanted peer
+  struct End {  // a member's end of the connection with one peer that it wants
     std::string address;
     enum class Is { waiting, standing, lost } is = Is::waiting;
     std::deque<link::Frame> queue = {};  // frames sent before the connection exists
@@ -63,7 +62,7 @@ class Network {
 
   World& world_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<std::pair<std::string, std::string>, int64_t> cuts_;  // (from, to) to the number of the cut
+  std::map<std::pair<std::string, std::string>, int64_t> cuts_;  // (from, to) -> the number of the cut
   std::map<std::pair<std::string, std::string>, std::vector<Event>> held_;
   int64_t numbers_ = 0;
 };

@@ -25,7 +25,7 @@ class Office {
   const Process process;
   void handle(const std::string& method, const std::string& target, const std::string& body, Answer answer);
   std::optional<int64_t> over() const { return coordinator_.over(world_.now()); }
-  void die();  // waiting calls fail
+  void die();  // makes the waiting calls fail
 
  private:
   struct Waiting {

@@ -1,5 +1,5 @@
-// What the processes of a story share: the world, the network, the calls to the coordinator, the disk, the job and the
-// judge.
+// A Scene has everything that the processes of a story share: the world, the network, the calls to the coordinator, the
+// disk, the job and the judge.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct Scene {
   Judge judge;
   loop::Plan plan;
   double shard_seconds = 0.03;
-  size_t frozen_parts = 1;  // a member's memory is compared in so many parts, one in each step
+  size_t frozen_parts = 1;  // number of parts of a member's memory; each step compares one part
 };
 
 }  // namespace sinew::sim

@@ -56,7 +56,7 @@ double Story::disturb() {
   if (faults_ == Faults::changes) return end;
   for (int64_t i = 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
-    // Faults that end all workers have fewer entries here, so that they are rarer than the others.
+    // A kind with more entries is drawn more often. Faults that end all workers have one entry, so that they are rare.
     const Kind kinds[] = {Kind::cut_links,       Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
                           Kind::reset_link,      Kind::request,     Kind::request,         Kind::request,
                           Kind::all_workers_die, Kind::machine_dies};
@@ -150,7 +150,7 @@ void Story::happens(const Trouble& trouble) {
   }
 }
 
-// Cuts the links between one worker and some others: from it, to it, or both.
+// Cuts the links between one worker and some others: from the worker, to the worker, or both.
 void Story::cut_links() {
   Worker* one = anyone();
   if (one == nullptr) return;
@@ -182,8 +182,8 @@ void Story::reset_link() {
   scene_.network.reset(one->address(), other->address());
 }
 
-// The machine loses power: all processes end, and the disk loses what was not synced. Then a new supervisor starts the
-// run again.
+// The machine loses power: all processes end, and the disk loses all bytes that were not synced. A little later, a new
+// supervisor starts the run again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
   run_.last_view.reset();

@@ -1,4 +1,4 @@
-// Plays one story for one seed: a run of one to eight workers under its supervisor, and the faults that happen to them.
+// Plays the story of one seed: a run of one to eight workers under a supervisor, and the faults that disturb it.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,15 @@
 
 namespace sinew::sim {
 
-// Faults and requests besides the events of `sinew chaos`, which cannot cut cables or crash a machine.
+// A fault or request that is not an event of `sinew chaos`, which cannot cut cables or crash a machine.
 struct Trouble {
   enum class Kind { cut_links, cut_coordinator, reset_link, all_workers_die, machine_dies, request };
   double at = 0;
   Kind kind = Kind::request;
 };
 
-// What happens in a story: everything but changes of memory, everything, or changes of memory and deaths of workers.
+// The faults of a story. without_changes: all but changes of memory. all: all. changes: only changes of memory and
+// deaths of workers.
 enum class Faults { without_changes, all, changes };
 
 class Story {
@@ -34,7 +35,7 @@ class Story {
  private:
   void happens(const supervise::ChaosEvent& event);
   void happens(const Trouble& trouble);
-  double disturb();  // returns when the last disturbance happens
+  double disturb();  // plans all disturbances; returns the time of the last one in seconds from now
   void cut_links();
   void reset_link();
   void machine_dies();
@@ -49,7 +50,7 @@ class Story {
   Scene scene_;
   int64_t begins_with_;
   RunOfStory run_;
-  std::vector<std::unique_ptr<Supervisor>> supervisors_;  // the last one is alive
+  std::vector<std::unique_ptr<Supervisor>> supervisors_;  // all but the last one are dead
 };
 
 }  // namespace sinew::sim

@@ -1,5 +1,5 @@
-// Plays stories by seed. SINEW_SIM_SEED=N plays only story N; with SINEW_SIM_SEEDS=M, the M stories from N on. A failed
-// story prints its log.
+// Plays the stories of many seeds. SINEW_SIM_SEED=N plays only story N; with SINEW_SIM_SEEDS=M, it plays the M stories
+// from N on. A failed story prints its log.
 #include "story.h"
 
 #include <gtest/gtest.h>

@@ -73,7 +73,7 @@ std::optional<http::Response> Supervisor::call(const std::string& path, const st
 
 // ---- processes -----------------------------------------------------------------------------------------------------
 
-// A coordinator reserves a range of generations and member ids at once, and listens a little later.
+// A new coordinator reserves its range of generations and member ids at once, but listens only after a random delay.
 pid_t Supervisor::start_coordinator(int64_t workers) {
   const int64_t pid = ++run_.pids;
   cluster::CoordinatorOptions options;
@@ -104,7 +104,7 @@ std::vector<supervise::RunProcesses::EndedWorker> Supervisor::take_ended_workers
   std::vector<EndedWorker> ended;
   std::erase_if(children_, [&](const Worker* worker) {
     if (!worker->end()) return false;
-    // No activity: the story may kill three workers at one shard, which the supervisor would rightly call deadly.
+    // Reports no activity: the story may kill three workers at one shard, and the supervisor would call it deadly.
     ended.push_back({static_cast<pid_t>(worker->pid), *worker->end(), {}});
     return true;
   });

@@ -1,5 +1,5 @@
-// Runs the supervisor of a simulated run: the real shell of supervise/, over workers and coordinators of the same
-// world.
+// Simulates the supervisor process of a run. It runs the real SupervisorShell of supervise/ over simulated workers and
+// coordinators.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@
 
 namespace sinew::sim {
 
-// What outlives a supervisor: all workers of the story, dead or alive, and the contents of files in the run directory.
+// The state that outlives a supervisor: all workers of the story, dead or alive, and the contents of some files of the
+// run directory.
 struct RunOfStory {
   std::vector<std::unique_ptr<Worker>> workers;
   std::optional<cluster::View> last_view;  // view.json

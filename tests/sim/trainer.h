@@ -1,5 +1,5 @@
-// The trainer of a simulated worker: the loop's Trainer with numbers instead of a model. Each step and each evaluation
-// is a collective of the group, computed by the worker's lanes. The trainer reports the results to the judge.
+// Implements loop::Trainer for a simulated worker, with numbers instead of a model. Each step and each evaluation is a
+// collective of the group; the worker's lanes compute its shards. The trainer reports the results to the judge.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class Trainer final : public loop::Trainer {
  public:
   Trainer(Scene& scene, int64_t pid, Lanes& lanes);
 
-  // Where the state comes from. nullopt before an attempt has begun, when the state is that of step 0.
+  // Where the state comes from, or nullopt while it is the initial state and no attempt has begun.
   std::optional<Origin> origin;
   uint64_t numbers() const { return numbers_; }
   // Changes one bit of this worker's memory.
@@ -49,7 +49,7 @@ class Trainer final : public loop::Trainer {
   std::string write_artifact(Disk& disk) override;
 
  private:
-  // The result of steps with a changed memory differs from that of an undisturbed member by this.
+  // Returns 0 while all of frozen_ are 0. Otherwise returns bits that change the results and digests of this member.
   uint64_t deviation() const;
 
   Scene& scene_;
@@ -57,7 +57,7 @@ class Trainer final : public loop::Trainer {
   Lanes& lanes_;
   loop::State state_;
   uint64_t numbers_ = 0;  // takes the place of the tensors
-  // Takes the place of frozen parameters. They are 0 unless the memory changes. Each step compares one of them.
+  // frozen_ takes the place of frozen parameters. Its values are 0 unless the memory changes. Each step compares one.
   std::vector<uint64_t> frozen_, first_seen_;
   bool alone_ = false;
 };

@@ -55,7 +55,7 @@ class Worker final : public group::Membership, public Lanes {
   std::vector<LaneActivity> activity() const;  // what its activity board would show
 
  private:
-  // -- worker_line.cpp: messages to and from the coordinator and the other members
+  // -- worker_line.cpp: exchanges messages with the coordinator and the other members
   void later(double seconds, Event event);
   void guarded(const Event& event);
   void join();

@@ -1,5 +1,5 @@
-// Sends and receives the messages between a simulated worker and the coordinator and other members. In the product,
-// Client and Member do this on threads of their own.
+// Exchanges the messages of a simulated worker with the coordinator and with other members. In the product,
+// cluster::Client and group::Member do this on threads of their own.
 #include <algorithm>
 #include <csignal>
 
@@ -50,7 +50,7 @@ void Worker::guarded(const Event& event) {
   } catch (const group::Fenced& ended) {
     end_process({static_cast<int>(finished_.value_or(kRejoin)), 0}, ended.what());
   } catch (const Error& error) {
-    if (group_)  // before it has a group, a worker may fail: the coordinator refuses it after the run's end
+    if (group_)  // a worker without a group may fail, because the coordinator refuses it after the run's end
       scene_.judge.complain("process " + std::to_string(pid) + ": " + error.what());
     end_process({kTrainingError, 0}, error.what());
   }

@@ -9,7 +9,7 @@
 namespace sinew::sim {
 namespace {
 
-// The real membership, which tells the judge when the members of a fresh view begin.
+// The real membership. In addition, it calls on_begin when this member begins without the state of another member.
 class Members final : public loop::GroupMembers {
  public:
   Members(group::Membership& member, std::function<double()> speed, Clock& clock,
@@ -66,7 +66,7 @@ void Worker::run() {
   process.after(0, [this, end, why] { end_process(end, why); });  // an event, because it unwinds this thread
 }
 
-// Does what worker/train.cpp, distribute/members.cpp and train/run.cpp do around the loop.
+// Does the work that worker/train.cpp, distribute/members.cpp and train/run.cpp do around the loop in the product.
 ProcessEnd Worker::run_loop(std::string& why) {
   wait_until([this] { return !out_.empty() || role_->in_view(); });
   const auto ends = [&](const std::string& reason, int code) {

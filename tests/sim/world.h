@@ -1,5 +1,6 @@
-// The time, random choices and processes of a simulated run. There is one thread. Everything that happens is an event
-// of one queue, and every choice comes from one random stream, so a seed always gives the same story.
+// Simulates the time, the random choices and the processes of a run. There is only one real thread. Everything that
+// happens is an event of one queue, and every choice comes from one random stream. So a seed always gives the same
+// sequence of events, which is called a story.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ class World final : public Clock {
 
   double now() const { return now_; }
   void after(double seconds, Event event);
-  // Runs events for so many seconds or until stop() is called. Returns false if no event is left.
+  // Runs the events of the next `seconds`, or until stop() is called. Returns false if no event is left.
   bool run(double seconds);
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
@@ -47,7 +48,7 @@ class World final : public Clock {
   std::vector<std::string> log_;
 };
 
-// A process that can be killed, stopped and continued. Its events are dropped after its death, and are
+// A simulated process, which can be killed, stopped and continued. Its events are dropped after its death, and are
 // delayed while it is stopped.
 class Process {
  public:

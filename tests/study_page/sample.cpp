@@ -1,6 +1,6 @@
-// Writes the page of a made-up study, for page_test.py. usage: study_page_sample KIND OUT.html
+// `study_page_sample KIND OUT.html` writes the page of a made-up study, for page_test.py.
 //
-// KIND: plain (one objective, 40 trials), hostile (the same with markup in every text of the study), several (two
+// KIND is plain (one objective, 40 trials), hostile (like plain, with markup in every text of the study), several (two
 // objectives and a constraint) or empty (no trial yet).
 #include <cmath>
 #include <cstdio>
@@ -12,7 +12,7 @@
 namespace sinew::study {
 namespace {
 
-// If a browser runs one of these two texts, an attribute of the document is set, and the test detects it.
+// If a browser runs one of these two texts, it sets an attribute of the document, and the test detects this.
 constexpr const char* kScript = "<script>document.documentElement.dataset.injected='yes'</script>";
 constexpr const char* kImage = "<img src=x onerror=\"document.documentElement.dataset.injected='yes'\">";
 

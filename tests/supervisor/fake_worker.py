@@ -31,7 +31,8 @@ class Refused(Exception):
 
 
 def connection_to(address):
-    """With TLS it accepts any certificate, because the tests of the real workers cover verification."""
+    """Returns a connection to the address. With TLS, accepts any certificate: the tests of the real workers cover the
+    verification."""
     if address.scheme == "http":
         return http.client.HTTPConnection(address.hostname, address.port, timeout=10)
     context = ssl.create_default_context()
@@ -71,7 +72,7 @@ class Worker:
 
     def step(self):
         step = max(0, int(10 * (time.time() - self.began)))
-        stuck = int(os.environ.get("FAKE_STUCK", "0"))  # stays at this step for ever, computing shard 3
+        stuck = int(os.environ.get("FAKE_STUCK", "0"))  # stays at this step for ever and claims to compute shard 3
         if not stuck or step < stuck:
             return step
         note_work(stuck, 3)
@@ -82,7 +83,7 @@ class Worker:
                 "identity": {"job": "job", "machine": "machine", "probe": "probe"}}
 
     def call(self, path, body):
-        """Returns the response. Tries again, at the coordinator's current address, until the timeout."""
+        """Returns the coordinator's response. Tries again until the timeout, each time at its current address."""
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             try:

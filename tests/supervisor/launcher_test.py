@@ -22,7 +22,7 @@ def slurm(rank, size, nodes):
 
 
 class Launched(Run):
-    """Rank 0 is the process of a Run; the other ranks are in `others`."""
+    """A run of several ranks. The base class has the process of rank 0; `others` has those of the other ranks."""
 
     def __init__(self, test, size, variables, *words):
         self.others = []
@@ -105,7 +105,7 @@ class Launcher(unittest.TestCase):
             run.all_end(75)
             again = [subprocess.Popen(run.command("--resume"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                       cwd=run.path, env={**os.environ, "SINEW_WORKER": FAKE, **torchrun(rank, 2, 2)})
-                     for rank in (1, 0)]  # the ended run's file is still there; rank 1 must not use it
+                     for rank in (1, 0)]  # coordinator.json of the ended run still exists; rank 1 must not use it
             run.process, run.others = again[1], again[:1]
             run.wait_computing(2)
             (run.directory / "finish").touch()
@@ -207,7 +207,7 @@ class Alone(unittest.TestCase):
         self.assertIn("  try: ", done.stderr)
 
     def write_file(self, **fields):
-        # Written beside the file and renamed, as the coordinator does.
+        # Writes a new file and renames it, as the coordinator does.
         text = json.dumps({"url": "http://127.0.0.1:1", "secret": "x", "pid": 1, "version": 2, "incarnation": 0, **fields})
         (self.directory / "new").write_text(text)
         os.replace(self.directory / "new", self.directory / "coordinator.json")
@@ -224,7 +224,8 @@ class Alone(unittest.TestCase):
         process = subprocess.Popen(self.command("--launcher", "env"), stderr=subprocess.DEVNULL, cwd=self.path,
                                    env={**os.environ, **torchrun(1, 2, 2)})
         try:
-            # the incarnation that a process finds first is not the last one
+            # The process takes the first incarnation that it finds for an earlier attempt. The test does not know which
+            # one that is, so it writes new ones until the process ends.
             for incarnation in range(4, 4 + 10 * LONG):
                 self.write_file(exit_code=3, incarnation=incarnation)
                 if wait_for(lambda: process.poll() is not None, 0.1):

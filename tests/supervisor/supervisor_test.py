@@ -247,7 +247,7 @@ class Supervisor(unittest.TestCase):
                 os.kill(pid, signal.SIGSTOP)  # no worker takes the stop request
             run.process.send_signal(signal.SIGINT)
             self.assertTrue(wait_for(lambda: "once more stops at once" in run.errors.read_text()))
-            time.sleep(0.6)  # two within half a second would count as one
+            time.sleep(0.6)  # two signals within half a second would count as one
             run.process.send_signal(signal.SIGINT)
             run.ends(130)
 
@@ -257,7 +257,7 @@ class Supervisor(unittest.TestCase):
             with Run(self, 2) as run:
                 pids = run.wait_computing(2)
                 for pid in pids:
-                    os.kill(pid, signal.SIGSTOP)  # so that the run does not end between the two
+                    os.kill(pid, signal.SIGSTOP)  # so that the run does not end between the two signals
                 run.process.send_signal(number)
                 time.sleep(0.05)
                 run.process.send_signal(number)
@@ -267,7 +267,8 @@ class Supervisor(unittest.TestCase):
                 run.ends(75)
 
     def test_a_signal_to_all_processes_gives_the_runs_own_code(self):
-        """Service managers and Slurm signal every process of a run. Here that happens while the run is done, or not."""
+        """Service managers and Slurm signal every process of a run. The test does so while the run trains (delay None),
+        and shortly after it was told to finish."""
         for delay in (None, 0.0, 0.05, 0.15, 0.4):
             with Run(self, 3) as run:
                 run.wait_computing(3)

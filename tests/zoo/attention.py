@@ -1,5 +1,5 @@
-"""Defines programs with other kinds of attention: linear, with relative positions, with weights as an output, with
-convolutions."""
+"""Defines programs with less usual kinds of attention: linear, with relative positions, with its weights as an output,
+with convolutions."""
 import math
 
 import torch

@@ -1,4 +1,4 @@
-"""Code that the modules of the zoo share: the list of programs, and the random data that they are made with.
+"""Defines the list of programs and makes their random data. The modules of the zoo share this code.
 
 A family module declares its programs with `program(...)`. All random numbers come from the global generator.
 make_zoo.py seeds it by the program's name before it makes the model, and again before it makes the data.
@@ -20,15 +20,15 @@ class Program:
     loss: str = "cross_entropy"  # or "mse", or "output": the first output is the loss itself
     batch: int = 8
     other: int = 5  # batch size of the second example
-    # Which dimensions are dynamic. True: the first dimension of every tensor. False: no dimension. Otherwise a function
-    # of the Dim "batch" that returns dynamic_shapes as torch.export.export takes them.
+    # The dynamic dimensions. True: the first dimension of every tensor. False: none. Otherwise a function that takes
+    # the Dim "batch" and returns dynamic_shapes in the form that torch.export.export takes.
     dynamic: typing.Any = True
-    batched: bool = True  # the first dimension of every input is dynamic; if not, dynamic_batch is false
+    batched: bool = True  # whether the first dimension of every input is dynamic (dynamic_batch in zoo.json)
     dropout: bool = False  # draws random numbers, so no gradients and losses are written
     evals: bool = True  # eval mode is the same graph with normalisation and dropout switched
     strict: bool = False
     decomposed: bool = False
-    base: str = ""  # the program that this is another export of, with the same weights and data
+    base: str = ""  # name without the variant: variants of one program have the same weights and data
 
 
 def program(name, family, model, data, *, variants=(), **options):
@@ -50,7 +50,7 @@ def uniform(*shape):
 
 
 def integers(most, *shape, least=0):
-    """Random integers from `least` to `most` - 1."""
+    """Returns random integers from `least` to `most` - 1."""
     return torch.randint(least, most, shape)
 
 

@@ -12,7 +12,7 @@ def same_image(n, channels=1, size=12):
 
 
 def pixel_classes(n, size=8, classes=3):
-    """Logits leave the models as (batch, pixels, classes)."""
+    """Returns images and a class for each pixel. The models return logits as (batch, pixels, classes)."""
     return (normal(n, 3, size, size),), integers(classes, n, size, size)
 
 
@@ -82,7 +82,7 @@ class FeaturePyramid(nn.Module):
 
 
 class SegNet(nn.Module):
-    """Unpools to the positions of the maxima."""
+    """Upsamples with MaxUnpool: each value goes back to the position of the maximum that the encoder pooled."""
 
     def __init__(self, classes=3, width=10):
         super().__init__()

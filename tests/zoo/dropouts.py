@@ -1,4 +1,5 @@
-"""Defines programs that draw random numbers. Only their shapes and repeatability can be compared."""
+"""Defines programs that draw random numbers. The zoo can check only the shapes of their outputs and that a repetition
+gives the same bits."""
 import torch
 from torch import nn
 

@@ -59,8 +59,8 @@ class SparseDispatch(nn.Module):
 
 
 class SwitchCapacity(nn.Module):
-    """Each token goes to one expert, and an expert takes a limited number of tokens. An auxiliary loss balances them;
-    the graph returns the loss."""
+    """Each token goes to one expert, and an expert takes a limited number of tokens. An auxiliary loss balances the
+    experts. The graph returns the loss."""
 
     def __init__(self, width=12, experts=4, capacity=3, classes=5):
         super().__init__()
@@ -86,7 +86,7 @@ class SwitchCapacity(nn.Module):
 
 
 class MultiGate(nn.Module):
-    """One gate for each task over shared experts. Of the two outputs, only the first has a loss."""
+    """The tasks share the experts, and each task has its own gate. Only the first of the two outputs has a loss."""
 
     def __init__(self, width=12, experts=3):
         super().__init__()

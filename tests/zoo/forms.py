@@ -13,7 +13,7 @@ def rows(n, classes=5):
 
 
 class Conditional(nn.Module):
-    """torch.cond on a value: large inputs take another path."""
+    """torch.cond on a value: large inputs take another branch."""
 
     def __init__(self, classes=5):
         super().__init__()

@@ -169,7 +169,7 @@ class PixelCnn(nn.Module):
 
 
 class GeneratorStep(nn.Module):
-    """One step of a generator against a frozen discriminator. Gradients pass through the discriminator."""
+    """Trains a generator against a frozen discriminator. Gradients pass through the discriminator."""
 
     def __init__(self, code=6):
         super().__init__()

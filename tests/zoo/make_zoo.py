@@ -85,7 +85,7 @@ def write_program(entry, out):
 
 
 def write_list(out, entries):
-    """Writes zoo.json: these entries, and its earlier entries of other programs whose files are there."""
+    """Writes zoo.json with these entries. Keeps its earlier entries of other programs whose files still exist."""
     path = out / "zoo.json"
     known = {entry["name"]: entry for entry in json.loads(path.read_text())} if path.exists() else {}
     known.update({entry["name"]: entry for entry in entries})
@@ -106,9 +106,10 @@ def worst_difference(found, expected):
 
 
 class Functional(torch.nn.Module):
-    """A decomposed program that writes its buffers after the outputs, not in the middle of the graph.
+    """A decomposed program that writes its buffers after it has computed the outputs, not in the middle of the graph.
 
-    The program's own module() writes them where autograd has saved them, so that it computes but does not train.
+    The program's own module() overwrites buffers that autograd has saved for the backward pass. So it can compute but
+    not train.
     """
 
     def __init__(self, exported):
@@ -138,7 +139,7 @@ def load(entry, out):
 
 
 def verify(entry, out):
-    """Returns {tensor of the reference: its difference from the loaded program}."""
+    """Returns, for each tensor of the reference, its difference from the tensor that the loaded program computes."""
     expected = safetensors.torch.load_file(out / f"{entry.name}.safetensors")
     found = {}
 

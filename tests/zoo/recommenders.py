@@ -26,7 +26,8 @@ class WideAndDeep(nn.Module):
 
 
 class FactorizationMachine(nn.Module):
-    """Fields share one table through offsets. Pairs are computed by the square of the sum, with a deep part on top."""
+    """All fields share one table, each from its own offset. The square of the sum gives the products of pairs. A deep
+    part is on top."""
 
     def __init__(self, sizes=(6, 9, 4, 5), width=6):
         super().__init__()
@@ -73,7 +74,7 @@ class BagClassifier(nn.Module):
 
 
 class HashedClicks(nn.Module):
-    """Hashes large integers to buckets by remainders of products; the second table uses the quotient."""
+    """Hashes large integers to buckets by the remainders of products. A second table uses the quotients."""
 
     def __init__(self, buckets=16, width=8):
         super().__init__()

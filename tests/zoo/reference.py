@@ -20,7 +20,8 @@ class Arguments:
         return tensor_leaves((self.args, self.kwargs))
 
     def names(self):
-        """Returns the names of the tensors: the argument's name and, inside a nested one, the path: "batch.ids"."""
+        """Returns the names of the tensors: the name of the argument, or for a nested tensor its path, such as "batch.ids".
+    """
         leaves, _ = pytree.tree_flatten_with_path(self.by_name)
         return [".".join(str(getattr(key, "key", getattr(key, "idx", None))) for key in path)
                 for path, leaf in leaves if isinstance(leaf, torch.Tensor)]

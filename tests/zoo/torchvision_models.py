@@ -1,11 +1,11 @@
-"""Defines programs from torchvision's own models at a small size: code that was not written for export."""
+"""Defines programs from small versions of torchvision's own models, whose code was not written for export."""
 import torch
 from torch import nn
 
 from common import integers, normal, program
 
-# Declares these operators, so that torchvision can be imported even if its compiled operators do not load: the import
-# needs only their schemas.
+# The import of torchvision needs the schemas of these operators. They are declared here, so that the import also works
+# if the compiled operators of torchvision do not load.
 operators = torch.library.Library("torchvision", "FRAGMENT")
 for schema in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
                "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"):

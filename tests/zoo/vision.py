@@ -186,7 +186,7 @@ class Detector(nn.Module):
 
 
 class MaskedAutoencoder(nn.Module):
-    """Keeps a quarter of the patches, chosen by noise that is an input. The loss is over the other patches."""
+    """Keeps a quarter of the patches; an input of noise chooses them. The loss is over the other patches."""
 
     def __init__(self, width=16, patches=16):
         super().__init__()

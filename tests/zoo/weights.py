@@ -33,7 +33,7 @@ class Skewed(nn.Module):
 
 
 class Parametrized(nn.Module):
-    """One layer's weight stays symmetric and the other's orthogonal, whatever the optimizer does."""
+    """The weight of one layer always stays symmetric, and the weight of the other layer orthogonal."""
 
     def __init__(self, classes=5):
         super().__init__()
@@ -149,7 +149,7 @@ class Quantized(nn.Module):
 
 
 class MovingPrototypes(nn.Module):
-    """Class centres in a buffer that follows the features: the forward pass writes by index."""
+    """A buffer of class centres follows the features: the forward pass writes it by index."""
 
     def __init__(self, classes=5, width=8):
         super().__init__()
@@ -166,7 +166,7 @@ class MovingPrototypes(nn.Module):
 
 
 class MomentumContrast(nn.Module):
-    """A slow copy of the encoder in buffers, and a queue of its keys. The loss compares with both."""
+    """MoCo: buffers have a slowly following copy of the encoder, and a queue of its earlier keys as negatives."""
 
     def __init__(self, width=8, queue=16, momentum=0.9):
         super().__init__()

@@ -79,8 +79,9 @@ struct Program {
   Tensors reference;
 };
 
-// torch.optim.Adam(foreach=False, fused=False) operation by operation. torch::optim::Adam rounds differently, and in a
-// network with a discontinuity (grid sampling, a relu near 0) the last bit grows to percents within 50 steps.
+// Does the operations of torch.optim.Adam(foreach=False, fused=False) one by one. torch::optim::Adam rounds
+// differently. In a network with a discontinuity (grid sampling, a relu near 0), a difference in the last bit grows to
+// percents within 50 steps.
 class PlainAdam {
  public:
   explicit PlainAdam(std::vector<torch::Tensor> parameters) : parameters_(std::move(parameters)) {
@@ -146,7 +147,7 @@ double check_gradients(Program& program) {
   return worst;
 }
 
-// Trains a fresh model and compares the loss of every step.
+// Trains a newly loaded model and compares the loss of every step.
 double check_training(Program& program) {
   std::vector<torch::Tensor> leaves;
   for (const auto& parameter : program.model.parameters()) {
@@ -179,7 +180,8 @@ void check_other_ways(const std::string& zoo, const json& entry) {
          "the output of another batch size");
 }
 
-// With dropout the random numbers are ours: the same key must give the same bits, and another key different ones.
+// Checks a program with dropout, for which Sinew draws the random numbers: the same key must give the same bits, and
+// another key different bits.
 void check_dropout(Program& program) {
   const auto outputs = [&](uint64_t seed) {
     const model::RandomScope scope(random_key({seed}));

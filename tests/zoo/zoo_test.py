@@ -1,5 +1,5 @@
-"""Exports programs of the zoo and compares them with eager PyTorch by zoo_check: some of each kind of model, or all of
-them in the long tier (SINEW_LONG=1, some minutes)."""
+"""Exports programs of the zoo, and lets zoo_check compare them with eager PyTorch: some programs, or in the long tier
+(SINEW_LONG=1, some minutes) all of them."""
 import os
 import pathlib
 import subprocess
@@ -12,7 +12,7 @@ SOME = """mlp_relu mlp_batchnorm_decomposed mlp_batchnorm_cumulative cnn_lenet c
 resnet_basic mobilenet_v2_blocks unet rnn_lstm_bidirectional rnn_gru_bidirectional bert_classifier vit gpt
 gpt_dynamic_length llama swin_windows s4_fft neural_ode low_precision_blocks gpt_dropout
 lstm_dropout cnn_dropout""".split()
-AT_LEAST = 0.95  # of the programs must agree; the others print why not
+AT_LEAST = 0.95  # the share of programs that must agree; the others print why not
 
 
 class Zoo(unittest.TestCase):

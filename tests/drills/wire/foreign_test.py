@@ -1,5 +1,5 @@
-"""Tests that unrelated processes that connect to the members' link ports and to the coordinator are not admitted and do
-not slow the group, and that a new member can still connect."""
+"""Tests that unrelated processes may connect to the members' link ports and to the coordinator, but are not admitted
+and do not stop the group. A new member can still connect."""
 import hashlib
 import hmac
 import os
@@ -20,7 +20,7 @@ import group as gr
 import network as net
 import sinew_process as sp
 
-HELD = 300  # connections of a port scanner, to each port: more than a member keeps
+HELD = 300  # connections of a port scanner to each port; a member keeps fewer
 WRONG_SECRET = 1
 WAIT = 120  # seconds; a timeout for responses and ends
 
@@ -30,7 +30,7 @@ def call(address):
 
 
 def read_all(connection):
-    """Reads all bytes until the end of the connection. A reset is an end, too."""
+    """Reads all bytes until the other side closes or resets the connection."""
     data = b""
     try:
         while more := connection.recv(1 << 16):
@@ -41,7 +41,7 @@ def read_all(connection):
 
 
 def hello_of(seen, sender):
-    """Returns the hello of an unknown member of the same job."""
+    """Returns a hello of an unknown member of the same job, made from a hello that was seen."""
     return seen[:8] + struct.pack("<Q", sender) + seen[16:56] + os.urandom(32)
 
 
@@ -125,7 +125,7 @@ class Foreign(unittest.TestCase):
         said, since = len(group.log()), time.monotonic()
         addresses = [("127.0.0.1", int(one["address"].rsplit(":", 1)[1])) for one in before["members"]]
         hellos = self.hellos(group)
-        self.assertEqual(len(hellos), 2)  # no member calls the one with the highest id
+        self.assertEqual(len(hellos), 2)  # of three members; no member connects to the member with the highest id
         hello = next(iter(hellos.values()))
         for address in [*addresses, group.where]:
             strangers = Strangers(address, hello)
@@ -152,7 +152,8 @@ class Foreign(unittest.TestCase):
         gr.assert_same_story(self, group.directory, gr.Calm(self.job, self.path / "calm"))
 
     def meanwhile(self, group, *acts):
-        """Runs the acts at once. Checks that steps are made during and after them. Returns their results."""
+        """Runs all acts at the same time, and checks that the group makes steps meanwhile and afterwards. Returns the
+        results of the acts."""
         results = {}
         threads = [threading.Thread(target=lambda i=i, act=act: results.update({i: self.result_of(act)}), daemon=True)
                    for i, act in enumerate(acts)]
@@ -173,11 +174,11 @@ class Foreign(unittest.TestCase):
             return error
 
     def hellos(self, group):
-        """Returns port of a member's links -> a hello that was sent to it."""
+        """Returns a dict: port of a member's links -> a hello that was sent to this port."""
         return {gate.address[1]: gate.seen[-1] for gate in list(group.network.gates.values()) if gate.seen}
 
     def shake(self, address, hello):
-        """Does the handshake up to the listener's hello."""
+        """Sends `hello` and reads the listener's hello. Returns the connection and the listener's hello."""
         one = call(address)
         self.addCleanup(one.close)
         one.sendall(hello)
@@ -205,8 +206,8 @@ class Foreign(unittest.TestCase):
         self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
 
     def uninvited(self, secret, address, seen):
-        """A process that knows the secret but is in no view: the listener lets it wait, reads nothing from it, and then
-        disconnects it."""
+        """Connects with the secret, but as a member of no view. The listener lets this process wait, reads no frame
+        from it, and then disconnects it."""
         mine = hello_of(seen, 1 << 40)
         one, theirs = self.shake(address, mine)
         one.sendall(proof(secret, mine, theirs))
@@ -215,8 +216,8 @@ class Foreign(unittest.TestCase):
         self.assertEqual(answer[:1], b"\0")  # the listener accepts the handshake; pulses may follow
 
     def slow_hello(self, address, hello):
-        """Sends a hello byte by byte. The listener disconnects it before the end, because the handshake takes too long.
-        """
+        """Sends a hello byte by byte. The listener closes the connection before the end of the hello, because the
+        handshake takes too long."""
         with call(address) as one:
             try:
                 for at in range(len(hello)):

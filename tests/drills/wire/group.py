@@ -143,7 +143,7 @@ class Group:
             self.start(member)
 
     def kill(self, number):
-        """Returns when the member is dead. `tend` starts another in its place."""
+        """Kills a member's process and waits until it is dead. `tend` starts another process in its place."""
         self.members[number].process.kill()
         self.members[number].process.wait(60)
 
@@ -165,7 +165,8 @@ class Group:
             time.sleep(0.02)
 
     def call(self, method, path, body=None, token=None):
-        """Returns (status, JSON) of the coordinator's response. Connects to it directly, not through a gate."""
+        """Returns (status, JSON) of the coordinator's response. Connects to the coordinator directly, not through a
+        gate."""
         request = urllib.request.Request(self.line["url"] + path, method=method, data=body and json.dumps(body).encode(),
                                          headers={"Authorization": f"Bearer {token or self.line['secret']}"})
         try:
@@ -181,7 +182,7 @@ class Group:
             return {}
 
     def computing(self):
-        """Returns the ids of the members that compute under the newest view, by member number."""
+        """Returns a dict: member number -> id, of the members that compute in the newest view."""
         status = self.status()
         newest = status.get("view", {}).get("generation")
         number = {member.process.pid: member.number for member in self.members if member.process.poll() is None}
@@ -189,7 +190,7 @@ class Group:
                 if one["phase"] == "computing" and one["view"] == newest and one["pid"] in number}
 
     def until_complete(self):
-        """Waits until all members compute and steps are made. Returns their ids by member number."""
+        """Waits until all members compute and the group makes steps. Returns member number -> id."""
         ids = {}
         def complete():
             nonlocal ids
@@ -214,15 +215,15 @@ class Group:
     # ---- the end
 
     def stop(self):
-        """Stops the run as a user does. All members end with that exit code."""
+        """Stops the run as a user does. All members must end with the exit code of a stopped run."""
         self.network.heal()
         self.until_steps(1)
         sp.run("control", self.directory, "stop", check=0, timeout=60)
         self.end(STOPPED)
 
     def end(self, code, everybody=True):
-        """Waits until the run and all members end with that code. With everybody=False, a member that was about to join
-        need not."""
+        """Waits until the run and all members end with this code. With everybody=False, checks only the run, because a
+        member that was about to join may not end."""
         self.until(lambda: self.coordinator.poll() is not None, "the coordinator ends")
         self.tending = False
         self.case.assertEqual(self.coordinator.returncode, code, self.said())
@@ -232,7 +233,8 @@ class Group:
                                   self.said())
 
     def lives_that_failed(self):
-        """Returns the ends of worker processes that were not removed, killed by the drill, or asked to end."""
+        """Returns the ends of those worker processes that were not removed, not killed by the drill and not asked to
+        end."""
         return [end for end in self.ends if end[1] not in (0, AGAIN, STOPPED, -signal.SIGKILL)]
 
 
@@ -268,8 +270,8 @@ class Calm:
 
 
 def assert_same_story(case, directory, calm):
-    """Checks that every line of the ledger, also of a step that has two, equals the undisturbed run, and that no step
-    is missing."""
+    """Checks that every line of the ledger equals that of the undisturbed run, even if a step has two lines, and that
+    no step is missing."""
     lines = [json.loads(line) for line in (pathlib.Path(directory) / "ledger.jsonl").read_text().splitlines()]
     last = max(line["step"] for line in lines)
     expected = calm.digests(last)

@@ -16,12 +16,13 @@ HELLO_BYTES = 88
 DIALLER_SHAKE, LISTENER_SHAKE, HEADER_BYTES = 88 + 32, 88 + 33, 48  # docs/formats/link.md
 PULSE = 1
 
-# first, last: whether the span begins and ends its part
+# A piece of a chunk of bytes. first, last: whether its part of the format begins and ends in this piece.
 Span = collections.namedtuple("Span", "part begin end first last type")
 
 
 class Track:
-    """Tells which part of the link format the bytes of one direction are: handshake, header or payload."""
+    """Follows the bytes of one direction, and tells to which part of the link format they belong: handshake, header or
+    payload."""
 
     def __init__(self, shake):
         self.part, self.left, self.header, self.begun = "handshake", shake, b"", False
@@ -87,8 +88,7 @@ class Gate:
             self.network.spawn(self.connection(accepted))
 
     async def connection(self, dialler):
-        """Forwards both directions until both have ended or one breaks. If one breaks, the other end sees a reset, too.
-        """
+        """Forwards both directions until both have ended or one breaks. If one breaks, both ends see a reset."""
         loop = asyncio.get_running_loop()
         upstream = socket.socket()
         tasks = []
@@ -200,7 +200,7 @@ class Network:
 # ---- faults ---------------------------------------------------------------------------------------------------------
 
 class Fault:
-    """`chosen` selects the ways that the fault acts on. A fault that is spent forwards everything unchanged."""
+    """A fault acts on the ways that `chosen` selects. A fault that is spent forwards everything unchanged."""
 
     def __init__(self, chosen, rng=None):
         self.chosen, self.rng = chosen, rng or random.Random(0)
@@ -237,7 +237,7 @@ class Swallow(Fault):
 
 
 class Hold(Fault):
-    """Like a cable that is pulled and plugged in again: the bytes on their way arrive late, and none is missing."""
+    """Acts like a cable that is pulled and plugged in again: bytes arrive late, and no byte is missing."""
 
     async def do(self, way, data, spans):
         while not self.healed:
@@ -268,8 +268,8 @@ class Truncate(Fault):
 
 
 class Flip(Fault):
-    """Flips one bit in the given part of the format. If `place` is given, it flips that byte of the part and skips
-    chunks in which no such part begins."""
+    """Flips one bit in the given part of the format. If `place` is given, flips a bit of this byte of the part, and
+    skips chunks in which no such part begins."""
 
     def __init__(self, chosen, part, rng=None, place=None):
         super().__init__(chosen, rng)
@@ -337,7 +337,7 @@ class Hole(Fault):
 # ---- choices of ways ------------------------------------------------------------------------------------------------
 
 def between(a, b, up=None):
-    """The link of two members, by id. `up`: only that direction."""
+    """Chooses the link of two members, given by their ids. `up` chooses only one direction."""
     return lambda way: way.ids is not None and set(way.ids) == {a, b} and up in (None, way.up)
 
 
@@ -346,7 +346,7 @@ def links_of(member, up=None):
 
 
 def line_of(gate, up=None):
-    """A member's connection to the coordinator."""
+    """Chooses a member's connection to the coordinator."""
     return lambda way: way.gate is gate and up in (None, way.up)
 
 

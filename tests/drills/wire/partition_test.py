@@ -1,5 +1,5 @@
-"""Cuts the leader off from the coordinator, from the other members, or from both, for longer than its lease. No step
-may get two digests, and a member whose lease is over must not publish or delete a checkpoint."""
+"""Cuts the leader off from the coordinator, from the other members, or from both, for longer than its lease lasts. No
+step may get two digests, and a member without a valid lease must not publish or delete a checkpoint."""
 import collections
 import ctypes
 import os
@@ -27,8 +27,8 @@ Renamed = collections.namedtuple("Renamed", "published step pid")
 
 
 class Hands(threading.Thread):
-    """Records which process published or deleted what in a directory of checkpoints, in order. The hidden name that a
-    step is renamed from or to contains the number of the process."""
+    """Records, in order, which process published or deleted which checkpoint in a directory. To do so, a process
+    renames a checkpoint from or to a hidden name, which contains the number of the process."""
     MOVED_FROM, MOVED_TO, NONBLOCK = 0x40, 0x80, 0o4000
 
     def __init__(self, directory):
@@ -109,7 +109,7 @@ class Partition(unittest.TestCase):
         self.assert_hands(hands.seen[marked:], pid)
 
     def assert_hands(self, seen, gone):
-        """Checks that the victim does nothing more after another process first published a checkpoint."""
+        """Checks that the victim publishes and deletes nothing after another process has published a checkpoint."""
         first = next(i for i, one in enumerate(seen) if one.published and one.pid != gone)
         self.assertEqual([one for one in seen[first:] if one.pid == gone], [])
 

@@ -15,14 +15,14 @@ import network as net
 import sinew_process as sp
 
 SEEDS = range(1, 21)
-LOST = "lost while it joined|during the handshake"  # it may happen before or after the group lets it compute
+LOST = "lost while it joined|during the handshake"  # a member may be lost before or after the group lets it compute
 
 SILENT = r"no sign of life"
 CHECKSUM = r"wrong checksum|bytes that are no frame"
 ENDED = r"connection (closed|reset) by"
 
-# Name -> (a fault on the chosen ways, what the coordinator logs about it). None: no member is lost. "": either may
-# happen.
+# Name -> (a fault on the chosen ways, what the coordinator logs about it). None: no member is lost. "": a member may or
+# may not be lost.
 ON_LINKS = {
     "flip in a header": (lambda ways, rng: net.Flip(ways, "header", rng), CHECKSUM),
     "flip in a payload": (lambda ways, rng: net.Flip(ways, "payload", rng), r"wrong checksum of a payload"),
@@ -43,7 +43,7 @@ ON_LINES = {
     "delay": (lambda ways, rng: net.Delay(ways), None),
     "reset": (lambda ways, rng: net.Break(ways), None),
     "end": (lambda ways, rng: net.Truncate(ways), None),
-    # any message may come: in a length field the flipped bit causes silence
+    # The coordinator may log any message or none: a flipped bit in a length field, for example, causes silence.
     "flip": (lambda ways, rng: net.Flip(ways, "http", rng), ""),
 }
 SHORT_LINKS = ["flip in a payload", "reset in a frame", "a frame is missing", "one direction dead", "trickle"]
@@ -116,12 +116,12 @@ class Wire(unittest.TestCase):
         for name in SHORT_LINES:
             make, words = ON_LINES[name]
             self.disturb(group, "line: " + name, make, words, lambda ids: self.line(group, ids, rng), rng)
-        # changes the nonce, so the proof does not match it any more
+        # Changes the nonce in the hello, so that the proof does not match the nonce.
         self.disturb_a_handshake(group, 60, "different secrets")
         self.end(group)
 
     def disturb_a_handshake(self, group, place, words):
-        """Breaks the handshake of a restarted worker: it is removed for that, and its next process is admitted."""
+        """Breaks the handshake of a restarted worker. The group removes this worker, and admits its next process."""
         group.until_complete()
         said, since = len(group.log()), time.monotonic()
         fresh = lambda way: way.up and way.track is not None and way.track.part == "handshake"
@@ -159,8 +159,8 @@ class LongWire(Wire):
 
     def test_flips_at_every_part_of_a_handshake(self):
         group = gr.Group(self, self.job, self.path / "shakes")
-        # The end that reads the changed byte names its part. The other end may report a lost connection first. The
-        # listener does not know yet which member connects.
+        # The end that reads the changed byte logs which part is wrong. But the other end may report a lost connection
+        # first, and the listener does not know yet which member connects.
         any_of_them = f"{LOST}|speaks version|another job|different secrets|not the one that was meant"
         for place, words in ((0, LOST), (4, any_of_them), (10, any_of_them),
                              (18, any_of_them), (30, any_of_them), (60, "different secrets")):
@@ -174,8 +174,7 @@ class LongWire(Wire):
             self.doCleanups()
 
     def mixture(self, seed):
-        """Up to three faults at a time, of any kind and anywhere. They are added and removed without waiting for their
-        effect."""
+        """Adds and removes faults of any kind anywhere, up to three at a time, without waiting for their effect."""
         rng = random.Random(seed)
         folder = self.path / f"mixture-{seed}"
         folder.mkdir()
