@@ -437,8 +437,9 @@ void Connection::set_deadline(double seconds) {
   });
 }
 
-// A client that has sent a whole header and waits for the response gets a response that explains the timeout. The
-// connections of all other clients are closed.
+// A client that has sent the whole header but not the whole body gets 408. A client that waits for the handler's answer
+// gets 504; if the handler has more time, it gets "100 Continue" instead, and the wait goes on. The connections of all
+// other clients are closed.
 void Connection::on_deadline() {
   if (phase_ == Phase::reading && reader_->has_header()) return refuse_slow_body();
   if (phase_ != Phase::awaiting_answer) return close();

@@ -65,7 +65,8 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
   }
 }
 
-// Returns whether the process that took the lock has ended. It may be a zombie.
+// Returns whether the process that took the lock is known to have ended. It may be a zombie. False if the holder is
+// unknown or on another machine.
 bool holder_is_dead(const std::string& directory) {
   const auto holder = rundir::lock_holder(directory);
   if (!holder || holder->host != host_name()) return false;

@@ -42,7 +42,9 @@ std::string listed(const std::vector<ProcessRow>& rows) {
   return text + (rows.size() > kMost ? " ..." : "");
 }
 
-// Returns whether `owner` may kill this process.
+// Returns whether sweep() may try to kill process `pid` for `owner`. If `owner` is root or the user of this process,
+// it always may try, because the kernel refuses what is not allowed. Otherwise the process must belong to `owner`, or
+// have ended.
 bool may_kill(uid_t owner, pid_t pid) {
   if (owner == 0 || owner == ::geteuid()) return true;
   struct stat facts {};

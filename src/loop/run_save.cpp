@@ -141,7 +141,8 @@ std::string Run::save_trouble() {
 }
 
 // Waits until no write is in progress. If the mirror takes too long, the writer abandons it, because the run needs only
-// the primary copy.
+// the primary copy; a write to the mirror may then still be in progress. Throws TRAIN_SAVE_FAILED if the primary copy
+// does not become durable.
 void Run::wait_for_disk() {
   if (writer().wait(kFinalSaveSeconds)) return;
   const bool there = writer().status().durable == state().step;
@@ -168,7 +169,8 @@ void Run::finish_saving() {
   if (members_) members_->check_membership();
 }
 
-// Saves the last state. Throws MayNotWrite if this member held no lease, and Error if the state cannot be saved.
+// Saves the last state. Throws MayNotWrite if this process may not write (it holds no lease, or lost its place), and
+// Error if the state cannot be saved.
 void Run::save_last() {
   last_saved_.reset();
   save(false);

@@ -1,4 +1,4 @@
-// Implements data::Dataset for the data set of a library.
+// Implements data::Dataset for a data set that comes from a user's shared object (model/library.h).
 #include <omp.h>
 
 #include <algorithm>

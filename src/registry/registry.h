@@ -63,7 +63,8 @@ std::string run_id_of(std::string_view path_below_root, std::string_view job_yam
 
 struct IndexOptions {
   std::string root = "runs";
-  // names this process as the holder of the lease; empty: as base/lease_holder.h does
+  // The text that names this process as the holder of the lease. If it is empty, lease_holder() of base/ makes the
+  // text.
   std::string holder = {};
   int64_t piece_bytes = 1 << 20;           // most bytes that are read from a file, and written to the store, at a time
   std::function<bool()> should_stop = {};  // called between runs and pieces; the pass stops early once it returns true

@@ -1,7 +1,7 @@
 // Run directories: the names of their files, their lock, how they are made and found, how a run ended, and how growing
 // files are read.
 //
-// All rooms that write or read run directories use this room, so that each name and each format is defined once.
+// All code that writes or reads run directories uses rundir/, so that each name and each format is defined once.
 // docs/formats/run-directory.md describes the formats. The functions read the disk at every call and keep no state.
 #pragma once
 

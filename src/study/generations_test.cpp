@@ -1,5 +1,6 @@
-// Tests that a generation of a command ends at the right evaluation, whichever process of the trial measures it, and
-// that a trial starts from the state of another one.
+// Tests population-based training: that a trial that runs a command ends its generation at the right evaluation, even
+// if earlier processes of the trial made some of the evaluations, and that a trial gets a copy of another trial's
+// state.
 #include "study/generations.h"
 
 #include <gtest/gtest.h>

@@ -24,7 +24,8 @@ struct WatchdogOptions {
   double steps = 20;          // ... but at least this many times the usual time of a step
   double end_factor = 1.5;    // the workers that hold up the run are ended after this multiple of the time above
   double first_factor = 10;   // factor on all limits until two steps have shown the usual time
-  // A longer pause between two checks counts as this many seconds, because the supervisor itself was not running.
+  // The most seconds that the time between two checks counts for. If more time passed, the supervisor itself probably
+  // did not run, so the pause says nothing about the workers.
   double longest_look = 1;
 };
 

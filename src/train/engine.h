@@ -48,7 +48,8 @@ class Engine {
   Digest probe();
   // Compares the states of all members in a collective without shards. `own` is the digest of this member's state.
   void compare(Digest own);
-  // Throws MemoryChanged if a frozen parameter, its average or its shadow has changed.
+  // Throws MemoryChanged if a frozen parameter, its moving average or its bfloat16 copy (shadows_) differs from what it
+  // was when it was first seen.
   void check_memory();
   int64_t compared_parts() const { return std::max(moving_.count(), still_.count()); }
   // Replaces the reducer. Call it only between steps.

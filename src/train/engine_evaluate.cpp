@@ -1,5 +1,6 @@
-// Runs a split of the data through the model, either to compute metrics with the step's tree, or for the model's
-// outputs.
+// Runs every sample of a split through the model. evaluate() computes metrics; the reducer adds their parts as it adds
+// the shards of a training step, in the order of a fixed binary tree (base/tree.h). outputs() passes the model's
+// outputs to a callback.
 #include <utility>
 
 #include "base/tree.h"

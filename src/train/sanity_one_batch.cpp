@@ -79,7 +79,8 @@ Outcome train_on(const Subject& subject, const spec::Job& job, const data::Datas
   return outcome;
 }
 
-// Returns the subject with dropout off, if the job's model.dropout controls it.
+// If the subject's job sets model.dropout, returns the subject with a model that is built from `job`, in which dropout
+// is 0. Otherwise returns the subject unchanged.
 Subject without_dropout(const Subject& subject, const spec::Job& job) {
   Subject copy = subject;
   const bool named = subject.job.model.dropout > 0;

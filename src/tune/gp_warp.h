@@ -22,8 +22,9 @@ enum class WarpKind {
 
 struct Warped {
   Eigen::VectorXd values;  // in the order of the losses
-  // The sum of the logarithms of the derivatives of the warp at the losses, relative to halfrank. To compare two warps,
-  // add it to their log likelihoods.
+  // The log Jacobian of the step from halfrank to this warp: the sum, over the losses, of the logarithm of its
+  // derivative. It is 0 for halfrank, and is not computed for linear. To compare two other warps, add to the log
+  // likelihood of each warp's values its log_slopes.
   double log_slopes = 0;
 };
 

@@ -23,7 +23,8 @@ double changed(const Space& space, size_t i, double value, RandomStream& random)
   if (space.cells(i) == 0) return value * (up ? kFactor : 2 - kFactor);
   const double cell = 1 / static_cast<double>(space.cells(i));
   const double moved = space.value_at(i, space.unit_at(i, value) + (up ? cell : -cell));
-  // In a logarithmic range one grid step may be too small a move to change the value.
+  // In a logarithmic range, a move by one cell of the unit interval may be too small to change the rounded value. Then
+  // the value itself moves by one step.
   return moved != value ? moved : value + (up ? 1 : -1) * std::max(1.0, space[i].step);
 }
 

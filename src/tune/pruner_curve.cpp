@@ -20,8 +20,8 @@ constexpr double kSurely = 2;  // a running trial almost surely ends below its m
 constexpr double kFairChance = 0.1;
 // Once the budget for resumed trials is spent, a trial resumes only if it beats it with at least this probability.
 constexpr double kGreatChance = 0.9;
-// To count as lower than a loss, a final loss must be lower by this fraction of that loss's lead over the median of the
-// first trials.
+// A loss counts as lower than a target only if it is lower by a margin. The margin is this fraction of the distance
+// from the target up to the median forecast of the first trials (CurveForecasts::lead_of).
 constexpr double kWorth = 0.05;
 // The budget of steps for resumed trials, as a fraction of the first steps of all trials. kEarlyShare applies until all
 // planned trials have started, kLateShare afterwards. See promote().

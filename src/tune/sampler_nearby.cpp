@@ -50,8 +50,9 @@ class NearbySampler : public Sampler {
     return space.from_unit(unit);
   }
 
-  // Moves u by `step` and reflects it at the ends of the unit interval. If the parameter has grid steps, u moves by at
-  // least one.
+  // Moves u by `step`, and reflects it at the ends of the unit interval. If the parameter has a grid, a smaller `step`
+  // is first enlarged to one cell of the grid. In the outermost cell, the reflection of one cell outwards leaves u in
+  // place.
   static double moved(const Space& space, size_t i, double u, double step) {
     if (space.cells(i) > 1) {
       const double cell = 1 / static_cast<double>(space.cells(i));

@@ -59,8 +59,8 @@ inline float fast_exp(float x) {
   return power * std::bit_cast<float>(bits);
 }
 
-// Sets, for each value, the larger of the gaps to its two neighbours, in the order of `values`. A single value has no
-// neighbour and gets 1. Sorts by the first 16 bits, which is finer than any kernel.
+// Sets widths[i] to the larger of the two gaps between values[i] and its neighbours in sorted order. A single value has
+// no neighbour and gets 1. Sorts by the values in units of 1/65536, which is finer than any kernel.
 void widths_by_gaps(const std::vector<float>& values, std::vector<float>& widths) {
   struct Neighbour {
     uint16_t key;

@@ -32,8 +32,9 @@ class TpeDensity {
   double log_density(const Space& space, std::span<const float> unit) const;
 
  private:
-  // The kernels of one parameter. Along a number, the term of row i at u is height[i] - (scale[i] * (u - center[i]))^2
-  // / 2. Along a category it is height[i] if u equals center[i], else scale[i]. Rows without the parameter have zeros.
+  // The logarithms of the kernels of all rows along one parameter. For a number, the logarithm of row i at u is
+  // height[i] - (scale[i] * (u - center[i]))^2 / 2. For a category it is height[i] if u equals center[i], else
+  // scale[i]. A row without the parameter has scale and height 0, so its logarithm is 0.
   struct Column {
     std::vector<float> center, scale, height;
   };
