@@ -12,7 +12,7 @@ std::map<std::string, std::string> flat_options(const std::string& yaml) {
 
 bool is_of_the_machine(const std::string& key) {
   if (key == "name" || key == "trainer.lanes") return true;
-  for (const char* section : {"data.prefetch.", "logging.", "workers.", "budget.", "tune."}) {
+  for (const char* section : {"data.prefetch.", "logging.", "workers.", "cluster.", "budget.", "tune."}) {
     if (key.starts_with(section)) return true;
   }
   return false;

@@ -9,7 +9,7 @@ namespace {
 
 // The sections in `others` do not change what a training computes. They say how it is named, run, searched and saved.
 bool is_of_the_training(const Option& option) {
-  static const std::set<std::string> others = {"name", "checkpoint", "logging", "budget", "workers", "tune"};
+  static const std::set<std::string> others = {"name", "checkpoint", "logging", "budget", "workers", "cluster", "tune"};
   return !others.contains(option.key.substr(0, option.key.find('.')));
 }
 

@@ -14,6 +14,7 @@ TEST(ChangedOptions, AreThoseThatDifferFromDefaultsAndAFewFixedOnes) {
   EXPECT_FALSE(plain.contains("optimizer.weight_decay"));
   job.name = "other";
   job.workers.max = 4;
+  job.cluster.audit = 1;
   job.tune.trials = 7;
   EXPECT_EQ(changed_options(job), plain) << "where it runs and what it is called is not what it is";
   job.optimizer.name = "sgd";

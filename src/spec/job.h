@@ -215,6 +215,11 @@ struct WorkersOptions {  // processes of one run; no effect on the result
   bool operator==(const WorkersOptions&) const = default;
 };
 
+struct ClusterOptions {  // how the members of a group watch one another; no effect on the result
+  double audit = 0.001;  // the part of the shards that another member computes again
+  bool operator==(const ClusterOptions&) const = default;
+};
+
 // One option that a study varies (tune.search): over a range, or over listed values.
 struct SearchParameter {
   enum class Kind { real, whole, choice };
@@ -320,6 +325,7 @@ struct Job {
   LoggingOptions logging;
   BudgetOptions budget;
   WorkersOptions workers;
+  ClusterOptions cluster;
   TuneOptions tune;
   bool operator==(const Job&) const = default;
 };

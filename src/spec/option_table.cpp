@@ -288,6 +288,7 @@ std::vector<Option> make_table() {
   append(table, run_options());
   append(table, tune_options());
   append(table, workers_options());
+  append(table, cluster_options());
   append(table, resource_options());
   return table;
 }

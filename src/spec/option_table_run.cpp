@@ -101,6 +101,19 @@ std::vector<Option> workers_options() {
   };
 }
 
+std::vector<Option> cluster_options() {
+  return {
+      {"cluster.audit",
+       at<&Job::cluster, &ClusterOptions::audit>(),
+       number(kProbability),
+       "part of the shards that another process computes again, to compare the results bit by bit; 0: none, 1: all; no "
+       "effect on the result",
+       "",
+       {},
+       "verify recompute"},
+  };
+}
+
 std::vector<Option> tune_options() {
   using T = TuneOptions;
   constexpr auto tune = &Job::tune;

@@ -147,6 +147,7 @@ std::vector<Option> run_options();      // option_table_run.cpp
 std::vector<Option> command_options();  // option_table_command.cpp
 std::vector<Option> resource_options();
 std::vector<Option> workers_options();
+std::vector<Option> cluster_options();
 std::vector<Option> tune_options();
 
 }  // namespace sinew::spec

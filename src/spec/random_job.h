@@ -187,6 +187,7 @@ class JobMaker {
     job.scheduler = usual.scheduler;
     job.checkpoint = usual.checkpoint;
     job.workers = usual.workers;
+    job.cluster = usual.cluster;
     job.logging.interval = usual.logging.interval;
     job.early_stopping.restore_best = usual.early_stopping.restore_best;
     job.tune = usual.tune;  // the searches of this test vary options of a training

@@ -29,6 +29,7 @@ const std::vector<Section>& section_table() {
       {"budget", "Limits of the training's time and length"},
       {"tune", "What `sinew tune` varies, and how long it searches; a training ignores it"},
       {"workers", "How many processes train; --workers N sets it on the command line"},
+      {"cluster", "How the processes that train watch one another; no effect on the result"},
       {"resources",
        "Limits of a command; enforced by cgroups where sinew may create them, otherwise by watching the command"},
       {"retries", "How often a command is restarted, by the reason of its end"},
