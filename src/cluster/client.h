@@ -25,8 +25,10 @@ struct MemberReport {
   double speed = 0;
   std::string facts;
   std::vector<std::pair<MemberId, std::string>> lost;  // members to which the link broke, with the reason
-  std::optional<int64_t> finished;                     // from the leader: the run's exit code
-  int64_t taken_requests = 0;                          // from the leader: the highest number in its control log
+  // computing members that computed a wrong result, with how that is known; the coordinator fences them
+  std::vector<std::pair<MemberId, std::string>> wrong;
+  std::optional<int64_t> finished;  // from the leader: the run's exit code
+  int64_t taken_requests = 0;       // from the leader: the highest number in its control log
   // Why the group's work since its newest checkpoint cannot be trusted; empty if it can be trusted. The coordinator
   // then fences all members of the view, and the next members begin from that checkpoint.
   std::string dissolve;

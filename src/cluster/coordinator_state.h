@@ -87,6 +87,7 @@ class CoordinatorState {
   void learn_requests(const std::vector<ControlRequest>& requests);
   void apply(const Heartbeat& heartbeat, Moment at);
   void dissolve(MemberId by, const std::string& why, Moment at);
+  void lose_the_wrong(MemberId by, MemberId peer, const std::string& why, Moment at);
   void update_recovery(Moment at);
   void fence(const std::string& incarnation, const std::string& why);
   bool listening(double now) const { return now < state_.listens_until; }

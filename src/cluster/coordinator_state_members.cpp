@@ -210,6 +210,7 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
                 std::to_string(*report.finished));
   }
   if (!report.dissolve.empty()) dissolve(heartbeat.id, report.dissolve, at);
+  for (const auto& [peer, why] : report.wrong) lose_the_wrong(heartbeat.id, peer, why, at);
   taken_ = std::max(taken_, report.taken_requests);
   last_request_ = std::max(last_request_, taken_);
   std::erase_if(requests_, [&](const ControlRequest& request) { return request.number <= taken_; });
@@ -223,6 +224,16 @@ void CoordinatorState::dissolve(MemberId by, const std::string& why, Moment at) 
   dissolved_ = why;
   log(at, "member " + std::to_string(by.value) + " ends the group: " + why +
               "; all members begin again from the newest checkpoint");
+}
+
+// A third member has decided already, so the coordinator believes the report. The group goes on without the member, and
+// the next view says why.
+void CoordinatorState::lose_the_wrong(MemberId by, MemberId peer, const std::string& why, Moment at) {
+  const auto member = state_.members.find(peer);
+  const ViewMember* entry = state_.view->find(peer);
+  if (member == state_.members.end() || entry == nullptr || entry->joining || !member->second.lost.empty()) return;
+  member->second.lost = why;
+  log(at, "member " + std::to_string(by.value) + " reports: " + why);
 }
 
 std::string CoordinatorState::requests_key() const {

@@ -133,6 +133,39 @@ TEST(CoordinatorState, AJoinerCannotDissolveTheGroup) {
   EXPECT_FALSE(all[0].reply.fenced);
 }
 
+// Three members computed a shard and found that one of them is wrong. It goes at once, and the others go on.
+TEST(CoordinatorState, AMemberWithAWrongResultGoesAloneWithTheReason) {
+  for (const size_t liar : {0U, 2U}) {
+    CoordinatorState coordinator(options_for(3), {0, 0});
+    std::vector<Speaker> all = group(coordinator, 3, 0);
+    const std::string why =
+        "member " + std::to_string(all[liar].heartbeat.id.value) + " computed a wrong result: shard 3";
+    all[1].heartbeat.report.wrong = {{all[liar].heartbeat.id, why}};
+    all[1].speak(coordinator, 0.2);
+    all[liar].speak(coordinator, 0.2);
+    ASSERT_TRUE(all[liar].reply.fenced);
+    EXPECT_THAT(*all[liar].reply.fenced, HasSubstr(why));
+    all[1].speak(coordinator, 0.3);
+    all[2 - liar].speak(coordinator, 0.3);
+    EXPECT_FALSE(all[2 - liar].reply.fenced);
+    ASSERT_TRUE(all[2 - liar].reply.view);
+    EXPECT_FALSE(all[2 - liar].reply.view->fresh);
+    EXPECT_EQ(all[2 - liar].reply.view->members.size(), 2U);
+    EXPECT_THAT(all[2 - liar].reply.view->why, HasSubstr(why));
+  }
+}
+
+TEST(CoordinatorState, AJoinerCannotReportAWrongResult) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  std::vector<Speaker> all = group(coordinator, 2, 0);
+  Speaker joiner("joiner");
+  joiner.join(coordinator, 0.1);
+  joiner.heartbeat.report.wrong = {{all[0].heartbeat.id, "it is wrong"}};
+  joiner.speak(coordinator, 0.1);
+  all[0].speak(coordinator, 0.2);
+  EXPECT_FALSE(all[0].reply.fenced);
+}
+
 TEST(CoordinatorState, GivesARepeatedJoinTheSameId) {
   CoordinatorState coordinator(options_for(3), {0, 0});
   Speaker one("a"), again("a"), other("b");
@@ -330,6 +363,7 @@ TEST(CoordinatorState, AnswersDamagedHeartbeats) {
   heartbeat.introduction = speakers[0].introduction;
   heartbeat.requests = {{1, "stop", 0, "x"}};
   heartbeat.report.lost = {{MemberId(99), "gone"}};
+  heartbeat.report.wrong = {{MemberId(98), "wrong"}};
   heartbeat.report.facts = R"({"loss":0.5})";
   const std::string good = to_json(heartbeat);
   ASSERT_TRUE(heartbeat_of(good)) << heartbeat_of(good).error();

@@ -13,8 +13,8 @@ bool is_urgent(const MemberReport& before, const MemberReport& after) {
     return report.view ? report.view->generation : Generation();
   };
   return before.phase != after.phase || generation(before) != generation(after) || before.lost != after.lost ||
-         before.finished != after.finished || before.taken_requests != after.taken_requests ||
-         before.dissolve != after.dissolve;
+         before.wrong != after.wrong || before.finished != after.finished ||
+         before.taken_requests != after.taken_requests || before.dissolve != after.dissolve;
 }
 
 Introduction introduction_of(const ClientOptions& options) {
@@ -86,7 +86,9 @@ ReplyActions MembershipClient::receive(const http::Response& response, double se
   if (reply->lease) confirmed_ = std::max(confirmed_, sent);
   if (reply->view && reply->view->generation > known_view_) {
     known_view_ = reply->view->generation;
-    std::erase_if(report_.lost, [&](const auto& peer) { return reply->view->find(peer.first) == nullptr; });
+    const auto is_gone = [&](const auto& peer) { return reply->view->find(peer.first) == nullptr; };
+    std::erase_if(report_.lost, is_gone);
+    std::erase_if(report_.wrong, is_gone);
     actions.view = reply->view;
   }
   if (reply->requests && reply->requests_key != requests_key_) {

@@ -61,6 +61,27 @@ Phase phase_of(Fields& fields) {
   return Phase::waiting;
 }
 
+using Peers = std::vector<std::pair<MemberId, std::string>>;
+
+// Reads a list of members, each with a reason.
+Peers peers_of(Fields& fields, const std::string& key) {
+  Peers peers;
+  const Json* list = fields.list(key.c_str(), kMostMembers);
+  if (list == nullptr) return peers;
+  for (const Json& one : *list) {
+    Fields inner(one);
+    peers.emplace_back(MemberId(inner.whole("id", 1)), one_line(inner.text("why", kLongestText)));
+    if (!inner.problem().empty()) fields.blame(key + ": " + inner.problem());
+  }
+  return peers;
+}
+
+void put_peers(Json& json, const std::string& key, const Peers& peers) {
+  if (peers.empty()) return;
+  json[key] = Json::array();
+  for (const auto& [id, why] : peers) json[key].push_back({{"id", id.value}, {"why", one_line(why, kLongestText)}});
+}
+
 MemberReport report_of(Fields& fields) {
   MemberReport report;
   report.phase = phase_of(fields);
@@ -71,13 +92,8 @@ MemberReport report_of(Fields& fields) {
   report.taken_requests = fields.whole("taken_requests", 0, 0);
   if (fields.has("finished")) report.finished = fields.whole("finished", 0, std::nullopt, 255);
   report.dissolve = one_line(fields.text("dissolve", kLongestText, ""), kLongestText);
-  const Json* lost = fields.list("lost", kMostMembers);
-  if (lost == nullptr) return report;
-  for (const Json& one : *lost) {
-    Fields inner(one);
-    report.lost.emplace_back(MemberId(inner.whole("id", 1)), one_line(inner.text("why", kLongestText)));
-    if (!inner.problem().empty()) fields.blame("lost: " + inner.problem());
-  }
+  report.lost = peers_of(fields, "lost");
+  report.wrong = peers_of(fields, "wrong");
   return report;
 }
 
@@ -135,10 +151,8 @@ std::string to_json(const Heartbeat& heartbeat) {
   if (report.finished) json["finished"] = *report.finished;
   if (heartbeat.knows_end) json["knows_end"] = true;
   if (!report.dissolve.empty()) json["dissolve"] = one_line(report.dissolve, kLongestText);
-  if (!report.lost.empty()) {
-    json["lost"] = Json::array();
-    for (const auto& [id, why] : report.lost) json["lost"].push_back({{"id", id.value}, {"why", one_line(why)}});
-  }
+  put_peers(json, "lost", report.lost);
+  put_peers(json, "wrong", report.wrong);
   if (heartbeat.introduction) {
     json["introduction"] = json_of(*heartbeat.introduction);
     if (report.view) json["view"] = json_of(*report.view);
