@@ -45,6 +45,9 @@ void Group::State::send(Outbox& outbox) {
   for (const auto& [peer, why] : outbox.lost) {
     if (options.on_lost) options.on_lost(peer, why);
   }
+  for (const auto& [peer, why] : outbox.wrong) {
+    if (options.on_wrong) options.on_wrong(peer, why);
+  }
   outbox = {};
 }
 
@@ -101,7 +104,8 @@ void Group::start_at(int64_t collective, Origin origin, std::optional<uint64_t> 
   state.check_alive();
 }
 
-void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message, std::optional<Mark> mark) {
+void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message, std::optional<Mark> mark,
+                  Audit audit) {
   State& state = *state_;
   auto shape = std::make_shared<const Shape>(shards, std::move(lengths));
   const std::lock_guard lock(state.mutex);
@@ -112,6 +116,7 @@ void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string cont
   state.open->shape = std::move(shape);
   state.open->control_message = std::move(control_message);
   state.open->mark = mark;
+  state.open->audit = std::move(audit);
   state.open->compare = state.wants_comparison;
   state.open->leaves.resize(static_cast<size_t>(shards));
   state.note_progress();
@@ -120,11 +125,11 @@ void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string cont
   state.make_plan();
 }
 
-std::optional<ShardIndex> Group::next_shard() {
+std::optional<ShardTask> Group::next_shard() {
   std::unique_lock lock(state_->mutex);
   while (true) {
     const Turn turn = state_->take_turn(lock);
-    if (turn.kind == Turn::Kind::shard) return turn.shard;
+    if (turn.kind == Turn::Kind::shard) return ShardTask{turn.shard, turn.audit};
     if (turn.kind == Turn::Kind::over) return std::nullopt;
     if (turn.kind == Turn::Kind::idle) state_->wait(lock);
   }
@@ -141,7 +146,7 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
   if (const auto record = records.find(open->collective); record != records.end()) {
     if (!open->judged) judge_marks(record->second->small.reduced);
     check_alive();
-    return {Turn::Kind::over, {}};
+    return {Turn::Kind::over};
   }
   if (open->plan && !open->plan->todo.empty()) {
     const int64_t shard = open->plan->todo.front();
@@ -152,16 +157,19 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
   }
   if (auto work = claim()) {
     do_work(*work, lock);
-    return {Turn::Kind::worked, {}};
+    return {Turn::Kind::worked};
   }
+  if (const auto shard = next_audit()) return {Turn::Kind::shard, *shard, true};
   Outbox outbox;
+  act_on_audits(outbox);
+  check_alive();
   check_timeout(outbox);
-  if (!outbox.lost.empty()) {
+  if (!outbox.empty()) {
     lock.unlock();
     send(outbox);
     lock.lock();
   }
-  return {Turn::Kind::idle, {}};
+  return {Turn::Kind::idle};
 }
 
 // Runs the work without the mutex. Its result counts only if the view is still the same afterwards.
@@ -245,7 +253,9 @@ Reduced Group::finish(const std::vector<float*>& out) {
   if (over->mark && over->mark->part == Mark::kWhole && !record->small.reduced.marks.empty()) state.compared = true;
   ++state.counts.collectives;
   state.forget();
-  return record->small.reduced;
+  Reduced reduced = record->small.reduced;
+  reduced.wrong = std::move(over->wrong);
+  return reduced;
 }
 
 // ---- queries -------------------------------------------------------------------------------------------------------
@@ -291,6 +301,10 @@ uint64_t Group::history() const {
   const std::lock_guard lock(state_->mutex);
   SINEW_CHECK(state_->started && !state_->open, state_->collective);
   return state_->collective_history.value_or(0);
+}
+
+MemberId Group::id() const {
+  return state_->me;
 }
 
 cluster::View Group::view() const {

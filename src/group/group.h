@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/audit.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
@@ -80,6 +81,9 @@ struct Reduced {
   std::string control_message;
   std::vector<MemberMark> marks;  // of the computing members that gave one, ascending by member
   bool compare = false;           // a member asked for a comparison of the whole states (Group::ask_to_compare)
+  // Sentences about members that computed a wrong result in this collective and were fenced for it. Each member knows
+  // them by itself; the leader sends none.
+  std::vector<std::string> wrong;
 };
 
 struct GroupOptions {
@@ -93,6 +97,9 @@ struct GroupOptions {
   // Reports a member with which the group cannot continue, and the reason. The coordinator decides about it. Called on
   // any thread.
   std::function<void(MemberId, const std::string& why)> on_lost = nullptr;
+  // Reports a member that computed a wrong result, and how that is known. The coordinator fences it. Called on any
+  // thread.
+  std::function<void(MemberId, const std::string& why)> on_wrong = nullptr;
   // The number of floats of a piece; slices are sent and summed piece by piece. It must be equal on all members.
   int64_t piece_floats = int64_t{1} << 18;
   // Limits on memory. The first three are at least a few reduced results, however large the model (group_bounds.cpp).
@@ -107,6 +114,7 @@ struct GroupOptions {
 
 struct Counts {               // what this member has done since it began
   int64_t computed = 0;       // shards delivered
+  int64_t audited = 0;        // shards of other members that it computed again
   int64_t collectives = 0;    // collectives finished
   int64_t healed = 0;         // shards it computed because another member was lost
   double waited_seconds = 0;  // sum over all lanes: time in next_shard without work
@@ -138,20 +146,27 @@ class Group {
   // used if this member is the leader. `mark` is a digest of this member's state. The collective gives a result only if
   // all marks are equal; otherwise next_shard and turn throw MembersDiffer on every computing member. A joining member
   // whose mark is not that of the group is fenced.
+  //
+  // The shards of `audit`, which is the same on all members, are computed by two members. If the results differ, a
+  // third one decides. The wrong member is fenced (GroupOptions::on_wrong), or next_shard and turn throw MembersDiffer
+  // on the leader: see group_audits.cpp.
   void begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message,
-             std::optional<Mark> mark = std::nullopt);
+             std::optional<Mark> mark = std::nullopt, Audit audit = {});
   // Returns a shard to compute, or nullopt once the reduced result has come. Meanwhile it works on sums and waits.
   // Every lane calls it until it returns nullopt. Throws Fenced, for example when the collective made no progress for
   // too long.
-  std::optional<ShardIndex> next_shard();
+  std::optional<ShardTask> next_shard();
   // Does the work of next_shard() for a caller that has no thread to wait in: it does at most one part of the work on
   // sums and returns at once. `idle` means that there is nothing to do until a frame, a view or a result arrives.
   struct Turn {
     enum class Kind { shard, worked, idle, over } kind = Kind::idle;
-    ShardIndex shard;
+    ShardIndex shard = {};
+    bool audit = false;  // see ShardTask
   };
   Turn turn();
   void deliver(ShardIndex shard, std::optional<Leaf> leaf);  // nullopt if the leaf is absent
+  // For a shard that was given out as an audit. Only its digest is kept.
+  void deliver_audit(ShardIndex shard, const std::optional<Leaf>& leaf);
   // Call it after next_shard has returned nullopt. Writes the reduced rows to `out`, leaves absent rows as they are,
   // and ends the collective.
   Reduced finish(const std::vector<float*>& out);
@@ -173,6 +188,7 @@ class Group {
   // Returns a digest of the control messages of all collectives before collective(). A snapshot that is taken now is
   // sent together with it.
   uint64_t history() const;
+  MemberId id() const;
   cluster::View view() const;
   Counts counts() const;
 

@@ -270,6 +270,24 @@ Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes) {
   return small;
 }
 
+// ---- audits
+
+link::Bytes encode(const Digest& digest) {
+  ByteWriter writer;
+  writer.number(digest.high);
+  writer.number(digest.low);
+  return writer.take();
+}
+
+Decoded<Digest> decode_digest(const link::Bytes& bytes) {
+  ByteReader reader(bytes);
+  Digest digest;
+  digest.high = reader.number();
+  digest.low = reader.number();
+  if (!reader.ended()) return bad("the digest of a shard that does not read");
+  return digest;
+}
+
 uint64_t history_after(uint64_t before, const std::string& control_message, bool compare) {
   ByteWriter writer;
   writer.number(before);

@@ -27,6 +27,7 @@ enum class Kind : uint16_t {
   reduced_head = 5,        // everything else of a reduced result; sent like its rows
   gone = 6,                // no member keeps the results that the receiver needs
   progress = 7,            // the sender computes shards of this collective; sent to all members, about once a second
+  audit = 8,               // digest of a shard's result, to all computing members; `part` is the shard
 };
 
 template <typename T>
@@ -109,6 +110,11 @@ struct ReducedHead {
 };
 link::Bytes encode(const ReducedHead& reduced);
 Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes);
+
+// ---- audits
+
+link::Bytes encode(const Digest& digest);
+Decoded<Digest> decode_digest(const link::Bytes& bytes);
 
 // Returns the history after a collective with this control message. A collective that asks for a comparison gives
 // another history than one that does not, because the next collective of the two is another one.

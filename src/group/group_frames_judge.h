@@ -27,6 +27,11 @@ inline void judge(const link::Bytes& bytes, int64_t rows, int64_t nodes) {
   } else {
     SINEW_CHECK(!small.error().empty());
   }
+  if (const auto digest = decode_digest(bytes)) {
+    SINEW_CHECK(encode(*digest) == bytes);
+  } else {
+    SINEW_CHECK(!digest.error().empty());
+  }
   const auto head = decode_head(bytes);
   SINEW_CHECK(head || !head.error().empty());
   if (!head) return;

@@ -30,6 +30,11 @@ std::string Group::State::name_in_view(MemberId id) const {
   return member_name(id) + (view_member == nullptr ? "" : " (" + view_member->address + ")");
 }
 
+void Group::State::end_differing(const std::string& what, std::vector<MemberId> outvoted) {
+  if (!ended()) failure = std::make_exception_ptr(MembersDiffer(what, std::move(outvoted)));
+  changed.notify_all();
+}
+
 void Group::State::judge_marks(const Reduced& reduced) {
   const Agreement agreement = agreement_of(reduced.marks);
   const auto name = [this](MemberId id) { return name_in_view(id); };
@@ -37,11 +42,10 @@ void Group::State::judge_marks(const Reduced& reduced) {
   const bool among_them = std::ranges::find(reduced.marks, me, &MemberMark::member) != reduced.marks.end();
   if (differ && among_them) {
     const std::string text = disagreement_text(reduced.marks, agreement, name);
-    failure = std::make_exception_ptr(MembersDiffer(
-        agreement.split ? "the members have different states, and it is not known which of them is right: " + text
-                        : "a member's state differs from that of the others: " + text,
-        agreement.outvoted));
-    return changed.notify_all();
+    return end_differing(agreement.split
+                             ? "the members have different states, and it is not known which of them is right: " + text
+                             : "a member's state differs from that of the others: " + text,
+                         agreement.outvoted);
   }
   if (differ) return fence("the members of the group have different states");
   if (agreement.mark && open->mark && *open->mark != *agreement.mark) {

@@ -54,7 +54,7 @@ void Group::State::check_timeout(Outbox& outbox) {
   still += std::min(kLongestLook, now - looked);
   looked = now;
   // While this member computes, it reports no member: the others wait for this member, and their limits apply.
-  if (open->plan && open->plan->missing > 0) still = 0;
+  if (open->plan && (open->plan->missing > 0 || has_audit_in_hand())) still = 0;
   if (still <= patience()) return;
   const std::string stands = "collective " + std::to_string(open->collective) + " has not moved for " +
                              std::to_string(std::llround(still)) + " s";
@@ -91,6 +91,9 @@ std::set<MemberId> Group::State::stalled_members(bool include_indirect) const {
     }
     for (const MemberId id : everybody) {
       if (everybody.front() == me && !inbox.small.contains(id)) silent.insert(id);
+    }
+    for (const PlannedAudit& planned : open->plan->audits) {
+      for (const MemberId id : verdict_of(planned).missing) silent.insert(id);
     }
     if (include_indirect) add_missing_senders(silent);
   }

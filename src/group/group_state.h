@@ -4,8 +4,8 @@
 // lane claims; its result counts only if the view is still the same. Frames are collected in an Outbox and sent without
 // the mutex, because links may deliver frames at any time on their own threads. The rules that the frames follow are
 // explained in group_views.cpp (views, healing), group_sums.cpp (sums of a collective), group_results.cpp (reduced
-// results and their history), group_marks.cpp (comparison of states), group_patience.cpp (timeouts) and
-// group_bounds.cpp (limits on memory).
+// results and their history), group_marks.cpp (comparison of states), group_audits.cpp (shards that are
+// computed twice), group_patience.cpp (timeouts) and group_bounds.cpp (limits on memory).
 #pragma once
 
 #include <condition_variable>
@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "group/audit.h"
 #include "group/group.h"
 #include "group/group_frames.h"
 #include "group/settle.h"
@@ -30,8 +31,10 @@ namespace sinew::group {
 // Frames and reports to send after the mutex is released.
 struct Outbox {
   std::vector<std::pair<MemberId, link::Frame>> frames;
-  std::vector<std::pair<MemberId, std::string>> lost;  // see GroupOptions::on_lost
+  std::vector<std::pair<MemberId, std::string>> lost;   // see GroupOptions::on_lost
+  std::vector<std::pair<MemberId, std::string>> wrong;  // see GroupOptions::on_wrong
   void add(MemberId to, link::Frame frame) { frames.emplace_back(to, std::move(frame)); }
+  bool empty() const { return frames.empty() && lost.empty() && wrong.empty(); }
 };
 using Commit = std::function<void(Outbox&)>;  // runs with the mutex held, if the view is still the same
 using Work = std::function<Commit()>;         // runs without the mutex
@@ -58,12 +61,19 @@ struct Gathering {
 struct Inbox {
   std::map<std::pair<int64_t, MemberId>, Payload> sums;  // the key is the piece and the member that sent the sums
   std::map<MemberId, Payload> small;
+  std::map<int64_t, Opinions> audits;  // by shard; with those of this member
 };
 
 struct LeafSlot {
   enum class State { untouched, in_hand, delivered };
   State state = State::untouched;
   std::optional<Leaf> leaf;
+};
+
+// A shard that this member computes again.
+struct AuditSlot {
+  LeafSlot::State state = LeafSlot::State::untouched;
+  Digest digest;  // once it is delivered
 };
 
 // The assignment of work in the open collective under one view.
@@ -76,6 +86,9 @@ struct Plan {
   std::deque<size_t> to_send;    // pieces of other members that no lane has claimed
   std::deque<size_t> to_finish;  // pieces of this member for which all sums are here and that no lane has claimed
   std::vector<int64_t> awaited;  // for each piece of this member: the number of members whose sums are missing
+  std::vector<PlannedAudit> audits;
+  std::deque<int64_t> to_digest;  // audited shards of this member whose digest no lane has claimed
+  std::set<MemberId> wrong;       // members whose error in this collective was noticed under this view
   bool small_claimed = false, reduce_claimed = false;
   std::shared_ptr<const Summing> summing;  // set once all shards of this member are delivered
 };
@@ -90,7 +103,10 @@ struct Open {
   bool judged = false;       // the marks of the result are equal, and this member's is among them
   double began = 0;
   std::vector<LeafSlot> leaves;
-  std::optional<Plan> plan;  // nullopt: not all reports have come, or the reduced result has come already
+  Audit audit;
+  std::map<int64_t, AuditSlot> audits;  // by shard; they stay when the view changes
+  std::vector<std::string> wrong;       // see Reduced::wrong
+  std::optional<Plan> plan;             // nullopt: not all reports have come, or the reduced result has come already
   // for each shard: true if it was assigned to this member before the view changed
   std::optional<std::vector<bool>> first_mine;
 };
@@ -197,9 +213,21 @@ struct Group::State {
   Work reduce_work();
   void take_sums(MemberId from, const link::Frame& frame);
 
+  // -- group_audits.cpp
+  AuditVerdict verdict_of(const PlannedAudit& planned) const;
+  bool audits_agree() const;  // all audited shards were computed twice, with equal results
+  bool audits_now(const PlannedAudit& planned) const;
+  std::optional<ShardIndex> next_audit();
+  bool has_audit_in_hand() const;
+  Work digest_work(int64_t shard);
+  void send_opinion(int64_t shard, Digest digest, Outbox& outbox);
+  void take_opinion(MemberId from, const link::Frame& frame);
+  void act_on_audits(Outbox& outbox);
+
   // -- group_marks.cpp
   void judge_marks(const Reduced& reduced);  // ends this incarnation if the members' states differ
   std::string name_in_view(MemberId id) const;
+  void end_differing(const std::string& what, std::vector<MemberId> outvoted);  // ends it with MembersDiffer
 
   // -- group_results.cpp
   void begin_at(int64_t first, std::optional<uint64_t> history_there);

@@ -57,6 +57,10 @@ void Group::State::make_plan() {
   const auto behind =
       std::find_if(plan.to_send.begin(), plan.to_send.end(), [&](size_t p) { return plan.pieces[p].owner > me; });
   std::rotate(plan.to_send.begin(), behind, plan.to_send.end());
+  plan.audits = plan_audits(*view, plan.owners, open->audit);
+  for (const PlannedAudit& audit : plan.audits) {
+    if (audit.owner == me) plan.to_digest.push_back(audit.shard);
+  }
   open->plan = std::move(plan);
   for (const auto& [place, payload] : inboxes[open->collective].sums) count_in(place.first, place.second);
 }
@@ -102,8 +106,14 @@ std::optional<Work> Group::State::claim() {
     plan.to_finish.pop_front();
     return finish_work(p);
   }
+  if (!plan.to_digest.empty()) {
+    const int64_t shard = plan.to_digest.front();
+    plan.to_digest.pop_front();
+    return digest_work(shard);
+  }
   const auto everybody = view->computing();
-  if (everybody.front() != me || plan.reduce_claimed || inboxes[open->collective].small.size() < everybody.size())
+  if (everybody.front() != me || plan.reduce_claimed || inboxes[open->collective].small.size() < everybody.size() ||
+      !audits_agree())
     return std::nullopt;
   plan.reduce_claimed = true;
   return reduce_work();

@@ -87,6 +87,49 @@ TEST(Group, ARandomlyDisturbedGroupGetsTheResultsOfOneProcess) {
   expect_enough(play_random(1000, 150), 20);
 }
 
+TEST(Group, AuditsChangeNoResult) {
+  Town::Tally tally;
+  for (uint64_t seed = 4000; seed < 4060; ++seed) {
+    Script script = random_script(seed);
+    script.audit = seed % 3 == 0 ? 0.2 : 1;
+    tally += play(script);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+  EXPECT_GT(tally.audited, 500);
+  EXPECT_EQ(tally.named, 0);
+}
+
+// One member computes one wrong result, as owner or as auditor of a shard. It is named, nobody else is, and the results
+// are those of one process.
+Town::Tally play_liars(uint64_t first, uint64_t count) {
+  Town::Tally tally;
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    Script script = random_script(seed);
+    script.members = 8 + static_cast<int64_t>(seed % 3);
+    script.kills = static_cast<int>(seed % 3);
+    script.leaves = 0;
+    script.audit = 1;
+    script.lies = 2;  // the second one if the first comes too early
+    tally += play(script);
+    EXPECT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
+  }
+  std::cout << "lied " << tally.lied << ", named " << tally.named << ", audited " << tally.audited << ", killed "
+            << tally.killed << '\n';
+  return tally;
+}
+
+TEST(Group, AMemberThatComputesAWrongResultIsNamedAndNobodyElse) {
+  const Town::Tally tally = play_liars(5000, 100);
+  EXPECT_GT(tally.lied, 40);
+  EXPECT_GT(tally.named, tally.lied * 3 / 4);
+}
+
+TEST(LongGroup, AMemberThatComputesAWrongResultIsNamedAndNobodyElse) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  const Town::Tally tally = play_liars(300000, 3000);
+  EXPECT_GT(tally.named, tally.lied * 3 / 4);
+}
+
 TEST(Group, GetsTheSameResultsOverTcp) {
   expect_enough(play_random(3000, 10, play_over_tcp), 0);
 }

@@ -160,6 +160,7 @@ void Group::State::take(MemberId from, const link::Frame& one, Outbox& outbox) {
     case Kind::small: return take_sums(from, one);
     case Kind::reduced_piece:
     case Kind::reduced_head: return take_result(from, one);
+    case Kind::audit: return take_opinion(from, one);
     case Kind::progress: return;  // the frame has no content; on_frame has already counted it as progress
     case Kind::gone:
       return fence(member_name(me) + " is too far behind: nobody has the reduced result of collective " +

@@ -46,6 +46,7 @@ struct Member::State {
   void on_fenced(const std::string& why);
   void on_frame(MemberId from, link::Frame frame);
   void on_lost(MemberId peer, const std::string& why);
+  void on_wrong(MemberId peer, const std::string& why);
   void send_parcels();
   Handed hand_to(Delivery& delivery);
   bool still_joins(MemberId joiner);
@@ -100,6 +101,7 @@ void Member::State::join() {
   links->set_identity(me);
   const std::lock_guard one_at_a_time(adopting);
   GroupOptions of_group = options.group;
+  of_group.on_wrong = [this](MemberId peer, const std::string& why) { on_wrong(peer, why); };
   of_group.on_lost = [this](MemberId peer, const std::string& why) { on_lost(peer, why); };
   group = std::make_unique<Group>(me, *links, of_group, clock);
   client = std::move(made);
@@ -172,6 +174,11 @@ void Member::State::on_frame(MemberId from, link::Frame frame) {
 void Member::State::on_lost(MemberId peer, const std::string& why) {
   const std::lock_guard lock(reporting);
   if (may_report) line->report([&](cluster::MemberReport& report) { report.lost.emplace_back(peer, why); });
+}
+
+void Member::State::on_wrong(MemberId peer, const std::string& why) {
+  const std::lock_guard lock(reporting);
+  if (may_report) line->report([&](cluster::MemberReport& report) { report.wrong.emplace_back(peer, why); });
 }
 
 bool Member::State::still_joins(MemberId joiner) {

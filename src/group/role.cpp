@@ -26,7 +26,9 @@ std::vector<MemberId> Role::serve() {
 
 void Role::report_view(cluster::MemberReport& report) const {
   report.view = view_;
-  std::erase_if(report.lost, [&](const auto& lost) { return view_->find(lost.first) == nullptr; });
+  const auto is_gone = [&](const auto& other) { return view_->find(other.first) == nullptr; };
+  std::erase_if(report.lost, is_gone);
+  std::erase_if(report.wrong, is_gone);
   if (!in_view() || report.phase == Phase::leaving || report.phase == Phase::finished) return;
   if (!joining()) report.phase = Phase::computing;
   if (joining() && report.phase == Phase::waiting) report.phase = Phase::joining;

@@ -91,6 +91,8 @@ class Person {
   std::atomic<int64_t> reached{0};     // number of collectives that it has finished
   std::atomic<bool> established{false}, caught_up{false};
   std::atomic<bool> asked_to_end{false};  // the script wants it to leave
+  std::atomic<bool> lies{false};          // its next result is wrong
+  std::atomic<bool> lied{false};
   Counts counts() const { return group_->counts(); }
   uint64_t history() const { return group_->history(); }
   Generation generation() const { return group_->view().generation; }
@@ -104,6 +106,7 @@ class Person {
   void collectives();
   bool start();
   void lane(int64_t collective, uint64_t state, RandomStream random, bool steps);  // `steps`: true on the step thread
+  std::optional<Leaf> computed(int64_t collective, int64_t shard, uint64_t state);
   void serve_joiners();
 
   Town& town_;
@@ -128,6 +131,8 @@ struct Script {
   int64_t members = 3, collectives = 8;
   // how many members are killed, join, get another share and leave, at random times
   int kills = 0, joins = 0, shares = 0, leaves = 0;
+  double audit = 0;        // the part of the shards that two members compute
+  int lies = 0;            // how often a member computes a wrong result
   bool slow_views = true;  // true: each view reaches the members at random times
 };
 
@@ -138,6 +143,7 @@ class Town {
   void run();     // runs to the end of the job and checks the results with gtest
   struct Tally {  // counts of events, so that a test can check that enough happened
     int64_t killed = 0, joined = 0, admitted = 0, gave_up = 0, healed = 0, recomputed = 0, views = 0;
+    int64_t audited = 0, lied = 0, named = 0;
     void operator+=(const Tally& other);
   };
   const Tally& tally() const { return tally_; }
@@ -167,6 +173,8 @@ class Town {
   void add_joiner();
   void change_shares();
   void let_one_go();
+  void let_one_lie();
+  void hear_of_wrong(MemberId id, const std::string& why);  // any thread
   std::vector<Person*> established_computing();
   bool all_done() const;
   void check();
@@ -174,6 +182,7 @@ class Town {
   std::vector<std::function<void()>> actions_;
   std::vector<int64_t> moments_;  // when each action happens, counted in shards that all members have delivered
   std::set<MemberId> leaving_;
+  std::set<MemberId> wrong_;  // members that others reported; guarded by the mutex
   int64_t next_id_ = 1;
   Tally tally_;
 };

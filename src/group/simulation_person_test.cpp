@@ -25,6 +25,7 @@ Person::Person(Town& town, MemberId id_given, uint64_t seed, int lanes)
   options.merge = merge;
   options.patience_seconds = 60;
   options.piece_floats = 2048;
+  options.on_wrong = [this](MemberId wrong, const std::string& why) { town_.hear_of_wrong(wrong, why); };
   group_ = std::make_unique<Group>(id, *links_, options, system_clock());
   links_->set_identity(id);
 }
@@ -163,7 +164,8 @@ void Person::collectives() {
     const bool computes = view_member != nullptr && !view_member->joining;
     if (!computes && !group_->ahead() && replays-- == 0) caught_up = true;
     group_->begin(shape.shards, shape.lengths,
-                  "collective " + std::to_string(collective) + " by " + std::to_string(id.value));
+                  "collective " + std::to_string(collective) + " by " + std::to_string(id.value), std::nullopt,
+                  audit_of(town_.script_.seed, Step(collective), shape.shards, town_.script_.audit));
     std::vector<std::jthread> lanes;  // their destructors join them, also when an exception is thrown
     for (int lane_index = 1; lane_index < lanes_; ++lane_index) {
       lanes.emplace_back([this, collective, random = RandomStream(RandomKey{random_.bits64()})] {
@@ -189,12 +191,25 @@ void Person::collectives() {
   }
 }
 
+std::optional<Leaf> Person::computed(int64_t collective, int64_t shard, uint64_t state) {
+  auto leaf = town_.job_.leaf(collective, shard, state);
+  if (!lies.exchange(false)) return leaf;
+  lied = true;
+  if (!leaf) leaf.emplace();
+  leaf->small += "a lie,";
+  return leaf;
+}
+
 // Computes shards. Ignores an exception of another lane, because the step thread's call throws it, too.
 void Person::lane(int64_t collective, uint64_t state, RandomStream random, bool steps) {
   try {
     while (const auto shard = group_->next_shard()) {
-      auto leaf = town_.job_.leaf(collective, shard->value, state);
+      auto leaf = computed(collective, shard->shard.value, state);
       pause(random);
+      if (shard->audit) {
+        group_->deliver_audit(*shard, leaf);
+        continue;
+      }
       {
         const std::lock_guard lock(mutex_);
         // counted before deliver(): if the member dies in deliver(), others may still have the result

@@ -25,6 +25,7 @@ Town::Town(const Script& script, World world)
   add(script.joins, &Town::add_joiner);
   add(script.shares, &Town::change_shares);
   add(script.leaves, &Town::let_one_go);
+  add(script.lies, &Town::let_one_lie);
   for (size_t i = actions_.size(); i > 1; --i) std::swap(actions_[i - 1], actions_[random_.below(i)]);
   int64_t shards = 0;
   for (int64_t collective = 0; collective < job_.collectives(); ++collective) shards += job_.shape(collective).shards;
@@ -45,6 +46,9 @@ void Town::Tally::operator+=(const Tally& other) {
   healed += other.healed;
   recomputed += other.recomputed;
   views += other.views;
+  audited += other.audited;
+  lied += other.lied;
+  named += other.named;
 }
 
 Town::~Town() {
@@ -170,14 +174,32 @@ void Town::let_one_go() {
   publish("one will leave");
 }
 
+// A third member must be able to decide, and two members that err at the same time could outvote one that does not.
+void Town::let_one_lie() {
+  const auto there = established_computing();
+  const bool again = std::ranges::any_of(people_, [](const auto& person) { return person->lies || person->lied; });
+  if (there.size() < 3 || again) return;
+  there[random_.below(there.size())]->lies = true;
+}
+
+void Town::hear_of_wrong(MemberId id, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  wrong_.insert(id);
+  EXPECT_TRUE(why.starts_with("member " + std::to_string(id.value) + " ")) << why;
+}
+
 // Removes dead members, leaving members, and joiners whose donor died before it sent the state.
 void Town::remove_the_dead() {
-  std::set<MemberId> gone;
+  std::set<MemberId> gone, wrong;
+  {
+    const std::lock_guard lock(mutex_);
+    wrong = wrong_;
+  }
   const auto stay = established_computing();
   for (const auto& person : people_) {
     const cluster::ViewMember* view_member = view_.find(person->id);
     if (view_member == nullptr) continue;
-    if (person->over() || person->asked_to_end) gone.insert(person->id);
+    if (person->over() || person->asked_to_end || wrong.contains(person->id)) gone.insert(person->id);
     if (leaving_.contains(person->id) && random_.below(8) == 0 && !stay.empty()) gone.insert(person->id);
   }
   std::vector<Person*> orphans;
@@ -198,7 +220,8 @@ void Town::remove_the_dead() {
     publish("some are gone");
   }
   for (const auto& person : people_) {
-    if (gone.contains(person->id) && leaving_.contains(person->id)) person->asked_to_end = true;
+    const bool may_go = leaving_.contains(person->id) || wrong.contains(person->id);
+    if (gone.contains(person->id) && may_go) person->asked_to_end = true;
   }
   for (Person* orphan : orphans) orphan->end("its donor died");
 }
@@ -235,6 +258,12 @@ void Town::check() {
   for (const auto& person : people_) {
     computed += person->delivered(0);
     tally_.healed += person->counts().healed;
+    tally_.audited += person->counts().audited;
+    if (person->lied) ++tally_.lied;
+    if (wrong_.contains(person->id)) {
+      ++tally_.named;
+      EXPECT_TRUE(person->lied) << "seed " << script_.seed << ": member " << person->id << " is blamed and innocent";
+    }
     if (person->over() || person->asked_to_end) {
       const auto why = person->why();
       EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;

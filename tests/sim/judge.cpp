@@ -51,6 +51,8 @@ void Judge::Tally::operator+=(const Tally& other) {
   noticed += other.noticed;
   splits += other.splits;
   not_judged += other.not_judged;
+  lies += other.lies;
+  blamed += other.blamed;
 }
 
 Judge::Tally Judge::tally() const {
@@ -64,7 +66,9 @@ Judge::Tally Judge::tally() const {
               .changes = changes_,
               .noticed = noticed_,
               .splits = splits_,
-              .not_judged = not_judged_ ? 1 : 0};
+              .not_judged = not_judged_ ? 1 : 0,
+              .lies = lies_,
+              .blamed = static_cast<int64_t>(blamed_.size())};
   for (const Attempt& attempt : attempts_) {
     tally.steps += static_cast<int64_t>(attempt.after.size());
     for (const auto& [shard, by] : attempt.computed) tally.recomputed += static_cast<int64_t>(by.size()) - 1;
@@ -120,6 +124,7 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
        .before = state,
        .wrong_from = {},
        .noticed = false,
+       .has_liar = false,
        .digests = before ? std::map{std::pair(step, before->digests[step])} : std::map<int64_t, Digest>(),
        .computed = {},
        .committed = {}});
@@ -240,10 +245,32 @@ void Judge::memory_changes(int64_t pid, int64_t attempt, int64_t step) {
 
 void Judge::notices(int64_t attempt, bool is_split) {
   Attempt& of = attempts_[static_cast<size_t>(attempt)];
-  if (!of.wrong_from && !not_judged_) complain("the members find different states, and no memory has changed");
+  if (!of.wrong_from && !of.has_liar && !not_judged_)
+    complain("the members find different states, and no memory has changed");
   if (std::exchange(of.noticed, true)) return;
   ++noticed_;
   splits_ += is_split ? 1 : 0;
+}
+
+// A member that lies is fenced, as one that was disturbed may be.
+void Judge::lies(int64_t pid, MemberId id, int64_t attempt) {
+  world_.say("process " + number(pid) + ", member " + number(id.value) + ", computes a wrong result");
+  attempts_[static_cast<size_t>(attempt)].has_liar = true;
+  liars_.insert(id);
+  ++lies_;
+  disturbed(pid);
+}
+
+void Judge::blames(MemberId id) {
+  blamed_.insert(id);
+  if (!liars_.contains(id)) complain("member " + number(id.value) + " is blamed for a wrong result, and had none");
+}
+
+void Judge::is_alone(MemberId id, int64_t attempt, int64_t step) {
+  if (!liars_.contains(id)) return;
+  not_judged_ = true;
+  Attempt& of = attempts_[static_cast<size_t>(attempt)];
+  of.wrong_from = std::min(of.wrong_from.value_or(step), step);
 }
 
 // If the memory of this process has changed unnoticed, the other members may continue with wrong results that it

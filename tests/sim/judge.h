@@ -83,6 +83,12 @@ class Judge {
   void memory_changes(int64_t pid, int64_t attempt, int64_t step);
   // The members found that their states differ. They end the attempt; if no majority agrees (is_split), the whole run.
   void notices(int64_t attempt, bool is_split);
+  // A member computed a wrong result. The others find it by an audit, before any member uses it.
+  void lies(int64_t pid, MemberId id, int64_t attempt);
+  void blames(MemberId id);  // the members found that this one computed a wrong result
+  // It finishes a collective of this step without another member that could audit its results. If it lied in the
+  // collective, and the auditor died, its wrong result is used.
+  void is_alone(MemberId id, int64_t attempt, int64_t step);
   bool is_over(int64_t attempt) const { return attempts_[static_cast<size_t>(attempt)].noticed; }
   // Returns whether all members that committed this step have been disturbed, before it or since. Then no member may be
   // left that can send the step's result, and a member that lacks it must join again.
@@ -97,6 +103,7 @@ class Judge {
   struct Tally {  // lets a test check that enough happened
     int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0, entries = 0;
     int64_t changes = 0, noticed = 0, splits = 0, not_judged = 0;  // about changes of members' memory
+    int64_t lies = 0, blamed = 0;
     void operator+=(const Tally& other);
   };
   Tally tally() const;
@@ -109,6 +116,7 @@ class Judge {
     uint64_t before = 0;                                                   // the state that it began with
     std::optional<int64_t> wrong_from;                                     // the first step whose result may be wrong
     bool noticed = false;                                                  // the members found that their states differ
+    bool has_liar = false;                                                 // a member computed a wrong result
     std::map<int64_t, Digest> digests;                                     // of the whole state, at each step
     std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the processes
     std::map<int64_t, std::vector<int64_t>> committed;  // by collective: the processes that have its result
@@ -138,7 +146,8 @@ class Judge {
   int64_t durable_ = 0, effects_ = 0;
   bool stops_ = false, ended_well_ = false;
   std::map<int64_t, int64_t> changed_;  // process whose memory changed -> the attempt
-  int64_t changes_ = 0, noticed_ = 0, splits_ = 0;
+  int64_t changes_ = 0, noticed_ = 0, splits_ = 0, lies_ = 0;
+  std::set<MemberId> liars_, blamed_;
   bool not_judged_ = false;
 };
 

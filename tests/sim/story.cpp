@@ -17,10 +17,19 @@ constexpr uint64_t kMostChanges = 3;
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
 constexpr double kPatienceSeconds = 300;  // added to the time that the slowest worker would need for the run alone
 
+// If all shards are audited, a member whose memory changed is fenced and the group goes on, so the group as a whole
+// would not notice the change, as the judge expects it.
+double audited_part(uint64_t seed, Faults faults) {
+  if (faults == Faults::lies) return 1;
+  const double parts[] = {0, 0.3, faults == Faults::without_changes ? 1 : 0.1};
+  return parts[seed % 3];
+}
+
 }  // namespace
 
 Story::Story(uint64_t seed, Faults faults)
     : seed_(seed), faults_(faults), scene_(seed), begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
+  scene_.plan.job.cluster.audit = audited_part(seed, faults);
   scene_.disk.before_write = [this] {
     if (Fiber::current() == nullptr) return;
     constexpr double kStall = 0.02;
@@ -45,15 +54,17 @@ double Story::disturb() {
   double end = 0;
   for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
     end = 1 + event.at;
-    if (faults_ == Faults::changes && event.kind != ChaosEvent::Kind::kill_worker) continue;
+    const bool only_deaths = faults_ == Faults::changes || faults_ == Faults::lies;
+    if (only_deaths && event.kind != ChaosEvent::Kind::kill_worker) continue;
     world.after(1 + event.at, [this, event] { happens(event); });
   }
   for (uint64_t i = 1 + world.random.below(kMostChanges); faults_ != Faults::without_changes && i > 0; --i) {
     world.after(world.random.uniform(1, end), [this] {
-      if (Worker* worker = anyone()) worker->change_memory();
+      Worker* worker = anyone();
+      if (worker != nullptr) faults_ == Faults::lies ? worker->lie() : worker->change_memory();
     });
   }
-  if (faults_ == Faults::changes) return end;
+  if (faults_ == Faults::changes || faults_ == Faults::lies) return end;
   for (int64_t i = 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
     // A kind with more entries is drawn more often. Faults that end all workers have one entry, so that they are rare.

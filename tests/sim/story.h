@@ -19,9 +19,9 @@ struct Trouble {
   Kind kind = Kind::request;
 };
 
-// The faults of a story. without_changes: all but changes of memory. all: all. changes: only changes of memory and
-// deaths of workers.
-enum class Faults { without_changes, all, changes };
+// The faults of a story. without_changes: all but changes of memory and lies. all: all but lies. changes: only changes
+// of memory and deaths of workers. lies: only wrong results of workers and deaths of workers.
+enum class Faults { without_changes, all, changes, lies };
 
 class Story {
  public:

@@ -56,7 +56,8 @@ Judge::Tally play(uint64_t first, uint64_t count, Faults faults = Faults::withou
             << tally.views << " views, " << tally.recomputed << " shards computed twice, " << tally.effects
             << " changes of the disk, " << tally.entries << " control entries, " << tally.changes
             << " changes of memory, " << tally.noticed << " times noticed, " << tally.splits << " without a majority, "
-            << tally.not_judged << " not judged\n";
+            << tally.not_judged << " not judged, " << tally.lies << " wrong results, " << tally.blamed
+            << " blamed for one\n";
   return tally;
 }
 
@@ -95,6 +96,19 @@ TEST(Story, AChangeOfAMembersMemoryAmongOtherFaultsLeavesNoTrace) {
   if (tally.stories < static_cast<int64_t>(kShort)) return;
   EXPECT_GT(tally.noticed, tally.stories / 2);
   EXPECT_LT(tally.not_judged, tally.stories / 2);
+}
+
+// Members compute wrong results, and workers die in between. The others find out who it was before they use the result,
+// and blame nobody else.
+TEST(Story, AWrongResultLeavesNoTrace) {
+  const auto first = number_in_environment("SINEW_SIM_SEED", 0);
+  const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
+  const auto tally = play(first, number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kShort), Faults::lies);
+  if (tally.stories < static_cast<int64_t>(kShort)) return;
+  EXPECT_GT(tally.lies, tally.stories);
+  EXPECT_GT(tally.blamed, tally.stories / 2);
+  EXPECT_GT(tally.splits, tally.stories / 50);
+  EXPECT_LT(tally.not_judged, tally.stories / 4);
 }
 
 TEST(Story, ASeedAlwaysGivesTheSameStory) {

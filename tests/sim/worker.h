@@ -45,6 +45,7 @@ class Worker final : public group::Membership, public Lanes {
   void go_on();
   void ask_to_leave();
   void change_memory();
+  void lie() { lies_ = true; }  // its next result is wrong
 
   const std::optional<ProcessEnd>& end() const { return end_; }
   const std::string& address() const { return address_; }
@@ -94,6 +95,7 @@ class Worker final : public group::Membership, public Lanes {
                             const LeafOf& leaf_of, std::vector<std::vector<float>>& rows) override;
   bool has_peers() const override { return group_->has_peers(); }
   void lane(int lane, int64_t number, const LeafOf& leaf_of);
+  std::optional<group::Leaf> a_lie(std::optional<group::Leaf> leaf);
   void post(int lane, const Work& work);
 
   Scene& scene_;
@@ -117,6 +119,7 @@ class Worker final : public group::Membership, public Lanes {
 
   std::atomic<int> stop_signals_{0};
   std::unique_ptr<Trainer> trainer_;
+  bool lies_ = false;
   int64_t in_collective_ = 0;  // the newest collective's number, for the judge
   bool computed_ = false;      // whether this worker has computed a shard
   std::map<int, LaneActivity> activity_;

@@ -124,6 +124,11 @@ void Worker::become_member(MemberId id) {
   options.on_lost = [this](MemberId peer, const std::string& why) {
     report([&](cluster::MemberReport& report) { report.lost.emplace_back(peer, why); });
   };
+  options.on_wrong = [this](MemberId wrong, const std::string& why) {
+    scene_.world.say("process " + std::to_string(pid) + " reports: " + why);
+    scene_.judge.blames(wrong);
+    report([&](cluster::MemberReport& report) { report.wrong.emplace_back(wrong, why); });
+  };
   group_ = std::make_unique<group::Group>(id, *links_, options, scene_.world);
   role_.emplace(id);
   start_thread([this] { run(); });

@@ -120,7 +120,8 @@ group::Reduced Worker::collective(int64_t number, const std::string& control_mes
                                   const LeafOf& leaf_of, std::vector<std::vector<float>>& rows) {
   const auto& shape = scene_.job.numbers.shape(number);
   in_collective_ = number;
-  group_->begin(shape.shards, shape.lengths, control_message, mark);
+  const double part = scene_.job.is_comparison(number) ? 0 : scene_.plan.job.cluster.audit;
+  group_->begin(shape.shards, shape.lengths, control_message, mark, audit_of(7, Step(number), shape.shards, part));
   int running = lanes_;
   std::exception_ptr failure;
   for (int i = 0; i < lanes_; ++i) {
@@ -141,7 +142,17 @@ group::Reduced Worker::collective(int64_t number, const std::string& control_mes
   if (failure) std::rethrow_exception(failure);
   std::vector<float*> out;
   for (auto& row : rows) out.push_back(row.data());
+  if (group_->view().computing().size() < 2)
+    scene_.judge.is_alone(membership_->id(), trainer_->origin->attempt, trainer_->state().step.value);
   return group_->finish(out);
+}
+
+// A wrong result of this worker, other than that of any other worker.
+std::optional<group::Leaf> Worker::a_lie(std::optional<group::Leaf> leaf) {
+  scene_.judge.lies(pid, membership_->id(), trainer_->origin->attempt);
+  if (!leaf) leaf.emplace();
+  leaf->small += "a lie of " + std::to_string(pid) + ",";
+  return leaf;
 }
 
 void Worker::lane(int lane, int64_t number, const LeafOf& leaf_of) {
@@ -160,7 +171,14 @@ void Worker::lane(int lane, int64_t number, const LeafOf& leaf_of) {
       post(lane, {.kind = Work::Kind::computing, .step = number, .shard = turn.shard.value});
       const double factor = pace_ * scene_.world.random.uniform(kLeastOfUsual, kMostOfUsual);
       Fiber::current()->sleep(scene_.shard_seconds * factor);
-      group_->deliver(turn.shard, leaf_of(turn.shard.value));
+      auto leaf = leaf_of(turn.shard.value);
+      if (!scene_.job.is_comparison(number) && std::exchange(lies_, false)) leaf = a_lie(std::move(leaf));
+      if (turn.audit) {
+        group_->deliver_audit(turn.shard, leaf);
+        wake();
+        continue;
+      }
+      group_->deliver(turn.shard, std::move(leaf));
       if (!scene_.job.is_comparison(number))
         scene_.judge.delivers(trainer_->origin->attempt, number, turn.shard.value, pid);
       computed_ = true;

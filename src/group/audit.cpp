@@ -1,0 +1,137 @@
+#include "group/audit.h"
+
+#include <algorithm>
+#include <span>
+#include <tuple>
+
+#include "base/check.h"
+#include "base/random.h"
+
+namespace sinew::group {
+namespace {
+
+constexpr const char* kRepeatable =
+    "A model that does not compute the same result twice does this, too; sinew check finds out";
+
+class Auditors {
+ public:
+  Auditors(const cluster::View& view, const std::vector<MemberId>& owners, uint64_t key) : key_(key) {
+    for (const cluster::ViewMember& one : view.members) {
+      if (!one.joining) members_.push_back({one.id, one.share, std::ranges::count(owners, one.id)});
+    }
+  }
+
+  // The member, except those given, that would be done first with one shard more.
+  std::optional<MemberId> best(int64_t shard, const std::vector<MemberId>& except) const {
+    const Candidate* found = nullptr;
+    for (const Candidate& one : members_) {
+      if (std::ranges::find(except, one.id) != except.end()) continue;
+      if (found == nullptr || rank(one, shard) < rank(*found, shard)) found = &one;
+    }
+    return found == nullptr ? std::nullopt : std::optional(found->id);
+  }
+
+  int64_t load(MemberId id) const { return std::ranges::find(members_, id, &Candidate::id)->shards; }
+  void add(MemberId id) { ++std::ranges::find(members_, id, &Candidate::id)->shards; }
+
+ private:
+  struct Candidate {
+    MemberId id;
+    double share = 1;
+    int64_t shards = 0;
+  };
+  // A member without a share works only if nobody else can.
+  std::tuple<bool, double, uint64_t> rank(const Candidate& one, int64_t shard) const {
+    const double work = static_cast<double>(one.shards + 1);
+    const uint64_t lot = random_key({key_, static_cast<uint64_t>(shard), static_cast<uint64_t>(one.id.value)}).value;
+    return {one.share <= 0, one.share > 0 ? work / one.share : work, lot};
+  }
+
+  uint64_t key_;
+  std::vector<Candidate> members_;
+};
+
+}  // namespace
+
+std::vector<PlannedAudit> plan_audits(const cluster::View& view, const std::vector<MemberId>& owners,
+                                      const Audit& audit) {
+  std::vector<PlannedAudit> planned;
+  if (audit.shards.empty()) return planned;
+  Auditors auditors(view, owners, audit.key);
+  for (const int64_t shard : audit.shards) {
+    SINEW_CHECK(shard >= 0 && shard < static_cast<int64_t>(owners.size()), shard, owners.size());
+    const MemberId owner = owners[static_cast<size_t>(shard)];
+    const auto auditor = auditors.best(shard, {owner});
+    if (!auditor) return planned;
+    const auto third = auditors.best(shard, {owner, *auditor});
+    const int64_t load = auditors.load(*auditor);
+    auditors.add(*auditor);
+    planned.push_back(
+        {shard, owner, *auditor, third,
+         "member " + std::to_string(auditor->value) + " is done first: it has " + std::to_string(load) + " shards"});
+  }
+  return planned;
+}
+
+AuditVerdict judge_audit(const PlannedAudit& planned, const Opinions& opinions, const Audit& audit,
+                         const std::function<std::string(MemberId)>& name) {
+  using Kind = AuditVerdict::Kind;
+  AuditVerdict verdict;
+  const auto of = [&](MemberId id) {
+    const auto found = opinions.find(id);
+    return found == opinions.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto first = of(planned.owner), second = of(planned.auditor);
+  if (!first) verdict.missing.push_back(planned.owner);
+  if (!second) verdict.missing.push_back(planned.auditor);
+  std::ranges::sort(verdict.missing);
+  const std::string shard = shard_name(audit, ShardIndex(planned.shard));
+  if (!verdict.missing.empty()) {
+    verdict.why = shard + " is not computed twice yet";
+    return verdict;
+  }
+  if (*first == *second) {
+    verdict.kind = Kind::equal;
+    verdict.why = shard + " has the same result on " + name(planned.owner) + " and " + name(planned.auditor);
+    return verdict;
+  }
+  verdict.why = shard + " has result " + to_hex(*first) + " on " + name(planned.owner) + " and " + to_hex(*second) +
+                " on " + name(planned.auditor);
+  if (!planned.third) {
+    verdict.kind = Kind::undecided;
+    verdict.why += std::string(", and no third member can compute it. ") + kRepeatable;
+    return verdict;
+  }
+  const auto third = of(*planned.third);
+  if (!third) {
+    verdict.kind = Kind::needs_third;
+    verdict.missing = {*planned.third};
+    verdict.why += "; " + name(*planned.third) + " is to decide";
+    return verdict;
+  }
+  if (*third != *first && *third != *second) {
+    verdict.kind = Kind::undecided;
+    verdict.why += ", and " + to_hex(*third) + " on " + name(*planned.third) + ". " + kRepeatable;
+    return verdict;
+  }
+  verdict.kind = Kind::wrong;
+  const bool owner_errs = *third == *second;
+  verdict.wrong = owner_errs ? planned.owner : planned.auditor;
+  verdict.why = name(*verdict.wrong) + " computed a wrong result of " + shard + ": " +
+                to_hex(owner_errs ? *first : *second) + ", and " + name(owner_errs ? planned.auditor : planned.owner) +
+                " and " + name(*planned.third) + " computed " + to_hex(*third);
+  return verdict;
+}
+
+Digest leaf_digest(const Leaf* leaf, const std::vector<int64_t>& lengths) {
+  if (leaf == nullptr) return {};
+  std::vector<Digest> parts(lengths.size());
+  for (size_t row = 0; row < leaf->rows.size(); ++row) {
+    if (leaf->rows[row] == nullptr) continue;
+    parts[row] = digest_of(std::as_bytes(std::span(leaf->rows[row], static_cast<size_t>(lengths[row]))));
+  }
+  parts.push_back(digest_of(leaf->small));
+  return digest_of(parts);
+}
+
+}  // namespace sinew::group
