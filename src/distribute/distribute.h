@@ -4,6 +4,7 @@
 // back.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,11 +24,12 @@ struct MembershipEnd {
 struct JoinOptions {
   // The path of coordinator.json. Every new connection reads the file again, because the next coordinator rewrites it.
   std::string coordinator_file;
-  std::string listen = "127.0.0.1";  // where this member's links listen
-  std::string advertise;             // host name for the other members; `listen` if empty
-  double pace = 1;                   // slows every shard down by this factor, for tests
-  double patience_seconds = 120;     // see GroupOptions
-  MembershipEnd* ending = nullptr;   // must outlive the Membership
+  std::string listen = "127.0.0.1";                   // where this member's links listen
+  std::string advertise;                              // host name for the other members; `listen` if empty
+  std::function<void(MemberId)> on_joined = nullptr;  // called with the member that this worker has become
+  double pace = 1;                                    // slows every shard down by this factor, for tests
+  double patience_seconds = 120;                      // see GroupOptions
+  MembershipEnd* ending = nullptr;                    // must outlive the Membership
 };
 
 // Joins the run's group. Returns when a view contains this worker. Throws Error if the coordinator refuses the worker.

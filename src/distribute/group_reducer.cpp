@@ -15,16 +15,16 @@ GroupReducer::GroupReducer(group::Group& group, double pace, Clock& clock)
     : group_(group), pace_(pace), clock_(clock) {}
 
 void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-                         std::optional<Mark> mark) {
+                         std::optional<Mark> mark, const Audit& audit) {
   gradients_ = gradients;
   training_ = !gradients.empty();
   if (training_) meter_.begin_collective(clock_.monotonic_seconds());
   std::vector<int64_t> lengths;
   for (const torch::Tensor& gradient : gradients) lengths.push_back(gradient.numel());
-  group_.begin(shards, std::move(lengths), std::move(control_message), mark);
+  group_.begin(shards, std::move(lengths), std::move(control_message), mark, audit);
 }
 
-std::optional<ShardIndex> GroupReducer::next_shard() {
+std::optional<ShardTask> GroupReducer::next_shard() {
   const auto shard = group_.next_shard();
   if (shard) {
     const int busy = ++busy_;
@@ -34,13 +34,23 @@ std::optional<ShardIndex> GroupReducer::next_shard() {
   return shard;
 }
 
-void GroupReducer::deliver(ShardIndex shard, std::optional<train::Contribution> leaf) {
+void GroupReducer::measure(bool present) {
   --busy_;
   const double took = clock_.monotonic_seconds() - shard_began;
   if (pace_ > 1) clock_.sleep_seconds(took * (pace_ - 1));
-  if (training_ && leaf) meter_.took(took * pace_);
+  if (training_ && present) meter_.took(took * pace_);
+}
+
+void GroupReducer::deliver(ShardIndex shard, std::optional<train::Contribution> leaf) {
+  measure(leaf.has_value());
   if (!leaf) return group_.deliver(shard, std::nullopt);
   group_.deliver(shard, leaf_of(std::move(*leaf)));
+}
+
+void GroupReducer::deliver_audit(ShardIndex shard, std::optional<train::Contribution> leaf) {
+  measure(leaf.has_value());
+  if (!leaf) return group_.deliver_audit(shard, std::nullopt);
+  group_.deliver_audit(shard, leaf_of(std::move(*leaf)));
 }
 
 group::Leaf GroupReducer::leaf_of(train::Contribution contribution) const {
@@ -72,6 +82,7 @@ train::Reducer::Reduced GroupReducer::reduced() {
   if (found.any) reduced.sums = decoded(found.small);
   reduced.control_message = found.control_message;
   reduced.compare = found.compare;
+  reduced.wrong = found.wrong;
   return reduced;
 }
 

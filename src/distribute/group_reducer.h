@@ -16,10 +16,11 @@ class GroupReducer final : public train::Reducer {
   GroupReducer(group::Group& group, double pace, Clock& clock);
 
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark> mark) override;
+             std::optional<Mark> mark, const Audit& audit) override;
   bool compares() const override { return group_.has_peers(); }
-  std::optional<ShardIndex> next_shard() override;
+  std::optional<ShardTask> next_shard() override;
   void deliver(ShardIndex shard, std::optional<train::Contribution> leaf) override;
+  void deliver_audit(ShardIndex shard, std::optional<train::Contribution> leaf) override;
   void reduce() override {}  // when next_shard returns nullopt, the result is already here
   Reduced reduced() override;
   void give_up() override { group_.fence("a shard failed on this worker"); }
@@ -30,6 +31,7 @@ class GroupReducer final : public train::Reducer {
 
  private:
   group::Leaf leaf_of(train::Contribution contribution) const;
+  void measure(bool present);  // a lane has computed a shard
 
   group::Group& group_;
   double pace_;

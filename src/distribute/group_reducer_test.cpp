@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "base/clock.h"
@@ -39,8 +40,13 @@ std::vector<torch::Tensor> gradients() {
 
 train::Reducer::Reduced one_collective(train::Reducer& reducer, int64_t collective,
                                        const std::vector<torch::Tensor>& into) {
-  reducer.begin(kShards, into, "control_message " + std::to_string(collective));
-  while (const auto shard = reducer.next_shard()) reducer.deliver(*shard, leaf_of(collective, shard->value));
+  const double audited = collective % 2 == 0 ? 1 : 0.3;
+  reducer.begin(kShards, into, "control_message " + std::to_string(collective), std::nullopt,
+                audit_of(1, Step(collective), kShards, audited));
+  while (const auto task = reducer.next_shard()) {
+    auto leaf = leaf_of(collective, task->shard.value);
+    task->audit ? reducer.deliver_audit(*task, std::move(leaf)) : reducer.deliver(*task, std::move(leaf));
+  }
   reducer.reduce();
   return reducer.reduced();
 }
@@ -103,6 +109,7 @@ void expect_same(const train::Reducer::Reduced& a, const train::Reducer::Reduced
 TEST(GroupReducer, GivesTheSameBitsAsOneProcess) {
   for (const int64_t members : {1, 2, 3, 5, 9}) {
     Town town(members);
+    std::atomic<int64_t> audited = 0;
     std::vector<std::thread> threads;
     for (int64_t m = 0; m < members; ++m) {
       threads.emplace_back([&, m] {
@@ -118,9 +125,11 @@ TEST(GroupReducer, GivesTheSameBitsAsOneProcess) {
             EXPECT_TRUE(torch::equal(ours[p], expected[p])) << collective << " " << p;
         }
         EXPECT_GE(reducer.speed(), 0);
+        audited += group.counts().audited;
       });
     }
     for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(audited > 3 * kShards - 1, members > 1) << members;
   }
 }
 

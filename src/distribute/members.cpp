@@ -41,7 +41,9 @@ class Joined final : public train::Membership {
         member_(member_options(options, identity), clock),
         reducer_(member_.group(), options.pace, clock),
         members_(
-            member_, [this] { return reducer_.speed(); }, clock) {}
+            member_, [this] { return reducer_.speed(); }, clock) {
+    if (options.on_joined) options.on_joined(member_.group().id());
+  }
 
   ~Joined() override {
     if (ending_ != nullptr) ending_->exit_code = members_.exit_code_if_fenced();

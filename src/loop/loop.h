@@ -56,13 +56,16 @@ struct StepResult {
   SkippedSamples skipped;       // corrupt samples that this worker skipped
   std::string control_message;  // the leader's control message for this step
   bool compare = false;         // the members must compare their whole states after this step
+  // Sentences about workers that computed a wrong result in this step. They were fenced before the step was committed.
+  std::vector<std::string> wrong;
 };
 
 struct EvaluationResult {
   report::Metrics metrics;         // "loss", "accuracy", ...
   std::vector<int64_t> confusion;  // [classes * classes]
   int64_t samples = 0;
-  SkippedSamples skipped;  // the corrupt samples that this worker skipped
+  SkippedSamples skipped;               // the corrupt samples that this worker skipped
+  std::vector<std::string> wrong = {};  // see StepResult::wrong
 };
 
 // This worker could not compute a shard of a step or of an evaluation. The message says which and why.
@@ -75,8 +78,8 @@ struct Diverged : Error {
   using Error::Error;
 };
 
-// Memory of this worker's state changed although no step changed it. The state is wrong, and so is all that was
-// computed from it since the change.
+// Memory of this worker's state changed although no step changed it, or this worker computed a shard twice with
+// different results. The state may be wrong, and so may be all that was computed since the error.
 struct MemoryChanged : Error {
   explicit MemoryChanged(const std::string& what);
 };
@@ -90,8 +93,9 @@ class Trainer {
   virtual int64_t batch_size(Step step) const = 0;  // from the job and the control log
   // Commits one step with this learning rate. With `want_norm`, returns the gradient's norm even if nothing is clipped.
   // Every member passes a `control_message`, and receives the leader's message in the result. Throws Diverged or
-  // ShardFailed. If there are several members, each sends a mark of one part of its state; if the marks differ, throws
-  // group::MembersDiffer. A worker that is alone throws MemoryChanged if its own memory has changed.
+  // ShardFailed. If there are several members, each sends a mark of one part of its state, and two members compute each
+  // audited shard; if marks or results differ, throws group::MembersDiffer. A worker that is alone throws MemoryChanged
+  // if its own memory has changed, or if it computes an audited shard twice with different results.
   virtual StepResult step(double lr, bool want_norm, std::string control_message) = 0;
   virtual EvaluationResult evaluate(data::Split split) = 0;
   virtual Digest digest() = 0;  // of the whole state

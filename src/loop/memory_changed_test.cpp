@@ -28,7 +28,10 @@ class NumberTrainer final : public Trainer {
     number = digest_of("after " + std::to_string(number)).low;
     state_.step = state_.step.next();
     state_.samples += 1;
-    return {.loss = 1, .loss_sum = 1, .weight = 1, .samples = 1, .control_message = std::move(control_message)};
+    StepResult result{.loss = 1, .loss_sum = 1, .weight = 1, .samples = 1};
+    result.control_message = std::move(control_message);
+    if (state_.step.value == wrong_step) result.wrong = {"member 2 computed a wrong result"};
+    return result;
   }
   EvaluationResult evaluate(data::Split) override { return {}; }
   Digest digest() override { return {number, digest_of(counts_text(state_)).low}; }
@@ -61,6 +64,7 @@ class NumberTrainer final : public Trainer {
   std::string write_artifact(Disk&) override { return ""; }
 
   uint64_t number = 1;
+  int64_t wrong_step = -1;  // a member computed a wrong result in the step that led to this one
   std::function<void(int64_t step)> before_step = nullptr;
   std::function<void(Digest)> on_compare = nullptr;
   std::function<void()> on_check = nullptr;
@@ -240,6 +244,22 @@ TEST_F(MemoryChange, OutvotedMembersEndTheGroupAndNoMajorityEndsTheRun) {
     }
     EXPECT_TRUE(said("members_differ"));
   }
+}
+
+// The members noticed it before the step was committed, so the run goes on.
+TEST_F(MemoryChange, AWrongResultThatNobodyUsedIsLogged) {
+  const std::string calm = calm_ledger();
+  NumberTrainer trainer;
+  trainer.wrong_step = 6;
+  Leader leader;
+  EXPECT_EQ(run_in("wrong", trainer, &leader).exit_code, 0);
+  EXPECT_EQ(file("ledger.jsonl"), calm);
+  std::vector<std::string> said;
+  for (const auto& line : lines_of("log.jsonl")) {
+    if (line.at("event") == "audit_failed") said.push_back(line.at("text"));
+  }
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(said[0].starts_with("member 2 computed a wrong result; the worker is fenced")) << said[0];
 }
 
 // A loss that is not finite may be the work of a member whose memory changed.

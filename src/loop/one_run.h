@@ -51,7 +51,8 @@ class Run {
     bool evaluation = false, checkpoint = false;
   };
   DueActions apply_entries();
-  void warn_of_missing(const report::Metrics& metrics);  // warns once for each metric
+  void warn_of_missing(const report::Metrics& metrics);   // warns once for each metric
+  void log_wrong(const std::vector<std::string>& wrong);  // workers that computed a wrong result
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
   StepResult compute_step(double lr, bool want_norm);

@@ -149,6 +149,7 @@ void Run::one_step() {
   window_.add(result, lr);
   evaluation_window_.add(result, lr);
   skipped_ += result.skipped.count;
+  log_wrong(result.wrong);
   log_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
   const bool last = total_steps_ && state().step.value >= *total_steps_;
   // Evaluates before saving, because a step must be saved in its final state.
@@ -307,6 +308,14 @@ Run::DueActions Run::apply_entries() {
   return due_actions;
 }
 
+void Run::log_wrong(const std::vector<std::string>& wrong) {
+  for (const std::string& one : wrong)
+    reporter_->say(report::Level::error, "audit_failed",
+                   one +
+                       "; the worker is fenced, and the others computed its part again. Test the memory and the "
+                       "processor of its machine");
+}
+
 void Run::log_skipped(const SkippedSamples& skipped, const std::string& where) {
   if (skipped.count == 0) return;
   std::string names;
@@ -327,6 +336,7 @@ bool Run::evaluate() {
   if (plan_.data.val_size > 0) {
     const EvaluationResult result = trainer_.evaluate(data::Split::val);
     for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
+    log_wrong(result.wrong);
     log_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
   }
   warn_of_missing(metrics);

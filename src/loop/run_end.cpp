@@ -18,7 +18,7 @@ constexpr int kMostGoingBack = 3;  // how often one process goes back to a check
 }  // namespace
 
 MemoryChanged::MemoryChanged(const std::string& what)
-    : Error("TRAIN_MEMORY_CHANGED", what, "test the memory of this machine") {}
+    : Error("TRAIN_MEMORY_CHANGED", what, "test the memory and the processor of this machine") {}
 
 // Returns false if another member ended the run. All members leave the loop at the same step with the same state. The
 // leader then ends the run, and the others wait for that. If the leader dies, one of them replaces it.

@@ -207,15 +207,13 @@ void Engine::record_skipped(const std::vector<data::Skipped>& samples) {
   }
 }
 
-std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
-                                                ShardIndex shard) {
-  if (first == last) return std::nullopt;
-  const data::Batch batch =
-      options_.prefetcher->take({data::Split::train, range.epoch, range.first + first, last - first});
-  record_skipped(batch.skipped);
+std::optional<Contribution> Engine::train_shard(int lane, const Work& work, bool again) {
+  if (work.count == 0) return std::nullopt;
+  const data::Batch batch = options_.prefetcher->take({data::Split::train, work.epoch, work.first, work.count});
+  if (!again) record_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
   reset_buffers(lane);
-  const model::RandomScope random(shard_key(shard));
+  const model::RandomScope random(shard_key(ShardIndex(work.shard)));
   const torch::Tensor targets = to_target(batch);
   const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);
@@ -227,6 +225,7 @@ std::optional<Contribution> Engine::train_shard(int lane, const data::StepRange&
   leaf.loss = loss.sum.item<double>();
   leaf.weight = loss.weight;
   leaf.samples = batch.count();
+  if (options_.on_gradients) options_.on_gradients(work, again, leaf.gradients);
   return leaf;
 }
 
@@ -263,11 +262,11 @@ void Engine::prefetch_next(const data::StepRange& range) {
   }
 }
 
-void Engine::run_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard) {
+void Engine::run_shard(int lane, const Work& work, const ShardTask& task, bool twice, const Compute& compute) {
   std::optional<Contribution> leaf;
   try {
     report_work(lane, work);
-    leaf = shard();
+    leaf = twice ? computed_twice(work, compute) : compute(task.audit);
   } catch (const Error& error) {
     throw ShardFailed("TRAIN_SHARD_FAILED", to_string(work) + ": " + error.what(), error.hint);
   } catch (const c10::Error& error) {
@@ -275,23 +274,31 @@ void Engine::run_shard(int lane, const Work& work, const std::function<std::opti
   } catch (const std::exception& error) {
     throw ShardFailed("TRAIN_SHARD_FAILED", to_string(work) + ": " + error.what(), "");
   }
-  options_.reducer->deliver(ShardIndex(work.shard), std::move(leaf));
+  task.audit ? options_.reducer->deliver_audit(task, std::move(leaf))
+             : options_.reducer->deliver(task, std::move(leaf));
   report_work(lane, {Work::Kind::reducing, work.step});
 }
 
+Work Engine::work_of(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts,
+                     ShardIndex shard) const {
+  const auto [first, last] = parts[static_cast<size_t>(shard.value)];
+  return {Work::Kind::computing, state_.step.value, shard.value, range.epoch, range.first + first, last - first};
+}
+
 // Computes all shards that the reducer gives to this worker, on all lanes, and then reduces the tree.
-void Engine::compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts) {
+void Engine::compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts,
+                     const Audit& twice) {
   std::vector<std::atomic<bool>> computed(parts.size());
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
     report_work(lane, {Work::Kind::reducing, step});
     replicas_[static_cast<size_t>(lane)]->set_training(true);
-    while (const auto shard = options_.reducer->next_shard()) {
-      const auto index = static_cast<size_t>(shard->value);
-      const int64_t first = parts[index].first, last = parts[index].second;
-      computed[index] = true;
-      run_shard(lane, {Work::Kind::computing, step, shard->value, range.epoch, range.first + first, last - first},
-                [&] { return train_shard(lane, range, first, last, *shard); });
+    while (const auto task = options_.reducer->next_shard()) {
+      const auto index = static_cast<size_t>(task->shard.value);
+      const Work work = work_of(range, parts, task->shard);
+      if (!task->audit) computed[index] = true;
+      run_shard(lane, work, *task, twice.contains(task->shard),
+                [&](bool again) { return train_shard(lane, work, again); });
     }
     report_work(lane, {});
   };
@@ -314,7 +321,7 @@ Digest Engine::probe() {
   lanes_.run([&](int lane) {
     if (lane != 0) return;
     replicas_[0]->set_training(true);
-    const auto leaf = train_shard(0, range, parts[0].first, parts[0].second, ShardIndex(0));
+    const auto leaf = train_shard(0, work_of(range, parts, ShardIndex(0)), false);
     if (!leaf) return;
     for (const torch::Tensor& gradient : leaf->gradients) {
       if (!gradient.defined()) continue;
@@ -335,16 +342,19 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   skipped_ = {};
   const bool compares = options_.reducer->compares();
   const Mark mark = next_mark(compares);
+  const Audit audit = audit_of(state_.seed, state_.step, shards(), options_.job.cluster.audit);
   options_.reducer->begin(shards(), gradients_, std::move(control_message),
-                          compares ? std::optional(mark) : std::nullopt);
-  compute(range, parts);
+                          compares ? std::optional(mark) : std::nullopt, compares ? audit : Audit());
+  compute(range, parts, compares ? Audit() : audit);
   if (!compares) check_unchanged(mark);
+  check_audits();
   report_work(0, {Work::Kind::updating, state_.step.value});
   Reducer::Reduced reduced = options_.reducer->reduced();
 
   StepResult result;
   result.control_message = std::move(reduced.control_message);
   result.compare = reduced.compare;
+  result.wrong = std::move(reduced.wrong);
   result.skipped = std::exchange(skipped_, {});
   result.loss_sum = reduced.sums.loss;
   result.weight = reduced.sums.weight;

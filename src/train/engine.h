@@ -27,6 +27,7 @@ struct EngineOptions {
   // If set, builds the model instead of job.model. Returns an equal model at every call.
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   OnWork on_work = nullptr;
+  OnGradients on_gradients = nullptr;
 };
 
 class Engine {
@@ -70,16 +71,26 @@ class Engine {
   torch::Tensor to_target(const data::Batch& batch) const;
 
  private:
-  std::optional<Contribution> train_shard(int lane, const data::StepRange& range, int64_t first, int64_t last,
-                                          ShardIndex shard);
+  std::optional<Contribution> train_shard(int lane, const Work& work, bool again);
+  // Computes a shard. `again`: the result is only compared.
+  using Compute = std::function<std::optional<Contribution>(bool again)>;
+  // Computes the shard twice, and a third time if the results differ; check_audits() throws then.
+  std::optional<Contribution> computed_twice(const Work& work, const Compute& compute);
+  void check_audits();  // throws MemoryChanged if this worker computed a shard twice with different results
+  // The shards of an evaluation of the present state that are computed twice.
+  Audit audit_of_evaluation(int64_t pieces) const;
   std::vector<data::ShardRequest> pieces_of(data::Split split) const;  // the shards of an evaluation of this split
-  std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request);
+  std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request, bool again);
   // Computes the shard of `work` and delivers it. Throws ShardFailed.
-  void run_shard(int lane, const Work& work, const std::function<std::optional<Contribution>()>& shard);
+  Work work_of(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts,
+               ShardIndex shard) const;  // computing this shard of the next step
+  // `twice`: this worker audits itself.
+  void run_shard(int lane, const Work& work, const ShardTask& task, bool twice, const Compute& compute);
   void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);
   }
-  void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts);
+  // The shards of `twice` are computed twice by this worker.
+  void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts, const Audit& twice);
   torch::Tensor forward(int lane, const torch::Tensor& input, const torch::Tensor& target = {});
   std::vector<torch::Tensor> gradients_of(int lane, const Loss::Value& loss) const;
   torch::Tensor as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const;
@@ -125,7 +136,8 @@ class Engine {
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;
   std::mutex skipped_mutex_;
-  SkippedSamples skipped_;  // the samples that the current step or evaluation skipped
+  SkippedSamples skipped_;     // the samples that the current step or evaluation skipped
+  std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
   void forget_prefetched();
   int64_t prefetched_step_ = -1;                     // all steps up to this one were requested

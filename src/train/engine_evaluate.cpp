@@ -29,9 +29,9 @@ std::vector<data::ShardRequest> Engine::pieces_of(data::Split split) const {
   return pieces;
 }
 
-std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request) {
+std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request, bool again) {
   const data::Batch batch = options_.prefetcher->take(request);
-  record_skipped(batch.skipped);
+  if (!again) record_skipped(batch.skipped);
   if (batch.count() == 0) return std::nullopt;
   const torch::NoGradGuard no_grad;
   const model::RandomScope random(piece_key(state_, request));  // a program may draw random numbers in evaluation too
@@ -59,24 +59,27 @@ EvaluationResult Engine::evaluate(data::Split split) {
   }
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   skipped_ = {};
-  options_.reducer->begin(count, {}, "");
+  const bool compares = options_.reducer->compares();
+  const Audit audit = audit_of_evaluation(count);
+  options_.reducer->begin(count, {}, "", std::nullopt, compares ? audit : Audit());
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
     report_work(lane, {Work::Kind::reducing, step});
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     reset_buffers(lane);
-    while (const auto shard = options_.reducer->next_shard()) {
-      const data::ShardRequest& samples = pieces[static_cast<size_t>(shard->value)];
-      run_shard(lane, {Work::Kind::evaluating, step, shard->value, 0, samples.first, samples.count},
-                [&] { return evaluate_shard(lane, samples); });
+    while (const auto task = options_.reducer->next_shard()) {
+      const data::ShardRequest& samples = pieces[static_cast<size_t>(task->shard.value)];
+      run_shard(lane, {Work::Kind::evaluating, step, task->shard.value, 0, samples.first, samples.count}, *task,
+                !compares && audit.contains(*task), [&](bool again) { return evaluate_shard(lane, samples, again); });
     }
     report_work(lane, {});
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
+  check_audits();
   const Reducer::Reduced reduced = options_.reducer->reduced();
   if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops loaded parts that another worker computed
   return {evaluation_metrics_.finish(reduced.sums), evaluation_metrics_.confusion(reduced.sums), reduced.sums.samples,
-          std::exchange(skipped_, {})};
+          std::exchange(skipped_, {}), reduced.wrong};
 }
 
 void Engine::outputs(data::Split split, const Take& take) {

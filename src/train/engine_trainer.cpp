@@ -6,11 +6,10 @@
 
 namespace sinew::train {
 
-EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data, std::string run_directory,
-                             OnWork on_work, Disk& disk)
+EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data, const RunOptions& options, Disk& disk)
     : job_(resolved.job),
       data_(data),
-      run_directory_(std::move(run_directory)),
+      run_directory_(options.run_directory),
       resolved_yaml_(spec::to_yaml(resolved.written, resolved.reasons)),
       disk_(disk),
       prefetcher_(data, job_.trainer.seed, *job_.data.prefetch_threads, job_.data.prefetch_bytes),
@@ -19,7 +18,8 @@ EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data
                             .dataset = &data,
                             .prefetcher = &prefetcher_,
                             .reducer = own_reducer_.get(),
-                            .on_work = std::move(on_work)}) {}
+                            .on_work = options.on_work,
+                            .on_gradients = options.on_gradients}) {}
 
 loop::Plan EngineTrainer::plan() {
   model::Model& model = engine_.replica(0);

@@ -57,10 +57,10 @@ TEST(EngineWork, ReportsEveryShardWithItsSamples) {
 // shards.
 class Waiting final : public Reducer {
  public:
-  void begin(int64_t, const std::vector<torch::Tensor>&, std::string, std::optional<Mark>) override {}
-  std::optional<ShardIndex> next_shard() override {
+  void begin(int64_t, const std::vector<torch::Tensor>&, std::string, std::optional<Mark>, const Audit&) override {}
+  std::optional<ShardTask> next_shard() override {
     std::unique_lock lock(mutex_);
-    if (next_ < 2) return ShardIndex(next_++);
+    if (next_ < 2) return ShardTask{ShardIndex(next_++)};
     changed_.wait(lock, [this] { return given_up_; });
     throw std::runtime_error("fenced");
   }

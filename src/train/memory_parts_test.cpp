@@ -62,12 +62,12 @@ TEST(MemoryParts, ThereAreAtMostSixtyFour) {
 class Marked final : public Reducer {
  public:
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark> mark) override {
+             std::optional<Mark> mark, const Audit& audit) override {
     if (mark) marks.push_back(*mark);
-    local_->begin(shards, gradients, std::move(control_message), mark);
+    local_->begin(shards, gradients, std::move(control_message), mark, audit);
   }
   bool compares() const override { return has_peers; }
-  std::optional<ShardIndex> next_shard() override { return local_->next_shard(); }
+  std::optional<ShardTask> next_shard() override { return local_->next_shard(); }
   void deliver(ShardIndex shard, std::optional<Contribution> leaf) override { local_->deliver(shard, std::move(leaf)); }
   void reduce() override { local_->reduce(); }
   Reduced reduced() override { return local_->reduced(); }

@@ -101,7 +101,7 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   if (!options.join && !rundir::is_run(options.run_directory))
     loop::write_decisions(disk, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
-  EngineTrainer trainer(resolved, *data, options.run_directory, options.on_work, disk);
+  EngineTrainer trainer(resolved, *data, options, disk);
   std::unique_ptr<Membership> membership;
   if (options.join) {
     membership =

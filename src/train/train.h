@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/activity_board.h"
+#include "base/audit.h"
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/exit_code.h"
@@ -65,20 +66,24 @@ class Reducer {
   // The sums of the gradients are written to `gradients`, which are the same tensors in every step, and empty in an
   // evaluation. Every member passes a `control_message`, and receives the leader's message with the result. `mark` is a
   // digest of this worker's state. If the marks of the members differ, next_shard throws an error on every member.
+  // `audit`: the shards that two members are to compute; ignored if no other member computes.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-                     std::optional<Mark> mark = std::nullopt) = 0;
+                     std::optional<Mark> mark = std::nullopt, const Audit& audit = {}) = 0;
   // Returns whether another member computes, so that this worker's mark is compared with that member's.
   virtual bool compares() const { return false; }
-  virtual std::optional<ShardIndex> next_shard() = 0;  // any thread
+  virtual std::optional<ShardTask> next_shard() = 0;  // any thread
   // Any thread. `leaf` is nullopt if the shard has no samples.
   virtual void deliver(ShardIndex shard, std::optional<Contribution> leaf) = 0;
+  // Any thread. Delivers the result of a task that is an audit. Only a reducer that gives such tasks implements it.
+  virtual void deliver_audit(ShardIndex /*shard*/, std::optional<Contribution> /*leaf*/) {}
   virtual void reduce() = 0;  // one lane calls it, or all lanes in parallel
   // The result except the gradients. `present[p]` is true if at least one shard had a gradient for parameter p.
   struct Reduced {
     Contribution sums;
     std::vector<bool> present;
     std::string control_message;
-    bool compare = false;  // see StepResult
+    bool compare = false;            // see StepResult
+    std::vector<std::string> wrong;  // see StepResult
   };
   virtual Reduced reduced() = 0;
   // Called when a lane fails and will not deliver its shard. From then on, no lane of this worker waits in next_shard.
@@ -129,6 +134,10 @@ Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 
 // ---- a run of several members --------------------------------------------------------------------------------------
 
+// Called with the gradients of each shard of a step before they are delivered, so that a drill can change them.
+// `audit`: the shard is computed again, to compare the result. Any thread.
+using OnGradients = std::function<void(const Work&, bool audit, std::vector<torch::Tensor>& gradients)>;
+
 // The properties that the workers of a run must share to compute the same numbers.
 struct Identity {
   std::string job;      // digest of the resolved job, of the data and of the content of a model file
@@ -157,6 +166,7 @@ struct RunOptions {
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   int64_t workers_here = 1;                        // number of workers that share this machine's cores
   OnWork on_work = nullptr;
+  OnGradients on_gradients = nullptr;  // for drills
   // Called once, when this worker can compute, to join the other members. Null if the run has one worker.
   std::function<std::unique_ptr<Membership>(const Identity&)> join = nullptr;
 };

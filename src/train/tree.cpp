@@ -79,7 +79,7 @@ class LocalReducer final : public Reducer {
   explicit LocalReducer(int64_t held_bytes) : held_bytes_(held_bytes) {}
 
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark>) override {
+             std::optional<Mark>, const Audit&) override {
     control_message_ = std::move(control_message);
     leaves_.clear();
     leaves_.resize(static_cast<size_t>(shards));
@@ -93,10 +93,10 @@ class LocalReducer final : public Reducer {
     next_group_ = 0;
   }
 
-  std::optional<ShardIndex> next_shard() override {
+  std::optional<ShardTask> next_shard() override {
     const int64_t shard = next_.fetch_add(1);
     if (shard >= static_cast<int64_t>(leaves_.size())) return std::nullopt;
-    return ShardIndex(shard);
+    return ShardTask{ShardIndex(shard)};
   }
 
   // Folds gradients while lanes compute. Once no lane will begin another shard, leaves the rest to reduce(), which all

@@ -30,16 +30,16 @@ TEST(LocalReducer, AddsSumsInTheTreeAndGathersScoresInShardOrder) {
       losses.push_back(shard == 1 ? std::nullopt : std::optional(0.1 * static_cast<double>(shard)));
     }
     while (const auto shard = reducer->next_shard()) {
-      if (shard->value == 1) {
+      if (shard->shard.value == 1) {
         reducer->deliver(*shard, std::nullopt);
         continue;
       }
       Contribution leaf;
-      leaf.gradients = {torch::full({3}, static_cast<float>(shard->value + 1))};
-      leaf.loss = 0.1 * static_cast<double>(shard->value);
+      leaf.gradients = {torch::full({3}, static_cast<float>(shard->shard.value + 1))};
+      leaf.loss = 0.1 * static_cast<double>(shard->shard.value);
       leaf.samples = 2;
-      leaf.scores = {static_cast<float>(shard->value)};
-      total += static_cast<double>(shard->value + 1);
+      leaf.scores = {static_cast<float>(shard->shard.value)};
+      total += static_cast<double>(shard->shard.value + 1);
       reducer->deliver(*shard, std::move(leaf));
     }
     reducer->reduce();
@@ -161,10 +161,10 @@ TEST(LocalReducer, NeverWritesIntoMemoryThatOthersUse) {
   reducer->begin(9, out, "");
   std::vector<torch::Tensor> kept;
   while (const auto shard = reducer->next_shard()) {
-    const torch::Tensor shared = torch::full({40'000}, static_cast<float>(shard->value + 1));
+    const torch::Tensor shared = torch::full({40'000}, static_cast<float>(shard->shard.value + 1));
     Contribution leaf;
-    leaf.gradients = {shared, shard->value == 2 ? shared.view({40'000}) : shared};
-    if (shard->value % 3 == 0) kept.push_back(shared);
+    leaf.gradients = {shared, shard->shard.value == 2 ? shared.view({40'000}) : shared};
+    if (shard->shard.value % 3 == 0) kept.push_back(shared);
     reducer->deliver(*shard, std::move(leaf));
   }
   reducer->reduce();

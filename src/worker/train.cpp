@@ -68,6 +68,44 @@ class Poison {
   std::string how_;  // empty: no shard is poisoned
 };
 
+// Flips one bit of one gradient that this worker computes, once, as a faulty processor would. Tests set
+// SINEW_FLIP=STEP:MEMBER:WHAT.
+class Flip {
+ public:
+  Flip() {
+    const std::string text = text_from("SINEW_FLIP", "");
+    if (text.empty()) return;
+    char colons[2] = {};
+    std::string what;
+    std::istringstream(text) >> step_ >> colons[0] >> member_ >> colons[1] >> what;
+    if (colons[0] != ':' || colons[1] != ':' || (what != "shard" && what != "audit"))
+      throw Error("WORKER_BAD_ENVIRONMENT",
+                  "SINEW_FLIP=" + text +
+                      " must be STEP:MEMBER:WHAT, where MEMBER is 0 for a worker without a group and WHAT is shard or "
+                      "audit",
+                  "unset SINEW_FLIP");
+    in_audit_ = what == "audit";
+    left_ = true;
+  }
+
+  void set_member(int64_t member) { me_ = member; }
+
+  void apply(const Work& work, bool audit, std::vector<torch::Tensor>& gradients) {
+    if (!left_ || work.step != step_ || me_ != member_ || audit != in_audit_) return;
+    for (torch::Tensor& gradient : gradients) {
+      if (!gradient.defined() || gradient.numel() == 0 || !left_.exchange(false)) continue;
+      gradient = gradient.clone();
+      static_cast<unsigned char*>(gradient.mutable_data_ptr())[2] ^= 0x40;  // the highest bit of the fraction
+    }
+  }
+
+ private:
+  int64_t step_ = 0, member_ = 0;
+  bool in_audit_ = false;
+  std::atomic<bool> left_{false};
+  std::atomic<int64_t> me_{-1};  // not known yet
+};
+
 distribute::JoinOptions join_options(const task::Group& group, distribute::MembershipEnd& ending) {
   distribute::JoinOptions options;
   options.coordinator_file = group.coordinator_file;
@@ -79,9 +117,10 @@ distribute::JoinOptions join_options(const task::Group& group, distribute::Membe
   return options;
 }
 
-int train_in_group(const task::Group& group, train::RunOptions& options) {
+int train_in_group(const task::Group& group, train::RunOptions& options, Flip& flip) {
   distribute::MembershipEnd ending;
-  const distribute::JoinOptions joining = join_options(group, ending);
+  distribute::JoinOptions joining = join_options(group, ending);
+  joining.on_joined = [&flip](MemberId me) { flip.set_member(me.value); };
   options.workers_here = group.local_workers;
   options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
   try {
@@ -107,8 +146,13 @@ int train_as_told(const task::Train& task, ActivityBoard& board) {
     board.post(lane, work);
     poison.apply(work);
   };
-  return task.group ? train_in_group(*task.group, options)
-                    : train::run(options, system_disk(), system_clock()).exit_code;
+  Flip flip;
+  options.on_gradients = [&flip](const Work& work, bool audit, std::vector<torch::Tensor>& gradients) {
+    flip.apply(work, audit, gradients);
+  };
+  if (task.group) return train_in_group(*task.group, options, flip);
+  flip.set_member(0);
+  return train::run(options, system_disk(), system_clock()).exit_code;
 }
 
 }  // namespace
