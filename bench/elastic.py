@@ -266,14 +266,25 @@ def join(folder, quick):
 BYTES = {"csv": 12 * 5508, "cnn": 12 * 50186, "mlp64": 12 * 203530}  # of weights and AdamW's two averages
 
 
+AUDITED, SHARDS = 0.001, 8  # the default of cluster.audit, and the shards of a step
+
+
 def comparison(folder, quick):
-    """Measures the time of the digest that each of two workers makes of a part of its state, relative to a step."""
-    seconds, shares, details = 5 if quick else 15, [], []
+    """Measures what two workers pay for watching each other, against the time of a step: the digest of a part of the state in
+    each step, and the audit of one shard in a thousand. A worker that audits computes one shard more than its half of the eight,
+    and the other one waits for it."""
+    seconds, shares, audits, details, audit_details = 5 if quick else 15, [], [], [], []
     for name, size in BYTES.items():
         made = subprocess.run([contestants.BIN / "comparison_loop", str(size), "3" if quick else "20"], capture_output=True, text=True,
                               check=True, timeout=300)
         step = jobs.JOBS[name].batch / contestants.sinew_rate(folder, name, seconds, lanes=1, workers=2)
-        shares.append(1e-6 * float(made.stdout) / step)
-        details.append(f"{name}: {float(made.stdout):.1f} us of {1e6 * step:,.0f} us")
+        digest, audit = map(float, made.stdout.split())
+        shares.append(1e-6 * digest / step)
+        details.append(f"{name}: {digest:.1f} us of {1e6 * step:,.0f} us")
+        shard = AUDITED * SHARDS * step / (SHARDS / 2)
+        audits.append((1e-6 * audit + shard) / step)
+        audit_details.append(f"{name}: {audit:.1f} us, and {1e6 * shard:.1f} us for the shard, of {1e6 * step:,.0f} us")
     return [figure("comparing states: digest of a part in each step, against the step, most, %", 100 * max(shares), 0.5, low=True,
-                   detail="2 one-lane workers; " + "; ".join(details))]
+                   detail="2 one-lane workers; " + "; ".join(details)),
+            figure("auditing one shard in a thousand, against the step, most, %", 100 * max(audits), 0.3, low=True,
+                   detail="2 one-lane workers, computed from the parts' times; " + "; ".join(audit_details))]
