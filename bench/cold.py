@@ -62,6 +62,8 @@ def cold(folder, quick):
     """Uses the installed Debian packages; ./dev installs libtorch and Python packages. quick: no tests."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         clone = pathlib.Path(scratch) / "sinew"
+        for directory in (folder, scratch):
+            os.chmod(directory, 0o755)  # some tests run the programs as another user
         subprocess.run(["git", "clone", "--quiet", str(contestants.ROOT), str(clone)], check=True, timeout=120)
         figures = [figure("`./dev train` in a fresh clone: minutes to the first step", seconds_to_first_step(clone) / 60, 7, low=True,
                           detail="Debian's packages installed before; no compiler cache; libtorch's wheel is installed")]
