@@ -107,7 +107,6 @@ function(sinew_test name library half)
   target_compile_options(${name} PRIVATE ${SINEW_WARNINGS} ${SINEW_NUMERICS})
   if(half STREQUAL TENSOR)  # the precompiled header is valid only without further definitions
     target_precompile_headers(${name} REUSE_FROM ${library})
-    sinew_compile_together(${name} ${ARGN})
   else()
     # The code under test is in the library, so the test itself needs no optimisation, which took most of its compile
     # time.
@@ -122,6 +121,7 @@ function(sinew_test name library half)
       set_property(GLOBAL PROPERTY SINEW_FIRST_PLAIN_TEST ${name})
     endif()
   endif()
+  sinew_compile_together(${name} ${ARGN})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
   set_tests_properties(${name} PROPERTIES LABELS core TIMEOUT 600)
 endfunction()

@@ -14,8 +14,8 @@
 namespace sinew::checkpoint {
 namespace {
 
-const std::string kRoot = "checkpoints";
-const std::vector<std::string> kFiles = {"manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"};
+const std::vector<std::string> kStepFiles = {"manifest.json", "model.safetensors", "optimizer.safetensors",
+                                             "state.json"};
 
 struct Bytes {
   std::map<std::string, std::vector<std::byte>> files;
@@ -23,7 +23,7 @@ struct Bytes {
 
 Bytes contents(FaultyDisk& disk, const std::string& directory) {
   Bytes bytes;
-  for (const std::string& name : kFiles) bytes.files[name] = disk.read(join(directory, name));
+  for (const std::string& name : kStepFiles) bytes.files[name] = disk.read(join(directory, name));
   return bytes;
 }
 
@@ -45,7 +45,7 @@ class Corruptor {
       : disk_(disk), directory_(std::move(directory)), own_(own), other_(other) {}
 
   Corruption corrupt(RandomStream& random) {
-    const std::string file = kFiles[random.below(kFiles.size())];
+    const std::string file = kStepFiles[random.below(kStepFiles.size())];
     auto bytes = own_.files.at(file);
     switch (random.below(9)) {
       case 0:
@@ -87,7 +87,7 @@ class Corruptor {
         put(disk_, directory_, "ema.safetensors", own_.files.at("model.safetensors"));
         return {"a part too much", "ema.safetensors", {}};
       case 2:
-        for (const std::string& file : kFiles) put(disk_, directory_, file, other_.files.at(file));
+        for (const std::string& file : kStepFiles) put(disk_, directory_, file, other_.files.at(file));
         return {"all of another step", "manifest.json", {}};
       default:
         disk_.remove_file(join(directory_, "state.json"));
@@ -158,7 +158,7 @@ TEST(Corruption, FindsABitFlipInEveryByteOfManifestStateAndHeader) {
   FaultyDisk disk;
   const Sample sample(20);
   const std::string directory = save(disk, kRoot, sample.snapshot(), 1.0);
-  for (const std::string& name : kFiles) {
+  for (const std::string& name : kStepFiles) {
     auto& bytes = disk.raw(join(directory, name));
     for (size_t i = 0; i < std::min<size_t>(bytes.size(), 2500); ++i) {
       const int bit = static_cast<int>(i % 8);
@@ -175,7 +175,7 @@ TEST(Corruption, FindsABitFlipInEveryByteOfManifestStateAndHeader) {
 TEST(Corruption, FindsATruncationOfEachFile) {
   FaultyDisk disk;
   const std::string directory = save(disk, kRoot, Sample(20).snapshot(), 1.0);
-  for (const std::string& name : kFiles) {
+  for (const std::string& name : kStepFiles) {
     const auto whole = disk.raw(join(directory, name));
     for (size_t size = 0; size < whole.size(); size += 1 + size / 64) {
       disk.raw(join(directory, name)).resize(size);

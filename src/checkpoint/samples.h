@@ -102,4 +102,12 @@ class Sample {
   Snapshot snapshot_;
 };
 
+inline const std::string kRoot = "checkpoints";
+inline constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
+
+inline void save_and_wait(Writer& writer, int64_t step) {
+  ASSERT_TRUE(writer.submit(Sample(step).owned()));
+  ASSERT_TRUE(writer.wait(kLong));
+}
+
 }  // namespace sinew::checkpoint

@@ -9,12 +9,12 @@
 namespace sinew::checkpoint {
 namespace {
 
-const std::string kRoot = "runs/a/checkpoints";
+const std::string kDeepRoot = "runs/a/checkpoints";
 
 std::string hidden_in(FaultyDisk& disk) {
   std::string names;
-  if (!disk.exists(kRoot)) return names;
-  for (const auto& entry : disk.list(kRoot)) {
+  if (!disk.exists(kDeepRoot)) return names;
+  for (const auto& entry : disk.list(kDeepRoot)) {
     if (entry.name.starts_with('.')) names += entry.name + " ";
   }
   return names;
@@ -27,10 +27,10 @@ struct World {
 };
 
 void build(FaultyDisk& disk, const World& world) {
-  for (const int64_t step : world.steps) save(disk, kRoot, Sample(step).snapshot(), 1.0);
+  for (const int64_t step : world.steps) save(disk, kDeepRoot, Sample(step).snapshot(), 1.0);
   if (!world.damaged_20) return;
-  save(disk, kRoot, Sample(20).snapshot(), 1.0);
-  const std::string path = join(join(kRoot, step_name(Step(20))), "model.safetensors");
+  save(disk, kDeepRoot, Sample(20).snapshot(), 1.0);
+  const std::string path = join(join(kDeepRoot, step_name(Step(20))), "model.safetensors");
   disk.raw(path).back() ^= std::byte{1};
   disk.settle_raw(path);
 }
@@ -39,7 +39,7 @@ int64_t calls_of_a_save(const World& world) {
   FaultyDisk disk;
   build(disk, world);
   const int64_t before = disk.calls();
-  save(disk, kRoot, Sample(20).snapshot(), 2.0);
+  save(disk, kDeepRoot, Sample(20).snapshot(), 2.0);
   return disk.calls() - before;
 }
 
@@ -53,7 +53,7 @@ void die_and_look(const World& world, int64_t k, FaultyDisk::When when, int fate
   disk.stop_world_at(k, when);
   bool returned = false;
   try {
-    save(disk, kRoot, Sample(20).snapshot(), 2.0);
+    save(disk, kDeepRoot, Sample(20).snapshot(), 2.0);
     returned = true;
   } catch (const WorldStopped&) {
   }
@@ -63,7 +63,7 @@ void die_and_look(const World& world, int64_t k, FaultyDisk::When when, int fate
   else
     disk.crash(random_key({static_cast<uint64_t>(fate), static_cast<uint64_t>(k)}), fate == 1);
 
-  const Newest newest = load_newest(disk, kRoot);
+  const Newest newest = load_newest(disk, kDeepRoot);
   if (newest.loaded) {
     const int64_t step = newest.loaded->step.value;
     ASSERT_TRUE(step == 20 || (!world.steps.empty() && step == world.steps.back())) << step;
@@ -75,12 +75,12 @@ void die_and_look(const World& world, int64_t k, FaultyDisk::When when, int fate
     ASSERT_TRUE(newest.damaged.empty()) << newest.damaged[0].file << " " << newest.damaged[0].what;
   }
   // A new process saves the same step again, then the next one. It removes what the dead process left.
-  save(disk, kRoot, Sample(20).snapshot(), 3.0);
-  ASSERT_TRUE(Sample(20).equals(*load_newest(disk, kRoot).loaded));
-  save(disk, kRoot, Sample(30).snapshot(), 3.0);
+  save(disk, kDeepRoot, Sample(20).snapshot(), 3.0);
+  ASSERT_TRUE(Sample(20).equals(*load_newest(disk, kDeepRoot).loaded));
+  save(disk, kDeepRoot, Sample(30).snapshot(), 3.0);
   ASSERT_EQ(hidden_in(disk), "");
   disk.crash(std::nullopt, true);
-  ASSERT_TRUE(Sample(30).equals(*load_newest(disk, kRoot).loaded)) << "save returned before it was durable";
+  ASSERT_TRUE(Sample(30).equals(*load_newest(disk, kDeepRoot).loaded)) << "save returned before it was durable";
 }
 
 void die_everywhere(const World& world) {
@@ -112,9 +112,9 @@ TEST(SaveDeath, ReplacingADamagedFirstStepLeavesAllOrNothing) {
 TEST(SaveDeath, AReturnedSaveSurvivesAnyLossOfUnsyncedData) {
   for (uint64_t fate = 0; fate < 50; ++fate) {
     FaultyDisk disk;
-    save(disk, kRoot, Sample(10).snapshot(), 1.0);
+    save(disk, kDeepRoot, Sample(10).snapshot(), 1.0);
     disk.crash(random_key({fate}), fate == 0);
-    const Newest newest = load_newest(disk, kRoot);
+    const Newest newest = load_newest(disk, kDeepRoot);
     ASSERT_TRUE(newest.loaded && Sample(10).equals(*newest.loaded));
   }
 }
@@ -126,11 +126,11 @@ TEST(SaveDeath, TheNextSaveMakesAnExistingStepDurable) {
       FaultyDisk disk;
       build(disk, world);
       disk.stop_world_at(k, FaultyDisk::When::after);
-      EXPECT_THROW(save(disk, kRoot, Sample(20).snapshot(), 2.0), WorldStopped);
+      EXPECT_THROW(save(disk, kDeepRoot, Sample(20).snapshot(), 2.0), WorldStopped);
       disk.restart();
-      save(disk, kRoot, Sample(20).snapshot(), 3.0);
+      save(disk, kDeepRoot, Sample(20).snapshot(), 3.0);
       disk.crash(std::nullopt, true);  // power fails after save returned
-      const Newest newest = load_newest(disk, kRoot);
+      const Newest newest = load_newest(disk, kDeepRoot);
       ASSERT_TRUE(newest.loaded && Sample(20).equals(*newest.loaded)) << "call " << k;
     }
   }
@@ -146,23 +146,23 @@ void fail_everywhere(const World& world, int code) {
     disk.fail_at(k, code);
     bool failed = false;
     try {
-      save(disk, kRoot, Sample(20).snapshot(), 2.0);
+      save(disk, kDeepRoot, Sample(20).snapshot(), 2.0);
     } catch (const DiskError& error) {
       failed = true;
       ++threw;
       EXPECT_EQ(error.system_code, code);
       EXPECT_EQ(hidden_in(disk).find(".saving"), std::string::npos) << "the failed save left its directory";
     }
-    const Newest newest = load_newest(disk, kRoot);
+    const Newest newest = load_newest(disk, kDeepRoot);
     const int64_t previous = world.steps.empty() ? -1 : world.steps.back();
     const int64_t step = newest.loaded ? newest.loaded->step.value : -1;
     ASSERT_TRUE(step == 20 || (failed && step == previous)) << step;
     if (newest.loaded) {
       ASSERT_TRUE(Sample(step).equals(*newest.loaded));
     }
-    save(disk, kRoot, Sample(20).snapshot(), 3.0);  // the retry
+    save(disk, kDeepRoot, Sample(20).snapshot(), 3.0);  // the retry
     disk.crash(std::nullopt, true);
-    const Newest after = load_newest(disk, kRoot);
+    const Newest after = load_newest(disk, kDeepRoot);
     ASSERT_TRUE(after.loaded && Sample(20).equals(*after.loaded));
   }
   // A save does not fail if a call fails that only removes leftovers or verifies an existing checkpoint. It fails if
@@ -182,19 +182,19 @@ TEST(SaveFailure, ReportsAnExceededQuotaWithoutHarm) {
 
 TEST(Save, KeepsAnIntactDirectoryOfTheSameState) {
   FaultyDisk disk;
-  const std::string first = save(disk, kRoot, Sample(20).snapshot(), 1.0);
-  const std::string second = save(disk, kRoot, Sample(20).snapshot(), 2.0);
+  const std::string first = save(disk, kDeepRoot, Sample(20).snapshot(), 1.0);
+  const std::string second = save(disk, kDeepRoot, Sample(20).snapshot(), 2.0);
   EXPECT_EQ(first, second);
   EXPECT_EQ(verify(disk, first)->wall_seconds, 1.0);
 }
 
 TEST(Save, RefusesASecondStateForOneStep) {
   FaultyDisk disk;
-  const std::string path = save(disk, kRoot, Sample(20).snapshot(), 1.0);
+  const std::string path = save(disk, kDeepRoot, Sample(20).snapshot(), 1.0);
   Snapshot other = Sample(20).snapshot();
   other.digest.low ^= 1;
   try {
-    save(disk, kRoot, other, 2.0);
+    save(disk, kDeepRoot, other, 2.0);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode("CHECKPOINT_CONFLICT"));
@@ -204,42 +204,42 @@ TEST(Save, RefusesASecondStateForOneStep) {
 
 TEST(Save, RemovesOnlyWhatDeadWritersLeft) {
   FaultyDisk disk;
-  disk.make_directories(kRoot);
+  disk.make_directories(kDeepRoot);
   const std::string dead = ".saving-step-00000007-999999999-0",
                     ours = HiddenName(HiddenName::Use::removed, Step(3)).name();
   const HiddenName live(HiddenName::Use::saving, Step(4));
   const std::string other_live = ".saving-step-00000007-1-0";  // pid 1 is alive
   for (const std::string& name :
        {dead, ours, live.name(), other_live, std::string(".saving-x"), std::string(".notes")}) {
-    disk.make_directories(join(kRoot, name));
-    disk.create(join(join(kRoot, name), "file"))->close();
+    disk.make_directories(join(kDeepRoot, name));
+    disk.create(join(join(kDeepRoot, name), "file"))->close();
   }
-  save(disk, kRoot, Sample(20).snapshot(), 1.0);
-  EXPECT_FALSE(disk.exists(join(kRoot, dead)));
-  EXPECT_FALSE(disk.exists(join(kRoot, ours)));
+  save(disk, kDeepRoot, Sample(20).snapshot(), 1.0);
+  EXPECT_FALSE(disk.exists(join(kDeepRoot, dead)));
+  EXPECT_FALSE(disk.exists(join(kDeepRoot, ours)));
   for (const std::string& name : {live.name(), other_live, std::string(".saving-x"), std::string(".notes")}) {
-    EXPECT_TRUE(disk.exists(join(kRoot, name))) << name;
+    EXPECT_TRUE(disk.exists(join(kDeepRoot, name))) << name;
   }
-  EXPECT_EQ(list(disk, kRoot).size(), 1U);
+  EXPECT_EQ(list(disk, kDeepRoot).size(), 1U);
 }
 
 TEST(LoadNewest, DistinguishesNoneFromDamagedAndUnreadable) {
   FaultyDisk disk;
-  const Newest none = load_newest(disk, kRoot);
+  const Newest none = load_newest(disk, kDeepRoot);
   EXPECT_TRUE(!none.loaded && none.damaged.empty());
   for (const int64_t step : {5, 10}) {
-    const std::string path = save(disk, kRoot, Sample(step).snapshot(), 1.0);
+    const std::string path = save(disk, kDeepRoot, Sample(step).snapshot(), 1.0);
     disk.remove_file(join(path, "state.json"));
   }
-  const Newest bad = load_newest(disk, kRoot);
+  const Newest bad = load_newest(disk, kDeepRoot);
   EXPECT_FALSE(bad.loaded);
   ASSERT_EQ(bad.damaged.size(), 2U);
-  EXPECT_EQ(bad.damaged[0].directory, join(kRoot, step_name(Step(10))));  // newest first
+  EXPECT_EQ(bad.damaged[0].directory, join(kDeepRoot, step_name(Step(10))));  // newest first
   EXPECT_EQ(bad.damaged[0].file, "state.json");
   disk.fail_at(1, EACCES);
-  EXPECT_THROW(load_newest(disk, kRoot), DiskError);
+  EXPECT_THROW(load_newest(disk, kDeepRoot), DiskError);
   disk.fail_at(2, EIO);
-  EXPECT_THROW(load_newest(disk, kRoot), DiskError);
+  EXPECT_THROW(load_newest(disk, kDeepRoot), DiskError);
 }
 
 TEST(Names, StepsSortByNumberAndOtherNamesAreIgnored) {
@@ -247,11 +247,11 @@ TEST(Names, StepsSortByNumberAndOtherNamesAreIgnored) {
   for (const char* name :
        {"step-00000009", "step-100000000", "step-99999999", "step-9", "step-000000010", "step-0000000x", "step-",
         "Step-00000001", "step--0000001", ".saving-step-00000001-2-3", "last"}) {
-    disk.make_directories(join(kRoot, name));
+    disk.make_directories(join(kDeepRoot, name));
   }
-  disk.create(join(kRoot, "step-00000008"))->close();  // a file, not a directory
-  EXPECT_EQ(list(disk, kRoot),
-            (std::vector<std::string>{kRoot + "/step-00000009", kRoot + "/step-99999999", kRoot + "/step-100000000"}));
+  disk.create(join(kDeepRoot, "step-00000008"))->close();  // a file, not a directory
+  EXPECT_EQ(list(disk, kDeepRoot), (std::vector<std::string>{kDeepRoot + "/step-00000009", kDeepRoot + "/step-99999999",
+                                                             kDeepRoot + "/step-100000000"}));
   RandomStream random(random_key({1}));
   for (int i = 0; i < 1000; ++i) {
     const Step step(static_cast<int64_t>(random.bits64() >> (1 + random.below(63))));

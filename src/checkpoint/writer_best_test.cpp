@@ -13,9 +13,6 @@
 namespace sinew::checkpoint {
 namespace {
 
-const std::string kRoot = "checkpoints";
-constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
-
 std::vector<std::function<void()>> background;  // the work of Writers that are made with by_hand
 
 WriterOptions by_hand(int64_t keep, int64_t keep_best) {

@@ -8,14 +8,6 @@
 namespace sinew::checkpoint {
 namespace {
 
-const std::string kRoot = "checkpoints";
-constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
-
-void save_and_wait(Writer& writer, int64_t step) {
-  ASSERT_TRUE(writer.submit(Sample(step).owned()));
-  ASSERT_TRUE(writer.wait(kLong));
-}
-
 TEST(WriterFence, ChangesNothingOnDiskWithoutPermission) {
   FaultyDisk disk;
   bool turn = false;  // whether this process may write; the writer's thread reads it only between submit and wait

@@ -13,9 +13,6 @@
 namespace sinew::checkpoint {
 namespace {
 
-const std::string kRoot = "checkpoints";
-constexpr double kLong = 300;  // seconds; a test reaches this timeout only if something hangs
-
 class SetClock final : public Clock {
  public:
   double monotonic_seconds() const override { return 0; }
@@ -54,11 +51,6 @@ std::string present(FaultyDisk& disk, const std::string& root) {
   for (const std::string& directory : list(disk, root))
     text += std::to_string(parse_step_name(base_name(directory))->value) + " ";
   return text;
-}
-
-void save_and_wait(Writer& writer, int64_t step) {
-  ASSERT_TRUE(writer.submit(Sample(step).owned()));
-  ASSERT_TRUE(writer.wait(kLong));
 }
 
 TEST(Writer, SavesVerifiesPointsAndKeeps) {

@@ -16,11 +16,11 @@ using ::testing::HasSubstr;
 constexpr double kNow = 1000;
 
 // A group that computes by view 10. All heartbeats came at kNow.
-struct Group {
+struct MemberGroup {
   ClusterState state;
   ClusterOptions options;
 
-  explicit Group(const std::vector<int64_t>& ids) {
+  explicit MemberGroup(const std::vector<int64_t>& ids) {
     View view{.generation = Generation(10), .members = {}, .why = "before"};
     for (const int64_t id : ids) {
       add(id, Phase::computing).view = Generation(10);
@@ -58,13 +58,13 @@ struct Group {
 using Ids = std::vector<int64_t>;
 
 TEST(NextView, NothingChangesWithoutAReason) {
-  const Group group({1, 2, 3});
+  const MemberGroup group({1, 2, 3});
   EXPECT_FALSE(group.decide().view);
   EXPECT_EQ(group.decide().why, "nothing changed");
 }
 
 TEST(NextView, NamesTheMembersThatTakeOverTheWork) {
-  Group group({1, 3, 4});
+  MemberGroup group({1, 3, 4});
   group[3].lost = "connection reset by 127.0.0.1:4711";
   const Decision decision = group.decide();
   ASSERT_TRUE(decision.view);
@@ -74,7 +74,7 @@ TEST(NextView, NamesTheMembersThatTakeOverTheWork) {
 }
 
 TEST(NextView, OneViewContainsAllKnownChanges) {
-  Group group({1, 2, 3, 4});
+  MemberGroup group({1, 2, 3, 4});
   group[2].lost = group[3].lost = "killed";
   group.add(7);
   group.add(8);
@@ -87,7 +87,7 @@ TEST(NextView, OneViewContainsAllKnownChanges) {
 }
 
 TEST(NextView, SpreadsJoinersOverDonorsButNotTheLeader) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   for (const int64_t id : {5, 6, 7}) group.add(id);
   const View view = *group.decide().view;
   EXPECT_EQ(view.find(MemberId(5))->donor, MemberId(2));
@@ -96,7 +96,7 @@ TEST(NextView, SpreadsJoinersOverDonorsButNotTheLeader) {
 }
 
 TEST(NextView, AJoinerComputesOnceItHasCaughtUp) {
-  Group group({1, 2});
+  MemberGroup group({1, 2});
   group.seat_joining(5, 2);
   EXPECT_FALSE(group.decide().view);
   group[5].phase = Phase::caught_up;
@@ -105,7 +105,7 @@ TEST(NextView, AJoinerComputesOnceItHasCaughtUp) {
 }
 
 TEST(NextView, FencesAJoinerWhoseDonorIsGone) {
-  Group group({1, 2});
+  MemberGroup group({1, 2});
   group.seat_joining(5, 2);
   group[2].lost = "killed";
   EXPECT_EQ(group.fenced(), (Ids{2, 5}));
@@ -114,7 +114,7 @@ TEST(NextView, FencesAJoinerWhoseDonorIsGone) {
 }
 
 TEST(NextView, ACaughtUpJoinerKeepsTheStateWhenAllOthersDie) {
-  Group group({1, 2});
+  MemberGroup group({1, 2});
   group.seat_joining(5, 2);
   group[1].lost = group[2].lost = "killed";
   EXPECT_FALSE(group.decide().view);
@@ -128,7 +128,7 @@ TEST(NextView, ACaughtUpJoinerKeepsTheStateWhenAllOthersDie) {
 
 // The leader is lost while 3 and 7 join; 7 computes first and leads.
 TEST(NextView, AJoinerDoesNotTakeTheLeadFromALivingMember) {
-  Group group({7, 8});
+  MemberGroup group({7, 8});
   group.seat_joining(3, 8);
   std::ranges::rotate(group.state.view->members, group.state.view->members.end() - 1);  // a view is in order of the ids
   EXPECT_EQ(group.fenced(), Ids{3});
@@ -141,7 +141,7 @@ TEST(NextView, AJoinerDoesNotTakeTheLeadFromALivingMember) {
 
 // The coordinator that gave id 3 died before it had put the member into a view.
 TEST(NextView, AMemberThatWaitedUnderAnEarlierCoordinatorDoesNotTakeTheLead) {
-  Group group({7, 8});
+  MemberGroup group({7, 8});
   group.add(3);
   group.add(9);
   EXPECT_EQ(group.fenced(), Ids{3});
@@ -149,7 +149,7 @@ TEST(NextView, AMemberThatWaitedUnderAnEarlierCoordinatorDoesNotTakeTheLead) {
 }
 
 TEST(NextView, WaitingMembersBeginAfreshWhenNoMemberHasTheState) {
-  Group group({1, 2});
+  MemberGroup group({1, 2});
   group[1].lost = group[2].lost = "killed";
   const Decision end = group.decide();
   EXPECT_FALSE(end.view);
@@ -165,7 +165,7 @@ TEST(NextView, WaitingMembersBeginAfreshWhenNoMemberHasTheState) {
 }
 
 TEST(NextView, TheFirstViewWaitsForWantedThenBeginsWithMinimum) {
-  Group group({});
+  MemberGroup group({});
   group.options.wanted = 4;
   group.options.minimum = 2;
   group.add(1);
@@ -181,7 +181,7 @@ TEST(NextView, TheFirstViewWaitsForWantedThenBeginsWithMinimum) {
 }
 
 TEST(NextView, SilenceCountsOnlyWhileTheCoordinatorRuns) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   group[1].heard = group[3].heard = kNow + 1.2;
   EXPECT_EQ(group.fenced(kNow + 1.2), Ids{2});
   EXPECT_THAT(group.decide(kNow + 1.2).why, HasSubstr("member 2 lost at step 412: silent for 1.2 s"));
@@ -191,7 +191,7 @@ TEST(NextView, SilenceCountsOnlyWhileTheCoordinatorRuns) {
 }
 
 TEST(NextView, WaitsLongerForTheLastMembersWithTheState) {
-  Group group({1, 2});
+  MemberGroup group({1, 2});
   group.add(5).heard = kNow + 30;
   group[1].phase = group[2].phase = Phase::computing;
   EXPECT_EQ(group.fenced(kNow + 5), Ids{}) << "both are silent, and nobody else has the state";
@@ -201,7 +201,7 @@ TEST(NextView, WaitsLongerForTheLastMembersWithTheState) {
 }
 
 TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   group[2].phase = Phase::leaving;
   Decision decision = group.decide();
   EXPECT_EQ(decision.why, "member 2 leaves; its work moves to 1 and 3");
@@ -219,7 +219,7 @@ TEST(NextView, ALeaverHandsItsWorkOverThenGoes) {
 }
 
 TEST(NextView, ALeaverStaysUntilAnotherMemberComputes) {
-  Group alone({1});
+  MemberGroup alone({1});
   alone[1].phase = Phase::leaving;
   EXPECT_FALSE(alone.decide().view);
   alone.add(5);
@@ -227,7 +227,7 @@ TEST(NextView, ALeaverStaysUntilAnotherMemberComputes) {
 }
 
 TEST(NextView, TheLeaderLeavesLast) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   group[1].phase = group[2].phase = group[3].phase = Phase::leaving;
   Decision decision = group.decide();
   EXPECT_EQ(decision.why, "member 2 leaves; its work moves to 1; member 3 leaves; its work moves to 1");
@@ -241,7 +241,7 @@ TEST(NextView, TheLeaderLeavesLast) {
 }
 
 TEST(NextView, SharesFollowSpeedButIgnoreSmallAndFrequentChanges) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   for (const int64_t id : {1, 2, 3}) group[id].speed = 10;
   EXPECT_FALSE(group.decide().view);
   group[3].speed = 9;
@@ -259,7 +259,7 @@ TEST(NextView, SharesFollowSpeedButIgnoreSmallAndFrequentChanges) {
 }
 
 TEST(BrokenLinks, FencesAMemberAtOnceIfMostOthersReportIt) {
-  Group group({1, 2, 3, 4});
+  MemberGroup group({1, 2, 3, 4});
   group.report(1, 3, kNow);
   EXPECT_EQ(group.fenced(), Ids{}) << "one of three: the others may say more";
   group.report(4, 3, kNow);
@@ -268,14 +268,14 @@ TEST(BrokenLinks, FencesAMemberAtOnceIfMostOthersReportIt) {
 }
 
 TEST(BrokenLinks, ASingleReportTakesEffectAfterReportSeconds) {
-  Group group({1, 2, 3, 4});
+  MemberGroup group({1, 2, 3, 4});
   group.report(1, 3, kNow);
   EXPECT_EQ(group.fenced(kNow + 0.39), Ids{});
   EXPECT_EQ(group.fenced(kNow + 0.41), Ids{3});
 }
 
 TEST(BrokenLinks, FencesTheReporterIfTheReportedMembersLive) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   for (const int64_t other : {1, 3}) group.report(2, other, kNow);
   // members 1 and 3 live and have not noticed anything yet
   for (const int64_t other : {1, 3}) group[other].heard = kNow + 0.3;
@@ -284,13 +284,13 @@ TEST(BrokenLinks, FencesTheReporterIfTheReportedMembersLive) {
 }
 
 TEST(BrokenLinks, FencesTheReportedMembersIfTheyAreSilent) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   for (const int64_t other : {1, 3}) group.report(2, other, kNow);
   EXPECT_EQ(group.fenced(kNow + 0.5), (Ids{1, 3}));
 }
 
 TEST(BrokenLinks, FencesAMemberThatLostAllItsLinks) {
-  Group group({1, 2, 3, 4});
+  MemberGroup group({1, 2, 3, 4});
   for (const int64_t other : {1, 3, 4}) group.report(2, other, kNow);  // member 2's own reports come first
   EXPECT_EQ(group.fenced(kNow), Ids{});
   for (const int64_t other : {1, 3, 4}) group.report(other, 2, kNow + 0.005);
@@ -303,7 +303,7 @@ TEST(BrokenLinks, FencesOneHalfOfALargeSplitGroup) {
   constexpr int64_t kMany = 512;
   Ids ids(kMany);
   std::iota(ids.begin(), ids.end(), 1);
-  Group group(ids);
+  MemberGroup group(ids);
   for (const int64_t left : ids) {
     for (const int64_t right : ids) {
       if ((left - right) % 2 == 0) continue;
@@ -316,14 +316,14 @@ TEST(BrokenLinks, FencesOneHalfOfALargeSplitGroup) {
 }
 
 TEST(BrokenLinks, FencesTheHigherIdOfTwoThatReportEachOther) {
-  Group group({1, 2, 3, 4});
+  MemberGroup group({1, 2, 3, 4});
   group.report(2, 3, kNow);
   group.report(3, 2, kNow);
   EXPECT_EQ(group.fenced(kNow + 0.5), Ids{3});
 }
 
 TEST(BrokenLinks, TheReasonQuotesBothEnds) {
-  Group group({1, 2});
+  MemberGroup group({1, 2});
   group.report(1, 2, kNow);
   group.report(2, 1, kNow);
   group[1].loss_reports[MemberId(2)].why = "wrong checksum";
@@ -332,14 +332,14 @@ TEST(BrokenLinks, TheReasonQuotesBothEnds) {
 }
 
 TEST(BrokenLinks, IgnoresReportsOfMembersThatAreGone) {
-  Group group({1, 2, 3});
+  MemberGroup group({1, 2, 3});
   group.report(2, 1, kNow);
   group[2].lost = "killed by signal 9";
   EXPECT_EQ(group.fenced(kNow + 0.1), Ids{2});
 }
 
 TEST(BrokenLinks, AJoinersReportDoesNotFenceTheLastMemberWithTheState) {
-  Group group({1});
+  MemberGroup group({1});
   group.seat_joining(5, 1);
   group.report(5, 1, kNow);
   EXPECT_EQ(group.fenced(kNow + 0.5), Ids{}) << "member 1 may be dead: its silence will tell";

@@ -11,7 +11,7 @@
 namespace sinew::group {
 namespace {
 
-using Kind = AuditVerdict::Kind;
+using VerdictKind = AuditVerdict::Kind;
 
 std::string name(MemberId id) {
   return "member " + std::to_string(id.value);
@@ -108,7 +108,7 @@ TEST(AuditPlan, AMemberWithoutShardsAuditsIfThereIsOne) {
 // result is called wrong.
 TEST(AuditVerdict, AnInnocentIsNeverBlamed) {
   const Digest right{1, 2};
-  std::map<Kind, int64_t> kinds;
+  std::map<VerdictKind, int64_t> kinds;
   for (uint64_t seed = 0; seed < 5000; ++seed) {
     RandomStream random(random_key({seed, 78}));
     PlannedAudit planned{.shard = 4, .owner = MemberId(1), .auditor = MemberId(2), .third = std::nullopt, .why = ""};
@@ -123,20 +123,22 @@ TEST(AuditVerdict, AnInnocentIsNeverBlamed) {
     const AuditVerdict verdict = judge_audit(planned, opinions, {.step = Step(9)}, name);
     ++kinds[verdict.kind];
     EXPECT_FALSE(verdict.why.empty());
-    EXPECT_EQ(verdict.kind == Kind::wrong, verdict.wrong.has_value());
+    EXPECT_EQ(verdict.kind == VerdictKind::wrong, verdict.wrong.has_value());
     EXPECT_EQ(verdict.wrong.value_or(liar), liar) << "seed " << seed;
     const bool both = opinions.contains(MemberId(1)) && opinions.contains(MemberId(2));
-    EXPECT_EQ(verdict.kind == Kind::waiting, !both);
+    EXPECT_EQ(verdict.kind == VerdictKind::waiting, !both);
     for (const MemberId id : verdict.missing) EXPECT_FALSE(opinions.contains(id));
-    EXPECT_EQ(verdict.missing.empty(), verdict.kind != Kind::waiting && verdict.kind != Kind::needs_third);
+    EXPECT_EQ(verdict.missing.empty(),
+              verdict.kind != VerdictKind::waiting && verdict.kind != VerdictKind::needs_third);
     if (!both) continue;
     const bool differ = opinions.at(MemberId(1)) != opinions.at(MemberId(2));
-    EXPECT_EQ(verdict.kind == Kind::equal, !differ);
+    EXPECT_EQ(verdict.kind == VerdictKind::equal, !differ);
     if (!differ) continue;
-    EXPECT_EQ(verdict.kind == Kind::undecided, !planned.third);
-    EXPECT_EQ(verdict.kind == Kind::wrong, planned.third && opinions.contains(MemberId(3)));
+    EXPECT_EQ(verdict.kind == VerdictKind::undecided, !planned.third);
+    EXPECT_EQ(verdict.kind == VerdictKind::wrong, planned.third && opinions.contains(MemberId(3)));
   }
-  for (const Kind kind : {Kind::waiting, Kind::equal, Kind::needs_third, Kind::wrong, Kind::undecided})
+  for (const VerdictKind kind :
+       {VerdictKind::waiting, VerdictKind::equal, VerdictKind::needs_third, VerdictKind::wrong, VerdictKind::undecided})
     EXPECT_GT(kinds[kind], 20) << static_cast<int>(kind);
 }
 
@@ -144,7 +146,7 @@ TEST(AuditVerdict, ThreeDifferentResultsDecideNothing) {
   const PlannedAudit planned{.shard = 4, .owner = MemberId(1), .auditor = MemberId(2), .third = MemberId(3), .why = ""};
   const Opinions opinions = {{MemberId(1), {1, 1}}, {MemberId(2), {1, 2}}, {MemberId(3), {1, 3}}};
   const AuditVerdict verdict = judge_audit(planned, opinions, {.step = Step(9)}, name);
-  EXPECT_EQ(verdict.kind, Kind::undecided);
+  EXPECT_EQ(verdict.kind, VerdictKind::undecided);
   for (const Digest digest : {Digest{1, 1}, Digest{1, 2}, Digest{1, 3}})
     EXPECT_NE(verdict.why.find(to_hex(digest)), std::string::npos) << verdict.why;
 }

@@ -5,14 +5,10 @@
 
 #include <cmath>
 
+#include "jobs/samples.h"
+
 namespace sinew::jobs {
 namespace {
-
-spec::Job job_of(const std::string& yaml) {
-  const spec::Reading reading = spec::read_job("command: [a, '{params.lr}', '{x}']\n" + yaml, "job");
-  EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
-  return reading.job;
-}
 
 TEST(MetricWatch, EndsWhenTheObjectiveIsMet) {
   MetricWatch watch(job_of("params: {lr: 1}\nobjective: val/accuracy >= 0.9"));

@@ -3,14 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "jobs/samples.h"
+
 namespace sinew::jobs {
 namespace {
-
-spec::Job job_of(const std::string& yaml) {
-  const spec::Reading reading = spec::read_job("command: [a, '{params.lr}', '{x}']\n" + yaml, "job");
-  EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
-  return reading.job;
-}
 
 TEST(RankContext, FillsInParameters) {
   EXPECT_EQ(command_of(job_of("params: {lr: 1e-3}")), (std::vector<std::string>{"a", "1e-3", "{x}"}));

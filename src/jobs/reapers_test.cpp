@@ -62,17 +62,17 @@ class Reapers : public ::testing::Test {
   std::string folder_;
 };
 
-using Kind = ReaperEvent::Kind;
+using EventKind = ReaperEvent::Kind;
 
 TEST_F(Reapers, ARankThatCannotEnterItsGroupDoesNotStart) {
   AttemptStart start = start_of("touch $FOLDER/began");
   start.groups = {folder_};
   RankProcesses processes(start);
   const ReaperEvent event = next_event(processes);
-  EXPECT_EQ(event.kind, Kind::no_start);
+  EXPECT_EQ(event.kind, EventKind::no_start);
   EXPECT_EQ(event.fault, ReaperEvent::Fault::group);
   EXPECT_EQ(event.code, ENOENT);
-  EXPECT_EQ(next_event(processes).kind, Kind::gone);
+  EXPECT_EQ(next_event(processes).kind, EventKind::gone);
   EXPECT_TRUE(processes.finish(kLong));
   EXPECT_FALSE(has("began"));
 }
@@ -99,13 +99,13 @@ TEST_F(Reapers, AProcessBelowAnEndedShellHasItsGrace) {
   const char* script =
       R"(bash -c 'trap "sleep 0.3; touch $FOLDER/saved; exit" TERM; touch $FOLDER/began; while :; do sleep 0.01; done'; true)";
   RankProcesses processes(start_of(script, 2));
-  EXPECT_EQ(next_event(processes).kind, Kind::started);
-  EXPECT_EQ(next_event(processes).kind, Kind::started);
+  EXPECT_EQ(next_event(processes).kind, EventKind::started);
+  EXPECT_EQ(next_event(processes).kind, EventKind::started);
   wait_for("began");
   processes.signal_ranks(SIGTERM);
-  EXPECT_EQ(next_event(processes).kind, Kind::ended);
-  EXPECT_EQ(next_event(processes).kind, Kind::ended);
-  EXPECT_EQ(next_event(processes).kind, Kind::gone);
+  EXPECT_EQ(next_event(processes).kind, EventKind::ended);
+  EXPECT_EQ(next_event(processes).kind, EventKind::ended);
+  EXPECT_EQ(next_event(processes).kind, EventKind::gone);
   EXPECT_TRUE(processes.finish(kLong));
   EXPECT_TRUE(has("saved"));
 }
@@ -113,12 +113,12 @@ TEST_F(Reapers, AProcessBelowAnEndedShellHasItsGrace) {
 TEST_F(Reapers, KillsAProcessThatIgnoresSigterm) {
   const char* script = R"(bash -c 'trap "" TERM; touch $FOLDER/began; while :; do sleep 0.01; done'; true)";
   RankProcesses processes(start_of(script));
-  EXPECT_EQ(next_event(processes).kind, Kind::started);
+  EXPECT_EQ(next_event(processes).kind, EventKind::started);
   wait_for("began");
   processes.signal_ranks(SIGTERM);
-  EXPECT_EQ(next_event(processes).kind, Kind::ended);
+  EXPECT_EQ(next_event(processes).kind, EventKind::ended);
   processes.kill_all();
-  EXPECT_EQ(next_event(processes).kind, Kind::gone);
+  EXPECT_EQ(next_event(processes).kind, EventKind::gone);
   EXPECT_TRUE(processes.finish(kLong));
 }
 

@@ -55,11 +55,6 @@ class LinksTest : public testing::TestWithParam<Kind> {
   const std::unique_ptr<World> world_ = GetParam().make();
 };
 
-void join_all(const std::vector<Member*>& members) {
-  const std::vector<const Member*> all(members.begin(), members.end());
-  for (Member* member : members) member->connect(all);
-}
-
 TEST_P(LinksTest, FramesArriveWholeUnchangedAndInOrder) {
   const auto a = member(1), b = member(2);
   join_all({a.get(), b.get()});

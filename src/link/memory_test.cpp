@@ -16,11 +16,6 @@ class MemoryNetworkTest : public testing::Test {
   MemoryNetwork network_;
 };
 
-void join_all(const std::vector<Member*>& members) {
-  const std::vector<const Member*> all(members.begin(), members.end());
-  for (Member* member : members) member->connect(all);
-}
-
 TEST_F(MemoryNetworkTest, NoFrameOfAKilledMemberArrivesAfterItsLoss) {
   for (int64_t round = 0; round < 50; ++round) {
     const auto a = member(10 * round + 1), b = member(10 * round + 2), c = member(10 * round + 3);

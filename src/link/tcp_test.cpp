@@ -14,44 +14,22 @@ namespace {
 
 constexpr size_t kDiallerShakes = kHelloBytes + kProofBytes;  // bytes that a dialler sends before its first frame
 
-std::unique_ptr<Member> member(int64_t id, const TcpOptions& options = patient()) {
-  return std::make_unique<Member>(id, [&](Events events) { return tcp_links(options, std::move(events)); });
-}
-
 std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-void expect_loss(Member& here, MemberId peer, const std::string& words) {
-  ASSERT_TRUE(here.await_loss(peer));
-  ASSERT_EQ(here.losses(peer).size(), 1U);
-  EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
-}
-
-// Expects that `a` can still exchange frames with a new member.
-void expect_service(Member& a, int64_t id) {
-  const auto b = member(id);
-  a.links().connect({b->peer()});
-  b->links().connect({a.peer()});
-  a.links().send(b->id(), frame_of(1, 2, 5000));
-  b->links().send(a.id(), frame_of(2, 3, 5000));
-  ASSERT_TRUE(b->await_frames(a, 1) && a.await_frames(*b, 1));
-  EXPECT_TRUE(same(b->frames(a.id())[0], frame_of(1, 2, 5000)));
-  EXPECT_TRUE(a.losses(b->id()).empty());
 }
 
 TEST(Tcp, OtherSecretsAndJobsAreRefusedWithTheReason) {
   for (const bool other_job : {false, true}) {
     TcpOptions options = patient();
     (other_job ? options.job : options.secret) += "!";
-    const auto a = member(1), b = member(2, options);
+    const auto a = tcp_member(1, patient()), b = tcp_member(2, options);
     a->links().connect({b->peer()});
     b->links().connect({a->peer()});
     b->links().send(a->id(), frame_of(1));
     expect_loss(*b, a->id(), other_job ? "another job" : "different secrets");
     EXPECT_EQ(b->losses(a->id())[0].find(options.secret), std::string::npos);
     EXPECT_TRUE(a->frames(b->id()).empty());
-    expect_service(*a, 3);
+    expect_service(*a, 3, patient());
   }
 }
 
@@ -59,7 +37,7 @@ TEST(Tcp, PeersThatDoNotConnectInTimeAreLost) {
   const Listener silent;  // the kernel accepts the connection, but no program answers
   TcpOptions options = patient();
   options.connect_seconds = 0.3;
-  const auto a = member(5, options);
+  const auto a = tcp_member(5, options);
   a->links().connect({{MemberId(9), "127.0.0.1:1"}, {MemberId(1), silent.address()}});
   expect_loss(*a, MemberId(9), "member 9 (127.0.0.1:1) did not connect in time");
   expect_loss(*a, MemberId(1), "no connection with " + silent.address() + " in time");
@@ -67,7 +45,7 @@ TEST(Tcp, PeersThatDoNotConnectInTimeAreLost) {
 
 TEST(Tcp, AStrangerThatListensIsRefused) {
   const Listener listener;
-  const auto b = member(2);
+  const auto b = tcp_member(2, patient());
   b->links().connect({{MemberId(1), listener.address()}});
   const Socket peer = listener.accept();
   ASSERT_TRUE(peer.write(as_bytes("HTTP/1.1 400 Bad Request\r\n\r\n")));
@@ -76,7 +54,7 @@ TEST(Tcp, AStrangerThatListensIsRefused) {
 
 TEST(Tcp, AnotherVersionIsReported) {
   const Listener listener;
-  const auto b = member(2);
+  const auto b = tcp_member(2, patient());
   b->links().connect({{MemberId(1), listener.address()}});
   const Socket peer = listener.accept();
   auto hello = encode(make_hello(Role::listener, MemberId(1), MemberId(2), "digits"));
@@ -87,7 +65,7 @@ TEST(Tcp, AnotherVersionIsReported) {
 
 TEST(Tcp, AListenerWithoutTheSecretIsRefused) {
   const Listener listener;
-  const auto b = member(2);
+  const auto b = tcp_member(2, patient());
   b->links().connect({{MemberId(1), listener.address()}});
   const Socket peer = listener.accept();
   ASSERT_TRUE(peer.write(encode(make_hello(Role::listener, MemberId(1), MemberId(2), patient().job))));
@@ -104,7 +82,7 @@ TEST(Tcp, AListenerWithoutTheSecretIsRefused) {
 }
 
 TEST(Tcp, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
-  const auto a = member(1);
+  const auto a = tcp_member(1, patient());
   std::vector<Socket> strangers;
   for (int i = 0; i < 400; ++i) {  // more than the limit of unfinished handshakes
     strangers.push_back(dial(a->links().address()));
@@ -116,14 +94,14 @@ TEST(Tcp, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
       default: strangers.back().write(hello); break;  // sends a hello, but no proof
     }
   }
-  expect_service(*a, 2);
+  expect_service(*a, 2, patient());
   EXPECT_TRUE(a->losses(MemberId(9)).empty());
 }
 
 TEST(Tcp, UnfinishedHandshakesEndInTime) {
   TcpOptions options = patient();
   options.connect_seconds = 0.3;
-  const auto a = member(1, options);
+  const auto a = tcp_member(1, options);
   const Socket idle = dial(a->links().address());
   std::array<std::byte, 10> bytes;
   EXPECT_EQ(idle.read_some(bytes), 0U);  // waits until a closes the connection
@@ -132,7 +110,7 @@ TEST(Tcp, UnfinishedHandshakesEndInTime) {
 TEST(Tcp, AMemberThatIsNeverWantedIsRefused) {
   TcpOptions options = patient();
   options.connect_seconds = 0.3;
-  const auto a = member(1, options), b = member(2);
+  const auto a = tcp_member(1, options), b = tcp_member(2, patient());
   b->links().connect({a->peer()});
   b->links().send(a->id(), frame_of(1));
   expect_loss(*b, a->id(), "by " + a->links().address());
@@ -142,7 +120,7 @@ TEST(Tcp, AMemberThatIsNeverWantedIsRefused) {
 // b dials a through a proxy that calls `meddle`, and sends three frames. Then `expect` runs.
 void through_proxy(const TcpOptions& options, size_t piece, Proxy::Meddle meddle,
                    const std::function<void(Member& a, Member& b)>& expect) {
-  const auto a = member(1, options), b = member(2);
+  const auto a = tcp_member(1, options), b = tcp_member(2, patient());
   Proxy proxy(a->links().address(), piece, std::move(meddle));
   a->links().connect({b->peer()});
   b->links().connect({{a->id(), proxy.address()}});
@@ -263,7 +241,7 @@ TEST(Tcp, PulsesKeepAnIdleConnection) {
 
 TEST(Tcp, SentFramesArriveEvenIfTheSenderCloses) {
   for (int i = 0; i < 20; ++i) {
-    const auto a = member(1), b = member(2);
+    const auto a = tcp_member(1, patient()), b = tcp_member(2, patient());
     a->links().connect({b->peer()});
     b->links().connect({a->peer()});
     for (int k = 0; k < 40; ++k) a->links().send(b->id(), frame_of(k, 0, 1000));
@@ -279,7 +257,7 @@ TEST(Tcp, SentFramesArriveEvenIfTheSenderCloses) {
 }
 
 TEST(Tcp, BadAddressesAreLostAndBadOptionsThrow) {
-  const auto a = member(5);
+  const auto a = tcp_member(5, patient());
   a->links().connect({{MemberId(1), "nonsense"}, {MemberId(2), "127.0.0.1:0"}, {MemberId(3), "127.0.0.1:99999"}});
   expect_loss(*a, MemberId(1), "no address");
   expect_loss(*a, MemberId(2), "no address");
@@ -300,9 +278,9 @@ TEST(Tcp, AdvertisedNamesAreDialled) {
   TcpOptions options = patient();
   options.listen = "0.0.0.0";
   options.advertise = "localhost";
-  const auto a = member(1, options);
+  const auto a = tcp_member(1, options);
   EXPECT_EQ(a->links().address().substr(0, 10), "localhost:");
-  expect_service(*a, 2);
+  expect_service(*a, 2, patient());
 }
 
 }  // namespace

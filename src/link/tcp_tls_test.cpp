@@ -18,31 +18,9 @@ TcpOptions with_tls() {
   return options;
 }
 
-std::unique_ptr<Member> member(int64_t id, const TcpOptions& options = with_tls()) {
-  return std::make_unique<Member>(id, [&](Events events) { return tcp_links(options, std::move(events)); });
-}
-
-void expect_loss(Member& here, MemberId peer, const std::string& words) {
-  ASSERT_TRUE(here.await_loss(peer));
-  ASSERT_EQ(here.losses(peer).size(), 1U);
-  EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
-}
-
-// Expects that `a` can still exchange frames with a new member.
-void expect_service(Member& a, int64_t id) {
-  const auto b = member(id);
-  a.links().connect({b->peer()});
-  b->links().connect({a.peer()});
-  a.links().send(b->id(), frame_of(1, 2, 5000));
-  b->links().send(a.id(), frame_of(2, 3, 5000));
-  ASSERT_TRUE(b->await_frames(a, 1) && a.await_frames(*b, 1));
-  EXPECT_TRUE(same(b->frames(a.id())[0], frame_of(1, 2, 5000)));
-  EXPECT_TRUE(a.losses(b->id()).empty());
-}
-
 // b dials a. Expects that b loses a, that the reason contains `words`, and that no frame arrives.
 void expect_refusal(const TcpOptions& listener, const TcpOptions& dialler, const std::string& words) {
-  const auto a = member(1, listener), b = member(2, dialler);
+  const auto a = tcp_member(1, listener), b = tcp_member(2, dialler);
   a->links().connect({b->peer()});
   b->links().connect({a->peer()});
   a->links().send(b->id(), frame_of(1));
@@ -66,7 +44,7 @@ TEST(Tls, AnEndWithoutTlsIsRefusedWithTheReason) {
 
 // b dials a through a proxy that calls `meddle`, and sends three frames. Then `expect` runs.
 void through_proxy(Proxy::Meddle meddle, const std::function<void(Member& a, Member& b)>& expect) {
-  const auto a = member(1), b = member(2);
+  const auto a = tcp_member(1, with_tls()), b = tcp_member(2, with_tls());
   Proxy proxy(a->links().address(), 1 << 16, std::move(meddle));
   a->links().connect({b->peer()});
   b->links().connect({{a->id(), proxy.address()}});
@@ -141,7 +119,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 }
 
 TEST(Tls, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
-  const auto a = member(1);
+  const auto a = tcp_member(1, with_tls());
   std::vector<Socket> strangers;
   // The beginning of a ClientHello of 512 bytes. The test never sends the rest.
   const std::string_view begun("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
@@ -156,14 +134,14 @@ TEST(Tls, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
       default: strangers.back().write(hello); break;  // without TLS
     }
   }
-  expect_service(*a, 2);
+  expect_service(*a, 2, with_tls());
   EXPECT_TRUE(a->losses(MemberId(9)).empty());
 }
 
 TEST(Tls, UnfinishedHandshakesEndInTime) {
   TcpOptions options = with_tls();
   options.connect_seconds = 0.3;
-  const auto a = member(1, options);
+  const auto a = tcp_member(1, options);
   const Socket idle = dial(a->links().address()), begun = dial(a->links().address());
   ASSERT_TRUE(begun.write(bytes_of("\x16\x03\x01")));
   std::array<std::byte, 10> bytes;
@@ -175,7 +153,7 @@ TEST(Tls, ASilentListenerIsLostInTime) {
   const Listener silent;  // the kernel accepts the connection, but no program answers
   TcpOptions options = with_tls();
   options.connect_seconds = 0.3;
-  const auto a = member(5, options);
+  const auto a = tcp_member(5, options);
   a->links().connect({{MemberId(1), silent.address()}});
   expect_loss(*a, MemberId(1), "no connection with " + silent.address() + " in time");
 }

@@ -129,4 +129,33 @@ class Member {
   Links* open_ = nullptr;  // the events use this pointer, because reset() clears links_ before the last event has ended
 };
 
+// The functions below are for tests of several files.
+inline void join_all(const std::vector<Member*>& members) {
+  const std::vector<const Member*> all(members.begin(), members.end());
+  for (Member* member : members) member->connect(all);
+}
+
+inline std::unique_ptr<Member> tcp_member(int64_t id, const TcpOptions& options) {
+  return std::make_unique<Member>(id, [&](Events events) { return tcp_links(options, std::move(events)); });
+}
+
+// Expects that `here` has lost `peer` once, for a reason that contains `words`.
+inline void expect_loss(Member& here, MemberId peer, const std::string& words) {
+  ASSERT_TRUE(here.await_loss(peer));
+  ASSERT_EQ(here.losses(peer).size(), 1U);
+  EXPECT_NE(here.losses(peer)[0].find(words), std::string::npos) << here.losses(peer)[0];
+}
+
+// Expects that `a` can still exchange frames with a new member.
+inline void expect_service(Member& a, int64_t id, const TcpOptions& options) {
+  const auto b = tcp_member(id, options);
+  a.links().connect({b->peer()});
+  b->links().connect({a.peer()});
+  a.links().send(b->id(), frame_of(1, 2, 5000));
+  b->links().send(a.id(), frame_of(2, 3, 5000));
+  ASSERT_TRUE(b->await_frames(a, 1) && a.await_frames(*b, 1));
+  EXPECT_TRUE(same(b->frames(a.id())[0], frame_of(1, 2, 5000)));
+  EXPECT_TRUE(a.losses(b->id()).empty());
+}
+
 }  // namespace sinew::link

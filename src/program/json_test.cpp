@@ -19,7 +19,7 @@ std::string repeated(const std::string& text, size_t times) {
   return all;
 }
 
-std::string refused(const std::string& text) {
+std::string refused_json(const std::string& text) {
   return error_of([&] { parse_json(text, "f: m"); });
 }
 
@@ -42,10 +42,10 @@ TEST(Json, ReadsEveryKindInOrder) {
 
 TEST(Json, LimitsTheDepthBeforeItBuilds) {
   EXPECT_NO_THROW(parse_json(repeated("[", kMaxJsonDepth) + repeated("]", kMaxJsonDepth), "f: m"));
-  EXPECT_ERROR(refused(repeated("[", kMaxJsonDepth + 1) + repeated("]", kMaxJsonDepth + 1)), "PROGRAM_TOO_LARGE",
+  EXPECT_ERROR(refused_json(repeated("[", kMaxJsonDepth + 1) + repeated("]", kMaxJsonDepth + 1)), "PROGRAM_TOO_LARGE",
                "200");
-  EXPECT_ERROR(refused(repeated("[", 5'000'000)), "PROGRAM_TOO_LARGE", "200");
-  EXPECT_ERROR(refused(repeated("{\"a\":", 1'000'000)), "PROGRAM_TOO_LARGE", "200");
+  EXPECT_ERROR(refused_json(repeated("[", 5'000'000)), "PROGRAM_TOO_LARGE", "200");
+  EXPECT_ERROR(refused_json(repeated("{\"a\":", 1'000'000)), "PROGRAM_TOO_LARGE", "200");
 }
 
 TEST(Json, LimitsTheNumberOfValues) {
@@ -54,14 +54,14 @@ TEST(Json, LimitsTheNumberOfValues) {
 }
 
 TEST(Json, RefusesBadJsonWithItsLocation) {
-  EXPECT_THAT(refused(R"({"a":[0,{"b":1,"c":2,"b":3}]})"), StartsWith("f: m: a[1]: has the name 'b' twice"));
-  EXPECT_THAT(refused(R"({"a":1,"\u0061":1})"), StartsWith("f: m: has the name 'a' twice"));
-  EXPECT_ERROR(refused(R"({"a":[18446744073709551615]})"), "PROGRAM_BAD_JSON", "f: m: a[0]: ");
-  EXPECT_ERROR(refused("{\"a\":1}{}"), "PROGRAM_BAD_JSON", "f: m: not JSON at byte");
+  EXPECT_THAT(refused_json(R"({"a":[0,{"b":1,"c":2,"b":3}]})"), StartsWith("f: m: a[1]: has the name 'b' twice"));
+  EXPECT_THAT(refused_json(R"({"a":1,"\u0061":1})"), StartsWith("f: m: has the name 'a' twice"));
+  EXPECT_ERROR(refused_json(R"({"a":[18446744073709551615]})"), "PROGRAM_BAD_JSON", "f: m: a[0]: ");
+  EXPECT_ERROR(refused_json("{\"a\":1}{}"), "PROGRAM_BAD_JSON", "f: m: not JSON at byte");
   for (const char* text : {"{\"a\":NaN}", "1e999", "\"\xff\"", ""}) {
-    EXPECT_ERROR(refused(text), "PROGRAM_BAD_JSON", "not JSON");
+    EXPECT_ERROR(refused_json(text), "PROGRAM_BAD_JSON", "not JSON");
   }
-  EXPECT_ERROR(refused(std::string("{}\0{}", 5)), "PROGRAM_BAD_JSON", "zero byte");
+  EXPECT_ERROR(refused_json(std::string("{}\0{}", 5)), "PROGRAM_BAD_JSON", "zero byte");
 }
 
 TEST(Json, ErrorsGiveThePathToTheValue) {

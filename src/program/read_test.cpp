@@ -124,14 +124,14 @@ TEST(Read, ReadsAnArchiveOfAnotherTool) {
   EXPECT_NE(Dump::of(program), before);  // only because the members are at other offsets
 }
 
-struct Wrong {
+struct WrongFile {
   std::function<void(Sample&)> change;
   ErrorCode code;
   std::vector<const char*> mentions;
 };
 
-void expect_refused(const std::vector<Wrong>& all) {
-  for (const Wrong& wrong : all) {
+void expect_refused(const std::vector<WrongFile>& all) {
+  for (const WrongFile& wrong : all) {
     Sample sample;
     wrong.change(sample);
     const std::string refused = error_of([&] { sample.read(); });

@@ -54,9 +54,9 @@ store::Record only_run(store::Store& store) {
   return runs.empty() ? store::Record() : runs[0];
 }
 
-class World {
+class IndexWorld {
  public:
-  World(uint64_t seed) : random_(RandomKey{seed}) { std::filesystem::create_directories(root()); }
+  IndexWorld(uint64_t seed) : random_(RandomKey{seed}) { std::filesystem::create_directories(root()); }
   std::string root() const { return folder_ / "runs"; }
   std::string in(const std::string& name) const { return folder_ / name; }
   RandomStream& random() { return random_; }
@@ -108,7 +108,7 @@ class World {
 TEST(Index, ManyPassesGiveTheSameAsOnePass) {
   for (uint64_t seed = 0; seed < 12 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    World world(seed);
+    IndexWorld world(seed);
     store::Store bit_by_bit(world.in("a.db"));
     auto index = std::make_unique<Index>(bit_by_bit, IndexOptions{.root = world.root(), .piece_bytes = 300});
     for (int turn = 0; turn < 40; ++turn) {
@@ -131,7 +131,7 @@ TEST(Index, ManyPassesGiveTheSameAsOnePass) {
 
 // The indexing process is killed at random moments while the runs go on.
 TEST(Index, KillsOfTheIndexingProcessLoseAndRepeatNothing) {
-  World world(77);
+  IndexWorld world(77);
   for (int life = 0; life < 25; ++life) {
     for (int events = 0; events < 12; ++events) world.happen();
     const pid_t child = ::fork();

@@ -4,7 +4,7 @@
 namespace sinew::spec {
 namespace {
 
-const BadFile kFiles[] = {
+const BadFile kKeysFiles[] = {
     {"unknown_key", std::string(kData) + "modle: cnn\n", {"job:2:1: SPEC_UNKNOWN_KEY | 'modle' | 'model'"}},
     {"unknown_key_below",
      std::string(kData) + "trainer: {batchsize: 3}\n",
@@ -34,7 +34,7 @@ const BadFile kFiles[] = {
      {"job:2:23: SPEC_WRONG_TYPE | trainer.batch_size"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Keys, BadFiles, testing::ValuesIn(kFiles),
+INSTANTIATE_TEST_SUITE_P(Keys, BadFiles, testing::ValuesIn(kKeysFiles),
                          [](const auto& file) { return std::string(file.param.name); });
 
 }  // namespace

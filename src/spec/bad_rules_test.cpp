@@ -4,7 +4,7 @@
 namespace sinew::spec {
 namespace {
 
-const BadFile kFiles[] = {
+const BadFile kRulesFiles[] = {
     {"unset", "data: {train: '${DATA_DIR}/x'}\n", {"job:1:15: SPEC_UNSET_VARIABLE | data.train.path"}},
     {"not_closed", "data: {train: '${DATA_DIR/x'}\n", {"job:1:15: SPEC_BAD_VARIABLE | '${' | data.train.path"}},
     {"bad_variable", "data: {train: '${1}'}\n", {"job:1:15: SPEC_BAD_VARIABLE | '${1}' | data.train.path"}},
@@ -67,7 +67,7 @@ const BadFile kFiles[] = {
       "job:5:3: SPEC_UNKNOWN_KEY | 'name'", "job:5:10: SPEC_BAD_SYNTAX | ':'"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Rules, BadFiles, testing::ValuesIn(kFiles),
+INSTANTIATE_TEST_SUITE_P(Rules, BadFiles, testing::ValuesIn(kRulesFiles),
                          [](const auto& file) { return std::string(file.param.name); });
 
 }  // namespace

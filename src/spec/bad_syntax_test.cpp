@@ -5,7 +5,7 @@
 namespace sinew::spec {
 namespace {
 
-const BadFile kFiles[] = {
+const BadFile kSyntaxFiles[] = {
     {"empty", "", {"job: SPEC_NOT_A_JOB | empty"}},
     {"only_comment", "# hi\n", {"job: SPEC_NOT_A_JOB | empty"}},
     {"null_document", "---\n...\n", {"job: SPEC_NOT_A_JOB | empty"}},
@@ -69,7 +69,7 @@ const BadFile kFiles[] = {
      {"job:1:28: SPEC_UNKNOWN_KEY | 'trian' | 'train'"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Syntax, BadFiles, testing::ValuesIn(kFiles),
+INSTANTIATE_TEST_SUITE_P(Syntax, BadFiles, testing::ValuesIn(kSyntaxFiles),
                          [](const auto& file) { return std::string(file.param.name); });
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace sinew::spec {
 namespace {
 
-const BadFile kFiles[] = {
+const BadFile kValuesFiles[] = {
     {"string_for_whole",
      std::string(kData) + "trainer: {batch_size: many}\n",
      {"job:2:23: SPEC_WRONG_TYPE | 'many' | trainer.batch_size"}},
@@ -152,7 +152,7 @@ const BadFile kFiles[] = {
      {"job:2:17: SPEC_WRONG_TYPE | 'auto' | optimizer.lr"}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Types, BadFiles, testing::ValuesIn(kFiles),
+INSTANTIATE_TEST_SUITE_P(Types, BadFiles, testing::ValuesIn(kValuesFiles),
                          [](const auto& file) { return std::string(file.param.name); });
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace sinew::spec {
 namespace {
 
-Job good(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+Job good_command(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
   const Reading reading = read_job(yaml, "job", overrides, {{"WHO", "me"}});
   EXPECT_TRUE(reading.problems.empty()) << to_string(reading.problems[0]);
   return reading.job;
@@ -25,7 +25,7 @@ tune: {search: {params.lr: {low: 1e-4, high: 1e-1, log: true}, params.kind: [sma
 )";
 
 TEST(Command, IsReadWithAllItsOptions) {
-  const Job job = good(std::string(kJob) + "", {"params.n=4"});
+  const Job job = good_command(std::string(kJob) + "", {"params.n=4"});
   const CommandOptions& command = job.command;
   EXPECT_EQ(command.words,
             (std::vector<std::string>{"python", "train.py", "--lr", "{params.lr}", "10", "true", "", "me", "{x}"}));
@@ -68,17 +68,17 @@ TEST(Command, ValuesOfVariablesInEnvAreNotWritten) {
 }
 
 TEST(Command, ReadsBackAsItIsWritten) {
-  const Job job = good(kJob, {"params.n=4"});
+  const Job job = good_command(kJob, {"params.n=4"});
   const std::string yaml = to_yaml(job);
-  EXPECT_EQ(good(yaml), job) << yaml;
+  EXPECT_EQ(good_command(yaml), job) << yaml;
   EXPECT_EQ(yaml.find("model"), std::string::npos) << yaml;
-  EXPECT_EQ(to_yaml(good("data: {train: x}")).find("retries"), std::string::npos);
+  EXPECT_EQ(to_yaml(good_command("data: {train: x}")).find("retries"), std::string::npos);
 }
 
 TEST(Command, MayHaveArgumentsOfSeveralLines) {
-  Job job = good("command: [sh, -c, \"a\\tb\\nc\"]");
+  Job job = good_command("command: [sh, -c, \"a\\tb\\nc\"]");
   EXPECT_EQ(job.command.words[2], "a\tb\nc");
-  EXPECT_EQ(good(to_yaml(job)), job);
+  EXPECT_EQ(good_command(to_yaml(job)), job);
   EXPECT_EQ(problems_of("command: [\"a\\x01\"]").size(), 1U);
   EXPECT_EQ(problems_of("command: [a]\nparams: {a: \"b\\nc\"}").size(), 1U);
 }

@@ -152,7 +152,7 @@ const std::vector<Mutation>& mutations() {
   return list;
 }
 
-constexpr const char* kFiles[] = {"digits", "table", "photos", "text"};
+constexpr const char* kMutated[] = {"digits", "table", "photos", "text"};
 
 TEST(Mutations, AreRefusedAtTheirLine) {
   constexpr int kEach = 60;
@@ -160,7 +160,7 @@ TEST(Mutations, AreRefusedAtTheirLine) {
   RandomStream random(random_key({5}));
   for (const Mutation& mutation : mutations()) {
     for (int made = 0, tries = 0; made < kEach && tries < 20000; ++tries) {
-      Lines lines = good_file(kFiles[random.below(4)]);
+      Lines lines = good_file(kMutated[random.below(4)]);
       const size_t at = random.below(lines.size());
       if (!is_key(lines[at])) continue;
       const int expected = mutation.apply(lines, at, random);
@@ -190,7 +190,7 @@ TEST(Mutations, RandomChangesDoNotCrashTheReader) {
   RandomStream random(random_key({6}));
   int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
-    Lines lines = good_file(kFiles[random.below(4)]);
+    Lines lines = good_file(kMutated[random.below(4)]);
     const size_t a = random.below(lines.size()), b = random.below(lines.size());
     switch (random.below(4)) {
       case 0: lines.erase(lines.begin() + static_cast<long>(a)); break;

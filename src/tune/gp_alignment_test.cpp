@@ -15,7 +15,7 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr Index kAxes = 3;  // two numbers and a category
+constexpr Index kAlignedAxes = 3;  // two numbers and a category
 const std::vector<Axis> kKinds = {{false}, {false}, {true}};
 constexpr double kShifts[][2] = {{0, 0}, {0.1, -0.05}, {-0.08, 0.12}};  // offset of each minimum from (0.5, 0.5)
 
@@ -32,7 +32,7 @@ struct Known {
 // Some trials of each study; the last column is the number of the study.
 Known trials_of(const std::vector<int>& studies, Index each, uint64_t seed) {
   RandomStream random(random_key({seed}));
-  Known known{Points(each * static_cast<Index>(studies.size()), kAxes + 1), {}};
+  Known known{Points(each * static_cast<Index>(studies.size()), kAlignedAxes + 1), {}};
   for (Index i = 0; i < known.points.rows(); ++i) {
     const int study = studies[static_cast<size_t>(i / each)];
     const double x = random.uniform(), y = random.uniform(), choice = random.uniform() < 0.5 ? 0 : 1;
@@ -47,15 +47,15 @@ TEST(Alignment, FindsTheShiftsBetweenStudies) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const Known others = trials_of({1, 2}, 30, seed);
     Alignment alignment = align_earlier_studies(kKinds, others.points, others.losses, 2);
-    ASSERT_EQ(alignment.own_shifts.size(), 2 * kAxes);
+    ASSERT_EQ(alignment.own_shifts.size(), 2 * kAlignedAxes);
     for (Index axis = 0; axis < 2; ++axis) {
-      const double apart = alignment.own_shifts[kAxes + axis] - alignment.own_shifts[axis];
+      const double apart = alignment.own_shifts[kAlignedAxes + axis] - alignment.own_shifts[axis];
       own_shifts += std::pow(apart - (kShifts[1][axis] - kShifts[2][axis]), 2) / 10;
       EXPECT_EQ(alignment.common_shift[axis], 0);
     }
 
     Known all = trials_of({0}, 12, seed + 100);
-    Points points(all.points.rows() + others.points.rows(), kAxes + 1);
+    Points points(all.points.rows() + others.points.rows(), kAlignedAxes + 1);
     points << all.points, others.points;
     all.losses.insert(all.losses.end(), others.losses.begin(), others.losses.end());
     const std::vector<Axis> all_axes = with_study(kKinds);
@@ -65,7 +65,7 @@ TEST(Alignment, FindsTheShiftsBetweenStudies) {
     alignment = align_with_study(kKinds, kernel, points, warp(all.losses, fit.warp).values, alignment);
     for (Index axis = 0; axis < 2; ++axis) {
       for (Index study = 0; study < 2; ++study) {
-        const double moved = alignment.own_shifts[study * kAxes + axis] + alignment.common_shift[axis];
+        const double moved = alignment.own_shifts[study * kAlignedAxes + axis] + alignment.common_shift[axis];
         common_shift += std::pow(moved + kShifts[study + 1][axis], 2) / 20;
       }
     }
@@ -91,11 +91,11 @@ TEST(Alignment, InactiveParametersStayInactiveAndMoveNothing) {
 }
 
 TEST(Alignment, ReadsBackWhatItWrote) {
-  const Alignment alignment{VectorXd::Random(2 * kAxes), VectorXd::Random(kAxes)};
+  const Alignment alignment{VectorXd::Random(2 * kAlignedAxes), VectorXd::Random(kAlignedAxes)};
   std::vector<double> sampler_state;
   alignment.write(sampler_state);
-  ASSERT_EQ(sampler_state.size(), Alignment::size(kAxes, 2));
-  const Alignment again = Alignment::read(sampler_state, kAxes);
+  ASSERT_EQ(sampler_state.size(), Alignment::size(kAlignedAxes, 2));
+  const Alignment again = Alignment::read(sampler_state, kAlignedAxes);
   EXPECT_EQ(again.own_shifts, alignment.own_shifts);
   EXPECT_EQ(again.common_shift, alignment.common_shift);
 }

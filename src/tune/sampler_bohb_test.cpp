@@ -7,13 +7,13 @@
 namespace sinew::tune {
 namespace {
 
-Space line() {
+Space bohb_line() {
   return read_space(R"([{"name":"x","type":"float","low":0,"high":1}])");
 }
 
 TEST(Bohb, UsesTheLongestTrainingsIfThereAreEnough) {
   // Short trainings favour 0.9, long ones 0.1.
-  Study study({line(), {Direction::minimize}, 3, 0});
+  Study study({bohb_line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({1}));
   for (int i = 0; i < 80; ++i) {
     const double x = random.uniform();
@@ -37,7 +37,7 @@ TEST(Bohb, UsesTheLongestTrainingsIfThereAreEnough) {
 }
 
 TEST(Bohb, AnInfeasibleTrialIsNotGood) {
-  Study study({line(), {Direction::minimize}, 3, 0});
+  Study study({bohb_line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({5}));
   for (int i = 0; i < 80; ++i) {
     const double x = random.uniform();
@@ -50,7 +50,7 @@ TEST(Bohb, AnInfeasibleTrialIsNotGood) {
 }
 
 TEST(Bohb, UsesShorterTrainingsWhileThereAreTooFewLongOnes) {
-  Study study({line(), {Direction::minimize}, 3, 0});
+  Study study({bohb_line(), {Direction::minimize}, 3, 0});
   RandomStream random(random_key({2}));
   for (int i = 0; i < 30; ++i) {
     const double x = random.uniform();
@@ -73,7 +73,7 @@ TEST(Rungs, APausedTrialIsExpectedToImproveAsTheOthersDid) {
   options.name = "asha";
   options.max_resource = 9;
   const auto pruner = make_pruner(options);
-  Study study({line(), {Direction::minimize}, 1, 0});
+  Study study({bohb_line(), {Direction::minimize}, 1, 0});
   const auto begin = [&](double x) { return study.start({{x}, "", "", {}}); };
   for (const double drop : {0.5, 0.6, 0.9}) {
     const int64_t id = begin(drop);

@@ -14,8 +14,6 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 TEST(Api, EveryRouteRequiresItsRole) {
   TestServer test;
   for (const Route& route : routes()) {
@@ -88,7 +86,7 @@ TEST(Api, HostileTextsAreStoredAsPlainText) {
        {std::string("'; DROP TABLE record; --"), std::string("\" OR 1=1"), std::string("<script>alert(1)</script>"),
         std::string("../../etc/passwd"), std::string("%00%0d%0a"), std::string("{{7*7}}"), std::string("ünï\U0001F600"),
         std::string("a\r\nset-cookie: x=1")}) {
-    const auto post = [&](const std::string& path, const Json& body) {
+    const auto post = [&](const std::string& path, const PlainJson& body) {
       return test.call("POST", kMlflow + path, body.dump()).status;
     };
     const std::string key = "k" + std::to_string(count++);
@@ -98,7 +96,7 @@ TEST(Api, HostileTextsAreStoredAsPlainText) {
     EXPECT_EQ(post("/runs/set-tag", {{"run_id", id}, {"key", text}, {"value", "v"}}), 400);
     EXPECT_EQ(post("/runs/log-parameter", {{"run_id", id}, {"key", text}, {"value", "v"}}), 400);
     EXPECT_EQ(post("/runs/log-metric", {{"run_id", id}, {"key", text}, {"value", 1}, {"timestamp", 1}}), 400);
-    const Json series{{"series", {{text, {{1, 1, 1}}}}}};
+    const PlainJson series{{"series", {{text, {{1, 1, 1}}}}}};
     EXPECT_EQ(test.call("POST", "/api/v1/runs/" + id + "/points", series.dump()).status, 200);
     EXPECT_EQ(post("/experiments/create", {{"name", text}}), 200);
     EXPECT_EQ(post("/registered-models/create", {{"name", text}}), 200);
@@ -106,9 +104,9 @@ TEST(Api, HostileTextsAreStoredAsPlainText) {
     EXPECT_EQ(post("/runs/search", {{"experiment_ids", {text}}, {"filter", "tags.x = '" + text + "'"}}) / 100,
               text[0] == '\'' ? 4 : 2);
     EXPECT_EQ(post("/runs/search", {{"experiment_ids", {"0"}}, {"filter", text}}), 400);
-    const Json run = test.call("GET", kMlflow + "/runs/get?run_id=" + id).json["run"];
+    const PlainJson run = test.call("GET", kMlflow + "/runs/get?run_id=" + id).json["run"];
     bool found = false;
-    for (const Json& tag : run["data"]["tags"]) found = found || (tag["key"] == key && tag["value"] == text);
+    for (const PlainJson& tag : run["data"]["tags"]) found = found || (tag["key"] == key && tag["value"] == text);
     EXPECT_TRUE(found) << text;
   }
   EXPECT_EQ(test.call("GET", "/api/v1/runs").json["runs"].size(), 1u);
@@ -191,7 +189,7 @@ TEST(Api, OnlyFilesInsideARunsDirectoryAreServed) {
     return "/api/v1/runs/" + create.subject.id + "/files";
   };
   const std::string good = indexed("job/20261122T000000Z-abcd");
-  const Json files = test.call("GET", good).json["files"];
+  const PlainJson files = test.call("GET", good).json["files"];
   ASSERT_EQ(files.size(), 2u) << files;
   EXPECT_EQ(files[0]["name"], "metrics.jsonl");
   EXPECT_EQ(test.call("GET", good + "/metrics.jsonl").response.body, "{}");
@@ -211,23 +209,24 @@ TEST(Api, OnlyFilesInsideARunsDirectoryAreServed) {
       EXPECT_EQ(test.call("GET", bad + path).status, 404) << directory << path;
     }
   }
-  const Json tag{{"run_id", new_run(test)}, {"key", registry::kTagDirectory}, {"value", ".sinew"}};
+  const PlainJson tag{{"run_id", new_run(test)}, {"key", registry::kTagDirectory}, {"value", ".sinew"}};
   EXPECT_EQ(test.call("POST", kMlflow + "/runs/set-tag", tag.dump()).status, 400);
 }
 
 // A tag of Sinew's own records why a version was promoted. No client can change or remove it.
 TEST(Api, ClientsCannotChangeSinewsOwnTags) {
   TestServer test;
-  const auto post = [&](const std::string& path, const Json& body) {
+  const auto post = [&](const std::string& path, const PlainJson& body) {
     return test.call("POST", kMlflow + path, body.dump()).status;
   };
-  const Json tags = {{{"key", "sinew.decision.champion"}, {"value", "forged"}}, {{"key", "mine"}, {"value", "kept"}}};
+  const PlainJson tags = {{{"key", "sinew.decision.champion"}, {"value", "forged"}},
+                          {{"key", "mine"}, {"value", "kept"}}};
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}, {"tags", tags}}), 400);
   EXPECT_EQ(post("/registered-models/create", {{"name", "m"}}), 200);
   EXPECT_EQ(post("/model-versions/create", {{"name", "m"}, {"source", "s3://b/s"}, {"tags", tags}}),
             200);  // MLflow's client copies all tags, so the server accepts the request and drops Sinew's own tag
   EXPECT_EQ(test.store.find({store::Kind::kVersion, "m", 1})->tags, (store::Labels{{"mine", "kept"}}));
-  const Json tag{{"name", "m"}, {"version", "1"}, {"key", "sinew.decision.champion"}, {"value", "forged"}};
+  const PlainJson tag{{"name", "m"}, {"version", "1"}, {"key", "sinew.decision.champion"}, {"value", "forged"}};
   EXPECT_EQ(post("/model-versions/set-tag", tag), 400);
   EXPECT_EQ(post("/registered-models/set-tag", tag), 400);
   for (const char* what : {"/model-versions/delete-tag", "/registered-models/delete-tag"})
@@ -237,20 +236,20 @@ TEST(Api, ClientsCannotChangeSinewsOwnTags) {
 TEST(Api, PointsAreReadBackUnchangedOrThinnedOut) {
   TestServer test;
   const std::string id = new_run(test);
-  Json points = Json::array();
+  PlainJson points = PlainJson::array();
   for (int i = 0; i < 5000; ++i) points.push_back({i, 1000 + i, std::sin(i / 100.0)});
   const std::string body =
-      Json{{"series", {{"a/b", points}, {"n", {{1, 1, "NaN"}, {2, 1, "-Infinity"}}}}}, {"once", "k1"}}.dump();
+      PlainJson{{"series", {{"a/b", points}, {"n", {{1, 1, "NaN"}, {2, 1, "-Infinity"}}}}}, {"once", "k1"}}.dump();
   for (int i = 0; i < 2; ++i) EXPECT_EQ(test.call("POST", "/api/v1/runs/" + id + "/points", body).status, 200);
   EXPECT_EQ(test.call("GET", "/api/v1/runs/" + id + "/metrics/a/b?points=100000").json["points"], points);
-  const Json thin = test.call("GET", "/api/v1/runs/" + id + "/metrics/a/b?points=100").json["points"];
+  const PlainJson thin = test.call("GET", "/api/v1/runs/" + id + "/metrics/a/b?points=100").json["points"];
   EXPECT_LE(thin.size(), 100u);
   EXPECT_EQ(thin.front(), points.front());
   EXPECT_EQ(thin.back(), points.back());
   EXPECT_EQ(test.call("GET", "/api/v1/runs/" + id + "/metrics/n").json["points"],
-            (Json{{1, 1, "NaN"}, {2, 1, "-Infinity"}}));
+            (PlainJson{{1, 1, "NaN"}, {2, 1, "-Infinity"}}));
   const std::string other = new_run(test);
-  const Json overlay = test.call("GET", "/api/v1/overlay?key=a/b&points=10&run=" + id + "&run=" + other).json;
+  const PlainJson overlay = test.call("GET", "/api/v1/overlay?key=a/b&points=10&run=" + id + "&run=" + other).json;
   ASSERT_EQ(overlay["runs"].size(), 1u);
   EXPECT_EQ(overlay["runs"][0]["run"], id);
   EXPECT_EQ(test.call("POST", "/api/v1/runs/" + id + "/points", R"({"series": {"a": [[1, 2]]}})").status, 400);
@@ -288,19 +287,19 @@ TEST(Api, AWriteOfNothingToAMissingSubjectIsNotFound) {
 
 TEST(Api, ALongPollWaitsForEvents) {
   TestServer test;
-  const Json now = test.call("GET", "/api/v1/events").json;
+  const PlainJson now = test.call("GET", "/api/v1/events").json;
   const int64_t after = now["after"];
   const std::string target = "/api/v1/events?wait=20&after=" + std::to_string(after);
   std::thread late([&] {
     ::usleep(300'000);
     new_run(test, "late");
   });
-  const Json news = test.call("GET", target).json;
+  const PlainJson news = test.call("GET", target).json;
   late.join();
   ASSERT_GE(news["events"].size(), 1u);
   EXPECT_EQ(news["events"][0]["what"], "create");
   EXPECT_EQ(news["events"][0]["seq"], after + 1);
-  const Json none =
+  const PlainJson none =
       test.call("GET", "/api/v1/events?wait=0.2&after=" + std::to_string(news["after"].get<int64_t>())).json;
   EXPECT_TRUE(none["events"].empty());
   EXPECT_EQ(none["after"], news["after"]);
@@ -341,7 +340,7 @@ TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
     requests.push_back(request);
   });
   const std::string id = new_run(test);
-  const auto ask = [&](const Json& body, const std::string& run) {
+  const auto ask = [&](const PlainJson& body, const std::string& run) {
     return test.call("POST", "/api/v1/runs/" + run + "/control", body.dump());
   };
   const Reply unreachable = ask({{"action", "stop"}}, id);  // the run came from MLflow and has no directory
@@ -361,11 +360,11 @@ TEST(Api, ControlRequestsReachTheRunOrAreRefused) {
   const Reply over = ask({{"action", "stop"}}, "d");
   EXPECT_EQ(over.status, 409);
   EXPECT_EQ(over.json["code"], "TEST_OVER");
-  for (const Json& wrong :
-       {Json{{"action", "fly"}}, Json{{"action", "pause"}}, Json{{"action", "scale"}},
-        Json{{"action", "scale"}, {"value", 0.5}}, Json{{"action", "scale"}, {"value", 4097}},
-        Json{{"action", "learning_rate"}, {"value", 1e-10}}, Json{{"action", "learning_rate"}, {"value", "NaN"}},
-        Json{{"action", "batch_size"}, {"value", -1}}}) {
+  for (const PlainJson& wrong :
+       {PlainJson{{"action", "fly"}}, PlainJson{{"action", "pause"}}, PlainJson{{"action", "scale"}},
+        PlainJson{{"action", "scale"}, {"value", 0.5}}, PlainJson{{"action", "scale"}, {"value", 4097}},
+        PlainJson{{"action", "learning_rate"}, {"value", 1e-10}},
+        PlainJson{{"action", "learning_rate"}, {"value", "NaN"}}, PlainJson{{"action", "batch_size"}, {"value", -1}}}) {
     EXPECT_EQ(ask(wrong, "d").status, 400) << wrong;
   }
 }
@@ -379,7 +378,8 @@ TEST(Api, AnAliasMovesOnlyFromTheExpectedVersion) {
   }
   const auto put = [&](int64_t version, int64_t expected) {
     return test
-        .call("PUT", "/api/v1/models/m/aliases/champion", Json{{"version", version}, {"expected", expected}}.dump())
+        .call("PUT", "/api/v1/models/m/aliases/champion",
+              PlainJson{{"version", version}, {"expected", expected}}.dump())
         .status;
   };
   EXPECT_EQ(put(1, 0), 200);

@@ -7,10 +7,8 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 Reply make(TestServer& test, const std::string& name, const std::string& location) {
-  const Json body{{"name", name}, {"artifact_location", location}};
+  const PlainJson body{{"name", name}, {"artifact_location", location}};
   return test.call("POST", kMlflow + "/experiments/create", body.dump());
 }
 
@@ -33,8 +31,9 @@ TEST(ArtifactLocation, IsKeptIfFilesCanBeUploadedBelowIt) {
   for (const char* location : {"mlflow-artifacts:/team", "mlflow-artifacts:/team/a b/c", "mlflow-artifacts:/models"}) {
     const Reply made = make(test, location, location);
     ASSERT_EQ(made.status, 200) << made.response.body;
-    const Json run =
-        test.call("POST", kMlflow + "/runs/create", Json{{"experiment_id", made.json["experiment_id"]}}.dump()).json;
+    const PlainJson run =
+        test.call("POST", kMlflow + "/runs/create", PlainJson{{"experiment_id", made.json["experiment_id"]}}.dump())
+            .json;
     const std::string uri = run["run"]["info"]["artifact_uri"];
     EXPECT_TRUE(uri.starts_with(location)) << uri;
     std::string path = uri.substr(std::string("mlflow-artifacts:/").size());

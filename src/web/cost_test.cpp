@@ -10,8 +10,6 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 // Makes runs with a long tag, against which a pattern takes long to match.
 void make_long_runs(TestServer& test, int count, size_t bytes) {
   for (int i = 0; i < count; ++i) {
@@ -27,7 +25,7 @@ std::string endless_search() {
   std::string filter = "tags.t LIKE '%'";
   for (int i = 0; i < 90; ++i) filter += " AND tags.t != 'x'";
   filter += " AND " + clause;
-  return Json{{"experiment_ids", {"0"}}, {"filter", filter}}.dump();
+  return PlainJson{{"experiment_ids", {"0"}}, {"filter", filter}}.dump();
 }
 
 std::string post(TestServer& test, const std::string& target, const std::string& body, const std::string& who) {
@@ -68,12 +66,12 @@ TEST(Cost, AnAnswerIsBoundedAndItsTokenContinues) {
   std::string token;
   int pages = 0;
   do {
-    const Json body{
+    const PlainJson body{
         {"experiment_ids", {"0"}}, {"order_by", {"tags.t ASC"}}, {"max_results", 50'000}, {"page_token", token}};
     const Reply reply = test.call("POST", kMlflow + "/runs/search", body.dump(), "r");
     ASSERT_EQ(reply.status, 200) << reply.response.body.substr(0, 500);
     EXPECT_LT(reply.response.body.size(), 40u << 20);
-    for (const Json& run : reply.json["runs"]) seen.insert(run["info"]["run_id"]);
+    for (const PlainJson& run : reply.json["runs"]) seen.insert(run["info"]["run_id"]);
     token = reply.json.value("next_page_token", "");
     ++pages;
   } while (!token.empty() && pages < kRuns);
@@ -83,24 +81,24 @@ TEST(Cost, AnAnswerIsBoundedAndItsTokenContinues) {
 
 TEST(Cost, FiltersPatternsAndOrdersAreBounded) {
   TestServer test;
-  const auto search = [&](const Json& more) {
-    Json body{{"experiment_ids", {"0"}}};
+  const auto search = [&](const PlainJson& more) {
+    PlainJson body{{"experiment_ids", {"0"}}};
     body.update(more);
     return test.call("POST", kMlflow + "/runs/search", body.dump(), "r");
   };
-  const auto like = [](const std::string& pattern) { return Json{{"filter", "tags.t LIKE '" + pattern + "'"}}; };
+  const auto like = [](const std::string& pattern) { return PlainJson{{"filter", "tags.t LIKE '" + pattern + "'"}}; };
   std::string percents;
   for (int i = 0; i < 101; ++i) percents += "%a";
-  for (const Json& bad : {like(percents), like(std::string(5001, 'a')), like(std::string(101, '_')),
-                          Json{{"filter", "tags.t = '" + std::string(200'000, 'a') + "'"}},
-                          Json{{"order_by", Json(std::vector<std::string>(51, "tags.t"))}}}) {
+  for (const PlainJson& bad : {like(percents), like(std::string(5001, 'a')), like(std::string(101, '_')),
+                               PlainJson{{"filter", "tags.t = '" + std::string(200'000, 'a') + "'"}},
+                               PlainJson{{"order_by", PlainJson(std::vector<std::string>(51, "tags.t"))}}}) {
     const Reply reply = search(bad);
     EXPECT_EQ(reply.status, 400);
     EXPECT_EQ(reply.json["code"], "API_INVALID_VALUE");
     EXPECT_LT(reply.response.body.size(), 3000u);  // a refusal does not repeat the filter
   }
   EXPECT_EQ(search(like(percents.substr(2))).status, 200);
-  EXPECT_EQ(search({{"order_by", Json(std::vector<std::string>(50, "tags.t"))}}).status, 200);
+  EXPECT_EQ(search({{"order_by", PlainJson(std::vector<std::string>(50, "tags.t"))}}).status, 200);
 }
 
 TEST(Cost, ExpensiveCallersDoNotHoldUpOthers) {
@@ -112,7 +110,7 @@ TEST(Cost, ExpensiveCallersDoNotHoldUpOthers) {
       hostile.emplace_back(test.server->port()).send(post(test, kMlflow + "/runs/search", endless_search(), "r"));
     const std::string run = new_run(test, "x", "s");
     for (int i = 0; i < 20; ++i) {
-      const Json metric{{"run_id", run}, {"key", "m"}, {"value", i}, {"timestamp", i}, {"step", i}};
+      const PlainJson metric{{"run_id", run}, {"key", "m"}, {"value", i}, {"timestamp", i}, {"step", i}};
       EXPECT_EQ(test.call("POST", kMlflow + "/runs/log-metric", metric.dump(), "s").status, 200);
       EXPECT_EQ(test.call("GET", kMlflow + "/runs/get?run_id=" + run, "", "s").status, 200);
     }
@@ -146,7 +144,7 @@ TEST(Cost, HealthTellsWhenTheStoreIsGoneAndNoWriteIsAcknowledged) {
   const std::string run = new_run(test, "x", "s");
   EXPECT_EQ(test.call("GET", "/health", "", "").response.body, "OK");
   std::filesystem::remove(test.folder / "store.db");
-  const Json tag{{"run_id", run}, {"key", "k"}, {"value", "v"}};
+  const PlainJson tag{{"run_id", run}, {"key", "k"}, {"value", "v"}};
   const Reply write = test.call("POST", kMlflow + "/runs/set-tag", tag.dump(), "s");
   EXPECT_EQ(write.status, 503) << write.response.body;
   Reply health;

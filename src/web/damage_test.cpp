@@ -12,8 +12,6 @@ namespace sinew::web {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
-
 std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -39,7 +37,7 @@ TEST(Damage, ADamagedBlobIsNotServed) {
     EXPECT_EQ(reply.json["code"], "ARTIFACT_DAMAGED");
   }
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
-  const Json body{{"name", "m"}, {"source", "runs:/" + id + "/"}, {"run_id", id}};
+  const PlainJson body{{"name", "m"}, {"source", "runs:/" + id + "/"}, {"run_id", id}};
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 409);
   ASSERT_EQ(test.call("PUT", file, text, "a").status, 200);  // uploading the same bytes again repairs the blob
   EXPECT_EQ(test.call("GET", file).response.body, text);
@@ -64,7 +62,7 @@ TEST(Damage, ADamagedModelOfARunIsNeitherServedNorRegistered) {
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
   const auto served = [&] { return test.call("GET", "/api/v1/runs/d/files/model/model.safetensors").status; };
   const auto registered = [&] {
-    const Json body{{"name", "m"}, {"source", "runs:/d/model"}, {"run_id", "d"}};
+    const PlainJson body{{"name", "m"}, {"source", "runs:/d/model"}, {"run_id", "d"}};
     return test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s");
   };
   EXPECT_EQ(served(), 200);

@@ -7,31 +7,29 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 // Sends every request that logs to the run, and expects the server to accept all of them or to refuse all of them.
 void log_everything(TestServer& test, const std::string& run, bool accepted) {
-  const Json labels = Json::array({Json{{"key", "k"}, {"value", "v"}}});
-  const Json metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
-  const Json dataset = Json::array({Json{{"dataset", Json{{"name", "d"}, {"digest", "g"}}}}});
-  const std::vector<std::pair<const char*, Json>> requests{
+  const PlainJson labels = PlainJson::array({PlainJson{{"key", "k"}, {"value", "v"}}});
+  const PlainJson metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
+  const PlainJson dataset = PlainJson::array({PlainJson{{"dataset", PlainJson{{"name", "d"}, {"digest", "g"}}}}});
+  const std::vector<std::pair<const char*, PlainJson>> requests{
       {"log-metric", metric},
-      {"log-batch", Json{{"metrics", Json::array({metric})}}},
-      {"log-batch", Json{{"params", labels}}},
-      {"log-batch", Json{{"tags", labels}}},
-      {"log-batch", Json::object()},
+      {"log-batch", PlainJson{{"metrics", PlainJson::array({metric})}}},
+      {"log-batch", PlainJson{{"params", labels}}},
+      {"log-batch", PlainJson{{"tags", labels}}},
+      {"log-batch", PlainJson::object()},
       {"set-tag", labels[0]},
       {"log-parameter", labels[0]},
-      {"log-inputs", Json{{"datasets", dataset}}},
-      {"log-inputs", Json::object()},
-      {"outputs", Json{{"models", Json::array({Json{{"model_id", "m"}}})}}},
-      {"log-model", Json{{"model_json", "{}"}}},
-      {"update", Json{{"run_name", "n"}}},
-      {"delete-tag", Json{{"key", "k"}}},
+      {"log-inputs", PlainJson{{"datasets", dataset}}},
+      {"log-inputs", PlainJson::object()},
+      {"outputs", PlainJson{{"models", PlainJson::array({PlainJson{{"model_id", "m"}}})}}},
+      {"log-model", PlainJson{{"model_json", "{}"}}},
+      {"update", PlainJson{{"run_name", "n"}}},
+      {"delete-tag", PlainJson{{"key", "k"}}},
       {"set-tag", labels[0]},
   };
   for (const auto& [route, fields] : requests) {
-    Json body = fields;
+    PlainJson body = fields;
     body["run_id"] = run;
     const Reply reply = test.call("POST", kMlflow + "/runs/" + route, body.dump());
     EXPECT_EQ(reply.status, accepted ? 200 : 400) << route << " " << reply.response.body;
@@ -41,7 +39,7 @@ void log_everything(TestServer& test, const std::string& run, bool accepted) {
   }
 }
 
-int post(TestServer& test, const std::string& route, const Json& body) {
+int post(TestServer& test, const std::string& route, const PlainJson& body) {
   return test.call("POST", kMlflow + route, body.dump()).status;
 }
 
@@ -58,12 +56,12 @@ TEST(Deleted, ARunTakesNothingUntilItIsRestored) {
 TEST(Deleted, AnExperimentTakesItsRunsAlong) {
   TestServer test;
   const std::string id = test.call("POST", kMlflow + "/experiments/create", R"({"name": "e"})").json["experiment_id"];
-  const Json experiment{{"experiment_id", id}};
+  const PlainJson experiment{{"experiment_id", id}};
   const std::string run = test.call("POST", kMlflow + "/runs/create", experiment.dump()).json["run"]["info"]["run_id"];
   const auto stage = [&] {
     return test.call("GET", kMlflow + "/runs/get?run_id=" + run).json["run"]["info"]["lifecycle_stage"];
   };
-  const Json tag{{"experiment_id", id}, {"key", "k"}, {"value", "v"}};
+  const PlainJson tag{{"experiment_id", id}, {"key", "k"}, {"value", "v"}};
   EXPECT_EQ(post(test, "/experiments/set-experiment-tag", tag), 200);
   EXPECT_EQ(post(test, "/experiments/delete", experiment), 200);
   EXPECT_EQ(stage(), "deleted");

@@ -12,8 +12,6 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 std::string nested(size_t depth) {
   return std::string(depth, '[') + std::string(depth, ']');
 }
@@ -31,14 +29,14 @@ TEST(Hostile, JsonInsideATextHasTheSameDepthLimit) {
   TestServer test;
   const std::string id = new_run(test, "x", "s");
   const auto log_model = [&](const std::string& model) {
-    return test.call("POST", kMlflow + "/runs/log-model", Json{{"run_id", id}, {"model_json", model}}.dump(), "s");
+    return test.call("POST", kMlflow + "/runs/log-model", PlainJson{{"run_id", id}, {"model_json", model}}.dump(), "s");
   };
   const Reply deep = log_model("{\"a\":" + nested(100'000) + "}");
   EXPECT_EQ(deep.status, 400);
   EXPECT_NE(deep.response.body.find("nested"), std::string::npos) << deep.response.body;
   for (const char* wrong : {"", "[]", "{", "3"}) EXPECT_EQ(log_model(wrong).status, 400) << wrong;
   EXPECT_EQ(log_model(R"({"artifact_path": "m"})").status, 200);
-  const Json tag{{"run_id", id}, {"key", "mlflow.log-model.history"}, {"value", nested(100'000)}};
+  const PlainJson tag{{"run_id", id}, {"key", "mlflow.log-model.history"}, {"value", nested(100'000)}};
   EXPECT_EQ(test.call("POST", kMlflow + "/runs/set-tag", tag.dump(), "s").status, 200);
   EXPECT_EQ(log_model("{}").status, 400);
   EXPECT_EQ(test.call("GET", "/health").status, 200);
@@ -58,9 +56,9 @@ TEST(Hostile, ParsingABodyTakesABoundedTime) {
     EXPECT_NE(refused.response.body.find("too many names"), std::string::npos) << refused.response.body;
   }
   EXPECT_EQ(search("[" + objects + "]").status, 200);  // only the names of one object are compared with each other
-  Json series = Json::object();
+  PlainJson series = PlainJson::object();
   for (int i = 0; i < 3000; ++i) series["metric/" + std::to_string(i)] = {{1, 1, 1}};
-  const std::string points = Json{{"series", series}}.dump();
+  const std::string points = PlainJson{{"series", series}}.dump();
   EXPECT_EQ(test.call("POST", "/api/v1/runs/" + new_run(test, "x", "s") + "/points", points, "s").json["points"], 3000);
 }
 
@@ -175,13 +173,13 @@ TEST(Hostile, ModelsLoggedConcurrentlyAreAllKept) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
-      const Json body{{"run_id", id}, {"model_json", Json{{"artifact_path", std::to_string(i)}}.dump()}};
+      const PlainJson body{{"run_id", id}, {"model_json", PlainJson{{"artifact_path", std::to_string(i)}}.dump()}};
       EXPECT_EQ(test.call("POST", kMlflow + "/runs/log-model", body.dump(), "s").status, 200);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const Json tags = test.call("GET", "/api/v1/runs/" + id).json["tags"];
-  EXPECT_EQ(Json::parse(tags["mlflow.log-model.history"].get<std::string>()).size(), 8u);
+  const PlainJson tags = test.call("GET", "/api/v1/runs/" + id).json["tags"];
+  EXPECT_EQ(PlainJson::parse(tags["mlflow.log-model.history"].get<std::string>()).size(), 8u);
 }
 
 TEST(Hostile, IdempotencyKeysOfTwoRunsAreIndependent) {
@@ -206,44 +204,45 @@ TEST(Hostile, HiddenFilesOfARunsDirectoryAreNotServed) {
 TEST(Hostile, ABatchForAMissingModelWritesNothing) {
   TestServer test;
   const std::string id = new_run(test);
-  const Json none{{"run_id", id}, {"model_id", "m-none"}, {"key", "a"}, {"value", 1}, {"timestamp", 1}};
+  const PlainJson none{{"run_id", id}, {"model_id", "m-none"}, {"key", "a"}, {"value", 1}, {"timestamp", 1}};
   EXPECT_EQ(test.call("POST", kMlflow + "/runs/log-metric", none.dump()).status, 404);
-  const Json made = test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0", "name": "n"})").json;
+  const PlainJson made = test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0", "name": "n"})").json;
   const std::string model = made["model"]["info"]["model_id"];
   const auto metric = [](const std::string& of, const std::string& key, double value) {
-    return Json{{"model_id", of}, {"key", key}, {"value", value}, {"timestamp", 1}};
+    return PlainJson{{"model_id", of}, {"key", key}, {"value", value}, {"timestamp", 1}};
   };
-  const auto log_batch = [&](const Json& metrics) {
-    return test.call("POST", kMlflow + "/runs/log-batch", Json{{"run_id", id}, {"metrics", metrics}}.dump()).status;
+  const auto log_batch = [&](const PlainJson& metrics) {
+    return test.call("POST", kMlflow + "/runs/log-batch", PlainJson{{"run_id", id}, {"metrics", metrics}}.dump())
+        .status;
   };
   const auto of_model = [&] {
-    Json values = Json::object();
-    const Json got = test.call("GET", kMlflow + "/logged-models/" + model).json;
-    for (const Json& one : got["model"]["data"]["metrics"]) values[one["key"]] = one["value"];
+    PlainJson values = PlainJson::object();
+    const PlainJson got = test.call("GET", kMlflow + "/logged-models/" + model).json;
+    for (const PlainJson& one : got["model"]["data"]["metrics"]) values[one["key"]] = one["value"];
     return values;
   };
-  EXPECT_EQ(log_batch(Json::array({metric(model, "a", 1), metric("m-none", "b", 2)})), 404);
-  Json odd = metric(model, "a", 1);
-  odd["dataset_name"] = Json::object();
-  EXPECT_EQ(log_batch(Json::array({odd})), 400);
+  EXPECT_EQ(log_batch(PlainJson::array({metric(model, "a", 1), metric("m-none", "b", 2)})), 404);
+  PlainJson odd = metric(model, "a", 1);
+  odd["dataset_name"] = PlainJson::object();
+  EXPECT_EQ(log_batch(PlainJson::array({odd})), 400);
   EXPECT_TRUE(test.call("GET", "/api/v1/runs/" + id).json["metrics"].empty());
-  EXPECT_EQ(of_model(), Json::object());
+  EXPECT_EQ(of_model(), PlainJson::object());
   const auto events = [&] { return test.call("GET", "/api/v1/events").json["events"].size(); };
   const size_t before = events();
-  EXPECT_EQ(log_batch(Json::array({metric(model, "a", 1), metric(model, "b", 2), metric(model, "a", 3)})), 200);
-  EXPECT_EQ(of_model(), (Json{{"a", 3.0}, {"b", 2.0}}));
+  EXPECT_EQ(log_batch(PlainJson::array({metric(model, "a", 1), metric(model, "b", 2), metric(model, "a", 3)})), 200);
+  EXPECT_EQ(of_model(), (PlainJson{{"a", 3.0}, {"b", 2.0}}));
   EXPECT_LE(events(), before + 2);  // at most one event for the points and one for the model
 }
 
 TEST(Hostile, AFilterByNameSearchesAllPages) {
   TestServer test;
   for (int i = 0; i < 30; ++i) {
-    const Json run{{"experiment_id", "0"}, {"run_name", i % 10 == 0 ? "odd one" : "usual"}};
+    const PlainJson run{{"experiment_id", "0"}, {"run_name", i % 10 == 0 ? "odd one" : "usual"}};
     EXPECT_EQ(test.call("POST", kMlflow + "/runs/create", run.dump()).status, 200);
   }
   std::string before = "0";
   for (int page = 0; page < 3; ++page) {
-    const Json answer = test.call("GET", "/api/v1/runs?name=odd&limit=1&before=" + before).json;
+    const PlainJson answer = test.call("GET", "/api/v1/runs?name=odd&limit=1&before=" + before).json;
     ASSERT_EQ(answer["runs"].size(), 1u) << page;
     EXPECT_EQ(answer["runs"][0]["name"], "odd one");
     before = answer["before"].dump();

@@ -8,34 +8,32 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 class LoggedModels : public testing::Test {
  protected:
   LoggedModels() { run_ = new_run(server_); }
   std::string make(const std::string& name) {
-    const Json body{{"experiment_id", "0"}, {"name", name}};
+    const PlainJson body{{"experiment_id", "0"}, {"name", name}};
     return server_.call("POST", kMlflow + "/logged-models", body.dump()).json["model"]["info"]["model_id"];
   }
   void log(const std::string& model, const std::string& dataset, const std::string& digest, double value,
            int64_t step = 0) {
-    Json metric{{"run_id", run_}, {"model_id", model}, {"key", "accuracy"}, {"value", value}, {"step", step}};
+    PlainJson metric{{"run_id", run_}, {"model_id", model}, {"key", "accuracy"}, {"value", value}, {"step", step}};
     metric["timestamp"] = 1000 + step;
     if (!dataset.empty()) metric["dataset_name"] = dataset;
     if (!digest.empty()) metric["dataset_digest"] = digest;
     EXPECT_EQ(server_.call("POST", kMlflow + "/runs/log-metric", metric.dump()).status, 200);
   }
-  std::string search(Json body) {
-    body["experiment_ids"] = Json::array({"0"});
+  std::string search(PlainJson body) {
+    body["experiment_ids"] = PlainJson::array({"0"});
     const Reply reply = server_.call("POST", kMlflow + "/logged-models/search", body.dump());
     EXPECT_EQ(reply.status, 200) << reply.json;
     std::string names;
-    for (const Json& model : reply.json["models"]) names += model["info"]["name"].get<std::string>() + " ";
+    for (const PlainJson& model : reply.json["models"]) names += model["info"]["name"].get<std::string>() + " ";
     return names;
   }
-  std::string filtered(const std::string& filter, const Json& datasets = Json::array()) {
-    const Json by_name = Json::array({Json{{"field_name", "name"}}});
-    return search(Json{{"filter", filter}, {"datasets", datasets}, {"order_by", by_name}});
+  std::string filtered(const std::string& filter, const PlainJson& datasets = PlainJson::array()) {
+    const PlainJson by_name = PlainJson::array({PlainJson{{"field_name", "name"}}});
+    return search(PlainJson{{"filter", filter}, {"datasets", datasets}, {"order_by", by_name}});
   }
 
   TestServer server_;
@@ -49,17 +47,18 @@ TEST_F(LoggedModels, AreFilteredByAMetricOnADataSet) {
   log(a, "test", "2", 0.95);
   log(b, "test", "2", 0.7);
   log(b, "train", "1", 0.99);
-  const Json test{{"dataset_name", "test"}}, train{{"dataset_name", "train"}};
-  const Json other{{"dataset_name", "test"}, {"dataset_digest", "other"}};
+  const PlainJson test{{"dataset_name", "test"}}, train{{"dataset_name", "train"}};
+  const PlainJson other{{"dataset_name", "test"}, {"dataset_digest", "other"}};
   EXPECT_EQ(filtered("metrics.accuracy > 0.9"), "a b ");  // on any data set
-  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({test})), "a ");
-  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({train})), "b ");
-  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({test, train})), "a b ");
-  EXPECT_EQ(filtered("metrics.accuracy > 0.9", Json::array({other})), "");
-  EXPECT_EQ(filtered("name = 'a'", Json::array({train})), "a ");
-  EXPECT_EQ(filtered("", Json::array({test})), "a b ");  // models that have any metric on this data set
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", PlainJson::array({test})), "a ");
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", PlainJson::array({train})), "b ");
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", PlainJson::array({test, train})), "a b ");
+  EXPECT_EQ(filtered("metrics.accuracy > 0.9", PlainJson::array({other})), "");
+  EXPECT_EQ(filtered("name = 'a'", PlainJson::array({train})), "a ");
+  EXPECT_EQ(filtered("", PlainJson::array({test})), "a b ");  // models that have any metric on this data set
   EXPECT_EQ(filtered(""), "a b none ");
-  const Json nameless{{"experiment_ids", "0"}, {"datasets", Json::array({Json{{"dataset_digest", "1"}}})}};
+  const PlainJson nameless{{"experiment_ids", "0"},
+                           {"datasets", PlainJson::array({PlainJson{{"dataset_digest", "1"}}})}};
   EXPECT_EQ(server_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);
 }
 
@@ -71,9 +70,9 @@ TEST_F(LoggedModels, AreOrderedByAMetricOnADataSet) {
   log(b, "train", "", 0.6);
   log(c, "other", "", 1);
   const auto ordered = [&](const std::string& dataset, bool ascending) {
-    Json order{{"field_name", "metrics.accuracy"}, {"ascending", ascending}};
+    PlainJson order{{"field_name", "metrics.accuracy"}, {"ascending", ascending}};
     if (!dataset.empty()) order["dataset_name"] = dataset;
-    return search(Json{{"order_by", Json::array({order})}}).substr(0, 4);
+    return search(PlainJson{{"order_by", PlainJson::array({order})}}).substr(0, 4);
   };
   EXPECT_EQ(ordered("test", true), "b a ");
   EXPECT_EQ(ordered("test", false), "a b ");
@@ -87,39 +86,39 @@ TEST_F(LoggedModels, KeepTheNewestValueOfEachDataSet) {
   log(a, "test", "1", 0.9, 1);  // older than the stored value
   log(a, "test", "2", 0.6, 1);
   log(a, "", "", 0.7, 5);
-  const Json model = server_.call("GET", kMlflow + "/logged-models/" + a).json["model"];
-  Json values = Json::array();
-  for (const Json& metric : model["data"]["metrics"]) values.push_back(metric["value"]);
+  const PlainJson model = server_.call("GET", kMlflow + "/logged-models/" + a).json["model"];
+  PlainJson values = PlainJson::array();
+  for (const PlainJson& metric : model["data"]["metrics"]) values.push_back(metric["value"]);
   std::sort(values.begin(), values.end());
-  EXPECT_EQ(values, Json::array({0.5, 0.6, 0.7}));
+  EXPECT_EQ(values, PlainJson::array({0.5, 0.6, 0.7}));
 }
 
 TEST_F(LoggedModels, AndRunsTakeOneValueForEachParameter) {
   const std::string model = make("a"), of_model = "/logged-models/" + model + "/params";
-  const Json one{{"key", "d"}, {"value", "1"}}, other{{"key", "d"}, {"value", "2"}},
+  const PlainJson one{{"key", "d"}, {"value", "1"}}, other{{"key", "d"}, {"value", "2"}},
       third{{"key", "e"}, {"value", "2"}};
-  const auto send = [&](const std::string& route, const Json& params) {
-    const Json body{{"run_id", run_}, {"experiment_id", "0"}, {"params", params}};
+  const auto send = [&](const std::string& route, const PlainJson& params) {
+    const PlainJson body{{"run_id", run_}, {"experiment_id", "0"}, {"params", params}};
     return server_.call("POST", kMlflow + route, body.dump());
   };
   for (const std::string& route : {std::string("/runs/log-batch"), std::string("/logged-models"), of_model}) {
-    for (const Json& params : {Json::array({one, other}), Json::array({one, third, one})}) {
+    for (const PlainJson& params : {PlainJson::array({one, other}), PlainJson::array({one, third, one})}) {
       const Reply reply = send(route, params);
       EXPECT_EQ(reply.status, 400) << route << " " << params;
       EXPECT_EQ(reply.json.value("error_code", ""), "INVALID_PARAMETER_VALUE") << route;
     }
   }
   EXPECT_TRUE(server_.store.find({store::Kind::kRun, run_})->params.empty());
-  EXPECT_EQ(send("/runs/log-batch", Json::array({one, third})).status, 200);
-  EXPECT_EQ(send(of_model, Json::array({one, third})).status, 200);
+  EXPECT_EQ(send("/runs/log-batch", PlainJson::array({one, third})).status, 200);
+  EXPECT_EQ(send(of_model, PlainJson::array({one, third})).status, 200);
 }
 
 TEST_F(LoggedModels, GiveTheirRunToAVersion) {
-  const Json body{{"experiment_id", "0"}, {"name", "a"}, {"source_run_id", run_}};
+  const PlainJson body{{"experiment_id", "0"}, {"name", "a"}, {"source_run_id", run_}};
   const std::string model =
       server_.call("POST", kMlflow + "/logged-models", body.dump()).json["model"]["info"]["model_id"];
   ASSERT_EQ(server_.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
-  const auto run_of_version = [&](Json fields) {
+  const auto run_of_version = [&](PlainJson fields) {
     fields["name"] = "m";
     const Reply reply = server_.call("POST", kMlflow + "/model-versions/create", fields.dump());
     EXPECT_EQ(reply.status, 200) << reply.response.body;

@@ -6,17 +6,15 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 class RunInputs : public testing::Test {
  protected:
   RunInputs() : run_(new_run(server_)) {}
   int log(const char* route, const char* list, const std::string& entries) {
-    const Json body{{"run_id", run_}, {list, Json::parse(entries)}};
+    const PlainJson body{{"run_id", run_}, {list, PlainJson::parse(entries)}};
     return server_.call("POST", kMlflow + "/runs/" + route, body.dump()).status;
   }
-  Json found() {
-    const Json asked{{"experiment_ids", Json::array({"0"})}};
+  PlainJson found() {
+    const PlainJson asked{{"experiment_ids", PlainJson::array({"0"})}};
     const Reply reply = server_.call("POST", kMlflow + "/runs/search", asked.dump());
     EXPECT_EQ(reply.status, 200) << reply.json;
     return reply.json.at("runs").at(0);
@@ -43,8 +41,9 @@ TEST_F(RunInputs, AMalformedEntryIsRefused) {
     EXPECT_EQ(log("outputs", "models", models), 400) << models;
   }
   EXPECT_EQ(log("outputs", "models", R"([{"model_id": "m", "step": "x"}])"), 400);
-  EXPECT_EQ(found()["inputs"], (Json{{"dataset_inputs", Json::array()}, {"model_inputs", Json::array()}}));
-  EXPECT_EQ(found()["outputs"], (Json{{"model_outputs", Json::array()}}));
+  EXPECT_EQ(found()["inputs"],
+            (PlainJson{{"dataset_inputs", PlainJson::array()}, {"model_inputs", PlainJson::array()}}));
+  EXPECT_EQ(found()["outputs"], (PlainJson{{"model_outputs", PlainJson::array()}}));
 }
 
 TEST_F(RunInputs, TheSameDataSetIsKeptOnce) {
@@ -56,11 +55,11 @@ TEST_F(RunInputs, TheSameDataSetIsKeptOnce) {
                                               {"dataset": {"name": "d", "digest": "h"}}])"),
             200);
   EXPECT_EQ(log("outputs", "models", R"([{"model_id": "m", "step": "7"}, {"model_id": "m", "step": 7}])"), 200);
-  const Json run = found();
-  EXPECT_EQ(run["inputs"]["dataset_inputs"], Json::parse(R"([
+  const PlainJson run = found();
+  EXPECT_EQ(run["inputs"]["dataset_inputs"], PlainJson::parse(R"([
     {"dataset": {"name": "d", "digest": "g", "source": "s"}, "tags": [{"key": "k", "value": "1"}]},
     {"dataset": {"name": "d", "digest": "h"}, "tags": []}])"));
-  EXPECT_EQ(run["outputs"]["model_outputs"], Json::parse(R"([{"model_id": "m", "step": 7}])"));
+  EXPECT_EQ(run["outputs"]["model_outputs"], PlainJson::parse(R"([{"model_id": "m", "step": 7}])"));
 }
 
 // Earlier versions stored every object without a check.
@@ -68,10 +67,10 @@ TEST_F(RunInputs, AMalformedEntryInTheStoreIsLeftOut) {
   const std::string body = R"({"dataset_inputs": [{"key": "k"}, 3, {"dataset": {"name": "d", "digest": "g"}}],
                                "model_outputs": [{"model_id": {}}], "model_inputs": {}})";
   ASSERT_TRUE(server_.store.write(store::Update{{store::Kind::kRun, run_}, {}, body}));
-  const Json run = found();
+  const PlainJson run = found();
   EXPECT_EQ(run["inputs"]["dataset_inputs"].size(), 1u);
-  EXPECT_EQ(run["inputs"]["model_inputs"], Json::array());
-  EXPECT_EQ(run["outputs"]["model_outputs"], Json::array());
+  EXPECT_EQ(run["inputs"]["model_inputs"], PlainJson::array());
+  EXPECT_EQ(run["outputs"]["model_outputs"], PlainJson::array());
 }
 
 }  // namespace

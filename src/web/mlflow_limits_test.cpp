@@ -8,8 +8,6 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 bool accepts(const std::string& key) {
   try {
     check_key(key, "key");
@@ -45,22 +43,22 @@ TEST(MlflowLimits, NamesHaveTheCharactersAndTheLengthOfMlflow) {
 
 class Batches : public testing::Test {
  protected:
-  Reply log(const Json& fields) {
-    Json body{{"run_id", run_}};
+  Reply log(const PlainJson& fields) {
+    PlainJson body{{"run_id", run_}};
     body.update(fields);
     return test_.call("POST", kMlflow + "/runs/log-batch", body.dump(), "s");
   }
-  static Json metrics(int count) {
-    Json list = Json::array();
+  static PlainJson metrics(int count) {
+    PlainJson list = PlainJson::array();
     for (int i = 0; i < count; ++i) list.push_back({{"key", "m"}, {"value", i}, {"timestamp", i}, {"step", i}});
     return list;
   }
-  static Json labels(int count) {
-    Json list = Json::array();
+  static PlainJson labels(int count) {
+    PlainJson list = PlainJson::array();
     for (int i = 0; i < count; ++i) list.push_back({{"key", "k" + std::to_string(i)}, {"value", "v"}});
     return list;
   }
-  void expect_refused(const Json& fields, const std::string& mention) {
+  void expect_refused(const PlainJson& fields, const std::string& mention) {
     const Reply reply = log(fields);
     EXPECT_EQ(reply.status, 400) << mention;
     EXPECT_EQ(reply.json["error_code"], "INVALID_PARAMETER_VALUE");
@@ -82,8 +80,8 @@ TEST_F(Batches, HaveTheLimitsOfMlflow) {
 }
 
 TEST_F(Batches, AreRefusedAsAWhole) {
-  const Json good{{"key", "good"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
-  Json bad = good, early = good;
+  const PlainJson good{{"key", "good"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
+  PlainJson bad = good, early = good;
   bad["key"] = "a=b";
   early["timestamp"] = -1;
   expect_refused({{"metrics", {good, bad}}}, "metrics[1].name");
@@ -95,14 +93,14 @@ TEST_F(Batches, AreRefusedAsAWhole) {
 }
 
 TEST_F(Batches, OfADeletedRunAreRefused) {
-  ASSERT_EQ(test_.call("POST", kMlflow + "/runs/delete", Json{{"run_id", run_}}.dump()).status, 200);
+  ASSERT_EQ(test_.call("POST", kMlflow + "/runs/delete", PlainJson{{"run_id", run_}}.dump()).status, 200);
   expect_refused({{"metrics", metrics(1)}}, "active");
 }
 
 TEST(MlflowLimits, PagesHaveTheLimitsOfMlflow) {
   TestServer test;
-  const auto search = [&](const Json& more) {
-    Json body{{"experiment_ids", {"0"}}};
+  const auto search = [&](const PlainJson& more) {
+    PlainJson body{{"experiment_ids", {"0"}}};
     body.update(more);
     return test.call("POST", kMlflow + "/runs/search", body.dump(), "r").status;
   };
@@ -116,12 +114,12 @@ TEST(MlflowLimits, PagesHaveTheLimitsOfMlflow) {
 
 TEST(MlflowLimits, ExperimentsAndModelsHaveLimitsOfTheirOwn) {
   TestServer test;
-  const auto call = [&](const std::string& path, const Json& body) {
+  const auto call = [&](const std::string& path, const PlainJson& body) {
     return test.call("POST", kMlflow + path, body.dump()).status;
   };
   EXPECT_EQ(call("/experiments/create", {{"name", std::string(501, 'x')}}), 400);
   EXPECT_EQ(call("/experiments/create", {{"name", std::string(500, 'x')}}), 200);
-  Json tag{{"experiment_id", "0"}, {"key", "k"}, {"value", std::string(20'000, 'x')}};
+  PlainJson tag{{"experiment_id", "0"}, {"key", "k"}, {"value", std::string(20'000, 'x')}};
   EXPECT_EQ(call("/experiments/set-experiment-tag", tag), 200);
   tag["value"] = std::string(20'001, 'x');
   EXPECT_EQ(call("/experiments/set-experiment-tag", tag), 400);

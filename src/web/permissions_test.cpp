@@ -9,29 +9,23 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
-int post(TestServer& test, const std::string& path, const Json& body, const std::string& who) {
-  return test.call("POST", kMlflow + path, body.dump(), who).status;
-}
-
 // Sends every request that changes a run, and expects this status from each.
 void change_run(TestServer& test, const std::string& run, const std::string& who, int status) {
-  const Json label{{"key", "k"}, {"value", "v"}}, labels = Json::array({label});
-  const Json metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
-  const std::vector<std::pair<const char*, Json>> requests{{"log-metric", metric},
-                                                           {"log-batch", Json{{"params", labels}}},
-                                                           {"set-tag", label},
-                                                           {"log-parameter", label},
-                                                           {"log-inputs", Json::object()},
-                                                           {"outputs", Json::object()},
-                                                           {"log-model", Json{{"model_json", "{}"}}},
-                                                           {"update", Json{{"status", "FAILED"}}},
-                                                           {"delete-tag", Json{{"key", "k"}}},
-                                                           {"delete", Json::object()},
-                                                           {"restore", Json::object()}};
+  const PlainJson label{{"key", "k"}, {"value", "v"}}, labels = PlainJson::array({label});
+  const PlainJson metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
+  const std::vector<std::pair<const char*, PlainJson>> requests{{"log-metric", metric},
+                                                                {"log-batch", PlainJson{{"params", labels}}},
+                                                                {"set-tag", label},
+                                                                {"log-parameter", label},
+                                                                {"log-inputs", PlainJson::object()},
+                                                                {"outputs", PlainJson::object()},
+                                                                {"log-model", PlainJson{{"model_json", "{}"}}},
+                                                                {"update", PlainJson{{"status", "FAILED"}}},
+                                                                {"delete-tag", PlainJson{{"key", "k"}}},
+                                                                {"delete", PlainJson::object()},
+                                                                {"restore", PlainJson::object()}};
   for (const auto& [route, fields] : requests) {
-    Json body = fields;
+    PlainJson body = fields;
     body["run_id"] = run;
     EXPECT_EQ(post(test, std::string("/runs/") + route, body, who), status) << route;
   }
@@ -54,8 +48,8 @@ TEST(Permissions, ARunIsChangedByItsOwnerAndByAdminsOnly) {
   const std::string run = new_run(test, "x", "s");
   change_run(test, run, "t", 403);
   EXPECT_EQ(test.call("GET", "/api/v1/runs/" + run + "/files").json["files"].size(), 0U);
-  const Reply refused =
-      test.call("POST", kMlflow + "/runs/set-tag", Json{{"run_id", run}, {"key", "k"}, {"value", "v"}}.dump(), "t");
+  const Reply refused = test.call("POST", kMlflow + "/runs/set-tag",
+                                  PlainJson{{"run_id", run}, {"key", "k"}, {"value", "v"}}.dump(), "t");
   EXPECT_EQ(refused.json["code"], "API_NOT_OWNER") << refused.json;
   EXPECT_EQ(refused.json["error_code"], "PERMISSION_DENIED") << refused.json;
   change_run(test, run, "s", 200);
@@ -72,7 +66,7 @@ TEST(Permissions, ARunThatTheIndexFoundBelongsToTheServer) {
 TEST(Permissions, TwoNamesOfTheRunInOneRequestDoNotMixUp) {
   TestServer test;
   const std::string mine = new_run(test, "x", "t"), other = new_run(test, "x", "s");
-  Json body{{"run_uuid", mine}, {"run_id", other}, {"key", "k"}, {"value", "v"}};
+  PlainJson body{{"run_uuid", mine}, {"run_id", other}, {"key", "k"}, {"value", "v"}};
   for (const char* route : {"/runs/set-tag", "/runs/delete-tag", "/runs/log-parameter"})
     EXPECT_EQ(post(test, route, body, "t"), 403) << route;
 }
@@ -82,10 +76,11 @@ TEST(Permissions, ALoggedModelIsChangedByItsOwnerOnly) {
   const std::string made = R"({"experiment_id": "0", "name": "n"})";
   const std::string id = test.call("POST", kMlflow + "/logged-models", made, "s").json["model"]["info"]["model_id"];
   const std::string at = kMlflow + "/logged-models/" + id;
-  const Json tags{{"tags", Json::array({Json{{"key", "k"}, {"value", "v"}}})}};
-  const Json params{{"params", Json::array({Json{{"key", "k"}, {"value", "v"}}})}};
+  const PlainJson tags{{"tags", PlainJson::array({PlainJson{{"key", "k"}, {"value", "v"}}})}};
+  const PlainJson params{{"params", PlainJson::array({PlainJson{{"key", "k"}, {"value", "v"}}})}};
   const std::string run = new_run(test, "x", "t");
-  const Json metric{{"run_id", run}, {"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}, {"model_id", id}};
+  const PlainJson metric{{"run_id", run},  {"key", "loss"}, {"value", 1},
+                         {"timestamp", 1}, {"step", 1},     {"model_id", id}};
   EXPECT_EQ(test.call("PATCH", at + "/tags", tags.dump(), "t").status, 403);
   EXPECT_EQ(test.call("POST", at + "/params", params.dump(), "t").status, 403);
   EXPECT_EQ(test.call("PATCH", at, R"({"status": 2})", "t").status, 403);
@@ -99,24 +94,24 @@ TEST(Permissions, ALoggedModelIsChangedByItsOwnerOnly) {
 TEST(Permissions, ModelsVersionsAndExperimentsAreChangedByTheirOwners) {
   TestServer test;
   EXPECT_EQ(post(test, "/registered-models/create", {{"name", "m"}}, "s"), 200);
-  const Json version{{"name", "m"}, {"source", "s3://b/k"}};
+  const PlainJson version{{"name", "m"}, {"source", "s3://b/k"}};
   EXPECT_EQ(post(test, "/model-versions/create", version, "t"), 200) << "the model takes versions of every token";
-  const Json tag_of_model{{"name", "m"}, {"key", "k"}, {"value", "v"}};
-  Json tag_of_version = tag_of_model;
+  const PlainJson tag_of_model{{"name", "m"}, {"key", "k"}, {"value", "v"}};
+  PlainJson tag_of_version = tag_of_model;
   tag_of_version["version"] = "1";
   EXPECT_EQ(post(test, "/registered-models/set-tag", tag_of_model, "t"), 403);
   EXPECT_EQ(post(test, "/registered-models/set-tag", tag_of_model, "s"), 200);
   EXPECT_EQ(post(test, "/model-versions/set-tag", tag_of_version, "s"), 403);
   EXPECT_EQ(post(test, "/model-versions/set-tag", tag_of_version, "t"), 200);
   EXPECT_EQ(post(test, "/model-versions/create", version, "s"), 200);
-  Json stage{{"name", "m"}, {"version", "1"}, {"stage", "Production"}, {"archive_existing_versions", true}};
+  PlainJson stage{{"name", "m"}, {"version", "1"}, {"stage", "Production"}, {"archive_existing_versions", true}};
   EXPECT_EQ(post(test, "/model-versions/transition-stage", stage, "t"), 200);
   stage["version"] = "2";
   EXPECT_EQ(post(test, "/model-versions/transition-stage", stage, "s"), 403) << "it would archive another's version";
   EXPECT_EQ(post(test, "/experiments/set-experiment-tag", {{"experiment_id", "0"}, {"key", "k"}, {"value", "v"}}, "s"),
             403);
-  const Json created = test.call("POST", kMlflow + "/experiments/create", R"({"name": "e"})", "s").json;
-  const Json rename{{"experiment_id", created["experiment_id"]}, {"new_name", "f"}};
+  const PlainJson created = test.call("POST", kMlflow + "/experiments/create", R"({"name": "e"})", "s").json;
+  const PlainJson rename{{"experiment_id", created["experiment_id"]}, {"new_name", "f"}};
   EXPECT_EQ(post(test, "/experiments/update", rename, "t"), 403);
   EXPECT_EQ(post(test, "/experiments/update", rename, "s"), 200);
 }
@@ -124,7 +119,7 @@ TEST(Permissions, ModelsVersionsAndExperimentsAreChangedByTheirOwners) {
 TEST(Monotone, ARunThatAnAdminDeletedIsRestoredByAdminsOnly) {
   TestServer test;
   const std::string run = new_run(test, "x", "s");
-  const Json body{{"run_id", run}};
+  const PlainJson body{{"run_id", run}};
   EXPECT_EQ(post(test, "/runs/delete", body, "s"), 200);
   EXPECT_EQ(post(test, "/runs/restore", body, "s"), 200);
   EXPECT_EQ(post(test, "/runs/delete", body, "a"), 200);
@@ -169,8 +164,8 @@ TEST(Events, NameTheTokenAndTheAddress) {
   const std::string run = new_run(test, "x", "s");
   EXPECT_EQ(post(test, "/runs/set-tag", {{"run_id", run}, {"key", "k"}, {"value", "v"}}, "a"), 200);
   std::vector<std::string> actors;
-  const Json events = test.call("GET", "/api/v1/events?kind=run&id=" + run).json["events"];
-  for (const Json& event : events) {
+  const PlainJson events = test.call("GET", "/api/v1/events?kind=run&id=" + run).json["events"];
+  for (const PlainJson& event : events) {
     actors.push_back(event.value("actor", ""));
     EXPECT_EQ(event.value("address", ""), "127.0.0.1");
   }

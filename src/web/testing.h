@@ -25,6 +25,9 @@
 
 namespace sinew::web {
 
+// What a client sends and reads. Unlike the server's own Json (context.h), it sorts the members of an object.
+using PlainJson = nlohmann::json;
+
 class Folder {
  public:
   Folder() {
@@ -151,6 +154,11 @@ class TestServer {
 };
 
 inline const std::string kMlflow = "/api/2.0/mlflow", kArtifacts = "/api/2.0/mlflow-artifacts/artifacts/";
+
+// Sends a request to a route of MLflow's API. Returns the status.
+inline int post(TestServer& test, const std::string& path, const PlainJson& body, const std::string& who) {
+  return test.call("POST", kMlflow + path, body.dump(), who).status;
+}
 
 inline std::string new_run(TestServer& test, const std::string& name = "x", const std::string& who = "a") {
   const Reply reply = test.call("POST", kMlflow + "/runs/create",

@@ -14,16 +14,10 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 TokenRights submit_rights() {
   TokenRights rights;
   rights.role = Role::kSubmit;
   return rights;
-}
-
-int post(TestServer& test, const std::string& path, const Json& body, const std::string& who) {
-  return test.call("POST", kMlflow + path, body.dump(), who).status;
 }
 
 TEST(Scopes, MatchByStars) {
@@ -127,7 +121,7 @@ TEST(Scopes, LimitWhatATokenChanges) {
   test.add("boss", rights);
   EXPECT_EQ(post(test, "/experiments/create", {{"name", "team-b"}}, "team"), 403);
   EXPECT_EQ(post(test, "/experiments/create", {{"name", "team-b"}}, "boss"), 403);
-  const Json made = test.call("POST", kMlflow + "/experiments/create", R"({"name": "team-a/x"})", "team").json;
+  const PlainJson made = test.call("POST", kMlflow + "/experiments/create", R"({"name": "team-a/x"})", "team").json;
   const std::string id = made["experiment_id"];
   EXPECT_EQ(post(test, "/experiments/update", {{"experiment_id", id}, {"new_name", "team-b"}}, "team"), 403);
   EXPECT_EQ(post(test, "/runs/create", {{"experiment_id", id}}, "team"), 200);
@@ -157,7 +151,7 @@ TEST(Scopes, AnExperimentThatIsNamedGivesTheRunsThatTheIndexFound) {
   test.add("named", rights);
   rights.experiments = {"other"};
   test.add("other", rights);
-  const Json tag{{"run_id", "d"}, {"key", "k"}, {"value", "v"}};
+  const PlainJson tag{{"run_id", "d"}, {"key", "k"}, {"value", "v"}};
   EXPECT_EQ(post(test, "/runs/set-tag", tag, "named"), 200);
   EXPECT_EQ(post(test, "/runs/set-tag", tag, "other"), 403);
   EXPECT_EQ(post(test, "/runs/set-tag", tag, "s"), 403);
@@ -241,7 +235,7 @@ TEST(AccessLog, HasOneLineForEachRequestAndNoSecret) {
   test.server.reset();  // waits for the requests
   std::vector<std::string> found;
   for (const std::string& line : access.lines) {
-    const Json entry = Json::parse(line);
+    const PlainJson entry = PlainJson::parse(line);
     found.push_back(entry["token"].get<std::string>() + " " + entry["method"].get<std::string>() + " " +
                     std::to_string(entry["status"].get<int>()));
     EXPECT_EQ(entry["address"], "127.0.0.1");
@@ -251,7 +245,7 @@ TEST(AccessLog, HasOneLineForEachRequestAndNoSecret) {
       EXPECT_EQ(line.find(secret), std::string::npos) << line;
   }
   EXPECT_EQ(found, (std::vector<std::string>{"s POST 200", "r GET 200", "r PUT 403", " GET 401"}));
-  EXPECT_EQ(Json::parse(access.lines.at(1))["path"], "/api/v1/runs");
+  EXPECT_EQ(PlainJson::parse(access.lines.at(1))["path"], "/api/v1/runs");
 }
 
 TEST(AccessLog, HasOneLineForARequestThatIsAnsweredTwice) {
@@ -262,7 +256,7 @@ TEST(AccessLog, HasOneLineForARequestThatIsAnsweredTwice) {
   entry.finish(503);  // the store is unusable, so Health answers instead of the thread that waits for the store
   entry.finish(200);
   ASSERT_EQ(access.lines.size(), 1U);
-  EXPECT_EQ(Json::parse(access.lines[0])["status"], 503);
+  EXPECT_EQ(PlainJson::parse(access.lines[0])["status"], 503);
 }
 
 TEST(FailedLogins, AreReportedOncePerAddressAndMinute) {

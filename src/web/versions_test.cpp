@@ -11,8 +11,6 @@
 namespace sinew::web {
 namespace {
 
-using Json = nlohmann::json;
-
 // Creates a version as `sinew models register` does.
 void make_version(TestServer& test, double accuracy) {
   registry::VersionFacts facts;
@@ -31,13 +29,14 @@ TEST(Versions, OnlyAnAdminWeakensTheGates) {
   TestServer test;
   ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kModel, "m"}}));
   for (const double accuracy : {0.9, 0.1, 0.95}) make_version(test, accuracy);
-  const auto promote = [&](const Json& body, const char* who) {
+  const auto promote = [&](const PlainJson& body, const char* who) {
     return test.call("POST", "/api/v1/models/m/promote", body.dump(), who).status;
   };
   const auto champion = [&] { return test.call("GET", "/api/v1/models/m").json["aliases"]["champion"]["version"]; };
   EXPECT_EQ(promote({{"version", 1}}, "s"), 200);
   EXPECT_EQ(promote({{"version", 2}}, "s"), 409);
-  for (const Json& margin : {Json(-1), Json(-1e300), Json("-Infinity"), Json("NaN"), Json(-1e-9)}) {
+  for (const PlainJson& margin :
+       {PlainJson(-1), PlainJson(-1e300), PlainJson("-Infinity"), PlainJson("NaN"), PlainJson(-1e-9)}) {
     EXPECT_EQ(promote({{"version", 2}, {"margin", margin}}, "s"), 403) << margin;
   }
   EXPECT_EQ(promote({{"version", 2}, {"metric", "train/accuracy"}}, "s"), 403);
@@ -56,7 +55,7 @@ TEST(Versions, AVersionKeepsItsOriginalFiles) {
   }
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
   const auto make = [&](const std::string& source) {
-    const Json body{{"name", "m"}, {"source", source}, {"run_id", id}};
+    const PlainJson body{{"name", "m"}, {"source", source}, {"run_id", id}};
     const Reply reply = test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s");
     EXPECT_EQ(reply.json["model_version"]["source"], source) << reply.json;
     return reply.json["model_version"]["version"].get<std::string>();
@@ -89,7 +88,7 @@ TEST(Versions, AVersionWithoutFilesIsPendingUntilItsFilesAreFrozen) {
   TestServer test;
   const std::string id = new_run(test, "x", "s"), place = kArtifacts + "0/" + id + "/artifacts/model/";
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
-  const Json body{{"name", "m"}, {"source", "runs:/" + id + "/model"}};
+  const PlainJson body{{"name", "m"}, {"source", "runs:/" + id + "/model"}};
   const Reply made = test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s");
   EXPECT_EQ(made.json["model_version"]["status"], "PENDING_REGISTRATION") << made.json;
   const std::string alias = R"({"name": "m", "alias": "x", "version": "1"})";
@@ -100,9 +99,9 @@ TEST(Versions, AVersionWithoutFilesIsPendingUntilItsFilesAreFrozen) {
   EXPECT_EQ(test.call("POST", version + "/freeze", "{}", "s").json["code"], "API_VERSION_WITHOUT_FILES");
   EXPECT_EQ(test.call("PUT", place + "w", "good", "s").status, 200);
   EXPECT_EQ(test.call("POST", version + "/freeze", "{}", "t").status, 403) << "the version of another token";
-  const Json wrong{{"files", Json{{"w", std::string(64, '0')}}}};
+  const PlainJson wrong{{"files", PlainJson{{"w", std::string(64, '0')}}}};
   EXPECT_EQ(test.call("POST", version + "/freeze", wrong.dump(), "s").status, 409);
-  const Json right{{"files", Json{{"w", sha256_hex("good")}}}};
+  const PlainJson right{{"files", PlainJson{{"w", sha256_hex("good")}}}};
   EXPECT_EQ(test.call("POST", version + "/freeze", right.dump(), "s").status, 200);
   EXPECT_EQ(test.call("PUT", place + "w", "bad", "s").status, 200);
   EXPECT_EQ(test.call("POST", version + "/freeze", "{}", "s").status, 409) << "a version is frozen once";
@@ -116,7 +115,8 @@ TEST(Versions, ComeOnlyFromKnownPlaces) {
   TestServer test;
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
   const auto make = [&](const std::string& source) {
-    return test.call("POST", kMlflow + "/model-versions/create", Json{{"name", "m"}, {"source", source}}.dump(), "s");
+    return test.call("POST", kMlflow + "/model-versions/create", PlainJson{{"name", "m"}, {"source", source}}.dump(),
+                     "s");
   };
   for (const char* source :
        {"file:///etc/passwd", "/etc/passwd", "etc", "http://192.0.2.1/x", "https://example.com/x", "ftp://x/y",
@@ -142,21 +142,21 @@ TEST(Versions, AFileOfTheRunsDirectoryPrecedesAnUpload) {
   for (const char* path : {"model/weights", "later", "report.json"}) {
     EXPECT_EQ(test.call("GET", files + path, "", "r").response.body, "own") << path;
   }
-  const Json listed = test.call("GET", "/api/v1/runs/d/files").json["files"];
-  for (const Json& file : listed) {
-    EXPECT_EQ(file["bytes"], file["name"] == "later" ? Json(3) : file["bytes"]);
+  const PlainJson listed = test.call("GET", "/api/v1/runs/d/files").json["files"];
+  for (const PlainJson& file : listed) {
+    EXPECT_EQ(file["bytes"], file["name"] == "later" ? PlainJson(3) : file["bytes"]);
   }
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})", "s").status, 200);
-  const Json body{{"name", "m"}, {"source", "mlflow-artifacts:/job/d/artifacts/model"}};
+  const PlainJson body{{"name", "m"}, {"source", "mlflow-artifacts:/job/d/artifacts/model"}};
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", body.dump(), "s").status, 200);
   std::filesystem::remove_all(directory);
-  Json kept = Json::object();
-  const Json own = test.call("GET", "/api/v1/models/m/versions/1").json["files"];
-  for (const Json& file : own) {
+  PlainJson kept = PlainJson::object();
+  const PlainJson own = test.call("GET", "/api/v1/models/m/versions/1").json["files"];
+  for (const PlainJson& file : own) {
     const std::string path = file["path"];
     kept[path] = test.call("GET", "/api/v1/models/m/versions/1/files/" + path).response.body;
   }
-  EXPECT_EQ(kept, (Json{{"weights", "own"}, {"deep/file", "own"}, {"more", "other"}}));
+  EXPECT_EQ(kept, (PlainJson{{"weights", "own"}, {"deep/file", "own"}, {"more", "other"}}));
 }
 
 TEST(Versions, AFileAndAFolderNeverHaveOneName) {
@@ -189,17 +189,17 @@ TEST(Versions, AndExperimentsSayWhenTheyWereChanged) {
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
             200);
   ::usleep(5000);
-  const Json tag{{"name", "m"}, {"version", "1"}, {"experiment_id", "0"}, {"key", "k"}, {"value", "v"}};
+  const PlainJson tag{{"name", "m"}, {"version", "1"}, {"experiment_id", "0"}, {"key", "k"}, {"value", "v"}};
   for (const char* route : {"/model-versions/set-tag", "/experiments/set-experiment-tag"}) {
     EXPECT_EQ(test.call("POST", kMlflow + route, tag.dump()).status, 200) << route;
   }
-  const Json version = test.call("GET", kMlflow + "/model-versions/get?name=m&version=1").json["model_version"];
+  const PlainJson version = test.call("GET", kMlflow + "/model-versions/get?name=m&version=1").json["model_version"];
   EXPECT_GT(version["last_updated_timestamp"], version["creation_timestamp"]);
-  const Json experiment = test.call("GET", kMlflow + "/experiments/get?experiment_id=0").json["experiment"];
+  const PlainJson experiment = test.call("GET", kMlflow + "/experiments/get?experiment_id=0").json["experiment"];
   EXPECT_GT(experiment["last_update_time"], experiment["creation_time"]);
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
             200);
-  const Json model = test.call("GET", kMlflow + "/registered-models/get?name=m").json["registered_model"];
+  const PlainJson model = test.call("GET", kMlflow + "/registered-models/get?name=m").json["registered_model"];
   EXPECT_GT(model["last_updated_timestamp"], model["creation_timestamp"]);
 }
 
@@ -208,21 +208,21 @@ TEST(Versions, PromptsAndWebhooksAreNotOffered) {
   EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", R"({"name": "m"})").status, 200);
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/create", R"({"name": "m", "source": "s3://b/s"})").status,
             200);
-  const Json prompt{{"key", "mlflow.prompt.is_prompt"}, {"value", "true"}};
-  const Json tagged{{"name", "p"}, {"tags", Json::array({prompt})}};
-  Json of_model{{"name", "m"}, {"version", "1"}, {"source", "s3://b/s"}, {"tags", Json::array({prompt})}};
+  const PlainJson prompt{{"key", "mlflow.prompt.is_prompt"}, {"value", "true"}};
+  const PlainJson tagged{{"name", "p"}, {"tags", PlainJson::array({prompt})}};
+  PlainJson of_model{{"name", "m"}, {"version", "1"}, {"source", "s3://b/s"}, {"tags", PlainJson::array({prompt})}};
   of_model.update(prompt);
-  const std::vector<std::tuple<const char*, const char*, Json>> requests{
+  const std::vector<std::tuple<const char*, const char*, PlainJson>> requests{
       {"POST", "/registered-models/create", tagged},
       {"POST", "/registered-models/set-tag", of_model},
       {"POST", "/model-versions/create", of_model},
       {"POST", "/model-versions/set-tag", of_model},
-      {"POST", "/webhooks", Json{{"name", "w"}, {"url", "https://there"}}},
-      {"GET", "/webhooks", Json::object()},
-      {"GET", "/webhooks/1", Json::object()},
-      {"PATCH", "/webhooks/1", Json::object()},
-      {"DELETE", "/webhooks/1", Json::object()},
-      {"POST", "/webhooks/1/test", Json::object()}};
+      {"POST", "/webhooks", PlainJson{{"name", "w"}, {"url", "https://there"}}},
+      {"GET", "/webhooks", PlainJson::object()},
+      {"GET", "/webhooks/1", PlainJson::object()},
+      {"PATCH", "/webhooks/1", PlainJson::object()},
+      {"DELETE", "/webhooks/1", PlainJson::object()},
+      {"POST", "/webhooks/1/test", PlainJson::object()}};
   for (const auto& [method, path, body] : requests) {
     const Reply reply = test.call(method, kMlflow + path, body.dump());
     EXPECT_EQ(reply.status, 501) << method << " " << path << " " << reply.response.body;
@@ -238,15 +238,17 @@ TEST(Versions, ClientsCannotSetSinewsOwnTags) {
   const std::string tagged =
       R"({"name": "m", "source": "s3://b/s", "tags": [{"key": "sinew.decision.champion", "value": "x"},)"
       R"( {"key": "own", "value": "y"}]})";
-  const Json version = test.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
+  const PlainJson version = test.call("POST", kMlflow + "/model-versions/create", tagged, "s").json["model_version"];
   EXPECT_EQ(version["tags"],
             // only this tag: the server drops Sinew's own tags
-            Json::array({Json{{"key", "own"}, {"value", "y"}}}));
-  const Json logged = test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
+            PlainJson::array({PlainJson{{"key", "own"}, {"value", "y"}}}));
+  const PlainJson logged =
+      test.call("POST", kMlflow + "/logged-models", R"({"experiment_id": "0"})").json["model"]["info"];
   const std::string of_logged = "/logged-models/" + logged["model_id"].get<std::string>() + "/tags";
   for (const char* key : {"sinew.decision.champion", "sinew.mlflow.logged_model", "sinew.mlflow.stage", "sinew.x"}) {
-    Json body{{"name", "m"}, {"version", "1"}, {"run_id", id}, {"experiment_id", "0"}, {"key", key}, {"value", "0"}};
-    body["tags"] = Json::array({Json{{"key", key}, {"value", "0"}}});
+    PlainJson body{{"name", "m"},          {"version", "1"}, {"run_id", id},
+                   {"experiment_id", "0"}, {"key", key},     {"value", "0"}};
+    body["tags"] = PlainJson::array({PlainJson{{"key", key}, {"value", "0"}}});
     const std::vector<std::pair<const char*, std::string>> ways{{"POST", "/experiments/create"},
                                                                 {"POST", "/experiments/set-experiment-tag"},
                                                                 {"POST", "/experiments/delete-experiment-tag"},
@@ -266,7 +268,7 @@ TEST(Versions, ClientsCannotSetSinewsOwnTags) {
     body["name"] = "fresh";
     EXPECT_EQ(test.call("POST", kMlflow + "/registered-models/create", body.dump()).status, 400) << key;
   }
-  const Json stage{{"name", "m"}, {"version", "1"}, {"stage", "Staging"}};
+  const PlainJson stage{{"name", "m"}, {"version", "1"}, {"stage", "Staging"}};
   EXPECT_EQ(test.call("POST", kMlflow + "/model-versions/transition-stage", stage.dump(), "s").status, 200);
 }
 
