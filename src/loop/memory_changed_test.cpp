@@ -246,6 +246,38 @@ TEST_F(MemoryChange, OutvotedMembersEndTheGroupAndNoMajorityEndsTheRun) {
   }
 }
 
+// The leader writes the log, and cannot write it any more after another member has ended the group.
+TEST_F(MemoryChange, OtherMembersLetTheLeaderEndTheGroup) {
+  struct Other final : MembersStub {
+    Other(HandClock& clock_given, int fenced_at) : clock(clock_given), fenced_after(fenced_at) {}
+    void check_membership() const override {
+      clock.seconds = clock.seconds + 1;
+      if (differing && checks++ == fenced_after) throw group::Fenced("the leader ended the group");
+    }
+    [[noreturn]] void dissolve(const std::string& why) override {
+      dissolved = why;
+      throw group::Fenced(why);
+    }
+    HandClock& clock;
+    const int fenced_after;
+    bool differing = false;
+    mutable int checks = 0;
+    std::string dissolved;
+  };
+  for (const bool leader_lives : {true, false}) {
+    NumberTrainer trainer;
+    Other other(clock_, leader_lives ? 3 : -1);
+    trainer.before_step = [&](int64_t step) {
+      if (step != 5) return;
+      other.differing = true;
+      throw group::MembersDiffer("member 2 has another state", {MemberId(2)});
+    };
+    EXPECT_THROW(run_in(leader_lives ? "with" : "without", trainer, &other), group::Fenced);
+    EXPECT_EQ(other.dissolved, leader_lives ? "" : "member 2 has another state");
+    EXPECT_GT(other.checks, 3);
+  }
+}
+
 // The members noticed it before the step was committed, so the run goes on.
 TEST_F(MemoryChange, AWrongResultThatNobodyUsedIsLogged) {
   const std::string calm = calm_ledger();

@@ -96,6 +96,7 @@ class Run {
   void test(rundir::Outcome& outcome);
   void fail(const Error& error);
   RunResult members_differ(const group::MembersDiffer& differ);
+  void wait_for_leader();
   void memory_changed(const MemoryChanged& changed);
   void write_report(rundir::Outcome& outcome);
 

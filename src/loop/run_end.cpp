@@ -13,6 +13,8 @@ namespace {
 constexpr double kFailedSaveSeconds = 60;
 constexpr double kLeaseSeconds = 120;  // the wait for a lease; longer than a member continues without a coordinator
 constexpr double kLeaseLookSeconds = 0.1;
+constexpr double kLeaderSeconds = 5;  // time for the leader to log why the members differ, and to end the group
+constexpr double kLeaderLookSeconds = 0.01;
 constexpr int kMostGoingBack = 3;  // how often one process goes back to a checkpoint because its memory changed
 
 }  // namespace
@@ -177,12 +179,23 @@ RunResult Run::members_differ(const group::MembersDiffer& differ) {
     reporter_->say(report::Level::error, "members_differ",
                    std::string(differ.what()) + "; all members go back to the newest checkpoint. " + differ.hint);
     reporter_->flush();
+    wait_for_leader();
     members_->dissolve(differ.what());
   }
   if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
   reporter_->say(report::Level::error, "members_differ", differ.what());
   fail(differ);
   throw differ;
+}
+
+// The leader writes the log. Once another member has ended the group, the leader may write nothing any more. So the
+// other members give it time to end the group itself, after which check_membership throws.
+void Run::wait_for_leader() {
+  const double end = clock_.monotonic_seconds() + kLeaderSeconds;
+  while (!is_leader() && clock_.monotonic_seconds() < end) {
+    members_->check_membership();
+    clock_.sleep_seconds(kLeaderLookSeconds);
+  }
 }
 
 // Throws Error if the run cannot go back because there is no checkpoint, or because it went back too often already.
