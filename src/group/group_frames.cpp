@@ -32,19 +32,29 @@ std::optional<uint64_t> read_optional(ByteReader& reader) {
   return reader.number();
 }
 
+void write(ByteWriter& writer, const Digest& digest) {
+  writer.number(digest.high);
+  writer.number(digest.low);
+}
+
+Digest read_digest(ByteReader& reader) {
+  Digest digest;
+  digest.high = reader.number();
+  digest.low = reader.number();
+  return digest;
+}
+
 void write(ByteWriter& writer, const Mark& mark) {
   writer.number(mark.step);
   writer.number(mark.part);
-  writer.number(mark.digest.high);
-  writer.number(mark.digest.low);
+  write(writer, mark.digest);
 }
 
 Mark read_mark(ByteReader& reader) {
   Mark mark;
   mark.step = reader.whole(0, INT64_MAX - 1);
   mark.part = reader.whole(Mark::kWhole, INT64_MAX - 1);
-  mark.digest.high = reader.number();
-  mark.digest.low = reader.number();
+  mark.digest = read_digest(reader);
   return mark;
 }
 
@@ -274,16 +284,13 @@ Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes) {
 
 link::Bytes encode(const Digest& digest) {
   ByteWriter writer;
-  writer.number(digest.high);
-  writer.number(digest.low);
+  write(writer, digest);
   return writer.take();
 }
 
 Decoded<Digest> decode_digest(const link::Bytes& bytes) {
   ByteReader reader(bytes);
-  Digest digest;
-  digest.high = reader.number();
-  digest.low = reader.number();
+  const Digest digest = read_digest(reader);
   if (!reader.ended()) return bad("the digest of a shard that does not read");
   return digest;
 }
