@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "base/cost_limit.h"
 #include "store/wal_check.h"
@@ -56,6 +58,23 @@ bool is_busy(int code) {
                   "check the disk; acknowledged writes are in the file unless the disk itself lost them");
     default: throw Error("STORE_DATABASE_ERROR", what, "");
   }
+}
+
+// The file as SQLite has it open. Opening it again to read it would be wrong: closing it would release SQLite's locks
+// (POSIX). Null: there is none.
+sqlite3_file* database_file(sqlite3* db) {
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
+  return file != nullptr && file->pMethods != nullptr ? file : nullptr;
+}
+
+using Header = std::array<unsigned char, 100>;
+
+// Returns nullopt if the file is shorter than a header, or cannot be read.
+std::optional<Header> read_header(sqlite3_file* file) {
+  Header header{};
+  if (file == nullptr || file->pMethods->xRead(file, header.data(), sizeof header, 0) != SQLITE_OK) return std::nullopt;
+  return header;
 }
 
 sqlite3_file* wal_file(sqlite3* db) {
@@ -168,12 +187,10 @@ int64_t SqliteConnection::pragma(const char* sql) {
 // its files change while this function reads them.
 void SqliteConnection::refuse_foreign_wal() {
   if (is_in_use(path_ + "-shm")) return;
-  sqlite3_file* file = nullptr;
-  sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
-  unsigned char header[100] = {};
+  sqlite3_file* const file = database_file(db_);
   sqlite3_int64 bytes = 0;
-  if (file == nullptr || file->pMethods == nullptr || file->pMethods->xFileSize(file, &bytes) != SQLITE_OK) return;
-  if (bytes >= static_cast<sqlite3_int64>(sizeof header)) file->pMethods->xRead(file, header, sizeof header, 0);
+  if (file == nullptr || file->pMethods->xFileSize(file, &bytes) != SQLITE_OK) return;
+  const Header header = read_header(file).value_or(Header{});
   DatabaseFile database;
   database.page_bytes = header[16] << 8U | header[17];
   if (database.page_bytes == 1) database.page_bytes = 65536;
@@ -214,15 +231,11 @@ void SqliteConnection::prepare(Access access) {
 std::string SqliteConnection::header_problem() {
   constexpr std::string_view kMagic("SQLite format 3", 16);
   constexpr int kApplicationIdAt = 68;
-  unsigned char header[100] = {};
-  sqlite3_file* file = nullptr;
-  sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
-  // Do not open the file a second time to read it: closing it would release SQLite's locks (POSIX).
-  if (file == nullptr || file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
-    return "the file's header cannot be read";
-  if (std::memcmp(header, kMagic.data(), kMagic.size()) != 0) return "the file's header was overwritten";
+  const auto header = read_header(database_file(db_));
+  if (!header) return "the file's header cannot be read";
+  if (std::memcmp(header->data(), kMagic.data(), kMagic.size()) != 0) return "the file's header was overwritten";
   uint32_t owner = 0;
-  for (int i = 0; i < 4; ++i) owner = owner << 8U | header[kApplicationIdAt + i];
+  for (int i = 0; i < 4; ++i) owner = owner << 8U | (*header)[kApplicationIdAt + i];
   // Until the first checkpoint, only the WAL may have the application's id.
   return owner == 0 || owner == kApplicationId ? "" : "the file was overwritten with another program's database";
 }
