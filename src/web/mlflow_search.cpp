@@ -90,10 +90,35 @@ std::set<std::string> metrics_needed(const std::vector<Clause>& clauses, const s
   return keys;
 }
 
-// Appends {"key", "value", "timestamp", "step", "run_id"} as text, because a response may have very many points. `key`
-// and `run` are JSON texts already; an empty `run` is left out.
+// A response {"<name>": [...], "next_page_token": "..."} that is written as text, because it may have very many items.
+class ListResponse {
+ public:
+  explicit ListResponse(const char* name) { text_ = std::string("{\"") + name + "\":["; }
+
+  // Begins an item. The caller appends the item's JSON text to what this returns.
+  std::string& next_item() {
+    if (!text_.ends_with('[')) text_ += ',';
+    return text_;
+  }
+  size_t bytes() const { return text_.size(); }
+  // An empty token: there is no next page.
+  Response end(const std::string& next_page_token) && {
+    text_ += ']';
+    if (!next_page_token.empty()) text_ += ",\"next_page_token\":\"" + next_page_token + "\"";
+    text_ += "}\n";
+    Response response;
+    response.body = std::move(text_);
+    return response;
+  }
+
+ private:
+  std::string text_;
+};
+
+// Appends {"key", "value", "timestamp", "step", "run_id"}. `key` and `run` are JSON texts already; an empty `run` is
+// left out.
 void append_metric(std::string& text, const std::string& key, const store::Point& point, const std::string& run) {
-  text += text.ends_with('[') ? "{\"key\":" : ",{\"key\":";
+  text += "{\"key\":";
   text += key;
   text += ",\"value\":";
   append_json_number(text, point.value);
@@ -150,26 +175,21 @@ Response runs_search(Context& context, const Call& call) {
   std::vector<store::Subject> subjects;
   for (size_t i = wanted.first; i < ids.size(); ++i) subjects.push_back({Kind::kRun, ids[i]});
   std::map<std::string, std::string> locations;
-  Response response;
-  response.body = "{\"runs\":[";
+  ListResponse response("runs");
   size_t shown = 0;
-  while (shown < subjects.size() && response.body.size() < kMaxAnswerBytes) {
+  while (shown < subjects.size() && response.bytes() < kMaxAnswerBytes) {
     constexpr int64_t kBytesAtOnce = int64_t{4} << 20U;
     for (const auto& run : context.store.find_some(std::span(subjects).subspan(shown), kBytesAtOnce)) {
-      if (response.body.size() >= kMaxAnswerBytes) break;
+      if (response.bytes() >= kMaxAnswerBytes) break;
       ++shown;
       if (!run) continue;
       const auto [location, is_new] = locations.try_emplace(run->parent);
       if (is_new) location->second = artifact_location_of_run(context, *run);
-      if (!response.body.ends_with('[')) response.body += ',';
-      response.body += dump_json(run_json(*run, location->second));
+      response.next_item() += dump_json(run_json(*run, location->second));
     }
   }
-  response.body += ']';
   const size_t next = wanted.first + shown;
-  if (next < all && shown > 0) response.body += ",\"next_page_token\":\"" + std::to_string(next) + "\"";
-  response.body += "}\n";
-  return response;
+  return std::move(response).end(next < all && shown > 0 ? std::to_string(next) : "");
 }
 
 // Each request takes its page from the series as it is at that moment, so pages may overlap or skip points of a series
@@ -182,13 +202,9 @@ Response metrics_history(Context& context, const Call& call) {
   const std::vector<store::Point> points = context.store.history(series).front();
   const Page page = page_of(args, points.size(), 25'000, 100'000);
   const std::string name = dump_json(key);
-  Response response;
-  response.body = "{\"metrics\":[";
-  for (size_t i = page.first; i < page.last; ++i) append_metric(response.body, name, points[i], "");
-  response.body += ']';
-  if (!page.next.empty()) response.body += ",\"next_page_token\":\"" + page.next + "\"";
-  response.body += "}\n";
-  return response;
+  ListResponse response("metrics");
+  for (size_t i = page.first; i < page.last; ++i) append_metric(response.next_item(), name, points[i], "");
+  return std::move(response).end(page.next);
 }
 
 namespace {
@@ -206,8 +222,7 @@ std::vector<std::string> checked_runs(std::vector<std::string> runs) {
 Response bulk(Context& context, const std::vector<std::string>& runs, const std::string& key,
               const store::Window& window, size_t max_points) {
   const std::string name = dump_json(key);
-  Response response;
-  response.body = "{\"metrics\":[";
+  ListResponse response("metrics");
   size_t count = 0;
   for (const std::string& run : runs) {
     if (count == max_points) break;
@@ -216,10 +231,9 @@ Response bulk(Context& context, const std::vector<std::string>& runs, const std:
     const std::vector<store::Point> points = context.store.history(series, window).front();
     const std::string id = dump_json(run);
     for (size_t i = 0; i < points.size() && count < max_points; ++i, ++count)
-      append_metric(response.body, name, points[i], id);
+      append_metric(response.next_item(), name, points[i], id);
   }
-  response.body += "]}\n";
-  return response;
+  return std::move(response).end("");
 }
 
 }  // namespace
