@@ -1,5 +1,5 @@
 // The audit of shards: some shards of a collective are computed by two members, and their results are compared before
-// anybody may use the sums.
+// any member may use the sums.
 //
 // The owner of an audited shard sends the digest of its result to all computing members, and so does the auditor, which
 // computes the shard when it has nothing else to do. The leader ends the collective only when all audited shards have
@@ -9,9 +9,9 @@
 // - If every shard of every step is audited (Audit::all), no wrong result was ever used. The first member that is not
 //   the wrong one reports it, the coordinator fences it, and the collective goes on without its shards.
 // - Otherwise the leader ends the group with MembersDiffer. The wrong member may have made errors in earlier steps,
-//   perhaps in its state, which nobody can compare any more once it is gone. So all members go back to the newest
-//   checkpoint, for which the whole states were compared.
-// - If nobody can tell who is wrong, the leader ends the run.
+//   perhaps in its state, and once it is gone, no member can compare that state any more. So all members go back to the
+//   newest checkpoint, for which the whole states were compared.
+// - If the results do not show which member is wrong, the leader ends the run.
 //
 // If the view changes, the audits are planned and the digests sent anew. A member that leaves is missing and never
 // wrong. The callers of all functions in this file hold the mutex; only the bodies of Works run without it.

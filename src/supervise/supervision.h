@@ -60,7 +60,7 @@ struct CoordinatorProcess {
   double started = 0;
   std::optional<double> heard;          // the time of this coordinator's last answer
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
-  bool done = false;  // the last coordinator ended after it had told every member that the run is over
+  bool done = false;              // the last coordinator ended after it had told every member that the run is over
   int64_t unanswered_starts = 0;  // number of coordinators in a row that ended without having answered
 };
 
