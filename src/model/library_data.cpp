@@ -1,6 +1,4 @@
 // Implements data::Dataset for a data set that comes from a user's shared object (model/library.h).
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -15,18 +13,6 @@ namespace sinew::model {
 namespace {
 
 constexpr int64_t kDigestedSamples = 64;  // the least number of training samples that a digest covers (all, if fewer)
-
-// Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits. Lanes do this
-// when they start. The threads that load data are not lanes, so they call this function.
-void use_one_thread() {
-  thread_local const bool done = [] {
-    omp_set_num_threads(1);
-    at::init_num_threads();
-    at::set_num_threads(1);
-    return true;
-  }();
-  SINEW_CHECK(done);
-}
 
 std::string shape_text(const torch::Tensor& tensor) {
   std::ostringstream text;

@@ -20,6 +20,11 @@
 
 namespace sinew::model {
 
+// Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits, and has MKL
+// choose its code before a second thread can call it. Every thread that computes, or that loads data by a model's code,
+// calls this function before its first kernel. Later calls do nothing.
+void use_one_thread();
+
 struct NamedTensor {
   std::string name;  // "layers.0.weight"
   torch::Tensor tensor;

@@ -1,12 +1,11 @@
 #include "train/lanes.h"
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-#include <omp.h>
 
 #include "base/check.h"
 #include "base/proc.h"
+#include "model/model.h"
 
 namespace sinew::train {
 namespace {
@@ -29,16 +28,11 @@ bool spin_until(bool own_core, Done done) {
 }  // namespace
 
 void become_lane() {
-  // A new thread may use libtorch's default number of threads. Both OpenMP's and ATen's number must be set before the
-  // first kernel.
-  omp_set_num_threads(1);
-  at::init_num_threads();
-  at::set_num_threads(1);
+  model::use_one_thread();
   at::globalContext().setFlushDenormal(false);
   // If a user's model enables autocast, autocast's cache would keep the converted weights of one step for all later
   // steps.
   at::autocast::set_autocast_cache_enabled(false);
-  SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
 }
 
 Lanes::Lanes(int count) : count_(count), each_has_a_core_(count <= usable_cores()) {

@@ -41,7 +41,7 @@ class Lanes {
   std::vector<std::thread> threads_;
 };
 
-// Configures the calling thread as a lane: one OpenMP thread, one MKL thread, denormals kept. Checks the result.
+// Configures the calling thread as a lane: one thread inside libtorch (model::use_one_thread), denormals kept.
 void become_lane();
 
 }  // namespace sinew::train
