@@ -97,6 +97,8 @@ class Trainer {
   // audited shard; if marks or results differ, throws group::MembersDiffer. A worker that is alone throws MemoryChanged
   // if its own memory has changed, or if it computes an audited shard twice with different results.
   virtual StepResult step(double lr, bool want_norm, std::string control_message) = 0;
+  // In the next step, every shard is audited, whatever cluster.audit says.
+  virtual void audit_next_step() = 0;
   virtual EvaluationResult evaluate(data::Split split) = 0;
   virtual Digest digest() = 0;  // of the whole state
   // Compares the states of all members; all of them call it after the same step. `own` is the digest of this member's

@@ -33,6 +33,7 @@ class NumberTrainer final : public Trainer {
     if (state_.step.value == wrong_step) result.wrong = {"member 2 computed a wrong result"};
     return result;
   }
+  void audit_next_step() override { audited.push_back(state_.step.value); }
   EvaluationResult evaluate(data::Split) override { return {}; }
   Digest digest() override { return {number, digest_of(counts_text(state_)).low}; }
   void compare(Digest own) override {
@@ -64,7 +65,8 @@ class NumberTrainer final : public Trainer {
   std::string write_artifact(Disk&) override { return ""; }
 
   uint64_t number = 1;
-  int64_t wrong_step = -1;  // a member computed a wrong result in the step that led to this one
+  int64_t wrong_step = -1;       // a member computed a wrong result in the step that led to this one
+  std::vector<int64_t> audited;  // the steps in which every shard is computed twice
   std::function<void(int64_t step)> before_step = nullptr;
   std::function<void(Digest)> on_compare = nullptr;
   std::function<void()> on_check = nullptr;
@@ -306,6 +308,36 @@ TEST_F(MemoryChange, ADivergedStepIsComparedFirst) {
   };
   EXPECT_THROW(run_in("diverged", trainer, &leader), group::Fenced);
   EXPECT_EQ(leader.dissolved, "member 2 has another state");
+  EXPECT_EQ(trainer.audited, std::vector<int64_t>());
+}
+
+// A wrong gradient of one shard may be infinite. The step is right if it is computed again.
+TEST_F(MemoryChange, AStepThatDivergesOnceIsComputedAgain) {
+  const std::string calm = calm_ledger();
+  NumberTrainer trainer;
+  Leader leader;
+  int64_t failures = 1;
+  trainer.before_step = [&](int64_t step) {
+    if (step == 5 && failures-- > 0) throw Diverged("TRAIN_DIVERGED", "training diverged at step 5", "");
+  };
+  EXPECT_EQ(run_in("once", trainer, &leader).exit_code, 0);
+  EXPECT_EQ(trainer.audited, std::vector<int64_t>{5});
+  EXPECT_EQ(file("ledger.jsonl"), calm);
+  std::vector<std::string> said;
+  for (const auto& line : lines_of("log.jsonl"))
+    if (line.at("event") == "step_repeated") said.push_back(line.at("text"));
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(said[0].starts_with("training diverged at step 5; the step was computed again")) << said[0];
+}
+
+TEST_F(MemoryChange, AStepThatDivergesTwiceIsAFaultOfTheJob) {
+  NumberTrainer trainer;
+  Leader leader;
+  trainer.before_step = [](int64_t step) {
+    if (step == 5) throw Diverged("TRAIN_DIVERGED", "training diverged at step 5", "");
+  };
+  EXPECT_THROW(run_in("twice", trainer, &leader), Diverged);
+  EXPECT_EQ(trainer.audited, std::vector<int64_t>{5});
 }
 
 }  // namespace

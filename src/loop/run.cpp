@@ -172,15 +172,25 @@ void Run::one_step() {
   report_work(Work::Kind::nothing);
 }
 
-// A loss or gradient that is not finite may come from a member whose memory changed. All members have the same result,
-// and still the state before the step. They compare these states before they call the loss a fault of the job.
+// A loss or gradient that is not finite may come from a faulty machine. All members have the same result, and still the
+// state before the step. Before they call it a fault of the job, they compare these states, and compute the step again
+// with every shard computed twice.
 StepResult Run::compute_step(double lr, bool want_norm) {
+  const std::string message = pending_entries_.empty() ? "" : entries_json(pending_entries_);
+  std::string first;
   try {
-    return trainer_.step(lr, want_norm, pending_entries_.empty() ? "" : entries_json(pending_entries_));
-  } catch (const Diverged&) {
-    confirm();
-    throw;
+    return trainer_.step(lr, want_norm, message);
+  } catch (const Diverged& diverged) {
+    first = diverged.what();
   }
+  confirm();
+  trainer_.audit_next_step();
+  StepResult result = trainer_.step(lr, want_norm, message);
+  reporter_->say(report::Level::warning, "step_repeated",
+                 first +
+                     "; the step was computed again and did not diverge, so the first result was wrong: a processor "
+                     "or memory of this run is faulty");
+  return result;
 }
 
 // Signals, the clock and users' requests become entries that travel with this step and take effect at the next one,

@@ -225,7 +225,7 @@ std::optional<Contribution> Engine::train_shard(int lane, const Work& work, bool
   leaf.loss = loss.sum.item<double>();
   leaf.weight = loss.weight;
   leaf.samples = batch.count();
-  if (options_.on_gradients) options_.on_gradients(work, again, leaf.gradients);
+  if (options_.faults.in_shard) options_.faults.in_shard(work, again, leaf.gradients);
   return leaf;
 }
 
@@ -335,6 +335,7 @@ Digest Engine::probe() {
 
 StepResult Engine::step(double lr, bool want_norm, std::string control_message) {
   if (bound_to_average_) bind_replicas(false);
+  if (options_.faults.in_state) options_.faults.in_state(state_);
   const data::StepRange range = next_range();
   const int64_t size = batch_size(state_.step);
   const auto parts = data::split_into_shards(range.count, size, shards());
@@ -342,7 +343,8 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   skipped_ = {};
   const bool compares = options_.reducer->compares();
   const Mark mark = next_mark(compares);
-  const Audit audit = audit_of(state_.seed, state_.step, shards(), options_.job.cluster.audit);
+  const double rate = std::exchange(audits_next_step_, false) ? 1 : options_.job.cluster.audit;
+  const Audit audit = audit_of(state_.seed, state_.step, shards(), rate);
   options_.reducer->begin(shards(), gradients_, std::move(control_message),
                           compares ? std::optional(mark) : std::nullopt, compares ? audit : Audit());
   compute(range, parts, compares ? Audit() : audit);
@@ -350,6 +352,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   check_audits();
   report_work(0, {Work::Kind::updating, state_.step.value});
   Reducer::Reduced reduced = options_.reducer->reduced();
+  if (options_.faults.in_sums) options_.faults.in_sums(state_.step, gradients_);
 
   StepResult result;
   result.control_message = std::move(reduced.control_message);

@@ -27,7 +27,7 @@ struct EngineOptions {
   // If set, builds the model instead of job.model. Returns an equal model at every call.
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   OnWork on_work = nullptr;
-  OnGradients on_gradients = nullptr;
+  Faults faults = {};
 };
 
 class Engine {
@@ -45,6 +45,7 @@ class Engine {
   // Commits one step with this learning rate. With `want_norm`, returns the gradient's norm even if nothing is clipped.
   // Reducer::begin says what `control_message` is.
   StepResult step(double lr, bool want_norm, std::string control_message = "");
+  void audit_next_step() { audits_next_step_ = true; }  // every shard of it, whatever cluster.audit says
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
   // Compares the states of all members in a collective without shards. `own` is the digest of this member's state.
@@ -139,6 +140,7 @@ class Engine {
   SkippedSamples skipped_;     // the samples that the current step or evaluation skipped
   std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
+  bool audits_next_step_ = false;
   void forget_prefetched();
   int64_t prefetched_step_ = -1;                     // all steps up to this one were requested
   std::map<int64_t, std::vector<bool>> prefetched_;  // for each step: which shards were requested

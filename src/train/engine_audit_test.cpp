@@ -42,14 +42,14 @@ struct AuditedEngine {
   explicit AuditedEngine(const spec::Job& job, Reducer* reducer = nullptr)
       : prefetcher(data, job.trainer.seed, 2, 1 << 24),
         own(make_local_reducer()),
-        engine(
-            EngineOptions{.job = job,
-                          .dataset = &data,
-                          .prefetcher = &prefetcher,
-                          .reducer = reducer != nullptr ? reducer : own.get(),
-                          .on_gradients = [this](const Work& work, bool again, std::vector<torch::Tensor>& gradients) {
-                            take(work, again, gradients);
-                          }}) {}
+        engine(EngineOptions{
+            .job = job,
+            .dataset = &data,
+            .prefetcher = &prefetcher,
+            .reducer = reducer != nullptr ? reducer : own.get(),
+            .faults = {.in_shard = [this](const Work& work, bool again, std::vector<torch::Tensor>& gradients) {
+              take(work, again, gradients);
+            }}}) {}
   void take(const Work& work, bool again, std::vector<torch::Tensor>& gradients) {
     const std::lock_guard lock(mutex);
     const int64_t before = computed[{work.step, work.shard}]++;

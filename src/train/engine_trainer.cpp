@@ -19,7 +19,7 @@ EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data
                             .prefetcher = &prefetcher_,
                             .reducer = own_reducer_.get(),
                             .on_work = options.on_work,
-                            .on_gradients = options.on_gradients}) {}
+                            .faults = options.faults}) {}
 
 loop::Plan EngineTrainer::plan() {
   model::Model& model = engine_.replica(0);

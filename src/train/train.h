@@ -134,9 +134,16 @@ Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 
 // ---- a run of several members --------------------------------------------------------------------------------------
 
-// Called with the gradients of each shard of a step before they are delivered, so that a drill can change them.
-// `audit`: the shard is computed again, to compare the result. Any thread.
-using OnGradients = std::function<void(const Work&, bool audit, std::vector<torch::Tensor>& gradients)>;
+// Lets a drill change what this worker computes or holds, as a faulty processor or memory would. Null functions change
+// nothing.
+struct Faults {
+  // Called with the gradients of each shard of a step before they are delivered. `audit`: the shard is computed again,
+  // to compare the result. Any thread.
+  std::function<void(const Work&, bool audit, std::vector<torch::Tensor>& gradients)> in_shard;
+  // Called with the state before each step, and with the sums of all shards' gradients before they are used.
+  std::function<void(TrainingState&)> in_state;
+  std::function<void(Step, std::vector<torch::Tensor>& sums)> in_sums;
+};
 
 // The properties that the workers of a run must share to compute the same numbers.
 struct Identity {
@@ -166,7 +173,7 @@ struct RunOptions {
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   int64_t workers_here = 1;                        // number of workers that share this machine's cores
   OnWork on_work = nullptr;
-  OnGradients on_gradients = nullptr;  // for drills
+  Faults faults;  // for drills
   // Called once, when this worker can compute, to join the other members. Null if the run has one worker.
   std::function<std::unique_ptr<Membership>(const Identity&)> join = nullptr;
 };

@@ -1,0 +1,77 @@
+"""Flips one random bit in the memory of one of three workers, many times. Each time the workers must notice it in time and
+name this worker, and the run must end with the results of an undisturbed one. The long tier makes 200 such runs of each kind."""
+import json
+import os
+import pathlib
+import random
+import re
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+STEPS, FIRST, LAST = 70, 25, 60  # a bit is flipped in one of the steps FIRST to LAST
+RUNS = 200 if os.environ.get("SINEW_LONG") else 5
+SEED = int(os.environ.get("SINEW_DRILL_SEED", "1"))
+WORDS = ["trainer.shards=7", "model.channels=[16,32]", "checkpoint.interval=20st", "checkpoint.keep_best=0"]
+STATE = ["parameters", "optimizer", "averages", "buffers", "sums"]
+GRADIENTS = ["shard", "audit"]
+PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
+
+
+class Flips(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.job = sp.write_job(cls.path, STEPS)
+        sp.run("train", cls.job, *WORDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
+        cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def events(self, directory, *kinds):
+        lines = (directory / "log.jsonl").read_text().splitlines()
+        return [event["text"] for event in map(json.loads, lines) if event["event"] in kinds]
+
+    def flip(self, chance, what, audit):
+        """Trains with one flipped bit. Returns what was flipped, and the sentences that name a wrong member."""
+        step, member, bit = chance.randrange(FIRST, LAST), chance.randrange(1, 4), chance.getrandbits(48)
+        where = f"{step}:{member}:{what}:{bit}"
+        directory = self.path / where.replace(":", "-")
+        done = sp.run("train", self.job, *WORDS, f"cluster.audit={audit}", "--workers", 3, "--run-dir", directory, "--ledger",
+                      timeout=PATIENCE, env={"SINEW_FLIP": where})
+        self.assertEqual(done.returncode, 0, f"{where}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        self.assertEqual((directory / "ledger.jsonl").read_text(), self.calm, where)
+        self.assertEqual(sp.report(directory)["digest"], sp.report(self.path / "calm")["digest"], where)
+        return step, member, where, directory, self.events(directory, "members_differ", "audit_failed")
+
+    def test_a_bit_of_the_state_is_found_in_time_and_its_member_is_named(self):
+        chance = random.Random(SEED)
+        for run in range(RUNS):
+            what = STATE[run % len(STATE)]
+            with self.subTest(run=run, what=what):
+                step, member, where, directory, told = self.flip(chance, what, run % 2)
+                within = int(re.search(r"the whole state within (\d+) steps", self.events(directory, "comparison")[0])[1])
+                self.assertGreater(within, 1)
+                self.assertEqual(len(told), 1, f"{where}: {told}")
+                self.assertRegex(told[0], rf"member {member} \(", where)
+                found = int(re.search(r"step (\d+)", told[0])[1])
+                self.assertTrue(step <= found <= step + within, f"{where}: {told[0]}")
+
+    def test_a_bit_of_a_gradient_is_found_if_every_shard_is_audited(self):
+        chance = random.Random(SEED + 1)
+        for run in range(RUNS):
+            what = GRADIENTS[run % len(GRADIENTS)]
+            with self.subTest(run=run, what=what):
+                step, member, where, _, told = self.flip(chance, what, 1)
+                self.assertEqual(len(told), 1, f"{where}: {told}")
+                self.assertRegex(told[0], rf"member {member} \(\S+\) computed a wrong result of shard \d of step {step}: ", where)
+
+
+if __name__ == "__main__":
+    unittest.main()
