@@ -8,9 +8,11 @@
 //
 // - If every shard of every step is audited (Audit::all), no wrong result was ever used. The first member that is not
 //   the wrong one reports it, the coordinator fences it, and the collective goes on without its shards.
-// - Otherwise the leader ends the group with MembersDiffer. The wrong member may have made errors in earlier steps,
-//   perhaps in its state, and once it is gone, no member can compare that state any more. So all members go back to the
-//   newest checkpoint, for which the whole states were compared.
+// - Otherwise, or if the wrong member leads, the leader ends the group with MembersDiffer. The wrong member may have
+// made
+//   errors in earlier steps, perhaps in its state, and once it is gone, no member can compare that state any more. The
+//   leader also writes the records of the run from its own state. So all members go back to the newest checkpoint, for
+//   which the whole states were compared.
 // - If the results do not show which member is wrong, the leader ends the run.
 //
 // If the view changes, the audits are planned and the digests sent anew. A member that leaves is missing and never
@@ -98,7 +100,7 @@ void Group::State::act_on_audits(Outbox& outbox) {
       return end_differing(
           "members computed different results, and it is not known which of them is right: " + verdict.why, {});
     if (!verdict.wrong || !open->plan->wrong.insert(*verdict.wrong).second) continue;
-    if (!open->audit.all) {
+    if (!open->audit.all || *verdict.wrong == everybody.front()) {
       if (everybody.front() == me) return end_differing(verdict.why, {*verdict.wrong});
       continue;
     }
