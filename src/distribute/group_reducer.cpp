@@ -15,13 +15,13 @@ GroupReducer::GroupReducer(group::Group& group, double pace, Clock& clock)
     : group_(group), pace_(pace), clock_(clock) {}
 
 void GroupReducer::begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-                         std::optional<Mark> mark, const Audit& audit) {
+                         std::optional<Mark> mark, const Audit& audit, const Purpose& purpose) {
   gradients_ = gradients;
   training_ = !gradients.empty();
   if (training_) meter_.begin_collective(clock_.monotonic_seconds());
   std::vector<int64_t> lengths;
   for (const torch::Tensor& gradient : gradients) lengths.push_back(gradient.numel());
-  group_.begin(shards, std::move(lengths), std::move(control_message), mark, audit);
+  group_.begin(shards, std::move(lengths), std::move(control_message), mark, audit, purpose);
 }
 
 std::optional<ShardTask> GroupReducer::next_shard() {

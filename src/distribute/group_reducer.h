@@ -16,7 +16,7 @@ class GroupReducer final : public train::Reducer {
   GroupReducer(group::Group& group, double pace, Clock& clock);
 
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark> mark, const Audit& audit) override;
+             std::optional<Mark> mark, const Audit& audit, const Purpose& purpose) override;
   bool compares() const override { return group_.has_peers(); }
   std::optional<ShardTask> next_shard() override;
   void deliver(ShardIndex shard, std::optional<train::Contribution> leaf) override;

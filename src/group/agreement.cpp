@@ -62,4 +62,30 @@ std::string disagreement_text(const std::vector<MemberMark>& marks, const Agreem
   return text;
 }
 
+std::optional<WrongClaims> wrong_claims(const std::vector<MemberClaim>& claims,
+                                        const std::function<std::string(MemberId)>& name) {
+  std::vector<std::pair<Claim, std::vector<MemberId>>> sides;
+  for (const MemberClaim& one : claims) {
+    auto side = std::ranges::find(sides, one.claim, [](const auto& known) { return known.first; });
+    if (side == sides.end()) side = sides.insert(sides.end(), {one.claim, {}});
+    side->second.push_back(one.member);
+  }
+  if (sides.size() < 2) return std::nullopt;
+  WrongClaims wrong;
+  const auto right =
+      std::ranges::find_if(sides, [&](const auto& side) { return 2 * side.second.size() > claims.size(); });
+  for (auto side = sides.begin(); side != sides.end(); ++side) {
+    if (right != sides.end() && side != right)
+      wrong.outvoted.insert(wrong.outvoted.end(), side->second.begin(), side->second.end());
+    std::vector<std::string> names;
+    for (const MemberId id : side->second) names.push_back(name(id));
+    const bool same_purpose =
+        std::ranges::count(sides, side->first.purpose, [](const auto& it) { return it.first.purpose; }) > 1;
+    wrong.text += (wrong.text.empty() ? "" : ", and ") + to_string(side->first.purpose) +
+                  (same_purpose ? " with other rows or shards" : "") + " on " + list_text(names);
+  }
+  std::ranges::sort(wrong.outvoted);
+  return wrong;
+}
+
 }  // namespace sinew::group

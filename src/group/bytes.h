@@ -53,6 +53,12 @@ class ByteReader {
     good_ = good_ && value <= 1;
     return value == 1;
   }
+  template <typename Enum>
+  Enum one_of(uint8_t last) {  // the values are 0 to `last`
+    const uint8_t value = byte();
+    good_ = good_ && value <= last;
+    return good_ ? static_cast<Enum>(value) : Enum();
+  }
   uint64_t number() {
     uint64_t value = 0;
     take(&value, sizeof value);

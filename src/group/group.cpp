@@ -105,9 +105,9 @@ void Group::start_at(int64_t collective, Origin origin, std::optional<uint64_t> 
 }
 
 void Group::begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message, std::optional<Mark> mark,
-                  Audit audit) {
+                  Audit audit, Purpose purpose) {
   State& state = *state_;
-  auto shape = std::make_shared<const Shape>(shards, std::move(lengths));
+  auto shape = std::make_shared<const Shape>(shards, std::move(lengths), purpose);
   const std::lock_guard lock(state.mutex);
   state.check_alive();
   SINEW_CHECK(state.started && !state.open, state.started, state.collective);
@@ -242,9 +242,8 @@ Reduced Group::finish(const std::vector<float*>& out) {
   std::optional<Open> over;  // destroyed after the mutex is released, because Leaf::keep runs code of the leaf's owner
   const std::lock_guard lock(state.mutex);
   if (!written)
-    state.fail(Error("GROUP_COLLECTIVES_DIFFER",
-                     "collective " + std::to_string(state.open->collective) + ": " + written.error(),
-                     "run the same job, data and program on all members"));
+    state.fence(member_name(state.me) + " computes something else than the group in collective " +
+                std::to_string(state.open->collective) + ": " + written.error());
   state.check_alive();
   over.swap(state.open);
   if (over->plan) state.learn_usual_collective(state.clock.monotonic_seconds() - over->began);

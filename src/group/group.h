@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "base/mark.h"
+#include "base/purpose.h"
 #include "checkpoint/checkpoint.h"
 #include "cluster/cluster.h"
 #include "link/link.h"
@@ -151,7 +152,7 @@ class Group {
   // third one decides. The wrong member is fenced (GroupOptions::on_wrong), or next_shard and turn throw MembersDiffer
   // on the leader: see group_audits.cpp.
   void begin(int64_t shards, std::vector<int64_t> lengths, std::string control_message,
-             std::optional<Mark> mark = std::nullopt, Audit audit = {});
+             std::optional<Mark> mark = std::nullopt, Audit audit = {}, Purpose purpose = {});
   // Returns a shard to compute, or nullopt once the reduced result has come. Meanwhile it works on sums and waits.
   // Every lane calls it until it returns nullopt. Throws Fenced, for example when the collective made no progress for
   // too long.

@@ -58,6 +58,18 @@ Mark read_mark(ByteReader& reader) {
   return mark;
 }
 
+void write(ByteWriter& writer, const Purpose& purpose) {
+  writer.byte(static_cast<uint8_t>(purpose.kind));
+  writer.number(purpose.step.value);
+}
+
+Purpose read_purpose(ByteReader& reader) {
+  Purpose purpose;
+  purpose.kind = reader.one_of<Purpose::Kind>(static_cast<uint8_t>(Purpose::Kind::comparison));
+  purpose.step = Step(reader.whole(0, INT64_MAX - 1));
+  return purpose;
+}
+
 size_t aligned(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
@@ -68,11 +80,12 @@ std::string member_name(MemberId id) {
   return "member " + std::to_string(id.value);
 }
 
-Shape::Shape(int64_t shards_given, std::vector<int64_t> lengths_given)
-    : shards(shards_given), lengths(std::move(lengths_given)) {
+Shape::Shape(int64_t shards_given, std::vector<int64_t> lengths_given, Purpose purpose_given)
+    : shards(shards_given), lengths(std::move(lengths_given)), purpose(purpose_given) {
   SINEW_CHECK(shards >= 1 && shards < kMostShards, shards);
   offsets.push_back(0);
   ByteWriter writer;
+  write(writer, purpose);
   writer.number(shards);
   for (const int64_t length : lengths) {
     SINEW_CHECK(length >= 0, length);
@@ -211,6 +224,7 @@ Decoded<std::vector<const float*>> read_block(const link::Bytes& bytes, const Bl
 
 link::Bytes encode(const SmallSums& sums) {
   ByteWriter writer;
+  write(writer, sums.purpose);
   writer.number(sums.shape);
   writer.number(static_cast<uint64_t>(sums.rows.size()));
   writer.bits(sums.rows);
@@ -225,9 +239,19 @@ link::Bytes encode(const SmallSums& sums) {
   return writer.take();
 }
 
+Decoded<Claim> decode_claim(const link::Bytes& small_sums) {
+  ByteReader reader(small_sums);
+  Claim claim;
+  claim.purpose = read_purpose(reader);
+  claim.shape = reader.number();
+  if (!reader.good()) return bad("small sums that do not read");
+  return claim;
+}
+
 Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes) {
   ByteReader reader(bytes);
   SmallSums sums;
+  sums.purpose = read_purpose(reader);
   sums.shape = reader.number();
   sums.rows = reader.bits(static_cast<size_t>(reader.whole(0, kMostRows)));
   const int64_t nodes = reader.whole(0, kMostShards);

@@ -38,11 +38,12 @@ std::string member_name(MemberId id);  // "member 3", for messages
 // The shape of a collective. Members with different shapes do not train the same model.
 struct Shape {
   Shape() = default;
-  Shape(int64_t shards, std::vector<int64_t> lengths);
+  Shape(int64_t shards, std::vector<int64_t> lengths, Purpose purpose = {});
   int64_t shards = 0;
   std::vector<int64_t> lengths;  // the number of floats of each row
   std::vector<int64_t> offsets;  // where each row begins in the flat row; the last entry is the number of all floats
-  uint64_t digest = 0;
+  Purpose purpose;
+  uint64_t digest = 0;  // of all these
   int64_t floats() const { return offsets.back(); }
 };
 
@@ -91,15 +92,24 @@ Decoded<std::vector<const float*>> read_block(const link::Bytes& bytes, const Bl
 
 // ---- small bytes ---------------------------------------------------------------------------------------------------
 
+// What a member says of its collective. The members of a group say the same, as long as their states are equal.
+struct Claim {
+  Purpose purpose;
+  uint64_t shape = 0;  // Shape::digest
+  bool operator==(const Claim&) const = default;
+};
+
 struct SmallSums {
   uint64_t shape = 0;
   std::vector<bool> rows;                         // for each row: true if at least one leaf of the sender has it
   std::vector<std::optional<std::string>> nodes;  // the small bytes of the sender's nodes, in order; nullopt: absent
   bool compare = false;                           // see Group::ask_to_compare
   std::optional<Mark> mark;                       // of the sender's state
+  Purpose purpose;
   bool operator==(const SmallSums&) const = default;
 };
 link::Bytes encode(const SmallSums& sums);
+Decoded<Claim> decode_claim(const link::Bytes& small_sums);  // reads only the beginning
 Decoded<SmallSums> decode_small_sums(const link::Bytes& bytes);
 
 struct ReducedHead {

@@ -35,6 +35,28 @@ void Group::State::end_differing(const std::string& what, std::vector<MemberId> 
   changed.notify_all();
 }
 
+// The leader has the small bytes of all computing members. If they do not compute the same thing, it ends the group.
+bool Group::State::claims_agree() {
+  if (open->plan->claims_agree) return true;
+  std::vector<MemberClaim> claims;
+  for (const auto& [from, bytes] : inboxes[open->collective].small) {
+    const auto claim = decode_claim(*bytes);
+    if (!claim) {
+      fence(member_name(from) + " sent " + claim.error());
+      return false;
+    }
+    claims.push_back({from, *claim});
+  }
+  if (const auto wrong = wrong_claims(claims, [this](MemberId id) { return name_in_view(id); })) {
+    end_differing(
+        "the members compute different things in collective " + std::to_string(open->collective) + ": " + wrong->text,
+        wrong->outvoted);
+    return false;
+  }
+  open->plan->claims_agree = true;
+  return true;
+}
+
 void Group::State::judge_marks(const Reduced& reduced) {
   const Agreement agreement = agreement_of(reduced.marks);
   const auto name = [this](MemberId id) { return name_in_view(id); };

@@ -167,23 +167,62 @@ TEST(GroupProtocol, AnErrorOfTheMergeReachesEveryLane) {
   EXPECT_THROW(one.next_shard(), Error);
 }
 
-TEST(GroupProtocol, TheErrorNamesAMemberWithOtherRows) {
-  PaperLinks links;
-  Group one(kOne, links, options(), system_clock());
-  one.adopt(view_of(1, {kOne, kTwo}));
-  one.start_at(0, {0, 6});
-  one.on_frame(kTwo, report_frame(1, 0, false, Origin{0, 6}));
-  one.begin(2, {}, "");
-  one.deliver(*one.next_shard(), std::nullopt);
-  SmallSums sums{Shape(2, {3}).digest, {true}, {"x"}};
-  one.on_frame(kTwo, frame(Kind::small, 1, 0, encode(sums)));
-  try {
-    one.next_shard();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code, ErrorCode("GROUP_COLLECTIVES_DIFFER"));
-    EXPECT_NE(std::string(error.what()).find("member 2"), std::string::npos) << error.what();
+// The members of a group that have the state of member 1, which leads, and the small bytes of the others.
+struct Claiming {
+  explicit Claiming(std::vector<MemberId> members) : group(kOne, links, options(), system_clock()) {
+    group.adopt(view_of(1, members));
+    group.start_at(0, {0, 6});
+    for (const MemberId id : members)
+      if (id != kOne) group.on_frame(id, report_frame(1, 0, false, Origin{0, 6}));
+    group.begin(2, {}, "", std::nullopt, {}, {Purpose::Kind::step, Step(35)});
   }
+  void hears(MemberId from, const Shape& shape) {
+    SmallSums sums{.shape = shape.digest, .rows = std::vector<bool>(shape.lengths.size()), .nodes = {}};
+    sums.purpose = shape.purpose;
+    sums.nodes.resize(1);
+    group.on_frame(from, frame(Kind::small, 1, 0, encode(sums)));
+  }
+  MembersDiffer verdict() {
+    try {
+      while (const auto shard = group.next_shard()) group.deliver(*shard, std::nullopt);
+    } catch (const MembersDiffer& differ) {
+      return differ;
+    }
+    ADD_FAILURE() << "the members agree";
+    return {"", {}};
+  }
+  PaperLinks links;
+  Group group;
+};
+
+TEST(GroupProtocol, AMemberThatComputesSomethingElseIsOutvoted) {
+  const Purpose same{Purpose::Kind::step, Step(35)}, other{Purpose::Kind::comparison, Step(34)};
+  Claiming three({kOne, kTwo, kThree});
+  three.hears(kTwo, Shape(2, {}, same));
+  three.hears(kThree, Shape(1, {}, other));
+  const MembersDiffer differ = three.verdict();
+  EXPECT_EQ(differ.outvoted, std::vector{kThree});
+  EXPECT_EQ(
+      std::string(differ.what()),
+      "the members compute different things in collective 0: step 35 on member 1 (paper) and member 2 (paper), and "
+      "the comparison of states at step 34 on member 3 (paper)");
+}
+
+TEST(GroupProtocol, ALeaderThatComputesSomethingElseIsOutvoted) {
+  const Purpose other{Purpose::Kind::evaluation, Step(35)};
+  Claiming three({kOne, kTwo, kThree});
+  three.hears(kTwo, Shape(2, {}, other));
+  three.hears(kThree, Shape(2, {}, other));
+  EXPECT_EQ(three.verdict().outvoted, std::vector{kOne});
+}
+
+TEST(GroupProtocol, OfTwoMembersNobodyKnowsWhichIsRight) {
+  Claiming two({kOne, kTwo});
+  two.hears(kTwo, Shape(2, {3}, {Purpose::Kind::step, Step(35)}));
+  const MembersDiffer differ = two.verdict();
+  EXPECT_TRUE(differ.outvoted.empty());
+  EXPECT_NE(std::string(differ.what()).find("step 35 with other rows or shards on member 2"), std::string::npos)
+      << differ.what();
 }
 
 }  // namespace

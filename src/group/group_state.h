@@ -90,6 +90,7 @@ struct Plan {
   std::deque<int64_t> to_digest;  // audited shards of this member whose digest no lane has claimed
   std::set<MemberId> wrong;       // members whose error in this collective was noticed under this view
   bool small_claimed = false, reduce_claimed = false;
+  bool claims_agree = false;               // of all members; only the leader finds out
   std::shared_ptr<const Summing> summing;  // set once all shards of this member are delivered
 };
 
@@ -225,6 +226,7 @@ struct Group::State {
   void act_on_audits(Outbox& outbox);
 
   // -- group_marks.cpp
+  bool claims_agree();                       // ends this incarnation if the members compute different things
   void judge_marks(const Reduced& reduced);  // ends this incarnation if the members' states differ
   std::string name_in_view(MemberId id) const;
   void end_differing(const std::string& what, std::vector<MemberId> outvoted);  // ends it with MembersDiffer

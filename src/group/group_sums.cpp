@@ -20,11 +20,10 @@ void Group::State::make_plan() {
   const Shape& shape = *open->shape;
   const bool healing = open->collective == settled->collective && !settled->held.empty();
   if (healing && static_cast<int64_t>(settled->held.size()) != shape.shards) {
-    return fail(Error("GROUP_COLLECTIVES_DIFFER",
-                      "the members disagree on collective " + std::to_string(open->collective) + ": it has " +
-                          std::to_string(shape.shards) + " shards here, and " + std::to_string(settled->held.size()) +
-                          " on another member",
-                      "run the same job, data and program on all members"));
+    return end_differing("the members compute different things in collective " + std::to_string(open->collective) +
+                             ": it has " + std::to_string(shape.shards) + " shards here, and " +
+                             std::to_string(settled->held.size()) + " on another member",
+                         {});
   }
   Plan plan;
   plan.owners =
@@ -113,7 +112,7 @@ std::optional<Work> Group::State::claim() {
   }
   const auto everybody = view->computing();
   if (everybody.front() != me || plan.reduce_claimed || inboxes[open->collective].small.size() < everybody.size() ||
-      !audits_agree())
+      !claims_agree() || !audits_agree())
     return std::nullopt;
   plan.reduce_claimed = true;
   return reduce_work();
@@ -155,6 +154,7 @@ Work Group::State::finish_work(size_t p) {
   }
   return [this, summing = open->plan->summing, piece = open->plan->pieces[p], p, sent = std::move(sent)]() -> Commit {
     const Payload bytes = finish_piece(*summing, piece, sent);
+    if (!bytes) return [](Outbox&) {};
     return [this, collective = summing->collective, p, bytes](Outbox& outbox) {
       send_to_others(Kind::reduced_piece, collective, static_cast<int64_t>(p), bytes, true, outbox);
       gather_piece(me, collective, static_cast<int64_t>(p), bytes);

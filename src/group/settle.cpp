@@ -67,11 +67,11 @@ void add_held(MemberId id, const std::vector<bool>& held, Settled& settled) {
   if (held.empty()) return;
   if (settled.held.empty()) settled.held.resize(held.size());
   if (settled.held.size() != held.size()) {
-    settled.conflict = Error("GROUP_COLLECTIVES_DIFFER",
-                             "the members disagree on collective " + std::to_string(settled.collective) + ": it has " +
-                                 std::to_string(held.size()) + " shards on " + member_name(id) + ", and " +
-                                 std::to_string(settled.held.size()) + " on others",
-                             "run the same job and program on all members");
+    settled.conflict =
+        MembersDiffer("the members compute different things in collective " + std::to_string(settled.collective) +
+                          ": it has " + std::to_string(held.size()) + " shards on " + member_name(id) + ", and " +
+                          std::to_string(settled.held.size()) + " on others",
+                      {});
     return;
   }
   for (size_t s = 0; s < held.size(); ++s) {

@@ -108,7 +108,7 @@ TEST(Settle, TheErrorNamesMembersWithDifferentStatesOrShards) {
   EXPECT_FALSE(origins.conflict->hint.empty());
   const auto shards = settle(view_of({3, 9}), {{MemberId(3), at(4, {true})}, {MemberId(9), at(4, {true, false})}});
   ASSERT_TRUE(shards.conflict);
-  EXPECT_EQ(shards.conflict->code, ErrorCode("GROUP_COLLECTIVES_DIFFER"));
+  EXPECT_EQ(shards.conflict->code, ErrorCode("GROUP_MEMBERS_DIVERGED"));
   EXPECT_NE(std::string(shards.conflict->what()).find("collective 4: it has 2 shards on member 9"), std::string::npos);
 }
 

@@ -174,12 +174,15 @@ void Town::let_one_go() {
   publish("one will leave");
 }
 
-// A third member must be able to decide, and two members that err at the same time could outvote one that does not.
+// A third member must be able to decide, and two members that err at the same time could outvote one that does not. If
+// the leader errs, the group ends, which this simulation does not play. So the liar is none of those that can lead by
+// the time of its lie.
 void Town::let_one_lie() {
   const auto there = established_computing();
   const bool again = std::ranges::any_of(people_, [](const auto& person) { return person->lies || person->lied; });
-  if (there.size() < 3 || again) return;
-  there[random_.below(there.size())]->lies = true;
+  const auto may_lead = static_cast<size_t>(script_.kills) + 1;
+  if (there.size() < std::max<size_t>(3, may_lead + 1) || again) return;
+  there[may_lead + random_.below(there.size() - may_lead)]->lies = true;
 }
 
 void Town::hear_of_wrong(MemberId id, const std::string& why) {

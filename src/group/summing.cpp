@@ -53,21 +53,14 @@ struct Input {
   std::vector<const float*> sums;  // for each part of a row; set if another member sent the node
 };
 
-// Returns the error for members whose shapes differ. They cannot be in one group, whichever of them is right.
-Error disagreement(const Summing& summing, MemberId other) {
-  return Error("GROUP_COLLECTIVES_DIFFER",
-               member_name(other) + " and this member disagree on the rows or shards of collective " +
-                   std::to_string(summing.collective),
-               "run the same job, data and program on all members");
-}
-
 Fenced bad(const Summing& summing, MemberId from, const std::string& what) {
   return Fenced(member_name(from) + " sent, for collective " + std::to_string(summing.collective) + ", " + what);
 }
 
-// Returns the inputs of the tree, in order. Throws Fenced if a received block does not fit its sender's nodes.
-std::vector<Input> inputs_of(const Summing& summing, const Piece& piece, const std::vector<RowPart>& parts,
-                             const std::vector<Sent>& sent) {
+// Returns the inputs of the tree, in order, or nullopt if a sender computes something else. Throws Fenced if a received
+// block does not fit its sender's nodes.
+std::optional<std::vector<Input>> inputs_of(const Summing& summing, const Piece& piece,
+                                            const std::vector<RowPart>& parts, const std::vector<Sent>& sent) {
   std::vector<Input> inputs;
   for (int64_t s = 0; s < summing.shape->shards; ++s) {
     if (summing.mine[static_cast<size_t>(s)]) inputs.push_back({{0, s}, summing.leaves[static_cast<size_t>(s)], {}});
@@ -76,7 +69,7 @@ std::vector<Input> inputs_of(const Summing& summing, const Piece& piece, const s
     const auto nodes = static_cast<int64_t>(one.nodes.size());
     const BlockHead head{summing.shape->digest, piece.begin, piece.end, nodes, summing.pieces};
     const auto sent_head = decode_head(*one.payload);
-    if (sent_head && sent_head->shape != head.shape) throw disagreement(summing, one.from);
+    if (sent_head && sent_head->shape != head.shape) return std::nullopt;
     const auto values = read_block(*one.payload, head, parts);
     if (!values) throw bad(summing, one.from, values.error());
     for (size_t n = 0; n < one.nodes.size(); ++n) {
@@ -94,13 +87,14 @@ std::vector<Input> inputs_of(const Summing& summing, const Piece& piece, const s
 Payload finish_piece(const Summing& summing, const Piece& piece, const std::vector<Sent>& sent) {
   const auto parts = row_parts(*summing.shape, piece.begin, piece.end);
   const auto inputs = inputs_of(summing, piece, parts, sent);
+  if (!inputs) return nullptr;
   std::vector<TreeNode> nodes;
-  for (const Input& input : inputs) nodes.push_back(input.node);
+  for (const Input& input : *inputs) nodes.push_back(input.node);
   SINEW_CHECK(cover_exactly(nodes, summing.shape->shards), nodes.size(), summing.shape->shards);
   std::vector<std::vector<const float*>> sums(parts.size());
   std::vector<bool> present(parts.size());
   for (size_t p = 0; p < parts.size(); ++p) {
-    for (const Input& input : inputs) {
+    for (const Input& input : *inputs) {
       sums[p].push_back(input.sums.empty() ? row_of(input.leaf, parts[p]) : input.sums[p]);
     }
     present[p] = any(sums[p]);
@@ -130,6 +124,7 @@ std::optional<std::string> merge_small(const std::vector<TreeNode>& nodes, Small
 
 SmallSums small_sums(const Summing& summing, const Merge& merge) {
   SmallSums sums{.shape = summing.shape->digest, .rows = std::vector<bool>(summing.shape->lengths.size()), .nodes = {}};
+  sums.purpose = summing.shape->purpose;
   for (const TreeNode& node : summing.nodes) {
     std::vector<TreeNode> places;
     Smalls values;
@@ -156,7 +151,7 @@ ReducedHead reduced_head(const Summing& summing, const std::vector<Sent>& sent, 
   for (const Sent& one : sent) {
     auto sums = decode_small_sums(*one.payload);
     if (!sums) throw bad(summing, one.from, sums.error());
-    if (sums->shape != small.shape) throw disagreement(summing, one.from);
+    SINEW_CHECK(sums->shape == small.shape, one.from.value);  // Group::State::claims_agree
     if (sums->nodes.size() != one.nodes.size() || sums->rows.size() != small.reduced.present.size())
       throw bad(summing, one.from, "sums of other shards or rows than the plan gave it");
     for (size_t row = 0; row < sums->rows.size(); ++row) {

@@ -45,13 +45,13 @@ struct Sent {  // what another member sent, and the nodes that it must contain
 
 // Returns the sums of this member's leaves for a piece that another member owns.
 Payload sum_piece(const Summing& summing, const Piece& piece);
-// Reduces a piece from this member's leaves and the sums of all others. Throws Fenced if the received bytes are
-// invalid, and Error if another member has another shape for the collective.
+// Reduces a piece from this member's leaves and the sums of all others. Returns null if another member has another
+// shape for the collective: then the leader ends the group. Throws Fenced if the received bytes are invalid.
 Payload finish_piece(const Summing& summing, const Piece& piece, const std::vector<Sent>& sent);
 
 SmallSums small_sums(const Summing& summing, const Merge& merge);
 // Reduces the small bytes. The result has no control message and no history yet. `sent` comes from all members,
-// including this one. Throws like finish_piece.
+// including this one, and all have this shape. Throws Fenced if the received bytes are invalid.
 ReducedHead reduced_head(const Summing& summing, const std::vector<Sent>& sent, const Merge& merge);
 
 }  // namespace sinew::group

@@ -167,7 +167,10 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
                 "restore the data, or start a new run with model.init_from: " + loaded.directory);
   }
   if (saved.model != plan_.model) {
-    throw Error("TRAIN_MODEL_CHANGED", plan_.job.model.file + " has changed since this run began",
+    const std::string &model = plan_.job.model.file, &loss = plan_.job.loss.library;
+    const std::string files =
+        model.empty() || loss.empty() || model == loss ? (model.empty() ? loss : model) : model + " or " + loss;
+    throw Error("TRAIN_MODEL_CHANGED", files + " has changed since this run began",
                 "restore the file, or start a new run with model.init_from: " + loaded.directory);
   }
   plan_steps();

@@ -72,7 +72,9 @@ class Source {
   }
 
   library::Sample sample(int64_t index, bool training, uint64_t seed, int64_t epoch) const {
-    use_one_thread();
+    // The threads that load data are not lanes, so they limit themselves at their first sample.
+    thread_local const bool limited = (use_one_thread(), true);
+    SINEW_CHECK(limited);
     const torch::NoGradGuard no_grad;
     const RandomScope scope(sample_key(training ? seed : 0, training ? epoch : 0, index));
     library::Sample sample = set_->sample(index, training);

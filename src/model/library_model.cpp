@@ -78,6 +78,11 @@ LossFunction library_loss(const spec::Job& job) {
   };
 }
 
+std::string loss_identity(const spec::Job& job) {
+  const bool own_file = job.loss.name == "library" && !job.loss.library.empty() && job.loss.library != job.model.file;
+  return own_file ? "loss " + open_library(job.loss.library).digest : "";
+}
+
 void save_library(const std::string& file, const std::string& to) {
   write_durably(system_disk(), to, std::span(open_library(file).bytes));
 }

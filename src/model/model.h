@@ -22,7 +22,8 @@ namespace sinew::model {
 
 // Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits, and has MKL
 // choose its code before a second thread can call it. Every thread that computes, or that loads data by a model's code,
-// calls this function before its first kernel. Later calls do nothing.
+// calls this function before its first kernel. A
+// later call undoes what the program has set since.
 void use_one_thread();
 
 struct NamedTensor {
@@ -101,6 +102,8 @@ void reinitialise(const std::vector<std::string>& patterns, const std::vector<Na
 using LossFunction =
     std::function<std::pair<torch::Tensor, double>(const torch::Tensor& outputs, const torch::Tensor& targets)>;
 LossFunction library_loss(const spec::Job& job);  // the function returns (sum, weight)
+// Identifies the code of a loss that comes from another file than the model; "" if there is none.
+std::string loss_identity(const spec::Job& job);
 std::unique_ptr<data::Dataset> open_library_data(const spec::Job& job);
 // Does for the data set of a library what data::open_inference_data does for files.
 std::unique_ptr<data::Dataset> open_library_inputs(const spec::Job& job, const data::DataInfo& train,

@@ -25,18 +25,14 @@ void choose_kernels() {
 }  // namespace
 
 void use_one_thread() {
-  thread_local const bool done = [] {
-    // A new thread may use libtorch's default number of threads. Both OpenMP's and ATen's number must be set before the
-    // first kernel.
-    omp_set_num_threads(1);
-    at::init_num_threads();
-    at::set_num_threads(1);
-    SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
-    static std::once_flag chosen;
-    std::call_once(chosen, choose_kernels);
-    return true;
-  }();
-  SINEW_CHECK(done);
+  // A new thread may use libtorch's default number of threads. Both OpenMP's and ATen's number must be set before the
+  // first kernel.
+  omp_set_num_threads(1);
+  at::init_num_threads();
+  at::set_num_threads(1);
+  SINEW_CHECK(at::get_num_threads() == 1, at::get_num_threads());
+  static std::once_flag chosen;
+  std::call_once(chosen, choose_kernels);
 }
 
 }  // namespace sinew::model

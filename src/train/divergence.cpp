@@ -119,6 +119,7 @@ std::string Engine::cause_of_divergence(const data::StepRange& range) {
     const data::Batch batch =
         options_.prefetcher->take({data::Split::train, range.epoch, range.first + first, last - first});
     if (batch.count() == 0) continue;
+    report_work(0, work_of(range, parts, ShardIndex(static_cast<int64_t>(shard))));
     reset_buffers(0);
     replicas_[0]->set_training(true);
     torch::Tensor losses;

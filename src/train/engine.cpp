@@ -343,10 +343,12 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   skipped_ = {};
   const bool compares = options_.reducer->compares();
   const Mark mark = next_mark(compares);
-  const double rate = std::exchange(audits_next_step_, false) ? 1 : options_.job.cluster.audit;
-  const Audit audit = audit_of(state_.seed, state_.step, shards(), rate);
+  const double usual = options_.job.cluster.audit;
+  Audit audit = audit_of(state_.seed, state_.step, shards(), std::exchange(audits_next_step_, false) ? 1 : usual);
+  audit.all = usual >= 1;
   options_.reducer->begin(shards(), gradients_, std::move(control_message),
-                          compares ? std::optional(mark) : std::nullopt, compares ? audit : Audit());
+                          compares ? std::optional(mark) : std::nullopt, compares ? audit : Audit(),
+                          {Purpose::Kind::step, state_.step});
   compute(range, parts, compares ? Audit() : audit);
   if (!compares) check_unchanged(mark);
   check_audits();

@@ -66,6 +66,8 @@ class Engine {
   int64_t shards() const { return *options_.job.trainer.shards; }
   // the gradients of the last step, divided and clipped
   const std::vector<torch::Tensor>& gradients() const { return gradients_; }
+  // Identifies the code of the model and of the loss, which the job file only names.
+  std::string code_identity() const { return replicas_.front()->identity() + model::loss_identity(options_.job); }
   model::Model& replica(int lane) { return *replicas_.at(static_cast<size_t>(lane)); }
   const Loss& loss() const { return loss_; }
   torch::Tensor to_input(const data::Batch& batch) const;

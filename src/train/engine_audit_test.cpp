@@ -131,7 +131,7 @@ TEST(EngineAudit, AnEvaluationIsAuditedToo) {
 class WithPeers final : public Reducer {
  public:
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark> mark, const Audit& audit) override {
+             std::optional<Mark> mark, const Audit& audit, const Purpose&) override {
     audits.push_back(audit);
     local_->begin(shards, gradients, std::move(control_message), mark, audit);
     left_ = audit.shards;

@@ -61,7 +61,8 @@ EvaluationResult Engine::evaluate(data::Split split) {
   skipped_ = {};
   const bool compares = options_.reducer->compares();
   const Audit audit = audit_of_evaluation(count);
-  options_.reducer->begin(count, {}, "", std::nullopt, compares ? audit : Audit());
+  options_.reducer->begin(count, {}, "", std::nullopt, compares ? audit : Audit(),
+                          {Purpose::Kind::evaluation, state_.step});
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
     report_work(lane, {Work::Kind::reducing, step});

@@ -26,7 +26,7 @@ loop::Plan EngineTrainer::plan() {
   return {.job = job_,
           .resolved_yaml = resolved_yaml_,
           .data = data_.info(),
-          .model = model.identity(),
+          .model = engine_.code_identity(),
           .parameters = model::parameter_count(model),
           .shards = engine_.shards(),
           .lanes = engine_.lanes().count(),

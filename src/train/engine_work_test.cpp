@@ -57,7 +57,8 @@ TEST(EngineWork, ReportsEveryShardWithItsSamples) {
 // shards.
 class Waiting final : public Reducer {
  public:
-  void begin(int64_t, const std::vector<torch::Tensor>&, std::string, std::optional<Mark>, const Audit&) override {}
+  void begin(int64_t, const std::vector<torch::Tensor>&, std::string, std::optional<Mark>, const Audit&,
+             const Purpose&) override {}
   std::optional<ShardTask> next_shard() override {
     std::unique_lock lock(mutex_);
     if (next_ < 2) return ShardTask{ShardIndex(next_++)};

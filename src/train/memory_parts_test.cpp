@@ -62,7 +62,7 @@ TEST(MemoryParts, ThereAreAtMostSixtyFour) {
 class Marked final : public Reducer {
  public:
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark> mark, const Audit& audit) override {
+             std::optional<Mark> mark, const Audit& audit, const Purpose&) override {
     if (mark) marks.push_back(*mark);
     local_->begin(shards, gradients, std::move(control_message), mark, audit);
   }

@@ -176,8 +176,8 @@ void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Ten
 
 report::Metrics MetricCounter::finish(const Contribution& reduced) const {
   report::Metrics metrics;
-  metrics["loss"] = ratio(reduced.loss, reduced.weight);
-  if (reduced.counts.empty()) return metrics;
+  if (reduced.weight > 0) metrics["loss"] = reduced.loss / reduced.weight;
+  if (reduced.counts.empty() || reduced.counts[kSeen] == 0) return metrics;
   const auto seen = static_cast<double>(reduced.counts[kSeen]);
   if (task_ == data::Task::regression) {
     metrics["rmse"] = std::sqrt(ratio(reduced.sums[kSquared], seen));
@@ -187,7 +187,7 @@ report::Metrics MetricCounter::finish(const Contribution& reduced) const {
     return metrics;
   }
   metrics["accuracy"] = ratio(static_cast<double>(reduced.counts[kCorrect]), seen);
-  if (task_ == data::Task::next_token) metrics["perplexity"] = std::exp(metrics["loss"]);
+  if (task_ == data::Task::next_token && metrics.contains("loss")) metrics["perplexity"] = std::exp(metrics["loss"]);
   if (detailed_ && task_ == data::Task::classification && classes_ > kTop) {
     metrics["top5"] = ratio(static_cast<double>(reduced.counts[kInTop]), seen);
   }

@@ -28,6 +28,14 @@ TEST(Metrics, ThereIsNoAucIfAScoreIsNan) {
   EXPECT_FALSE(metrics_of(outputs, truth, 2).contains("auc"));
 }
 
+// A loss of 0 would be the best one there is.
+TEST(Metrics, ThereAreNoneOfNoSamples) {
+  EXPECT_TRUE(metrics_of(torch::zeros({0, 3}), {}, 3).empty());
+  data::DataInfo info;
+  info.task = data::Task::regression;
+  EXPECT_TRUE(MetricCounter("mse", info, true).finish({}).empty());
+}
+
 TEST(Metrics, NonFiniteOutputsCountAsWrong) {
   const std::vector<int64_t> truth = {0, 1, 2, 3, 4, 5, 6, 0};
   for (const float value : {NAN, INFINITY, -INFINITY}) {

@@ -48,7 +48,7 @@ Identity identity_of(const Resolved& resolved, const data::DataInfo& info, Engin
   const spec::TrainerOptions& trainer = resolved.written.trainer;
   const nlohmann::json job = {{"options", to_hex(digest_of(spec::to_yaml(resolved.written, {})))},
                               {"data", to_hex(info.digest)},
-                              {"model", to_hex(digest_of(engine.replica(0).identity()))},
+                              {"model", to_hex(digest_of(engine.code_identity()))},
                               {"trainer.device", trainer.device},
                               {"trainer.precision", trainer.precision},
                               {"trainer.memory_format", trainer.memory_format}};

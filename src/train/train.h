@@ -24,6 +24,7 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/mark.h"
+#include "base/purpose.h"
 #include "base/tree.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
@@ -66,9 +67,10 @@ class Reducer {
   // The sums of the gradients are written to `gradients`, which are the same tensors in every step, and empty in an
   // evaluation. Every member passes a `control_message`, and receives the leader's message with the result. `mark` is a
   // digest of this worker's state. If the marks of the members differ, next_shard throws an error on every member.
-  // `audit`: the shards that two members are to compute; ignored if no other member computes.
+  // `audit`: the shards that two members are to compute; ignored if no other member computes. If the purposes of the
+  // members differ, next_shard throws an error on the leader.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-                     std::optional<Mark> mark = std::nullopt, const Audit& audit = {}) = 0;
+                     std::optional<Mark> mark = std::nullopt, const Audit& audit = {}, const Purpose& purpose = {}) = 0;
   // Returns whether another member computes, so that this worker's mark is compared with that member's.
   virtual bool compares() const { return false; }
   virtual std::optional<ShardTask> next_shard() = 0;  // any thread

@@ -79,7 +79,7 @@ class LocalReducer final : public Reducer {
   explicit LocalReducer(int64_t held_bytes) : held_bytes_(held_bytes) {}
 
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark>, const Audit&) override {
+             std::optional<Mark>, const Audit&, const Purpose&) override {
     control_message_ = std::move(control_message);
     leaves_.clear();
     leaves_.resize(static_cast<size_t>(shards));

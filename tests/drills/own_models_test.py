@@ -127,6 +127,18 @@ logging: {{interval: 50st}}
         calm = self.assert_whoever_computes("library", job)
         self.assertTrue((calm / "model/model.so").is_file())
 
+    def test_a_resume_refuses_another_loss_library(self):
+        loss, run = self.path / "loss.so", self.path / "loss"
+        shutil.copy(self.library, loss)
+        job = self.job("loss", "{name: mlp, hidden: [8]}", more=f"loss: {{name: library, library: {loss}}}\n", steps=40)
+        sp.run("train", job, "budget.training=20st", "--run-dir", run, check=3)
+        with open(loss, "ab") as file:
+            file.write(b"\0")  # the loader ignores it
+        done = sp.run("resume", run, "budget.training=never", check=1)
+        self.assertIn("[TRAIN_MODEL_CHANGED]", done.stderr)
+        shutil.copy(self.library, loss)
+        sp.run("resume", run, "budget.training=never", check=0)
+
     def test_a_library_that_crashes_counts_as_a_dead_worker(self):
         source = self.path / "crashing"
         shutil.copytree(EXAMPLE, source)
