@@ -15,7 +15,6 @@
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cluster/cluster.h"
-#include "http/http.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
@@ -51,26 +50,6 @@ void add_shared(Options& options, Given& given) {
       .text("--server", "URL", given.server, "of a sinew server, passed to a job's command; by default SINEW_SERVER");
 }
 
-supervise::Launch launch_from_environment() {
-  const auto launch = supervise::launch_of(own_environment());
-  if (!launch) {
-    throw UsageError("LAUNCHER_MISSING",
-                     "no launcher started this: there is no RANK, OMPI_COMM_WORLD_RANK or SLURM_STEP_ID",
-                     "start it with srun, torchrun --no-python or mpirun; or leave --launcher out and say --workers N");
-  }
-  return *launch;
-}
-
-// Stands for any other machine. The address is from a range reserved for documentation, and nothing is sent to it.
-constexpr const char* kAnywhere = "http://192.0.2.1";
-
-std::string listening(const Given& given) {
-  if (!given.listen.empty()) return given.listen;
-  const bool one_machine = !given.launch || given.launch->size == given.launch->local_size;
-  const std::string outwards = one_machine ? "" : http::address_towards(kAnywhere);
-  return outwards.empty() ? "127.0.0.1" : outwards;
-}
-
 void print_event(const std::string& sentence) {
   std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
 }
@@ -90,7 +69,7 @@ int start_group(const spec::Job& about, const supervise::WorkerLaunch& launch, c
     options.minimum = std::min(about.workers.min, given.launch->size);
     options.workers_per_machine = supervise::sharers_here(given.launch);
   }
-  options.listen = listening(given);
+  options.listen = given.listen.empty() ? supervise::listen_address(given.launch) : given.listen;
   options.tls = given.tls || (!given.insecure && supervise::is_exposed(options.listen, launch.link_listen));
   options.say = print_event;
   Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});  // before any thread starts
@@ -169,7 +148,7 @@ int run_train(const Arguments& arguments) {
   if (!given.launcher.empty() && given.workers > 0)
     options.refuse("--workers and --launcher contradict each other: the launcher says how many",
                    "leave one of them out");
-  if (!given.launcher.empty()) given.launch = launch_from_environment();
+  if (!given.launcher.empty()) given.launch = supervise::launch_from(own_environment());
   const std::string text = read_job_file(given.job_or_run);
   const auto job = read_job_text(text, job_file_name(given.job_or_run), given.overrides);
   if (!job) return kUsage;

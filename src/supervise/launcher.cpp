@@ -135,4 +135,20 @@ bool is_exposed(const std::string& listen, const std::string& link_listen) {
   return !http::is_loopback(listen) || !(link_listen.empty() || http::is_loopback(link_listen));
 }
 
+Launch launch_from(const Environment& environment) {
+  const auto launch = launch_of(environment);
+  if (launch) return *launch;
+  throw UsageError("LAUNCHER_MISSING",
+                   "no launcher started this: there is no RANK, OMPI_COMM_WORLD_RANK or SLURM_STEP_ID",
+                   "start it with srun, torchrun --no-python or mpirun; or leave --launcher out and say --workers N");
+}
+
+std::string listen_address(const std::optional<Launch>& launch) {
+  // Stands for any other machine. The address is from a range reserved for documentation, and nothing is sent to it.
+  constexpr const char* kAnywhere = "http://192.0.2.1";
+  const bool one_machine = !launch || launch->size == launch->local_size;
+  const std::string outwards = one_machine ? "" : http::address_towards(kAnywhere);
+  return outwards.empty() ? "127.0.0.1" : outwards;
+}
+
 }  // namespace sinew::supervise

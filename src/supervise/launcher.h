@@ -24,6 +24,13 @@ using Environment = std::map<std::string, std::string>;
 // contradicts another one; the error names the variable.
 std::optional<Launch> launch_of(const Environment& environment);
 
+// Like launch_of, but throws UsageError if no launcher started this process.
+Launch launch_from(const Environment& environment);
+
+// Returns the address at which the coordinator listens unless the user names one: 127.0.0.1 if all processes of the
+// launcher are on this machine, otherwise the address of this machine on the network.
+std::string listen_address(const std::optional<Launch>& launch);
+
 // Returns how many workers share the cores that each of them may use. Slurm and Open MPI often give each process its
 // own cores (`usable` of the machine's `all`); torchrun never does.
 int64_t sharers(const Launch& launch, int64_t usable, int64_t all);
