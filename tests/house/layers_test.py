@@ -12,10 +12,11 @@ MAY_INCLUDE = {
     "store": ["base"],
     "rundir": ["base", "spec"],
     "task": ["base"],
-    "supervise": ["base", "http", "rundir", "task", "cluster"],
+    "supervise": ["base", "http", "sandbox", "rundir", "task", "cluster"],
     "checkpoint": ["base", "spec"],
     "report": ["base", "spec", "rundir"],
     "http": ["base"],
+    "sandbox": ["base", "http"],
     "link": ["base"],
     "registry": ["base", "spec", "store", "rundir", "checkpoint", "report"],
     "cluster": ["base", "spec", "http", "rundir"],
@@ -31,10 +32,10 @@ MAY_INCLUDE = {
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "loop", "model", "train"],
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
     "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
-    "cli": ["base", "spec", "store", "http", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server"],
-    "worker": ["base", "spec", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
+    "cli": ["base", "spec", "store", "http", "sandbox", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server"],
+    "worker": ["base", "spec", "sandbox", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "loop", "tune", "jobs", "study", "web", "server", "cli"}
+PLAIN = {"base", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "loop", "tune", "jobs", "study", "web", "server", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
