@@ -18,7 +18,9 @@ int run_eval(const Arguments& arguments) {
       .rest("key=value", data, "other data than the job's: test.path=new.csv stands for data.test.path=new.csv")
       .choice("--split", task.split, {"test", "val", "train"}, "the split of the job's data")
       .flag("--json", task.json, "print one JSON object")
-      .text("--root", "DIR", root, "where runs are found by name")
+      .text("--root", "DIR", root, "where runs are found by name");
+  supervise::SandboxChoice sandbox;
+  add_sandbox(options, sandbox)
       .notes(
           "Given a run, eval uses its model, or its newest checkpoint while it has none, and writes eval-<split>.json "
           "into it. Files given for a split are prepared as the training data was, which need not exist any more.")
@@ -27,6 +29,7 @@ int run_eval(const Arguments& arguments) {
   if (!options.parse(arguments)) return kDone;
   for (const std::string& word : data) task.overrides.push_back(data_override(word));
   task.model = path_of_model(root, task.model);
+  task.sandbox = supervise::sandbox_of(sandbox, {{task.model}, "the results"}, print_sentence);
   return become_worker(task, task.model);
 }
 

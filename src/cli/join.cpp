@@ -24,6 +24,7 @@ int run_join(const Arguments& arguments) {
   supervise::OutsideWorker given;
   bool insecure = false;
   double wait_seconds = 300;
+  supervise::SandboxChoice sandbox;
   Options options("join", "Adds a worker of this machine to a run that trains elsewhere");
   options
       .about(
@@ -38,7 +39,8 @@ int run_join(const Arguments& arguments) {
       .flag("--insecure", insecure, "accept an http:// URL of another machine: others on the network read the secret")
       .text("--root", "DIR", given.root, "where RUN is found by name")
       .duration("--hang-after", given.hang_seconds, "as the run was started with")
-      .duration("--wait", wait_seconds, "with a run's directory: how long to wait until the run has begun")
+      .duration("--wait", wait_seconds, "with a run's directory: how long to wait until the run has begun");
+  add_sandbox(options, sandbox, true)
       .notes(
           "With an https:// URL each side trusts only the other's secret.\n"
           "First Ctrl-C: the worker hands over its work and leaves (exit code 75). Second: it is killed.")
@@ -55,7 +57,7 @@ int run_join(const Arguments& arguments) {
     return kUsage;
   const auto launched = supervise::launch_of(own_environment());
   given.programs = programs();
-  const supervise::WorkerLaunch launch = launch_of(given);
+  supervise::WorkerLaunch launch = launch_of(given);
   const int64_t sharers = supervise::sharers_here(launched);
   const auto make = [&](bool) {
     const auto info = cluster::coordinator_info_now(launch.run_directory);
@@ -68,6 +70,11 @@ int run_join(const Arguments& arguments) {
     const auto code = supervise::wait_for_run(launch.run_directory, wait_seconds, signals, system_clock(), print_event);
     if (code) return *code;
   }
+  supervise::SandboxNeeds needs{.writable = launch.run_directory, .links = true, .workers = sharers};
+  needs.sources = {launch.run_directory, launch.job};
+  needs.coordinator_url = given.by_url() ? given.where : "";
+  launch.sandbox = supervise::sandbox_of(sandbox, needs, print_event);
+  launch = supervise::with_fixed_address(launch);
   return supervise::restart_loop(launch.run_directory, make, signals, system_clock(), print_event);
 }
 

@@ -26,13 +26,15 @@ int run_predict(const Arguments& arguments) {
       .argument("DATA", task.data, "the new samples")
       .text("-o, --output", "FILE", task.output, "where the predictions go; -: standard output")
       .choice("--format", task.format, {"csv", "jsonl"}, "by default FILE's ending decides, else csv")
-      .text("--root", "DIR", root, "where runs are found by name")
-      .example("sinew predict last new.csv -o predictions.csv");
+      .text("--root", "DIR", root, "where runs are found by name");
+  supervise::SandboxChoice sandbox;
+  add_sandbox(options, sandbox).example("sinew predict last new.csv -o predictions.csv");
   if (!options.parse(arguments)) return kDone;
   if (task.format.empty()) task.format = task.output.ends_with(".jsonl") ? "jsonl" : "csv";
   if (!system_disk().exists(task.data))
     throw UsageError("FILE_NOT_FOUND", "there is no " + task.data, "check the path");
   task.model = path_of_model(root, task.model);
+  task.sandbox = supervise::sandbox_of(sandbox, {{task.model}, "the predictions"}, print_sentence);
   return become_worker(task, task.model);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/machine.h"
+#include "cli/options.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
 
@@ -44,6 +46,22 @@ int become_worker(const task::Task& task, const std::string& label) {
   ignore_checkpoint_requests();   // until the worker has installed its handler
   execv(worker.c_str(), argv);
   throw Error("WORKER_NOT_STARTED", "cannot start " + worker + ": " + std::strerror(errno), "build it: ./dev build");
+}
+
+void print_sentence(const std::string& sentence) {
+  std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
+}
+
+Options& add_sandbox(Options& options, supervise::SandboxChoice& choice, bool links) {
+  options
+      .flag("--sandbox", choice.on,
+            "confine the processes that run the model's code: no network but the links between workers, no writes but "
+            "the results, no new processes; the default for what a confined run wrote and for files of a registry")
+      .flag("--no-sandbox", choice.off, "do not confine them");
+  return !links
+             ? options
+             : options.text("--sandbox-hosts", "LIST", choice.hosts,
+                            "IP addresses of the run's other machines, with commas; confined workers reach no other");
 }
 
 std::string path_of_model(const std::string& root, const std::string& name) {

@@ -8,6 +8,8 @@
 
 namespace sinew::cli {
 
+class Options;
+
 // Returns a path with which this program can be started again. If an upgrade has replaced the file, the path is
 // /proc/self/exe, the kernel's link to the old file.
 std::string this_program();
@@ -23,6 +25,12 @@ void ignore_checkpoint_requests();
 // Replaces this process by sinew-worker with that task. It does not return; it throws Error if it fails. `label`
 // appears in the list of processes.
 int become_worker(const task::Task& task, const std::string& label);
+
+// Prints a sentence to stderr: "sinew: ...".
+void print_sentence(const std::string& sentence);
+
+// Adds --sandbox and --no-sandbox, and --sandbox-hosts if there may be links.
+Options& add_sandbox(Options& options, supervise::SandboxChoice& choice, bool links = false);
 
 // Returns `name` if it is an existing path, otherwise the run of that name ("last", the end of an id) below `root`.
 std::string path_of_model(const std::string& root, const std::string& name);

@@ -22,8 +22,10 @@ struct Given {
 };
 
 // The new run's output goes to stderr, so that stdout has only the verdict. The worker ends when this process does.
-ProcessEnd train_again(const std::string& job, const std::string& run_directory, bool ledger) {
+ProcessEnd train_again(const std::string& job, const std::string& run_directory, bool ledger,
+                       const std::optional<task::Sandbox>& sandbox) {
   task::Train train;
+  train.sandbox = sandbox;
   train.job = job;
   train.run_directory = run_directory;
   train.ledger = ledger;
@@ -53,7 +55,8 @@ std::string train_fresh(const report::RunSummary& run, const Given& given) {
   disk.make_directories(directory);
   write_durably(disk, directory + "/job.yaml", read_text(disk, job));
   record_data(*about, directory, given.root);
-  const ProcessEnd end = train_again(job, directory, disk.exists(run.directory + "/ledger.jsonl"));
+  const ProcessEnd end = train_again(job, directory, disk.exists(run.directory + "/ledger.jsonl"),
+                                     supervise::sandbox_of({}, {{run.directory}, directory}, print_sentence));
   if (end != ProcessEnd{})
     throw Error("REPRO_RUN_FAILED", "the new run in " + directory + " " + to_string(end),
                 "see what it printed, and its log.jsonl");

@@ -16,6 +16,7 @@
 #include "cli/programs.h"
 #include "cluster/cluster.h"
 #include "rundir/rundir.h"
+#include "sandbox/sandbox.h"
 
 namespace sinew::cli {
 namespace {
@@ -27,6 +28,7 @@ struct Given {
   double wait_seconds = 300, hang_seconds = supervise::WorkerLaunch().hang_seconds;
   bool resume = false, tls = false, insecure = false, ledger = false;
   std::optional<supervise::Launch> launch;
+  supervise::SandboxChoice sandbox;
   bool json() const { return format == "json"; }
 };
 
@@ -48,10 +50,7 @@ void add_shared(Options& options, Given& given) {
       .flag("--ledger", given.ledger, "write ledger.jsonl: the digest of the training state after every step")
       .choice("--log-format", given.format, {"human", "json"}, "json: one object a line")
       .text("--server", "URL", given.server, "of a sinew server, passed to a job's command; by default SINEW_SERVER");
-}
-
-void print_event(const std::string& sentence) {
-  std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
+  add_sandbox(options, given.sandbox, true);
 }
 
 // Supervises several worker processes. A process that a launcher started supervises only one worker, because the run's
@@ -71,7 +70,7 @@ int start_group(const spec::Job& about, const supervise::WorkerLaunch& launch, c
   }
   options.listen = given.listen.empty() ? supervise::listen_address(given.launch) : given.listen;
   options.tls = given.tls || (!given.insecure && supervise::is_exposed(options.listen, launch.link_listen));
-  options.say = print_event;
+  options.say = print_sentence;
   Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});  // before any thread starts
   return supervise::supervise(options, signals, system_clock());
 }
@@ -91,6 +90,7 @@ int start(const spec::Job& about, const supervise::WorkerLaunch& launch, const G
   train.resume = launch.resume;
   train.ledger = launch.ledger;
   train.json_log = launch.json_log;
+  train.sandbox = launch.sandbox;
   return become_worker(train, launch.run_directory);
 }
 
@@ -105,6 +105,15 @@ supervise::WorkerLaunch launch_options(const Given& given) {
   return launch;
 }
 
+// `directory` is the run directory, the only place that a confined worker may write to.
+std::optional<task::Sandbox> sandbox_for(const spec::Job& job, const std::string& directory, const Given& given) {
+  const int64_t workers = given.workers > 0 ? given.workers : job.workers.max;
+  supervise::SandboxNeeds needs{.writable = directory, .mirror = job.checkpoint.mirror, .links = in_group(job, given)};
+  needs.sources = {directory, job.model.file, job.model.init_from.path, job.loss.library, job.data.library};
+  needs.workers = given.launch ? supervise::sharers_here(given.launch) : workers;
+  return supervise::sandbox_of(given.sandbox, needs, print_sentence);
+}
+
 void check_group_options(const spec::Job& about, const Given& given) {
   if (!in_group(about, given) && !about.command.given() && (!given.listen.empty() || given.tls || given.insecure))
     throw UsageError("OPTION_INVALID", "--listen, --tls and --insecure are for a run with workers", "add --workers N");
@@ -113,8 +122,8 @@ void check_group_options(const spec::Job& about, const Given& given) {
 // Runs the job's command instead of a training. `directory` holds its job.yaml.
 int start_command(const spec::Job& job, const std::string& directory, const Given& given, bool resume) {
   const bool for_workers = given.launch || given.workers > 0 || !given.listen.empty() || given.tls;
-  if (for_workers || given.ledger)
-    throw UsageError("OPTION_INVALID", "a command has no workers and no ledger",
+  if (for_workers || given.ledger || given.sandbox.on)
+    throw UsageError("OPTION_INVALID", "a command has no workers, no ledger and no sandbox",
                      "resources.nproc starts several processes of it");
   return run_command_job(job, {directory, given.server, resume, given.json()});
 }
@@ -161,6 +170,7 @@ int run_train(const Arguments& arguments) {
   if (!job->command.given()) ignore_checkpoint_requests();  // before anybody can see the run and send one
   launch.run_directory =
       given.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : given.run_directory;
+  if (!job->command.given()) launch.sandbox = sandbox_for(*job, launch.run_directory, given);
   const bool first = !given.launch || given.launch->rank == 0;
   if (first) {
     rundir::keep_job_file(launch.run_directory, text + override_comments(given.overrides), given.resume);
@@ -176,7 +186,7 @@ int run_train(const Arguments& arguments) {
   if (first) return start(*job, launch, given);
   Signals signals({SIGINT, SIGTERM, SIGHUP});
   return supervise::join_launched(launch, supervise::sharers_here(given.launch), given.wait_seconds, signals,
-                                  system_clock(), print_event);
+                                  system_clock(), print_sentence);
 }
 
 int run_resume(const Arguments& arguments) {
@@ -194,7 +204,11 @@ int run_resume(const Arguments& arguments) {
   launch.resume = true;
   const auto job = load_job(launch.job, {});
   if (!job) return kUsage;
+  if (job->command.given() && sandbox::is_of_strangers(launch.run_directory))
+    throw Error("SANDBOX_COMMAND", launch.job + " has a command now, but confined workers trained this run",
+                "the code of the model has changed the file: do not use this run, or restore the file");
   if (job->command.given()) return start_command(*job, launch.run_directory, given, true);
+  launch.sandbox = sandbox_for(*job, launch.run_directory, given);
   ignore_checkpoint_requests();
   check_group_options(*job, given);
   return start(*job, launch, given);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "http/http.h"
 
 namespace sinew::supervise {
 namespace {
@@ -17,6 +18,8 @@ class FileCoordinatorLink final : public CoordinatorLink {
     if (client_) return true;
     const auto info = cluster::coordinator_info_now(directory_);
     if (!info || info->pid != coordinator) return false;
+    // A confined worker can write this file, and must not choose where this process sends requests.
+    if (!http::is_this_machine(http::host_of(info->url))) return false;
     client_.emplace(info->url, info->secret, kAnswerSeconds);
     url_ = info->url;
     return true;

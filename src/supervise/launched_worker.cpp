@@ -78,9 +78,10 @@ int join_launched(const WorkerLaunch& launch, int64_t workers_per_machine, doubl
   }
   if (const auto code = wait_for_coordinator(launch.run_directory, wait_seconds, signals, clock, is_up, [] {}))
     return *code;
+  const WorkerLaunch fixed = with_fixed_address(launch);
   const auto make = [&](bool later) {
     const auto info = cluster::coordinator_info_now(launch.run_directory);
-    return worker_start(launch, info ? info->url : "", later, workers_per_machine);
+    return worker_start(fixed, info ? info->url : "", later, workers_per_machine);
   };
   return restart_loop(launch.run_directory, make, signals, clock, say);
 }

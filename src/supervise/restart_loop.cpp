@@ -9,6 +9,7 @@
 #include "base/exit_code.h"
 #include "base/shell_loop.h"
 #include "cluster/cluster.h"
+#include "http/http.h"
 
 namespace sinew::supervise {
 namespace {
@@ -35,7 +36,9 @@ class RestartLoop final : public Shell {
  public:
   RestartLoop(const std::string& run_directory, const std::function<WorkerStart(bool)>& make, Clock& clock,
               const std::function<void(const std::string&)>& say)
-      : run_directory_(run_directory), make_(make), clock_(clock), say_(say) {}
+      : run_directory_(run_directory), make_(make), clock_(clock), say_(say) {
+    if (const auto info = cluster::coordinator_info_now(run_directory)) host_ = http::host_of(info->url);
+  }
 
   void on_signal(int signal) override {
     stop_.add(signal);
@@ -76,7 +79,9 @@ class RestartLoop final : public Shell {
     }
   }
 
+  // A worker can write coordinator.json, and must not choose where this process sends requests.
   void ask_whether_it_helps(const cluster::CoordinatorInfo& info) {
+    if (!host_.empty() && http::host_of(info.url) != host_) return;
     const auto status = cluster::CoordinatorClient(info.url, info.secret, kHelpAnswerSeconds).status();
     if (!status) return;
     const auto here = cluster::processes_on(host_name(), *status).computing;
@@ -138,6 +143,7 @@ class RestartLoop final : public Shell {
   const std::function<WorkerStart(bool)>& make_;
   Clock& clock_;
   const std::function<void(const std::string&)>& say_;
+  std::string host_;  // of the coordinator when this loop began
   const SupervisionOptions limits_;
   Restarts restarts_;
   StopRequests stop_;

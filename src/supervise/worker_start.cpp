@@ -3,10 +3,17 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "cluster/cluster.h"
 #include "http/http.h"
 #include "rundir/rundir.h"
 
 namespace sinew::supervise {
+
+WorkerLaunch with_fixed_address(WorkerLaunch launch) {
+  const auto info = cluster::coordinator_info_now(launch.run_directory);
+  if (launch.sandbox && launch.link_listen.empty() && info) launch.link_listen = http::address_towards(info->url);
+  return launch;
+}
 
 WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordinator_url, bool later,
                          int64_t workers_per_machine, const std::string& activity_board) {
@@ -22,6 +29,7 @@ WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordina
   train.ledger = launch.ledger;
   train.json_log = launch.json_log;
   train.activity_board = activity_board;
+  train.sandbox = launch.sandbox;
   task::Group& group = train.group.emplace();
   group.coordinator_file = rundir::file_in(launch.run_directory, rundir::kCoordinatorFile);
   group.link_listen = launch.link_listen.empty() ? http::address_towards(coordinator_url) : launch.link_listen;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct WorkerLaunch {
   bool resume = false, ledger = false, json_log = false;
   double hang_seconds = 60;  // see WatchdogOptions::least_seconds; also the timeout of members that wait for each other
   std::string link_listen, link_advertise;  // if empty, the address that reaches the coordinator
+  std::optional<task::Sandbox> sandbox;     // nullopt: the workers are not confined
 };
 
 // A task and the process that gets it. The task must live until the worker has read it, so the caller keeps it until
@@ -36,6 +38,10 @@ struct WorkerStart {
   task::TaskFile task;
   ProcessOptions process;
 };
+
+// Fixes the address at which confined workers listen. Call it before the first of them starts: later, the code of a
+// model may have changed coordinator.json, and this process must not resolve a name that this code has chosen.
+WorkerLaunch with_fixed_address(WorkerLaunch launch);
 
 // `coordinator_url` determines which of this machine's addresses the other members can reach. `later` means that the
 // worker is not one of the first, so it reads the resolved job from the run directory. `activity_board` is the path of

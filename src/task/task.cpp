@@ -23,6 +23,12 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
 }
 
 template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Sandbox> {
+  visit("hosts", task.hosts);
+  visit("memory_bytes", task.memory_bytes);
+}
+
+template <typename Visitor, typename Value>
 void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Train> {
   visit("job", task.job);
   visit("job_text", task.job_text);
@@ -81,6 +87,13 @@ Value read_fields(const Json& json) {
   return task;
 }
 
+// Calls `visit` for each optional part of a task, with its name.
+template <typename Value, typename Visitor>
+void parts(Value& task, Visitor&& visit) {
+  if constexpr (requires { task.group; }) visit("group", task.group);
+  if constexpr (requires { task.sandbox; }) visit("sandbox", task.sandbox);
+}
+
 template <size_t Index = 0>
 Task read_kind(const std::string& kind, const Json& json) {
   if constexpr (Index == std::variant_size_v<Task>) {
@@ -96,9 +109,14 @@ Task read_kind(const std::string& kind, const Json& json) {
 
 std::string to_json(const Task& task) {
   Json json = {{"version", kVersion}, {"task", kKinds[task.index()]}};
-  json.update(std::visit([](const auto& one) { return written(one); }, task));
-  if (const Train* train = std::get_if<Train>(&task); train != nullptr && train->group)
-    json["group"] = written(*train->group);
+  std::visit(
+      [&](const auto& one) {
+        json.update(written(one));
+        parts(one, [&](const char* name, const auto& part) {
+          if (part) json[name] = written(*part);
+        });
+      },
+      task);
   return dump_json(json) + "\n";
 }
 
@@ -116,8 +134,14 @@ Task parse(const std::string& text) {
                 "install sinew and sinew-worker from the same version");
   try {
     Task task = read_kind(json.at("task").get<std::string>(), json);
-    if (Train* train = std::get_if<Train>(&task); train != nullptr && json.contains("group"))
-      train->group = read_fields<Group>(json["group"]);
+    std::visit(
+        [&](auto& one) {
+          parts(one, [&](const char* name, auto& part) {
+            if (json.contains(name))
+              part = read_fields<typename std::remove_reference_t<decltype(part)>::value_type>(json[name]);
+          });
+        },
+        task);
     return task;
   } catch (const nlohmann::json::exception& error) {
     throw Error("TASK_UNREADABLE", std::string("the task cannot be read: ") + error.what(),

@@ -13,7 +13,7 @@
 
 namespace sinew::task {
 
-inline constexpr int kVersion = 2;
+inline constexpr int kVersion = 3;
 
 // Makes the worker a member of a group of workers that train one run.
 struct Group {
@@ -25,6 +25,13 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
+// Confines the worker before it runs the code of a model (sandbox/sandbox.h).
+struct Sandbox {
+  std::vector<std::string> hosts;  // addresses of the other machines of the run
+  uint64_t memory_bytes = 0;       // most memory of the worker; 0: no limit
+  bool operator==(const Sandbox&) const = default;
+};
+
 struct Train {
   std::string job;       // path of the job file, or its name in messages if `job_text` is given
   std::string job_text;  // the checked text of the job file; empty: the worker reads the file
@@ -33,6 +40,7 @@ struct Train {
   bool resume = false, ledger = false, json_log = false;
   std::string activity_board;  // path of the board that the worker posts on (base/activity_board.h); empty: no board
   std::optional<Group> group;  // nullopt: this worker trains alone
+  std::optional<Sandbox> sandbox;  // nullopt: the worker is not confined
   bool operator==(const Train&) const = default;
 };
 
@@ -41,6 +49,7 @@ struct Evaluate {
   std::string split = "test";  // train | val | test
   std::vector<std::string> overrides;
   bool json = false;
+  std::optional<Sandbox> sandbox;
   bool operator==(const Evaluate&) const = default;
 };
 
@@ -48,6 +57,7 @@ struct Predict {
   std::string model, data;
   std::string output = "-";    // a file; "-": standard output
   std::string format = "csv";  // csv | jsonl
+  std::optional<Sandbox> sandbox;
   bool operator==(const Predict&) const = default;
 };
 

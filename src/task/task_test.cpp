@@ -25,9 +25,12 @@ const std::vector<Task> kExamples = {
           false,
           true,
           "",
-          Group{"runs/x/1/coordinator.json", "10.0.0.1", "host-a", 12.5, 3}},
+          Group{"runs/x/1/coordinator.json", "10.0.0.1", "host-a", 12.5, 3},
+          Sandbox{{"10.0.0.2"}, uint64_t{1} << 40}},
     Evaluate{"runs/x/1", "val", {"data.test.path=new.csv"}, true},
+    Evaluate{"runs/x/1", "val", {}, false, Sandbox{}},
     Predict{"model", "new.csv", "out.jsonl", "jsonl"},
+    Predict{"model", "new.csv", "out.jsonl", "jsonl", Sandbox{{}, 1}},
     Inspect{"net.pt2", {}},
     Check{"job.yaml", {"optimizer.lr=3e-4"}, true, 7.25},
 };
@@ -58,9 +61,9 @@ TEST(Task, DamageIsRefused) {
     for (size_t length = 0; length + 2 < text.size(); ++length)
       EXPECT_EQ(code_of(text.substr(0, length)), ErrorCode("TASK_UNREADABLE")) << length;
   }
-  EXPECT_EQ(code_of(R"({"version":2,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
-  EXPECT_EQ(code_of(R"({"version":2,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
-  EXPECT_EQ(code_of(R"({"version":2,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
+  EXPECT_EQ(code_of(R"({"version":3,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
+  EXPECT_EQ(code_of(R"({"version":3,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
+  EXPECT_EQ(code_of(R"({"version":3,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
             ErrorCode("TASK_UNREADABLE"));
 }
 

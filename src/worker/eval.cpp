@@ -6,6 +6,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "sandbox/sandbox.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -73,11 +74,13 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
 }
 
 // Writes the results into the run's directory, or warns. The run may be in an archive that this user may not write to,
-// and the results are still worth showing.
-void keep_in_run(const std::string& path, const std::string& text) {
+// and the results are still worth showing. A confined process writes through `outside`.
+void keep_in_run(const std::string& path, const std::string& text, sandbox::OutsideFile* outside) {
   try {
-    write_durably(system_disk(), path, text);
-  } catch (const DiskError& error) {
+    if (outside == nullptr) return write_durably(system_disk(), path, text);
+    outside->write(text);
+    outside->commit();
+  } catch (const Error& error) {
     std::fprintf(stderr, "warning: the run does not keep these results: %s\n", to_string(error).c_str());
   }
 }
@@ -96,9 +99,11 @@ int run_eval(const task::Evaluate& task) {
   const train::Trained trained = train::find_trained(task.model, system_disk());
   if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", trained.remark.c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
+  const std::string kept = trained.run_given ? trained.run_directory + "/eval-" + part + ".json" : "";
+  const auto outside = confine(task.sandbox, kept);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
   const std::string text = dump_json(document_of(trained, part, task.overrides, result), 1) + "\n";
-  if (trained.run_given) keep_in_run(trained.run_directory + "/eval-" + part + ".json", text);
+  if (!kept.empty()) keep_in_run(kept, text, outside.get());
   if (task.json) {
     std::fputs(text.c_str(), stdout);
   } else {

@@ -104,6 +104,7 @@ int run_predict(const task::Predict& task) {
   const train::Trained trained = train::find_trained(task.model, system_disk());
   if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", trained.remark.c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {});
+  const auto outside = confine(task.sandbox, out == "-" ? "" : out);
   const train::Predictions predictions = train::predict(trained, job, data, system_disk());
   const Rows rows{predictions, task.format == "csv"};
   if (out == "-") {
@@ -116,6 +117,9 @@ int run_predict(const task::Predict& task) {
     if (std::fflush(stdout) != 0)
       throw Error("OUTPUT_FAILED", "cannot write to standard output",
                   "check the file or program that receives it, or give -o FILE");
+  } else if (outside) {
+    rows.write([&](const std::string& text) { outside->write(text); });
+    outside->commit();
   } else {
     write_output(system_disk(), out, [&](Disk::File& file) {
       rows.write([&](const std::string& text) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });

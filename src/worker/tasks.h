@@ -2,10 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "sandbox/sandbox.h"
 #include "spec/spec.h"
 #include "task/task.h"
 
@@ -23,6 +26,10 @@ spec::Job read_job_text(const std::string& yaml, const std::string& name, const 
 // stop_signals is 1 once SIGINT, SIGTERM or SIGHUP has asked the training to stop. checkpoint_signals counts the
 // SIGUSR1 that this process has received.
 extern std::atomic<int> stop_signals, checkpoint_signals;
+
+// Confines this process, if the task says so: without network and without writes. Returns the file at `output`, which
+// this process writes all the same; null if the process is not confined or `output` is empty.
+std::unique_ptr<sandbox::OutsideFile> confine(const std::optional<task::Sandbox>& wanted, const std::string& output);
 
 // Each function carries out one kind of task and returns the exit code.
 int run_train(const task::Train& task);

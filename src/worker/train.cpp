@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "distribute/distribute.h"
+#include "sandbox/sandbox.h"
 #include "worker/injected_faults.h"
 #include "worker/tasks.h"
 
@@ -24,6 +25,18 @@ distribute::JoinOptions join_options(const task::Group& group, distribute::Membe
   options.patience_seconds = kHangFactor * group.hang_seconds;
   options.ending = &ending;
   return options;
+}
+
+// Confines this process. Everything before this call is code of Sinew, and everything after it may be code of a model.
+void confine_training(const task::Train& task) {
+  if (!task.sandbox) return;
+  sandbox::Confinement confinement{.run_directory = task.run_directory, .memory_bytes = task.sandbox->memory_bytes};
+  if (task.group) {
+    const std::string& listen = task.group->link_listen;
+    confinement.links = std::make_unique<const sandbox::Links>(sandbox::Links{
+        task.run_directory, task.sandbox->hosts, listen.empty() ? distribute::JoinOptions().listen : listen});
+  }
+  sandbox::confine(confinement);
 }
 
 int train_in_group(const task::Group& group, train::RunOptions& options, FlippedBit& flip) {
@@ -69,6 +82,7 @@ int train_as_told(const task::Train& task, ActivityBoard& board) {
 int run_train(const task::Train& task) {
   ActivityBoard board(task.activity_board);
   try {
+    confine_training(task);
     return train_as_told(task, board);
   } catch (const Error& error) {
     board.post({to_string(error), error.hint});

@@ -1,0 +1,36 @@
+// Decides whether the workers of a command are confined (sandbox/sandbox.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "task/task.h"
+
+namespace sinew::supervise {
+
+// What the user said.
+struct SandboxChoice {
+  bool on = false, off = false;
+  std::string hosts;  // addresses of other machines, separated by commas
+};
+
+// What the workers load and need.
+struct SandboxNeeds {
+  std::vector<std::string> sources;  // paths from which code or weights come
+  std::string writable;              // the directory or file that they write, as the user reads it
+  std::string mirror = "";           // checkpoint.mirror, which they could not write
+  bool links = false;
+  std::string coordinator_url = "";  // if the user named it: its host is a machine of the run
+  int64_t workers = 1;               // workers that share the memory of this machine
+};
+
+// Returns nullopt if the workers are not confined. Without a choice, they are confined if a source was written by the
+// code of a model, or comes from a registry. Tells `say` what protects. Throws UsageError if the choice is no choice,
+// if there is a mirror, or if this kernel cannot confine.
+std::optional<task::Sandbox> sandbox_of(const SandboxChoice& choice, const SandboxNeeds& needs,
+                                        const std::function<void(const std::string&)>& say);
+
+}  // namespace sinew::supervise

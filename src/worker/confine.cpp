@@ -1,0 +1,12 @@
+#include "worker/tasks.h"
+
+namespace sinew::worker {
+
+std::unique_ptr<sandbox::OutsideFile> confine(const std::optional<task::Sandbox>& wanted, const std::string& output) {
+  if (!wanted) return nullptr;
+  auto file = output.empty() ? nullptr : std::make_unique<sandbox::OutsideFile>(output);
+  sandbox::confine({.memory_bytes = wanted->memory_bytes});
+  return file;
+}
+
+}  // namespace sinew::worker
