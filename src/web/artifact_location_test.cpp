@@ -41,8 +41,30 @@ TEST(ArtifactLocation, IsKeptIfFilesCanBeUploadedBelowIt) {
     EXPECT_EQ(test.call("PUT", kArtifacts + path + "/f", "text").status, 200) << path;
     EXPECT_EQ(test.call("GET", kArtifacts + path + "/f").response.body, "text") << path;
   }
-  EXPECT_EQ(make(test, "elsewhere", "s3://bucket/models").status, 200);
-  EXPECT_EQ(make(test, "another server", "mlflow-artifacts://host/models").status, 200);
+}
+
+TEST(ArtifactLocation, ElsewhereIsKeptOnlyAtAPlaceFromWhichVersionsMayCome) {
+  TestServer test;
+  for (const char* location : {"file:///etc", "/etc", "etc", "http://192.0.2.1/x", "https://example.com/x", "ftp://x/y",
+                               "runs:/r/p", "models:/m/1", "mlflow-artifacts://host/models", "MLFLOW-ARTIFACTS:/team",
+                               "dbfs:/x", "s3", ":s3://x", " s3://x", "../s3://x"}) {
+    const Reply reply = make(test, location, location);
+    EXPECT_EQ(reply.status, 400) << location;
+    EXPECT_EQ(reply.json.value("error_code", ""), "INVALID_PARAMETER_VALUE") << location;
+    for (const char* word : {"Invalid artifact_location", "mlflow-artifacts:/NAME", "gs://", "s3://"})
+      EXPECT_NE(reply.response.body.find(word), std::string::npos) << word << " in " << reply.response.body;
+  }
+  for (const char* location : {"s3://bucket/models", "S3://bucket", "gs://b/k", "hdfs://h/p"}) {
+    const Reply made = make(test, location, location);
+    ASSERT_EQ(made.status, 200) << made.response.body;
+    const PlainJson run =
+        test.call("POST", kMlflow + "/runs/create", PlainJson{{"experiment_id", made.json["experiment_id"]}}.dump())
+            .json;
+    const std::string uri = run["run"]["info"]["artifact_uri"];
+    EXPECT_TRUE(uri.starts_with(std::string(location) + "/")) << uri;
+  }
+  const Reply none = make(test, "empty", "");
+  ASSERT_EQ(none.status, 200) << none.response.body;
 }
 
 }  // namespace

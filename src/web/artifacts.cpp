@@ -277,9 +277,15 @@ ArtifactRef parse_artifact_ref(const std::string& text) {
   return ref;
 }
 
-void check_artifact_location(const std::string& location) {
+void check_artifact_location(const Context& context, const std::string& location) {
   constexpr std::string_view kScheme = "mlflow-artifacts:";
-  if (!location.starts_with(kScheme) || location.starts_with("mlflow-artifacts://")) return;
+  if (!location.starts_with(kScheme) ||
+      location.starts_with("mlflow-artifacts://")) {  // after "//" comes another server
+    if (is_allowed_elsewhere(context, location)) return;
+    throw Refused(kSourceRefused,
+                  "Invalid artifact_location: '" + location + "' is at no place where files of runs may be",
+                  "leave artifact_location out, or use mlflow-artifacts:/NAME or one of " + allowed_elsewhere(context));
+  }
   const auto wrong = [&](const std::string& why) {
     refuse_invalid(
         "the artifact_location '" + location + "' " + why,

@@ -54,8 +54,10 @@ struct ArtifactRef {
 };
 ArtifactRef parse_artifact_ref(const std::string& text);
 // Refuses an artifact location on this server if the client would build paths from it that this server does not read.
-// Accepts every location elsewhere (s3://, file:/), because only the client uses it.
-void check_artifact_location(const std::string& location);
+// Refuses a location elsewhere (kSourceRefused) unless it is at a place from which versions may come: everyone who
+// reads the experiment writes and reads files there, so one user must not send another to a path or an address of his
+// choice.
+void check_artifact_location(const Context& context, const std::string& location);
 // Refuses callers who may not change these files. Only an admin may change the files of a version, because the gates
 // judged the version with these files.
 void check_may_change(const Context& context, const ArtifactRef& ref);

@@ -45,13 +45,22 @@ bool is_on_this_server(const std::string& uri) {
   return uri.empty() || (own && uri.find("://") == std::string::npos);  // after "//" comes another server
 }
 
+bool is_allowed_elsewhere(const Context& context, const std::string& uri) {
+  return context.options.source_schemes.contains(scheme_of(uri));
+}
+
+std::string allowed_elsewhere(const Context& context) {
+  std::string text;
+  for (const std::string& scheme : context.options.source_schemes) text += (text.empty() ? "" : ", ") + scheme + "://";
+  return text;
+}
+
 void check_source(const Context& context, const std::string& uri) {
-  if (is_on_this_server(uri) || context.options.source_schemes.contains(scheme_of(uri))) return;
-  std::string known = "runs:/, models:/, mlflow-artifacts:/";
-  for (const std::string& scheme : context.options.source_schemes) known += ", " + scheme + "://";
+  if (is_on_this_server(uri) || is_allowed_elsewhere(context, uri)) return;
   throw Refused(kSourceRefused,
                 "Invalid model version source: '" + uri + "' is at no place from which versions may come",
-                "use one of " + known + "; upload other files to a run first");
+                "use one of runs:/, models:/, mlflow-artifacts:/, " + allowed_elsewhere(context) +
+                    "; upload other files to a run first");
 }
 
 bool is_pending(const store::Record& version) {

@@ -21,7 +21,11 @@ FrozenFiles freeze_files(Context& context, const std::string& uri);
 // Returns whether the URI names files that this server has or may get. This includes the empty URI: an admin can upload
 // files to such a version.
 bool is_on_this_server(const std::string& uri);
-// Refuses the source of a version (kSourceRefused), unless it is on this server or has one of Options::source_schemes.
+// The allow-list of places outside this server (Options::source_schemes): whether it has the URI, and the list as
+// text for a message ("abfss://, gs://").
+bool is_allowed_elsewhere(const Context& context, const std::string& uri);
+std::string allowed_elsewhere(const Context& context);
+// Refuses the source of a version (kSourceRefused), unless it is on this server or at an allowed place elsewhere.
 void check_source(const Context& context, const std::string& uri);
 // A version is pending if it was created before its files existed. It can get no alias, and MLflow's client sees the
 // status PENDING_REGISTRATION. It stops being pending when its files are frozen (api_freeze_version) or an admin

@@ -67,9 +67,8 @@ Response experiments_create(Context& context, const Call& call) {
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
   check_length(name, kMaxExperimentName, "name");
   Json body = Json::object();
-  if (args.has("artifact_location")) {
-    const std::string location = args.text("artifact_location");
-    check_artifact_location(location);
+  if (const std::string location = args.text("artifact_location", ""); !location.empty()) {
+    check_artifact_location(context, location);
     body["artifact_location"] = location;
   }
   const std::string id = new_experiment_id();

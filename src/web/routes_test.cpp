@@ -33,7 +33,7 @@ std::map<std::string, Fields> run_fields(const std::string& run) {
   const Fields metric{{"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
   const Fields of_run{{"run_id", run}}, view{{"view_type", "ALL"}};
   return {
-      {"POST /experiments/create", {{"name", "new"}, {"artifact_location", "l"}, {"tags", kLabels}}},
+      {"POST /experiments/create", {{"name", "new"}, {"artifact_location", "s3://l"}, {"tags", kLabels}}},
       {"GET /experiments/get", {{"experiment_id", "0"}}},
       {"GET /experiments/get-by-name", {{"experiment_name", "Default"}}},
       {"GET /experiments/search", with(kSearch, view)},

@@ -226,6 +226,19 @@ class MlflowClient(unittest.TestCase):
             self.assertEqual((back / "all" / "deep" / "er" / "ü b.txt").read_text(), "x")
             self.assertEqual((back / "all" / "empty").read_bytes(), b"")
 
+    def test_an_artifact_location_elsewhere_is_at_an_allowed_place(self):
+        mlflow, client = self.mlflow, self.client
+        for location in ("file:///tmp/x", "http://192.0.2.1/x", "mlflow-artifacts://192.0.2.1/x", "dbfs:/x"):
+            self.refused("INVALID_PARAMETER_VALUE", client.create_experiment, location, artifact_location=location)
+            self.assertIsNone(client.get_experiment_by_name(location))
+        there = client.create_experiment("bucket", artifact_location="s3://bucket/models")
+        with mlflow.start_run(experiment_id=there) as run:
+            self.assertEqual(run.info.artifact_uri, f"s3://bucket/models/{run.info.run_id}/artifacts")
+        here = client.create_experiment("team", artifact_location="mlflow-artifacts:/team")
+        with mlflow.start_run(experiment_id=here) as run:
+            mlflow.log_text("hello", "a.txt")
+        self.assertEqual(mlflow.artifacts.load_text(run.info.artifact_uri + "/a.txt"), "hello")
+
     def test_the_model_registry(self):
         mlflow, client = self.mlflow, self.client
         with mlflow.start_run(experiment_id="0") as run:
