@@ -19,6 +19,17 @@ std::string hex_of(std::span<const unsigned char> bytes) {
   return text;
 }
 
+bool read_hex(std::string_view text, std::span<unsigned char> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  if (text.size() != 2 * bytes.size()) return false;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const size_t high = kDigits.find(text[2 * i]), low = kDigits.find(text[2 * i + 1]);
+    if (high == std::string_view::npos || low == std::string_view::npos) return false;
+    bytes[i] = static_cast<unsigned char>(16 * high + low);
+  }
+  return true;
+}
+
 std::string random_hex(size_t bytes) {
   std::vector<unsigned char> random(bytes);
   for (size_t done = 0; done < bytes;) {

@@ -13,6 +13,15 @@ TEST(Hex, HasTwoDigitsAByte) {
   EXPECT_EQ(hex_of(bytes), "00017f80afff");
 }
 
+TEST(Hex, ReadsOnlyItsOwnText) {
+  unsigned char bytes[3] = {};
+  EXPECT_TRUE(read_hex("00afff", bytes));
+  EXPECT_EQ(hex_of(bytes), "00afff");
+  for (const char* text : {"", "00aff", "00afff0", "00AFFF", "00afg0", "00af 0", "0x00af"}) {
+    EXPECT_FALSE(read_hex(text, bytes)) << text;
+  }
+}
+
 TEST(Hex, RandomHexDiffersEachTime) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {

@@ -1,6 +1,7 @@
 #include "base/sha256.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <algorithm>
 #include <array>
@@ -49,6 +50,16 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 
 std::string sha256_hex(std::string_view text) {
   return sha256_hex(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+std::array<unsigned char, 32> hmac_sha256(std::string_view secret, std::string_view message) {
+  std::array<unsigned char, 32> code{};
+  unsigned length = 0;
+  const auto* const done =
+      HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+           reinterpret_cast<const unsigned char*>(message.data()), message.size(), code.data(), &length);
+  SINEW_CHECK(done != nullptr && length == code.size(), length);
+  return code;
 }
 
 bool is_sha256(std::string_view text) {
