@@ -80,7 +80,7 @@ std::vector<double> collectives(group::Group& group, Rows& rows, double seconds)
 void run(int rank, const std::filesystem::path& folder, int64_t floats, double seconds) {
   link::TcpOptions options;
   options.job = "reduction";
-  options.secret = "reduction";
+  options.credentials = self_certified("reduction");
   group::Group* group = nullptr;
   link::Events events;
   events.on_frame = [&](MemberId from, link::Frame frame) { group->on_frame(from, std::move(frame)); };

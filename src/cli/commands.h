@@ -49,6 +49,7 @@ int run_ps(const Arguments& arguments);
 int run_scale(const Arguments& arguments);    // control.cpp
 int run_control(const Arguments& arguments);  // control.cpp
 int run_join(const Arguments& arguments);
+int run_token(const Arguments& arguments);
 int run_chaos(const Arguments& arguments);
 int run_coordinator(const Arguments& arguments);
 int run_eval(const Arguments& arguments);

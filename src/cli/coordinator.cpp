@@ -38,7 +38,8 @@ int run_coordinator(const Arguments& arguments) {
       .text("--listen", "ADDRESS", run.listen, "where members reach it; address:port for a fixed port")
       .text("--job", "NAME", run.job, "the job's name, shown by its status")
       .flag("--tls", run.tls,
-            "HTTPS, trusted by everyone who has the secret; the members' links use TLS, too; on an address that other "
+            "HTTPS, trusted by everyone who has the secret or a join token; the members' links use TLS, too; on an "
+            "address that other "
             "machines reach this is the default")
       .flag("--insecure", insecure, "no TLS on such an address")
       .notes(

@@ -35,14 +35,17 @@ int run_join(const Arguments& arguments) {
                 "the run's directory, if both machines see it; else the URL of its coordinator, by coordinator.json")
       .rest("JOB RUN_DIR [key=value ...]", given.more,
             "with a URL: the job file and the overrides of the run, and a directory of this machine")
-      .text("--secret-file", "FILE", given.secret_file, "with a URL: a file with the secret of coordinator.json")
+      .text("--secret-file", "FILE", given.secret_file,
+            "with a URL: a file with a join token (sinew token create), or with the run's secret")
       .flag("--insecure", insecure, "accept an http:// URL of another machine: others on the network read the secret")
       .text("--root", "DIR", given.root, "where RUN is found by name")
       .duration("--hang-after", given.hang_seconds, "as the run was started with")
       .duration("--wait", wait_seconds, "with a run's directory: how long to wait until the run has begun");
   add_sandbox(options, sandbox, true)
       .notes(
-          "With an https:// URL each side trusts only the other's secret.\n"
+          "With an https:// URL the worker trusts only the run's coordinator, and sends the token to nobody else. When "
+          "the "
+          "token has expired or was revoked, the worker leaves, and join ends with exit code 2.\n"
           "First Ctrl-C: the worker hands over its work and leaves (exit code 75). Second: it is killed.")
       .example("sinew join /shared/runs/cifar/20251121T040000Z-ab12");
   if (!options.parse(arguments)) return kDone;

@@ -27,6 +27,7 @@ constexpr Command kCommands[] = {
     {"scale", "change the number of workers of a run that trains", run_scale},
     {"control", "stop, checkpoint, learning rate ... of a run that trains", run_control},
     {"join", "add a worker of this machine to a run", run_join},
+    {"token", "let a worker of another machine join a run, for a time, and lock it out", run_token},
     {"chaos", "kill workers of a run by a seed, and compare it with an undisturbed run", run_chaos},
     {"coordinator", nullptr, run_coordinator},
     {"eval", "metrics of a trained model on one split of the data", run_eval},

@@ -188,6 +188,10 @@ MemberId Client::id() const {
   return impl_->membership.id();
 }
 
+const Signature& Client::certificate() const {
+  return impl_->membership.certificate();
+}
+
 void Client::report(const std::function<void(MemberReport&)>& change) {
   Impl& impl = *impl_;
   const std::lock_guard lock(impl.mutex);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/key_pair.h"
 #include "cluster/cluster_state.h"
 #include "cluster/control_request.h"
 
@@ -51,6 +52,7 @@ struct ClientOptions {
   std::string address, host;
   int64_t pid = 0;
   Identity identity;
+  std::optional<PublicKey> key;  // of the member's links; the coordinator certifies it
   double pulse_seconds = 0.25;   // the longest time between two heartbeats
   double patience_seconds = 60;  // the client calls on_fenced after this time without a coordinator
 };
@@ -67,6 +69,7 @@ class Client {
   Client(const ClientOptions& options, ClientEvents events, Clock& clock);
   ~Client();
   MemberId id() const;
+  const Signature& certificate() const;  // of ClientOptions::key
   // Any thread. Changes what the heartbeats report. The client sends a heartbeat at once if other members wait for the
   // change.
   void report(const std::function<void(MemberReport&)>& change);

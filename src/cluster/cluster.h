@@ -13,4 +13,5 @@
 #include "cluster/coordinator.h"         // the coordinator
 #include "cluster/coordinator_client.h"  // single calls to a coordinator, and its status
 #include "cluster/coordinator_info.h"    // RUN/coordinator.json
+#include "cluster/join_token.h"          // secrets of single members
 #include "cluster/view.h"                // views, and who computes what under a view

@@ -43,11 +43,12 @@ std::optional<std::string> other_version(const std::string& path) {
 }  // namespace
 
 struct Coordinator::Impl {
-  using Call = Reply (CoordinatorState::*)(const std::string&, Moment);
+  using Call = Reply (*)(CoordinatorState&, const std::string& body, Moment, const Caller&);
   struct Route {
     const char* method;
     const char* path;
-    Call call;  // null: serve() handles the route
+    bool for_members;  // true: a join token is enough
+    Call call;         // null: serve() handles the route
   };
   struct Waiting {
     UpdatesPoll poll;
@@ -72,14 +73,18 @@ struct Coordinator::Impl {
   Moment moment() const { return {clock.monotonic_seconds(), clock.wall_seconds()}; }
 
   static const std::vector<Route>& routes() {
+    using State = CoordinatorState;
+    using Body = const std::string&;
     static const std::vector<Route> all = {
-        {"POST", "/v2/join", &CoordinatorState::join},
-        {"POST", "/v2/heartbeat", &CoordinatorState::heartbeat},
-        {"POST", "/v2/lost", &CoordinatorState::lost},
-        {"POST", "/v2/scale", &CoordinatorState::scale},
-        {"POST", "/v2/control", &CoordinatorState::control},
-        {"GET", "/v2/status", nullptr},
-        {"GET", "/v2/updates", nullptr},
+        {"POST", "/v2/join", true, [](State& s, Body b, Moment at, const Caller& c) { return s.join(b, at, c); }},
+        {"POST", "/v2/heartbeat", true,
+         [](State& s, Body b, Moment at, const Caller& c) { return s.heartbeat(b, at, c); }},
+        {"POST", "/v2/lost", false, [](State& s, Body b, Moment at, const Caller&) { return s.lost(b, at); }},
+        {"POST", "/v2/scale", false, [](State& s, Body b, Moment at, const Caller&) { return s.scale(b, at); }},
+        {"POST", "/v2/control", false, [](State& s, Body b, Moment at, const Caller&) { return s.control(b, at); }},
+        {"POST", "/v2/revoke", false, [](State& s, Body b, Moment at, const Caller&) { return s.revoke(b, at); }},
+        {"GET", "/v2/status", true, nullptr},
+        {"GET", "/v2/updates", true, nullptr},
     };
     return all;
   }
@@ -104,9 +109,21 @@ struct Coordinator::Impl {
     if (state.due()) due_changed.notify_all();
   }
 
-  bool allowed(const http::Request& request) const {
+  // Returns nullopt for a stranger.
+  std::optional<Caller> caller_of(const http::Request& request) const {
+    const std::string scheme = "Bearer ";
     const auto found = request.headers.find("authorization");
-    return found != request.headers.end() && same_secret(found->second, "Bearer " + options.secret);
+    if (found == request.headers.end() || !found->second.starts_with(scheme)) return std::nullopt;
+    const std::string given = found->second.substr(scheme.size());
+    if (same_secret(given, options.secret)) return Caller{};
+    auto token = genuine_join_token(given, options.secret);
+    return token ? std::optional(Caller{std::move(token)}) : std::nullopt;
+  }
+
+  // Returns false if the caller's token has expired or was revoked.
+  bool is_welcome(const Caller& caller) {
+    const std::lock_guard lock(mutex);
+    return !state.refuse_caller(caller, moment());
   }
 
   void handle(const http::Request& request, http::Answer answer) {
@@ -114,9 +131,11 @@ struct Coordinator::Impl {
     if (!is_as_sent(request)) {
       return answer(response_of(refuse(503, kCallDamaged, "the call was changed on its way", "try again")));
     }
-    if (!allowed(request)) {
-      return answer(response_of(refuse(401, kWrongSecret, "the call does not carry this run's token",
-                                       "send \"Authorization: Bearer <secret>\" with the secret of the run")));
+    const auto caller = caller_of(request);
+    if (!caller) {
+      return answer(response_of(
+          refuse(401, kWrongSecret, "the call does not carry this run's token",
+                 "send \"Authorization: Bearer <secret>\" with the secret of the run or a join token of it")));
     }
     if (const auto version = other_version(request.path)) {
       return answer(response_of(refuse(400, kVersionDiffers,
@@ -135,14 +154,19 @@ struct Coordinator::Impl {
     if (request.method != route->method) {
       return answer(response_of(refuse(405, kBadRequest, request.path + " takes " + route->method, "")));
     }
+    if (caller->token && !route->for_members) {
+      return answer(response_of(refuse(403, kNotAllowed, "a join token does not allow " + request.path,
+                                       "use the run's secret: do it on the machine of the coordinator")));
+    }
     // The server keeps a member's connection even if strangers hold many connections.
-    serve(*route, request, [answer = std::move(answer)](http::Response response) {
-      response.known_client = true;
+    const bool known = is_welcome(*caller);
+    serve(*route, *caller, request, [answer = std::move(answer), known](http::Response response) {
+      response.known_client = known;
       answer(std::move(response));
     });
   }
 
-  void serve(const Route& route, const http::Request& request, http::Answer answer) {
+  void serve(const Route& route, const Caller& caller, const http::Request& request, http::Answer answer) {
     Outbox outbox;
     {
       const std::lock_guard lock(mutex);
@@ -151,15 +175,17 @@ struct Coordinator::Impl {
         outbox.emplace_back(std::move(answer),
                             refuse(503, kNotReady, "the coordinator stops", "its successor answers soon"));
       } else if (route.call != nullptr) {
-        outbox.emplace_back(std::move(answer), (state.*route.call)(request.body, at));
+        outbox.emplace_back(std::move(answer), route.call(state, request.body, at, caller));
         answer_polls(at, outbox);
       } else if (request.path == "/v2/status") {
-        outbox.emplace_back(std::move(answer), state.status(at));
+        auto refused = state.refuse_caller(caller, at);
+        outbox.emplace_back(std::move(answer), refused ? *std::move(refused) : state.status(at));
       } else {
-        const auto poll = poll_of(request.query);
+        auto poll = poll_of(request.query);
         if (!poll) {
           outbox.emplace_back(std::move(answer), poll.error());
         } else {
+          poll->caller = caller;
           waiting.push_back({*poll, std::move(answer), at.now + kHoldSeconds});
           answer_polls(at, outbox);
         }
@@ -209,7 +235,7 @@ Coordinator::Coordinator(const CoordinatorOptions& options, Clock& clock)
   server.max_connections = http::connection_limit(server.max_connections);
   server.max_connections_of_address = server.max_connections / 4;
   server.max_body_memory = size_t{64} << 20;
-  if (options.tls) server.shared_secret = options.secret;
+  if (options.tls) server.own_key = KeyPair::of_secret(options.secret);
   impl.server = std::make_unique<http::Server>(
       server, [&impl](const http::Request& request, http::Answer answer) { impl.handle(request, std::move(answer)); });
   impl.waker = std::thread([&impl] { impl.wake_when_due(); });

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -17,8 +18,9 @@ namespace sinew::cluster {
 
 struct CoordinatorOptions {
   ClusterOptions cluster;
-  std::string secret;  // bearer token of every call except /healthz
-  bool tls = false;    // HTTPS; a client trusts the server only if both have the secret
+  std::string secret;             // of the run; every call except /healthz carries it or a join token made with it
+  bool tls = false;               // HTTPS; a client trusts only the key that the secret gives
+  std::set<std::string> revoked;  // ids of the join tokens that were revoked
   std::string run_directory, job;
   std::string listen = "127.0.0.1";
   uint16_t port = 0;
@@ -33,10 +35,10 @@ struct CoordinatorOptions {
   std::function<void(const std::string& line)> log = nullptr;  // every decision as a sentence
 };
 
-// Serves HTTP until it is destroyed. Routes: POST /v2/join, /v2/heartbeat, /v2/lost, /v2/scale, /v2/control; GET
-// /v2/updates (long poll), /v2/status, /healthz. If this coordinator replaces a dead one, at_least and first_id must be
-// above all numbers that the earlier coordinators can have given (a million for each is enough). If one of them is set,
-// the coordinator listens to the members of its predecessor before it decides.
+// Serves HTTP until it is destroyed. Routes: POST /v2/join, /v2/heartbeat, /v2/lost, /v2/scale, /v2/control,
+// /v2/revoke; GET /v2/updates (long poll), /v2/status, /healthz. If this coordinator replaces a dead one, at_least and
+// first_id must be above all numbers that the earlier coordinators can have given (a million for each is enough). If
+// one of them is set, the coordinator listens to the members of its predecessor before it decides.
 class Coordinator {
  public:
   Coordinator(const CoordinatorOptions& options, Clock& clock);

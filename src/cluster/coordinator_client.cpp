@@ -158,6 +158,10 @@ void request_control(const CoordinatorInfo& info, const std::string& run_directo
   call_run(info, run_directory, Repeat::if_without_effect, "POST", "/v2/control", control_body(kind, value, reason));
 }
 
+void request_revocation(const CoordinatorInfo& info, const std::string& run_directory, const std::string& token_id) {
+  call_run(info, run_directory, Repeat::unless_refused, "POST", "/v2/revoke", dump({{"token", token_id}}));
+}
+
 void request_scale(const CoordinatorInfo& info, const std::string& run_directory, int64_t wanted) {
   call_run(info, run_directory, Repeat::unless_refused, "POST", "/v2/scale", scale_body(wanted));
 }

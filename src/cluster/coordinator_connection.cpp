@@ -1,6 +1,7 @@
 #include "cluster/coordinator_connection.h"
 
 #include "base/hash.h"
+#include "cluster/join_token.h"
 #include "cluster/json.h"
 #include "cluster/protocol.h"
 
@@ -81,7 +82,8 @@ std::shared_ptr<http::Client> CoordinatorConnection::client(std::string& secret)
   }
   CoordinatorPlace place = place_();  // may read a file, so this thread does not hold the lock
   http::ClientOptions http;
-  http.shared_secret = secret = place.secret;
+  secret = place.secret;
+  if (!secret.empty()) http.server_key = coordinator_key(secret);
   auto fresh = std::make_shared<http::Client>(place.url, http);
   const std::lock_guard lock(mutex_);
   if (cancelled_) return nullptr;

@@ -32,8 +32,8 @@ std::optional<Error> problem_with(const http::Response& response);
 // Returns the error that the body of an answer describes. If the body describes none, the error names the status.
 Error error_in(const http::Response& response);
 
-// Where a coordinator listens, and the secret of its run. With https:// the connection trusts only a server that has
-// the secret.
+// Where a coordinator listens, and the secret of its run or a join token. With https:// the connection trusts only a
+// server with the run's key.
 struct CoordinatorPlace {
   std::string url, secret;
 };

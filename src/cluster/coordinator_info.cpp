@@ -28,6 +28,7 @@ CoordinatorInfo info_of(Fields& fields, bool first_version) {
   CoordinatorInfo info;
   info.url = fields.text("url", kLongestField);
   info.secret = fields.text("secret", kLongestField);
+  if (info.secret.empty()) fields.blame("\"secret\" is empty");
   info.pid = fields.whole("pid", 0);
   info.incarnation = fields.whole(first_version ? "life" : "incarnation", 0, std::nullopt, kMostIncarnations);
   const char* exit_code = first_version ? "over" : "exit_code";

@@ -25,7 +25,8 @@ Reply done(const Json& json) {
 
 }  // namespace
 
-CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at) : options_(options) {
+CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at)
+    : options_(options), revoked_(options.revoked) {
   state_.began = state_.awake = last_call_ = at.now;
   state_.at_least = options.at_least;
   next_id_ = options.first_id.value + 1;
@@ -77,8 +78,18 @@ void CoordinatorState::lose_the_dissolved() {
   }
 }
 
+// Marks the members whose token has expired or was revoked as lost.
+void CoordinatorState::lose_the_unwelcome(Moment at) {
+  for (const auto& [id, incarnation] : incarnations_) {
+    const auto member = state_.members.find(id);
+    const auto trouble = trouble_of(incarnation.caller, at);
+    if (trouble && member != state_.members.end() && member->second.lost.empty()) member->second.lost = trouble->what;
+  }
+}
+
 void CoordinatorState::decide(Moment at) {
   lose_the_dissolved();
+  lose_the_unwelcome(at);
   const Decision decision = next_view(at.now, state_, options_.cluster);
   why_ = decision.why;
   bool lost = false;
@@ -183,6 +194,35 @@ Reply CoordinatorState::control(const std::string& body, Moment at) {
   log(at, "request " + std::to_string(request.number) + ": " + request.kind +
               (request.reason.empty() ? "" : " (" + request.reason + ")"));
   return done({{"number", request.number}});
+}
+
+std::optional<TokenTrouble> CoordinatorState::trouble_of(const Caller& caller, Moment at) const {
+  return caller.token ? trouble_with(*caller.token, at.wall, revoked_) : std::nullopt;
+}
+
+std::optional<Reply> CoordinatorState::refuse_caller(const Caller& caller, Moment at) const {
+  const auto trouble = trouble_of(caller, at);
+  if (!trouble) return std::nullopt;
+  return refuse(401, trouble->code, trouble->what,
+                "make another one on the machine of the run's coordinator: sinew token create RUN");
+}
+
+Reply CoordinatorState::revoke(const std::string& body, Moment at) {
+  notice_pause(at);
+  const auto json = parse_json(body);
+  if (!json) return bad_body("the body is not JSON");
+  Fields fields(*json);
+  const std::string id = fields.text("token", kLongestText);
+  if (fields.problem().empty() && !is_token_id(id))
+    fields.blame("\"token\" must be the id of a join token, 16 hex digits");
+  if (!fields.problem().empty()) return bad_body(fields.problem());
+  if (revoked_.insert(id).second) log(at, "the join token " + id + " is revoked");
+  Json members = Json::array();
+  for (const auto& [member, incarnation] : incarnations_) {
+    if (incarnation.caller.token_id() == id) members.push_back(member.value);
+  }
+  decide(at);
+  return done({{"token", id}, {"members", members}});
 }
 
 std::optional<int64_t> CoordinatorState::over(double now) const {

@@ -7,12 +7,14 @@
 #include <expected>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "cluster/coordinator.h"
 #include "cluster/coordinator_status.h"
+#include "cluster/join_token.h"
 #include "cluster/messages.h"
 
 namespace sinew::cluster {
@@ -24,6 +26,12 @@ struct Reply {
 };
 Reply refuse(int status, ErrorCode code, const std::string& error, const std::string& hint);
 
+// Who makes a call: the holder of a join token, or somebody who knows the run's secret.
+struct Caller {
+  std::optional<JoinToken> token = std::nullopt;
+  std::string token_id() const { return token ? token->id : ""; }
+};
+
 // A member's long poll for updates. It names what the member has received already.
 struct UpdatesPoll {
   MemberId id;
@@ -31,6 +39,7 @@ struct UpdatesPoll {
   Generation known_view;
   std::string requests_key;
   bool knows_end = false;
+  Caller caller = {};
 };
 std::expected<UpdatesPoll, Reply> poll_of(const std::map<std::string, std::string>& query);
 
@@ -44,11 +53,15 @@ class CoordinatorState {
   CoordinatorState(const CoordinatorOptions& options, Moment at);
 
   void tick(Moment at);
-  Reply join(const std::string& body, Moment at);
-  Reply heartbeat(const std::string& body, Moment at);
+  // Returns nullopt if the coordinator takes calls of this caller. Calls of a member whose token is no longer valid
+  // have another answer: heartbeat() and updates() tell the member that it is fenced.
+  std::optional<Reply> refuse_caller(const Caller& caller, Moment at) const;
+  Reply join(const std::string& body, Moment at, const Caller& caller = {});
+  Reply heartbeat(const std::string& body, Moment at, const Caller& caller = {});
   Reply lost(const std::string& body, Moment at);
   Reply scale(const std::string& body, Moment at);
   Reply control(const std::string& body, Moment at);
+  Reply revoke(const std::string& body, Moment at);  // the caller has recorded the revocation (join_token.h)
   Reply status(Moment at) const;
   // Returns nullopt if the member has received everything.
   std::optional<Reply> updates(const UpdatesPoll& poll, Moment at) const;
@@ -62,6 +75,7 @@ class CoordinatorState {
   struct Incarnation {
     std::string name;        // a name that the member chose; no other member has it
     bool knows_end = false;  // true: the member has received that the run is over
+    Caller caller;           // who joined or introduced the member; nobody else may speak for it
   };
   struct LogLine {
     double wall = 0;
@@ -75,14 +89,17 @@ class CoordinatorState {
     std::optional<double> seconds;  // nullopt: not over
   };
 
+  Reply admitted(MemberId id, const JoinRequest& request) const;
   void notice_pause(Moment at);  // every call of the public interface begins with this
   void decide(Moment at);
   void lose_the_dissolved();
+  void lose_the_unwelcome(Moment at);
+  std::optional<TokenTrouble> trouble_of(const Caller& caller, Moment at) const;
   void log(Moment at, const std::string& text);
   // Returns the answer to a sender that is not a member or must introduce itself first; nullopt if it is a known
   // member.
-  std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at);
-  std::optional<Reply> introduce(const Heartbeat& heartbeat, Moment at);
+  std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at, const Caller& caller);
+  std::optional<Reply> introduce(const Heartbeat& heartbeat, Moment at, const Caller& caller);
   void learn_view(const View& view, Moment at);
   void learn_requests(const std::vector<ControlRequest>& requests);
   void apply(const Heartbeat& heartbeat, Moment at);
@@ -98,6 +115,7 @@ class CoordinatorState {
 
   CoordinatorOptions options_;
   ClusterState state_;
+  std::set<std::string> revoked_;                 // ids of join tokens
   std::map<MemberId, Incarnation> incarnations_;  // for each member in state_
   // Maps the name of a fenced incarnation to the reason. The member receives the reason with its next call. The oldest
   // entries are dropped.

@@ -43,6 +43,13 @@ Reply introduce_reply() {
   return reply_of(reply);
 }
 
+// Refuses a caller that speaks for a member which joined with another token. Returns nullopt if it is the member
+// itself.
+std::optional<Reply> refuse_other(const Caller& member, const Caller& caller) {
+  if (member.token_id() == caller.token_id()) return std::nullopt;
+  return refuse(403, kNotAllowed, "this member joined with another token", "");
+}
+
 // Returns the number, or -1 if it is absent or not a number.
 int64_t number_in(const std::map<std::string, std::string>& query, const char* key) {
   const auto found = query.find(key);
@@ -72,14 +79,17 @@ std::expected<UpdatesPoll, Reply> poll_of(const std::map<std::string, std::strin
                      text_in(query, "requests_key"), number_in(query, "knows_end") == 1};
 }
 
-Reply CoordinatorState::join(const std::string& body, Moment at) {
+Reply CoordinatorState::join(const std::string& body, Moment at, const Caller& caller) {
   notice_pause(at);
+  if (auto refused = refuse_caller(caller, at)) return *std::move(refused);
   const auto request = join_request_of(body);
   if (!request) return refuse(400, kBadRequest, request.error(), kSeeFormat);
   if (state_.finished) return refuse(409, kRunOver, "the run is over", "");
   // The worker repeats its join because it did not receive the first answer.
   for (const auto& [id, incarnation] : incarnations_) {
-    if (incarnation.name == request->incarnation) return {200, dump({{"id", id.value}})};
+    if (incarnation.name != request->incarnation) continue;
+    if (auto refused = refuse_other(incarnation.caller, caller)) return *std::move(refused);
+    return admitted(id, *request);
   }
   if (const auto fenced = fenced_.find(request->incarnation); fenced != fenced_.end()) {
     return refuse(409, kMemberFenced, "the coordinator has fenced this incarnation: " + fenced->second,
@@ -96,17 +106,26 @@ Reply CoordinatorState::join(const std::string& body, Moment at) {
                   "start it with the same job, data and programs, on the same kind of machine");
   }
   ++next_id_;
-  incarnations_[member.id] = {request->incarnation, false};
+  incarnations_[member.id] = {request->incarnation, false, caller};
   state_.members[member.id] = member;
+  if (caller.token) log(at, "member " + std::to_string(member.id.value) + " has the join token " + caller.token->id);
   decide(at);
-  return {200, dump({{"id", member.id.value}})};
+  return admitted(member.id, *request);
 }
 
-Reply CoordinatorState::heartbeat(const std::string& body, Moment at) {
+// The certificate holds for all coordinators of the run, because they have the same key.
+Reply CoordinatorState::admitted(MemberId id, const JoinRequest& request) const {
+  JoinReply reply{id, std::nullopt};
+  if (request.key) reply.certificate = certify(KeyPair::of_secret(options_.secret), id, *request.key);
+  return {200, to_json(reply)};
+}
+
+Reply CoordinatorState::heartbeat(const std::string& body, Moment at, const Caller& caller) {
   notice_pause(at);
+  if (const auto trouble = trouble_of(caller, at)) return fenced_reply(trouble->what);
   const auto heartbeat = heartbeat_of(body);
   if (!heartbeat) return refuse(400, kBadRequest, heartbeat.error(), kSeeFormat);
-  if (const auto answer = admit(*heartbeat, at)) return *answer;
+  if (const auto answer = admit(*heartbeat, at, caller)) return *answer;
   apply(*heartbeat, at);
   decide(at);
   update_recovery(at);
@@ -116,11 +135,14 @@ Reply CoordinatorState::heartbeat(const std::string& body, Moment at) {
       reply_for(heartbeat->id, heartbeat->known_view, heartbeat->requests_key, heartbeat->knows_end, at.now));
 }
 
-std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment at) {
+std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment at, const Caller& caller) {
   if (const auto fenced = fenced_.find(heartbeat.incarnation); fenced != fenced_.end())
     return fenced_reply(fenced->second);
   const auto incarnation = incarnations_.find(heartbeat.id);
   const bool known = incarnation != incarnations_.end() && incarnation->second.name == heartbeat.incarnation;
+  if (known) {
+    if (auto refused = refuse_other(incarnation->second.caller, caller)) return refused;
+  }
   const Generation newest = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
   if (!heartbeat.introduction) {
     if (known && heartbeat.acting_view <= newest) return std::nullopt;
@@ -134,14 +156,14 @@ std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment 
                   kSeeFormat);
   }
   if (!known) {
-    if (auto answer = introduce(heartbeat, at)) return answer;
+    if (auto answer = introduce(heartbeat, at, caller)) return answer;
   }
   if (view) learn_view(*view, at);
   learn_requests(heartbeat.requests);
   return std::nullopt;
 }
 
-std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Moment at) {
+std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Moment at, const Caller& caller) {
   const auto other = incarnations_.find(heartbeat.id);
   // Two members have the same id. The member that is in the view keeps it.
   if (other != incarnations_.end()) {
@@ -160,7 +182,7 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
   }
   next_id_ = std::max(next_id_, heartbeat.id.value + kSkippedNumbers);
   state_.members[heartbeat.id] = member;
-  incarnations_[heartbeat.id] = {heartbeat.incarnation, false};
+  incarnations_[heartbeat.id] = {heartbeat.incarnation, false, caller};
   return std::nullopt;
 }
 
@@ -260,9 +282,11 @@ HeartbeatReply CoordinatorState::reply_for(MemberId id, Generation known_view, c
 }
 
 std::optional<Reply> CoordinatorState::updates(const UpdatesPoll& poll, Moment at) const {
+  if (const auto trouble = trouble_of(poll.caller, at)) return fenced_reply(trouble->what);
   if (const auto fenced = fenced_.find(poll.incarnation); fenced != fenced_.end()) return fenced_reply(fenced->second);
   const auto incarnation = incarnations_.find(poll.id);
   if (incarnation == incarnations_.end() || incarnation->second.name != poll.incarnation) return introduce_reply();
+  if (auto refused = refuse_other(incarnation->second.caller, poll.caller)) return refused;
   const HeartbeatReply reply = reply_for(poll.id, poll.known_view, poll.requests_key, poll.knows_end, at.now);
   if (!reply.view && !reply.requests && !reply.finished) return std::nullopt;
   return reply_of(reply);

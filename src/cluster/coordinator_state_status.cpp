@@ -18,6 +18,8 @@ MemberStatus CoordinatorState::status_of(const Member& member, double now) const
   status.speed = member.speed;
   status.here_seconds = std::max(0.0, now - member.since);
   status.silent_seconds = std::max(0.0, now - member.heard);
+  const auto incarnation = incarnations_.find(member.id);
+  if (incarnation != incarnations_.end()) status.token = incarnation->second.caller.token_id();
   const ViewMember* entry = state_.view ? state_.view->find(member.id) : nullptr;
   if (entry == nullptr) return status;
   status.in_view = true;

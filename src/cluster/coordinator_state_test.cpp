@@ -18,11 +18,13 @@ struct Speaker {
   Heartbeat heartbeat;
   Introduction introduction{"127.0.0.1:1", "here", 7, {"job", "machine", "probe"}};
   HeartbeatReply reply;
+  Caller caller = {};
 
   explicit Speaker(const std::string& incarnation) { heartbeat.incarnation = incarnation; }
 
   void join(CoordinatorState& coordinator, double now) {
-    const Reply answer = coordinator.join(to_json(JoinRequest{introduction, heartbeat.incarnation}), {now, now});
+    const Reply answer =
+        coordinator.join(to_json(JoinRequest{introduction, heartbeat.incarnation}), {now, now}, caller);
     ASSERT_EQ(answer.status, 200) << answer.body;
     heartbeat.id = MemberId(*whole_of(*parse_json(answer.body), "id"));
   }
@@ -30,7 +32,7 @@ struct Speaker {
   // Sends a heartbeat, introduces itself if the reply wants it, and acts by the reply.
   void speak(CoordinatorState& coordinator, double now) {
     for (int tries = 0; tries < 2; ++tries) {
-      const Reply answer = coordinator.heartbeat(to_json(heartbeat), {now, now});
+      const Reply answer = coordinator.heartbeat(to_json(heartbeat), {now, now}, caller);
       ASSERT_EQ(answer.status, 200) << answer.body;
       const auto heard = heartbeat_reply_of(answer.body);
       ASSERT_TRUE(heard) << heard.error();
@@ -174,6 +176,128 @@ TEST(CoordinatorState, GivesARepeatedJoinTheSameId) {
   other.join(coordinator, 0.2);
   EXPECT_EQ(one.heartbeat.id, again.heartbeat.id);
   EXPECT_NE(one.heartbeat.id, other.heartbeat.id);
+}
+
+// ---- join tokens
+// -----------------------------------------------------------------------------------------------------
+
+Caller with_token(const std::string& id, int64_t expires) {
+  return {JoinToken{id, expires, {}}};
+}
+
+// Adds a member with this token to a group of two, and lets it compute.
+Speaker guest_of(CoordinatorState& coordinator, std::vector<Speaker>& group, const Caller& caller) {
+  Speaker guest("guest");
+  guest.caller = caller;
+  guest.join(coordinator, 1);
+  for (const double now : {1.1, 1.2, 1.3}) {
+    guest.speak(coordinator, now);
+    for (Speaker& speaker : group) speaker.speak(coordinator, now);
+  }
+  EXPECT_EQ(guest.heartbeat.report.phase, Phase::computing);
+  return guest;
+}
+
+void expect_without(const Speaker& guest, std::vector<Speaker>& group, CoordinatorState& coordinator, double now) {
+  for (Speaker& speaker : group) {
+    speaker.speak(coordinator, now);
+    EXPECT_FALSE(speaker.reply.fenced);
+    ASSERT_TRUE(speaker.heartbeat.report.view);
+    EXPECT_EQ(speaker.heartbeat.report.view->find(guest.heartbeat.id), nullptr);
+    EXPECT_EQ(speaker.heartbeat.report.view->computing().size(), group.size());
+  }
+}
+
+TEST(CoordinatorState, FencesAMemberWhoseTokenIsRevoked) {
+  const std::string id = "0123456789abcdef";
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto all = group(coordinator, 2, 0);
+  Speaker guest = guest_of(coordinator, all, with_token(id, 1000));
+  const Reply done = coordinator.revoke(R"({"token":"0123456789abcdef"})", {1.4, 1.4});
+  EXPECT_EQ(done.status, 200);
+  EXPECT_THAT(done.body, HasSubstr("\"members\":[" + std::to_string(guest.heartbeat.id.value) + "]"));
+  expect_without(guest, all, coordinator, 1.5);
+  guest.speak(coordinator, 1.5);
+  ASSERT_TRUE(guest.reply.fenced);
+  EXPECT_EQ(*guest.reply.fenced, "the join token 0123456789abcdef was revoked");
+  Speaker again("again");
+  again.caller = guest.caller;
+  const Reply refused = coordinator.join(to_json(JoinRequest{again.introduction, "again"}), {1.6, 1.6}, again.caller);
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_THAT(refused.body, HasSubstr("COORDINATOR_TOKEN_REVOKED"));
+  EXPECT_THAT(refused.body, HasSubstr("sinew token create"));
+  for (const char* body : {"{}", R"({"token":""})", R"({"token":"../x"})", R"({"token":7})", "x"}) {
+    EXPECT_EQ(coordinator.revoke(body, {1.7, 1.7}).status, 400) << body;
+  }
+}
+
+TEST(CoordinatorState, FencesAMemberWhenItsTokenExpires) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto all = group(coordinator, 2, 0);
+  Speaker guest = guest_of(coordinator, all, with_token("0123456789abcdef", 2));
+  for (Speaker& speaker : all) speaker.speak(coordinator, 1.9);
+  guest.speak(coordinator, 1.9);
+  EXPECT_FALSE(guest.reply.fenced);
+  coordinator.tick({2, 2});
+  expect_without(guest, all, coordinator, 2.05);
+  guest.speak(coordinator, 2.1);
+  ASSERT_TRUE(guest.reply.fenced);
+  EXPECT_THAT(*guest.reply.fenced, HasSubstr("expired at 1970-01-01T00:00:02"));
+  const Reply refused = coordinator.join(to_json(JoinRequest{guest.introduction, "again"}), {2.2, 2.2}, guest.caller);
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_THAT(refused.body, HasSubstr("COORDINATOR_TOKEN_EXPIRED"));
+}
+
+TEST(CoordinatorState, OnlyItsOwnTokenSpeaksForAMember) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto all = group(coordinator, 2, 0);
+  Speaker guest = guest_of(coordinator, all, with_token("0123456789abcdef", 1000));
+  const Caller other = with_token("fedcba9876543210", 1000);
+  for (const Speaker* victim : {&guest, &all[0]}) {
+    Heartbeat lie = victim->heartbeat;
+    lie.report.phase = Phase::leaving;
+    EXPECT_EQ(coordinator.heartbeat(to_json(lie), {1.4, 1.4}, other).status, 403);
+    UpdatesPoll poll{lie.id, lie.incarnation, {}, "", false, other};
+    const auto answer = coordinator.updates(poll, {1.4, 1.4});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 403);
+    EXPECT_EQ(coordinator.join(to_json(JoinRequest{victim->introduction, lie.incarnation}), {1.4, 1.4}, other).status,
+              403);
+  }
+  EXPECT_EQ(coordinator.heartbeat(to_json(all[0].heartbeat), {1.4, 1.4}, guest.caller).status, 403);
+  guest.speak(coordinator, 1.5);
+  EXPECT_FALSE(guest.reply.fenced);
+}
+
+TEST(CoordinatorState, ASuccessorKnowsTheRevokedTokens) {
+  CoordinatorState first(options_for(2), {0, 0});
+  auto all = group(first, 2, 0);
+  Speaker guest = guest_of(first, all, with_token("0123456789abcdef", 1000));
+  CoordinatorOptions options = options_for(2, 100);
+  options.revoked = {"0123456789abcdef"};
+  CoordinatorState second(options, {10, 10});
+  guest.speak(second, 10.1);
+  ASSERT_TRUE(guest.reply.fenced);
+  EXPECT_THAT(*guest.reply.fenced, HasSubstr("was revoked"));
+  for (const double now : {10.2, 10.8, 11.3}) {
+    for (Speaker& speaker : all) speaker.speak(second, now);
+  }
+  expect_without(guest, all, second, 11.4);
+}
+
+TEST(CoordinatorState, CertifiesTheKeyOfAMember) {
+  CoordinatorOptions options = options_for(2);
+  options.secret = "sesame";
+  CoordinatorState coordinator(options, {0, 0});
+  const Introduction introduction{"127.0.0.1:1", "here", 7, {"job", "machine", "probe"}};
+  const KeyPair key = KeyPair::random();
+  const JoinRequest request{introduction, "a", key.public_key()};
+  const auto reply = join_reply_of(coordinator.join(to_json(request), {0, 0}).body);
+  ASSERT_TRUE(reply && reply->certificate);
+  EXPECT_TRUE(is_certified(coordinator_key("sesame"), reply->id, key.public_key(), *reply->certificate));
+  std::string wrong = to_json(request);
+  wrong.replace(wrong.find("\"key\":\"") + 7, 1, "x");
+  EXPECT_EQ(coordinator.join(wrong, {0, 0}).status, 400);
 }
 
 TEST(CoordinatorState, ItsOwnPauseDoesNotCountAsSilenceOfMembers) {

@@ -32,6 +32,7 @@ Json json_of(const MemberStatus& member) {
                {"silent_seconds", member.silent_seconds},
                {"work_share", member.work_share}};
   if (member.donor > 0) json["donor"] = member.donor;
+  if (!member.token.empty()) json["token"] = member.token;
   return json;
 }
 
@@ -51,6 +52,7 @@ MemberStatus member_status_of(Fields& fields) {
   member.silent_seconds = fields.number("silent_seconds", 0, kMostSeconds);
   member.work_share = fields.number("work_share", 0, 1);
   member.donor = fields.whole("donor", 1, 0);
+  member.token = printable(fields.text("token", kLongestAddress, ""));
   return member;
 }
 
@@ -145,12 +147,15 @@ std::string member_table(const CoordinatorStatus& status) {
   std::snprintf(line, sizeof line, "\n%8s  %8s  %-16s %-10s %6s  %9s  %8s\n", "id", "pid", "host", "phase", "share",
                 "shards/s", "step");
   std::string text = line;
+  const bool tokens = std::ranges::any_of(status.members, [](const auto& member) { return !member.token.empty(); });
+  if (tokens) text.insert(text.size() - 1, "  join token");
   for (const MemberStatus& member : status.members) {
     const std::string phase = member.phase + (member.id == status.leader ? "*" : "");
     std::snprintf(line, sizeof line, "%8lld  %8lld  %-16.64s %-10s %5.0f%%  %9.1f  %8lld\n",
                   static_cast<long long>(member.id), static_cast<long long>(member.pid), member.host.c_str(),
                   phase.c_str(), 100 * member.work_share, member.speed, static_cast<long long>(member.step));
     text += line;
+    if (!member.token.empty()) text.insert(text.size() - 1, "  " + member.token);
   }
   return text;
 }

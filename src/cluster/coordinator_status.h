@@ -24,6 +24,7 @@ struct MemberStatus {
   int64_t step = 0, durable_step = -1;
   double speed = 0;  // shards a second
   double here_seconds = 0, silent_seconds = 0;
+  std::string token;  // id of the join token with which the member joined; empty: the run's secret
   int64_t donor = 0;  // the donor of a joining member; 0: the member does not join
 };
 

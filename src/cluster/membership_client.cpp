@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cluster/coordinator_connection.h"
 #include "cluster/messages.h"
+#include "cluster/protocol.h"
 
 namespace sinew::cluster {
 namespace {
@@ -24,16 +25,22 @@ Introduction introduction_of(const ClientOptions& options) {
 }  // namespace
 
 std::string MembershipClient::join_request() const {
-  return to_json(JoinRequest{introduction_of(options_), incarnation_});
+  return to_json(JoinRequest{introduction_of(options_), incarnation_, options_.key});
 }
 
 bool MembershipClient::joined(const http::Response& response, double now) {
   if (response.status >= 500) return false;
-  if (response.status != 200) throw error_in(response);
-  const auto json = parse_json(response.body);
-  const auto given = json ? whole_of(*json, "id", 1) : std::nullopt;
-  if (!given) return false;
-  id_ = MemberId(*given);
+  if (response.status != 200) {
+    const Error refusal = error_in(response);
+    // Another try with the same token is in vain, so the program ends as after a mistake on its command line.
+    if (refusal.code == kTokenExpired || refusal.code == kTokenRevoked)
+      throw UsageError(refusal.code, refusal.what(), refusal.hint);
+    throw refusal;
+  }
+  const auto reply = join_reply_of(response.body);
+  if (!reply || (options_.key && !reply->certificate)) return false;
+  id_ = reply->id;
+  certificate_ = reply->certificate.value_or(Signature{});
   reached_ = now;
   return true;
 }

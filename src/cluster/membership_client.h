@@ -36,6 +36,7 @@ class MembershipClient {
   // refuses this member.
   bool joined(const http::Response& response, double now);
   MemberId id() const { return id_; }
+  const Signature& certificate() const { return certificate_; }  // of the key in ClientOptions
 
   // ---- sending
   std::string heartbeat() const;
@@ -59,6 +60,7 @@ class MembershipClient {
   const ClientOptions& options_;
   const std::string incarnation_;
   MemberId id_;
+  Signature certificate_{};
   MemberReport report_;
   bool introducing_ = false, over_ = false;
   Generation known_view_;

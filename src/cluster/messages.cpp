@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/hex.h"
 #include "cluster/view_json.h"
 
 namespace sinew::cluster {
@@ -132,6 +133,13 @@ Json json_of(const ControlRequest& request) {
 std::string to_json(const JoinRequest& request) {
   Json json = json_of(request.introduction);
   json["incarnation"] = request.incarnation;
+  if (request.key) json["key"] = hex_of(*request.key);
+  return dump(json);
+}
+
+std::string to_json(const JoinReply& reply) {
+  Json json = {{"id", reply.id.value}};
+  if (reply.certificate) json["certificate"] = hex_of(*reply.certificate);
   return dump(json);
 }
 
@@ -178,7 +186,24 @@ std::expected<JoinRequest, std::string> join_request_of(const std::string& text)
   JoinRequest request;
   request.introduction = introduction_of(fields);
   request.incarnation = fields.text("incarnation", kLongestText);
+  if (fields.has("key")) {
+    request.key = public_key_of_hex(fields.text("key", kLongestText));
+    if (!request.key) fields.blame("\"key\" must be 64 hex digits");
+  }
   return result_of(fields, std::move(request));
+}
+
+std::expected<JoinReply, std::string> join_reply_of(const std::string& text) {
+  const auto json = parse_json(text);
+  if (!json) return std::unexpected("the answer is not JSON");
+  Fields fields(*json);
+  JoinReply reply;
+  reply.id = MemberId(fields.whole("id", 1));
+  if (fields.has("certificate")) {
+    reply.certificate = signature_of_hex(fields.text("certificate", kLongestText));
+    if (!reply.certificate) fields.blame("\"certificate\" must be 128 hex digits");
+  }
+  return result_of(fields, std::move(reply));
 }
 
 std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/key_pair.h"
 #include "cluster/client.h"
 #include "cluster/json.h"
 
@@ -57,12 +58,19 @@ struct HeartbeatReply {
 struct JoinRequest {
   Introduction introduction;
   std::string incarnation;
+  std::optional<PublicKey> key = std::nullopt;  // of the member's links; nullopt: the member needs no certificate
+};
+struct JoinReply {
+  MemberId id;
+  std::optional<Signature> certificate;  // the coordinator confirms that the member with this id has this key
 };
 
 std::string to_json(const JoinRequest& request);
+std::string to_json(const JoinReply& reply);
 std::string to_json(const Heartbeat& heartbeat);
 std::string to_json(const HeartbeatReply& reply);
 std::expected<JoinRequest, std::string> join_request_of(const std::string& text);
+std::expected<JoinReply, std::string> join_reply_of(const std::string& text);
 std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text);
 std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string& text);
 

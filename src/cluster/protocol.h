@@ -16,6 +16,9 @@ inline constexpr const char* kVersionHeader = "x-sinew-protocol";
 inline constexpr ErrorCode kBadRequest = "COORDINATOR_BAD_REQUEST";
 inline constexpr ErrorCode kVersionDiffers = "COORDINATOR_VERSION_DIFFERS";
 inline constexpr ErrorCode kWrongSecret = "COORDINATOR_WRONG_SECRET";
+inline constexpr ErrorCode kTokenExpired = "COORDINATOR_TOKEN_EXPIRED";
+inline constexpr ErrorCode kTokenRevoked = "COORDINATOR_TOKEN_REVOKED";
+inline constexpr ErrorCode kNotAllowed = "COORDINATOR_NOT_ALLOWED";
 inline constexpr ErrorCode kIdentityDiffers = "COORDINATOR_IDENTITY_DIFFERS";
 inline constexpr ErrorCode kUnknownRoute = "COORDINATOR_UNKNOWN_ROUTE";
 inline constexpr ErrorCode kUnknownMember = "COORDINATOR_UNKNOWN_MEMBER";
@@ -31,9 +34,9 @@ inline constexpr ErrorCode kUnreachable = "COORDINATOR_UNREACHABLE";
 
 // Returns the code that an answer names, or kRefused if it is unknown.
 constexpr ErrorCode code_named(std::string_view text) {
-  constexpr std::array kAll = {kBadRequest,   kVersionDiffers, kWrongSecret, kIdentityDiffers,
-                               kUnknownRoute, kUnknownMember,  kRunOver,     kMemberFenced,
-                               kTooMany,      kNotReady,       kCallDamaged};
+  constexpr std::array kAll = {kBadRequest,   kVersionDiffers,  kWrongSecret,  kTokenExpired,  kTokenRevoked,
+                               kNotAllowed,   kIdentityDiffers, kUnknownRoute, kUnknownMember, kRunOver,
+                               kMemberFenced, kTooMany,         kNotReady,     kCallDamaged};
   for (const ErrorCode code : kAll) {
     if (code.text() == text) return code;
   }

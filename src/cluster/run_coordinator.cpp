@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "cluster/coordinator.h"
 #include "cluster/coordinator_info.h"
+#include "cluster/join_token.h"
 #include "cluster/view_json.h"
 #include "rundir/rundir.h"
 
@@ -106,6 +107,7 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
   options.cluster.minimum = given.minimum;
   options.cluster.wanted = given.workers;
   options.secret = info.secret;
+  options.revoked = revoked_tokens(system_disk(), given.run_directory);
   options.tls = given.tls || info.with_tls();  // a run that began with TLS keeps it
   options.run_directory = given.run_directory;
   options.job = given.job;

@@ -98,6 +98,28 @@ TEST(RunCoordinator, RefusesAFileOfALaterVersion) {
   EXPECT_EQ(code, "COORDINATOR_FILE_VERSION") << "version 1 named no version";
 }
 
+TEST(RunCoordinator, RefusesATokenThatWasRevokedBeforeItStarted) {
+  const Folder folder;
+  const auto first = info_of_a_coordinator(folder);
+  ASSERT_TRUE(first);
+  const std::string token = new_join_token(first->secret, 9'000'000'000),
+                    other = new_join_token(first->secret, 9'000'000'000);
+  record_revocation(system_disk(), folder.path(), id_of_token(token), 0);
+  RunCoordinatorOptions options;
+  options.run_directory = folder.path();
+  SignalQueue stop;
+  std::thread coordinator([&] { run_coordinator(options, stop, system_clock()); });
+  const auto answers = [&] {
+    const auto info = coordinator_info_now(folder.path());
+    return info && CoordinatorClient(info->url, other, kBound).status();
+  };
+  EXPECT_TRUE(wait_for(answers));
+  const auto info = coordinator_info_now(folder.path());
+  EXPECT_EQ(code_of([&] { call(info->url, token, "GET", "/v2/status", "", kBound); }), "COORDINATOR_TOKEN_REVOKED");
+  stop.send(SIGTERM);
+  coordinator.join();
+}
+
 TEST(RunCoordinator, IgnoresADamagedView) {
   for (const char* damage : {"", "{", "[]", "null", "{}", R"({"version":null})", R"({"version":2,"members":1})"}) {
     const Folder folder;

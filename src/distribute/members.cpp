@@ -27,7 +27,7 @@ group::MemberOptions member_options(const JoinOptions& options, const train::Ide
   wanted.link.listen = options.listen;
   wanted.link.advertise = options.advertise;
   wanted.link.job = identity.job;
-  wanted.link.secret = info.secret;
+  wanted.link.credentials.coordinator = cluster::coordinator_key(info.secret);
   wanted.link.tls = info.with_tls();
   wanted.group.merge = merged;
   wanted.group.patience_seconds = options.patience_seconds;

@@ -202,7 +202,7 @@ class Group {
 
 struct MemberOptions {
   cluster::ClientOptions client;  // its address is set by Member
-  link::TcpOptions link;
+  link::TcpOptions link;          // Member gets the certificate of its credentials
   GroupOptions group;
 };
 

@@ -28,7 +28,7 @@ Town::Tally play(const Script& script) {
 Town::Tally play_over_tcp(const Script& script) {
   link::TcpOptions options;
   options.job = "simulation";
-  options.secret = "of the test";
+  options.credentials = self_certified("of the test");
   options.connect_seconds = options.silence_seconds = 60;  // so that a slow machine does not look like a lost peer
   World world;
   world.join = [&](link::Events events) { return link::tcp_links(options, std::move(events)); };

@@ -58,6 +58,7 @@ struct Member::State {
   std::unique_ptr<cluster::Client> client;
   cluster::Client* line = nullptr;  // points to the client, even while the client's destructor runs
   MemberId me;
+  Signature certificate{};  // of this member's links
 
   std::mutex adopting;   // held while a view is adopted, so that views are adopted one at a time
   std::mutex reporting;  // held by the links' threads while they report losses through `line`
@@ -78,10 +79,12 @@ struct Member::State {
 };
 
 void Member::State::join() {
+  options.link.credentials.certificate = [this](MemberId) { return certificate; };
   links = link::tcp_links(options.link, {[this](MemberId from, link::Frame frame) { on_frame(from, std::move(frame)); },
                                          [this](MemberId peer, const std::string& why) { on_lost(peer, why); }});
   cluster::ClientOptions wanted = options.client;
   wanted.address = links->address();
+  wanted.key = options.link.credentials.key.public_key();
   cluster::ClientEvents events;
   events.on_view = [this](const cluster::View& newer) { on_view(newer); };
   events.on_fenced = [this](const std::string& why) { on_fenced(why); };
@@ -98,6 +101,7 @@ void Member::State::join() {
   };
   auto made = std::make_unique<cluster::Client>(wanted, std::move(events), clock);
   me = made->id();
+  certificate = made->certificate();
   links->set_identity(me);
   const std::lock_guard one_at_a_time(adopting);
   GroupOptions of_group = options.group;

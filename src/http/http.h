@@ -22,6 +22,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/key_pair.h"
+
 namespace sinew::http {
 
 using Headers = std::map<std::string, std::string>;  // names in lower case
@@ -126,10 +128,9 @@ struct ServerOptions {
   size_t max_connections = 4096;
   size_t max_connections_of_address = 0;  // 0: max_connections
   std::string certificate, key;           // PEM files; give both for TLS, or neither
-  // instead of files: both sides derive their TLS keys from this secret (base/shared_tls.h)
-  std::string shared_secret;
-  double shutdown_grace_seconds = 2;  // how long the destructor waits for responses that are being sent
-  bool await_answers = false;         // true: the destructor waits as long for handlers that have not answered yet, too
+  std::optional<KeyPair> own_key;         // instead of files: a key that the clients know (base/pinned_tls.h)
+  double shutdown_grace_seconds = 2;      // how long the destructor waits for responses that are being sent
+  bool await_answers = false;  // true: the destructor waits as long for handlers that have not answered yet, too
   int threads = 1;
 };
 
@@ -175,8 +176,8 @@ struct Failure {
 
 struct ClientOptions {
   size_t max_body_bytes = 16 << 20;
-  std::string certificate_authority;  // PEM file of the authority to trust; empty: the system's
-  std::string shared_secret;  // instead of a file: trust only a server that knows this secret (base/shared_tls.h)
+  std::string certificate_authority;    // PEM file of the authority to trust; empty: the system's
+  std::optional<PublicKey> server_key;  // instead of a file: trust only the server with this key (base/pinned_tls.h)
 };
 
 // Keeps its connection to one server between calls. One thread at a time may use a client.

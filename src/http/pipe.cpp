@@ -4,7 +4,7 @@
 #include <boost/asio/ssl.hpp>
 
 #include "base/error.h"
-#include "base/shared_tls.h"
+#include "base/pinned_tls.h"
 #include "http/url.h"
 
 namespace sinew::http {
@@ -14,9 +14,9 @@ struct Tls {
     context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
                         asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
   }
-  Tls(const std::string& secret, TlsPeer peer) : context(new_shared_tls(secret, peer)), shared(true) {}
+  explicit Tls(SSL_CTX* made) : context(made), pinned(true) {}
   asio::ssl::context context;
-  const bool shared = false;  // true: a shared secret identifies the peer, not the host's name
+  const bool pinned = false;  // true: a key identifies the server, not the host's name
 };
 
 namespace {
@@ -57,7 +57,7 @@ class TlsPipe : public Pipe {
   std::string certificate_error() const override {
     auto* handle = const_cast<asio::ssl::stream<tcp::socket>&>(stream_).native_handle();
     const long result = ::SSL_get_verify_result(handle);
-    if (is_stranger(handle)) return "it was not made from this client's secret";
+    if (is_stranger(handle)) return "it has another key than this client trusts";
     return result == X509_V_OK ? "" : ::X509_verify_cert_error_string(result);
   }
 
@@ -70,7 +70,7 @@ class TlsPipe : public Pipe {
 }  // namespace
 
 std::shared_ptr<Tls> server_tls(const ServerOptions& options) {
-  if (!options.shared_secret.empty()) return std::make_shared<Tls>(options.shared_secret, TlsPeer::anybody);
+  if (options.own_key) return std::make_shared<Tls>(new_tls_server(*options.own_key));
   const std::string &certificate = options.certificate, &key = options.key;
   if (certificate.empty()) return nullptr;
   auto tls = std::make_shared<Tls>(asio::ssl::context::tls_server);
@@ -90,7 +90,7 @@ std::shared_ptr<Tls> server_tls(const ServerOptions& options) {
 }
 
 std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions& options) {
-  if (!options.shared_secret.empty()) return std::make_shared<Tls>(options.shared_secret, TlsPeer::same_secret);
+  if (options.server_key) return std::make_shared<Tls>(new_tls_client(options.server_key));
   const std::string& authority = options.certificate_authority;
   auto tls = std::make_shared<Tls>(asio::ssl::context::tls_client);
   error_code error;
@@ -123,7 +123,7 @@ std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls) 
 }
 
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host) {
-  const bool by_name = !tls->shared;
+  const bool by_name = !tls->pinned;
   auto pipe = std::make_unique<TlsPipe>(std::move(socket), std::move(tls), asio::ssl::stream_base::client);
   if (by_name) pipe->verify_host(host);
   return pipe;

@@ -41,8 +41,8 @@ std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions&
 
 std::unique_ptr<Pipe> plain_pipe(tcp::socket socket);
 std::unique_ptr<Pipe> server_pipe(tcp::socket socket, std::shared_ptr<Tls> tls);
-// The server's certificate must be valid for `host`, a name or an IP address. With a shared secret, it must instead be
-// the certificate that the secret determines.
+// The server's certificate must be valid for `host`, a name or an IP address. With a server_key, it must instead
+// have that key.
 std::unique_ptr<Pipe> client_pipe(tcp::socket socket, std::shared_ptr<Tls> tls, const std::string& host);
 
 // These functions tell why a handshake failed.

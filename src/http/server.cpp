@@ -20,8 +20,9 @@ void validate(const ServerOptions& options) {
   if (options.certificate.empty() != options.key.empty()) {
     throw Error(kBadOptions, "a server needs both a certificate and a key, or neither", "give the missing file");
   }
-  if (!options.shared_secret.empty() && !options.certificate.empty()) {
-    throw Error(kBadOptions, "a server has either a certificate or a shared secret, not both", "leave one of them out");
+  if (options.own_key && !options.certificate.empty()) {
+    throw Error(kBadOptions, "a server has either certificate files or a key of its own, not both",
+                "leave one of them out");
   }
   if (options.threads < 1) throw Error(kBadOptions, "a server needs at least one thread", "set threads to 1");
   if (!(options.idle_seconds > 0) || !(options.read_seconds > 0) || !(options.answer_seconds > 0) ||

@@ -162,24 +162,24 @@ TEST(Tls, ReportsThatOneSideHasNoTls) {
   EXPECT_NE(response.error().what.find("does not use TLS"), std::string::npos) << response.error().what;
 }
 
-ServerOptions sharing(const std::string& secret) {
+ServerOptions with_key_of(const std::string& secret) {
   ServerOptions options;
-  options.shared_secret = secret;
+  options.own_key = KeyPair::of_secret(secret);
   return options;
 }
 
-ClientOptions knowing(const std::string& secret) {
+ClientOptions trusting(const std::string& secret) {
   ClientOptions options;
-  options.shared_secret = secret;
+  options.server_key = KeyPair::of_secret(secret).public_key();
   return options;
 }
 
-TEST(Tls, ASharedSecretIsTrustedUnderAnyName) {
+TEST(Tls, AKnownKeyIsTrustedUnderAnyName) {
   HeldAnswers answers;
-  Server server(sharing("sesame"), answers.handler());
+  Server server(with_key_of("sesame"), answers.handler());
   EXPECT_TRUE(server.url().starts_with("https://127.0.0.1:"));
   for (const std::string& url : {server.url(), "https://localhost:" + std::to_string(server.port())}) {
-    Client client(url, knowing("sesame"));
+    Client client(url, trusting("sesame"));
     for (const size_t size : {0, 1, 100'000, 5}) {
       const std::string body(size, 'x');
       const auto response = client.send(request_for("/", body), kPatience);
@@ -189,10 +189,10 @@ TEST(Tls, ASharedSecretIsTrustedUnderAnyName) {
   }
 }
 
-TEST(Tls, TrustsOnlyTheSharedSecret) {
+TEST(Tls, TrustsOnlyTheKnownKey) {
   const Certificate certificate(kHere);
   HeldAnswers answers;
-  Server shared(sharing("sesame"), answers.handler()), other(certificate.server(), answers.handler());
+  Server shared(with_key_of("sesame"), answers.handler()), other(certificate.server(), answers.handler());
   const auto why = [](const std::string& url, const ClientOptions& options) {
     const auto response = Client(url, options).send(request_for("/"), kPatience);
     EXPECT_FALSE(response);
@@ -201,20 +201,20 @@ TEST(Tls, TrustsOnlyTheSharedSecret) {
     return response.error().what;
   };
   const std::string address = shared.url().substr(8);
-  EXPECT_EQ(why(shared.url(), knowing("sesame!")),
-            "the certificate of " + address + " is not trusted: it was not made from this client's secret");
-  EXPECT_NE(why(other.url(), knowing("sesame")).find("it was not made from this client"), std::string::npos);
+  EXPECT_EQ(why(shared.url(), trusting("sesame!")),
+            "the certificate of " + address + " is not trusted: it has another key than this client trusts");
+  EXPECT_NE(why(other.url(), trusting("sesame")).find("it has another key than this client trusts"), std::string::npos);
   EXPECT_NE(why(shared.url(), certificate.client()).find("not trusted"), std::string::npos);
   EXPECT_NE(why(shared.url(), {}).find("not trusted"), std::string::npos);
   ServerOptions both = certificate.server();
-  both.shared_secret = "sesame";
+  both.own_key = KeyPair::of_secret("sesame");
   EXPECT_THAT([&] { Server(both, answers.handler()); }, ::testing::Throws<Error>());
 }
 
 // The strangers begin a handshake and never finish it.
 TEST(Tls, UnfinishedHandshakesDoNotBlockOthers) {
   HeldAnswers answers;
-  ServerOptions options = sharing("sesame");
+  ServerOptions options = with_key_of("sesame");
   options.read_seconds = kPatience;
   Server server(options, answers.handler());
   std::vector<RawClient> strangers;
@@ -224,7 +224,7 @@ TEST(Tls, UnfinishedHandshakesDoNotBlockOthers) {
                             11);  // the beginning of a ClientHello of 512 bytes
     ASSERT_TRUE(strangers.back().send(begun.substr(0, static_cast<size_t>(i) % 12)));
   }
-  Client client(server.url(), knowing("sesame"));
+  Client client(server.url(), trusting("sesame"));
   const auto response = client.send(request_for("/"), kPatience);
   EXPECT_TRUE(response) << response.error().what;
 }

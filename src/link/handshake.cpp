@@ -1,8 +1,6 @@
 #include "link/handshake.h"
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include <bit>
@@ -14,13 +12,25 @@ namespace sinew::link {
 namespace {
 
 constexpr std::array<char, 4> kMagic = {'S', 'N', 'W', 'L'};
-constexpr uint16_t kVersion = 3;
-constexpr std::string_view kLabel = "sinew-link-3";
+constexpr uint16_t kVersion = 4;
+constexpr std::string_view kLabel = "sinew-link-4";
 static_assert(std::endian::native == std::endian::little);
 
 template <typename Value>
 void append(std::string& bytes, const Value& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// What the end with the role `who` signs. The nonces are new for each connection, so a proof holds for one connection.
+std::string proof_text(Role who, const Hello& dialler, const Hello& listener) {
+  std::string message(kLabel);
+  append(message, who);
+  append(message, dialler.from.value);
+  append(message, listener.from.value);
+  append(message, dialler.nonce);
+  append(message, listener.nonce);
+  append(message, dialler.job);
+  return message;
 }
 
 }  // namespace
@@ -45,6 +55,8 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
   append(bytes, hello.to.value);
   append(bytes, hello.job);
   append(bytes, hello.nonce);
+  append(bytes, hello.key);
+  append(bytes, hello.certificate);
   std::array<std::byte, kHelloBytes> encoded;
   SINEW_CHECK(bytes.size() == encoded.size());
   std::memcpy(encoded.data(), bytes.data(), bytes.size());
@@ -68,34 +80,26 @@ Hello decode(std::span<const std::byte, kHelloBytes> bytes) {
   std::memcpy(&hello.to.value, bytes.data() + 16, 8);
   std::memcpy(hello.job.data(), bytes.data() + 24, 32);
   std::memcpy(hello.nonce.data(), bytes.data() + 56, 32);
+  std::memcpy(hello.key.data(), bytes.data() + 88, hello.key.size());
+  std::memcpy(hello.certificate.data(), bytes.data() + 120, hello.certificate.size());
   return hello;
 }
 
-Proof prove(std::string_view secret, Role who, const Hello& dialler, const Hello& listener) {
-  std::string message(kLabel);
-  append(message, who);
-  append(message, dialler.from.value);
-  append(message, listener.from.value);
-  append(message, dialler.nonce);
-  append(message, listener.nonce);
-  append(message, dialler.job);
-  Proof proof{};
-  unsigned length = 0;
-  const auto* const done = HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-                                reinterpret_cast<const unsigned char*>(message.data()), message.size(),
-                                reinterpret_cast<unsigned char*>(proof.data()), &length);
-  SINEW_CHECK(done != nullptr && length == proof.size(), length);
-  return proof;
+Proof prove(const KeyPair& key, Role who, const Hello& dialler, const Hello& listener) {
+  return std::bit_cast<Proof>(key.sign(proof_text(who, dialler, listener)));
 }
 
-bool equal(std::span<const std::byte, kProofBytes> a, std::span<const std::byte, kProofBytes> b) {
-  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+bool proves(std::span<const std::byte, kProofBytes> proof, Role who, const Hello& dialler, const Hello& listener) {
+  Signature signature{};
+  std::memcpy(signature.data(), proof.data(), signature.size());
+  const Hello& prover = who == Role::dialler ? dialler : listener;
+  return is_signed_by(prover.key, proof_text(who, dialler, listener), signature);
 }
 
 std::string meaning(uint8_t verdict) {
   switch (static_cast<Verdict>(verdict)) {
     case Verdict::welcome: return "welcome";
-    case Verdict::wrong_secret: return "refused this member: the two have different secrets";
+    case Verdict::not_proved: return "refused this member: it did not prove that the run's coordinator admitted it";
     case Verdict::wrong_member: return "refused this member: it is not the one that was meant";
     case Verdict::given_up: return "refused this member: it has counted it as lost";
   }

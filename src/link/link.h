@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/key_pair.h"
 
 namespace sinew::link {
 
@@ -99,9 +100,11 @@ struct TcpOptions {
   std::string listen = "127.0.0.1";  // address to listen on, at a free port
   std::string advertise;             // a host name or address that other members can reach; empty: `listen`
   std::string job;                   // the name of the job; it must be the same on both ends
-  // Must be the same on both ends. The handshake proves that, by HMAC-SHA256 over random numbers of both ends.
-  std::string secret;
-  bool tls = false;            // all bytes go through TLS with keys derived from the secret; both ends must set it
+  // This member's key, its certificate and the key that signs all certificates of the run. Both ends prove by
+  // signatures over random numbers of both ends that they have the keys in their certificates. `certificate` is called
+  // once, by set_identity().
+  MemberCredentials credentials;
+  bool tls = false;            // all bytes go through TLS, which proves the listener's key; both ends must set it
   double connect_seconds = 5;  // limit for connecting and the handshake; after it the peer is lost
   double silence_seconds = 4;  // silence after which a connection is lost; links send a pulse at least every second
   size_t max_payload_bytes = size_t{1} << 30;

@@ -16,7 +16,7 @@ class End {
   End(int64_t id, bool echo) : echo_(echo) {
     TcpOptions options;
     options.job = "bench";
-    options.secret = "bench";
+    options.credentials = self_certified("bench");
     links_ = tcp_links(options, {[this](MemberId from, Frame frame) { arrived(from, std::move(frame)); },
                                  [](MemberId, const std::string&) {}});
     open_ = links_.get();

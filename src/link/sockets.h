@@ -45,6 +45,15 @@ class Socket {
     const ssize_t count = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
     return count <= 0 ? 0 : static_cast<size_t>(count);
   }
+  // Returns false if the connection ended or broke before `bytes` were full.
+  bool read(std::span<std::byte> bytes) const {
+    while (!bytes.empty()) {
+      const size_t count = read_some(bytes);
+      if (count == 0) return false;
+      bytes = bytes.subspan(count);
+    }
+    return true;
+  }
 
  private:
   int descriptor_;

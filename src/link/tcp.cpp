@@ -17,7 +17,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/shared_tls.h"
 #include "link/tcp_address.h"
 #include "link/tcp_connection.h"
 #include "link/tcp_ends.h"
@@ -71,7 +70,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   TcpLinks(const TcpOptions& options, Events events)
       : options_(checked(options)), events_(std::move(events)), acceptor_(io_), tick_(io_), rest_(io_) {
     SINEW_CHECK(events_.on_frame && events_.on_lost);
-    if (options_.tls) tls_.emplace(new_shared_tls(options_.secret, TlsPeer::same_secret));
+    if (options_.tls) tls_.emplace(options_.credentials.key);
     listen();
     ticked_ = std::chrono::steady_clock::now();
     wait_for_tick();
@@ -87,6 +86,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   std::string address() const override { return address_; }
 
   void set_identity(MemberId me) override {
+    certificate_ = options_.credentials.certificate(me);
     ends_.set_me(me);
     asio::post(io_, [this] { spawn(accept()); });
   }
@@ -141,7 +141,10 @@ class TcpLinks final : public Links, public ConnectionOwner {
   void lose(const End& end, std::string why);
   void wait_for_tick();
   void tick(double elapsed, Time now);
-  ShakeTerms terms() { return {options_.job, options_.secret, *ends_.me(), tls_ ? &*tls_ : nullptr}; }
+  ShakeTerms terms() {
+    const MemberCredentials& mine = options_.credentials;
+    return {options_.job, *ends_.me(), mine.key, certificate_, mine.coordinator, tls_ ? &*tls_ : nullptr};
+  }
 
   std::vector<Outgoing> take(const Connection& from) override { return ends_.take(from.peer(), from.incarnation()); }
   void wrote(const Connection& to, size_t bytes) override { ends_.wrote(to.peer(), to.incarnation(), bytes); }
@@ -157,12 +160,13 @@ class TcpLinks final : public Links, public ConnectionOwner {
   const TcpOptions options_;
   const Events events_;
   std::string address_;
+  Signature certificate_{};  // set by set_identity, before the network thread uses it
   Ends ends_;
   std::mutex summed_mutex_;
   std::weak_ptr<const Bytes> summed_;
   uint32_t sum_ = 0;
 
-  std::optional<asio::ssl::context> tls_;
+  std::optional<ShakeTls> tls_;
   asio::io_context io_{1};  // declared before everything that has a socket
   tcp::acceptor acceptor_;
   asio::steady_timer tick_, rest_;

@@ -25,8 +25,8 @@ std::optional<HostPort> host_port(const std::string& text) {
 }
 
 TcpOptions checked(const TcpOptions& options) {
-  if (options.secret.empty()) {
-    throw Error("LINK_BAD_OPTIONS", "links over TCP need a secret", "give all members of the group the same secret");
+  if (!options.credentials.certificate) {
+    throw Error("LINK_BAD_OPTIONS", "links over TCP need a certificate", "the run's coordinator gives it to a member");
   }
   if (options.advertise.empty() && (options.listen == "0.0.0.0" || options.listen == "::")) {
     throw Error("LINK_BAD_OPTIONS", "other members cannot call the address '" + options.listen + "'",

@@ -7,6 +7,7 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "base/pinned_tls.h"
 #include "link/tcp_connection.h"
 
 namespace sinew::link {
@@ -16,7 +17,8 @@ namespace asio = boost::asio;
 using asio::awaitable;
 using asio::ip::tcp;
 using boost::system::error_code;
-using Trouble = std::optional<std::string>;
+
+constexpr const char* kNotOfThisRun = " did not prove that the run's coordinator admitted it";
 
 awaitable<error_code> write(Stream& stream, std::span<const std::byte> bytes) {
   const auto buffer = asio::buffer(bytes.data(), bytes.size());
@@ -56,21 +58,30 @@ std::string broken(const error_code& code, const std::string& where) {
   return broken_by(code, where) + " during the handshake";
 }
 
-std::string without_tls(Stream& stream, const error_code& code, const std::string& where) {
-  if (stream.stranger()) return where + " does not know the secret: its TLS key was made from another one";
-  return broken_by(code, where) + " during the TLS handshake (does it run without TLS?)";
+Hello hello_of(const ShakeTerms& terms, Role role, MemberId to) {
+  Hello hello = make_hello(role, terms.me, to, terms.job, terms.tls != nullptr);
+  hello.key = terms.key.public_key();
+  hello.certificate = terms.certificate;
+  return hello;
+}
+
+// Returns whether the coordinator of this run certified the sender's key.
+bool is_certified(const Hello& hello, const ShakeTerms& terms) {
+  return sinew::is_certified(terms.coordinator, hello.from, hello.key, hello.certificate);
 }
 
 }  // namespace
 
+ShakeTls::ShakeTls(const KeyPair& key) : listener(new_tls_server(key)), dialler(new_tls_client(std::nullopt)) {}
+
 awaitable<std::expected<void, std::string>> shake_as_dialler(Stream& stream, const ShakeTerms& terms, MemberId peer,
                                                              const std::string& where) {
   if (terms.tls != nullptr) {
-    if (const error_code code = co_await stream.secure(*terms.tls, Stream::Side::client)) {
-      co_return no(without_tls(stream, code, where));
+    if (const error_code code = co_await stream.secure(terms.tls->dialler, Stream::Side::client)) {
+      co_return no(broken_by(code, where) + " during the TLS handshake (does it run without TLS?)");
     }
   }
-  const Hello mine = make_hello(Role::dialler, terms.me, peer, terms.job, terms.tls != nullptr);
+  const Hello mine = hello_of(terms, Role::dialler, peer);
   const auto hello = encode(mine);
   if (const error_code code = co_await write(stream, hello)) co_return no(broken(code, where));
   std::array<std::byte, kHelloBytes> bytes;
@@ -85,15 +96,17 @@ awaitable<std::expected<void, std::string>> shake_as_dialler(Stream& stream, con
   if (theirs.from != peer) {
     co_return no(where + " is member " + std::to_string(theirs.from.value) + ", not " + std::to_string(peer.value));
   }
-  const Proof proof = prove(terms.secret, Role::dialler, mine, theirs);
+  // An end that has another key for TLS may pass on the hello of the real listener.
+  const bool other_end = terms.tls != nullptr && stream.peer_key() != theirs.key;
+  if (other_end || !is_certified(theirs, terms)) co_return no(where + kNotOfThisRun);
+  const Proof proof = prove(terms.key, Role::dialler, mine, theirs);
   if (const error_code code = co_await write(stream, proof)) co_return no(broken(code, where));
   std::array<std::byte, kVerdictBytes> verdict;
   if (const error_code code = co_await read(stream, verdict)) co_return no(broken(code, where));
   const auto word = static_cast<uint8_t>(verdict[0]);
   if (word != static_cast<uint8_t>(Verdict::welcome)) co_return no(where + " " + meaning(word));
-  const Proof expected = prove(terms.secret, Role::listener, mine, theirs);
-  if (!equal(expected, std::span<const std::byte, kVerdictBytes>(verdict).subspan<1>())) {
-    co_return no(where + " does not know the secret");
+  if (!proves(std::span<const std::byte, kVerdictBytes>(verdict).subspan<1>(), Role::listener, mine, theirs)) {
+    co_return no(where + kNotOfThisRun);
   }
   co_return std::expected<void, std::string>();
 }
@@ -103,7 +116,8 @@ awaitable<std::expected<MemberId, std::string>> shake_as_listener(Stream& stream
   bool secured = false;
   if (terms.tls != nullptr) secured = co_await stream.hears_tls();
   if (secured) {
-    if (const error_code code = co_await stream.secure(*terms.tls, Stream::Side::server)) co_return no(code.message());
+    const error_code code = co_await stream.secure(terms.tls->listener, Stream::Side::server);
+    if (code) co_return no(code.message());
   }
   std::array<std::byte, kHelloBytes> bytes;
   const std::span<std::byte, kHelloBytes> all(bytes);
@@ -114,7 +128,7 @@ awaitable<std::expected<MemberId, std::string>> shake_as_listener(Stream& stream
     if (const error_code code = co_await read(stream, all.subspan<kPrefixBytes>())) co_return no(code.message());
   }
   const Hello theirs = trouble ? Hello() : decode(all);
-  const Hello mine = make_hello(Role::listener, terms.me, theirs.from, terms.job, terms.tls != nullptr);
+  const Hello mine = hello_of(terms, Role::listener, theirs.from);
   const auto hello = encode(mine);
   if (const error_code code = co_await write(stream, hello)) co_return no(code.message());
   const bool unsafe = mine.wants_tls && !secured;  // the caller learns it from the hello, and the handshake ends
@@ -124,17 +138,16 @@ awaitable<std::expected<MemberId, std::string>> shake_as_listener(Stream& stream
   }
   Proof proof;
   if (const error_code code = co_await read(stream, proof)) co_return no(code.message());
-  const Proof expected = prove(terms.secret, Role::dialler, theirs, mine);
   Verdict verdict = Verdict::welcome;
-  if (!equal(expected, proof)) {
-    verdict = Verdict::wrong_secret;
+  if (!is_certified(theirs, terms) || !proves(proof, Role::dialler, theirs, mine)) {
+    verdict = Verdict::not_proved;
   } else if (theirs.to != terms.me || theirs.from <= terms.me) {
     verdict = Verdict::wrong_member;
   } else if (given_up(theirs.from)) {
     verdict = Verdict::given_up;
   }
   const bool welcome = verdict == Verdict::welcome;
-  const Proof own = welcome ? prove(terms.secret, Role::listener, theirs, mine) : Proof{};
+  const Proof own = welcome ? prove(terms.key, Role::listener, theirs, mine) : Proof{};
   if (const error_code code = co_await answer(stream, verdict, own)) co_return no(code.message());
   if (welcome) co_return theirs.from;
   co_await hear_out(stream);

@@ -12,10 +12,19 @@
 
 namespace sinew::link {
 
+// The contexts for TLS, one for each role.
+struct ShakeTls {
+  explicit ShakeTls(const KeyPair& key);
+  boost::asio::ssl::context listener, dialler;
+};
+
 struct ShakeTerms {
-  std::string job, secret;
+  std::string job;
   MemberId me;
-  boost::asio::ssl::context* tls = nullptr;  // null: no TLS
+  KeyPair key;
+  Signature certificate;    // of `me` and `key`
+  PublicKey coordinator;    // the key that signs all certificates of the run
+  ShakeTls* tls = nullptr;  // null: no TLS
 };
 
 // Returns an error as the `why` of on_lost.

@@ -4,7 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "base/shared_tls.h"
+#include "base/pinned_tls.h"
 
 namespace sinew::link {
 namespace {
@@ -35,8 +35,8 @@ asio::awaitable<error_code> Stream::secure(asio::ssl::context& tls, Side side) {
   co_return code;
 }
 
-bool Stream::stranger() {
-  return tls_ && is_stranger(tls_->native_handle());
+std::optional<PublicKey> Stream::peer_key() {
+  return tls_ ? tls_peer_key(tls_->native_handle()) : std::nullopt;
 }
 
 }  // namespace sinew::link

@@ -11,6 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/key_pair.h"
+
 namespace sinew::link {
 
 // With this token, a coroutine gets the error code as a value and not as an exception.
@@ -31,7 +33,7 @@ class Stream {
   boost::asio::awaitable<bool> hears_tls();
   // Switches the stream to TLS. After an error the stream cannot be used.
   boost::asio::awaitable<boost::system::error_code> secure(boost::asio::ssl::context& tls, Side side);
-  bool stranger();  // whether the other end has shown that it does not have the secret
+  std::optional<PublicKey> peer_key();  // the key that the listener has shown by TLS
 
   // A peer may close a TLS connection without close_notify, which TLS reports as truncation. That is harmless: an
   // attacker who cuts the connection can only hide the rest of a frame, and the connection is lost in any case.

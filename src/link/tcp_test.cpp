@@ -18,16 +18,16 @@ std::span<const std::byte> as_bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-TEST(Tcp, OtherSecretsAndJobsAreRefusedWithTheReason) {
+TEST(Tcp, OtherRunsAndJobsAreRefusedWithTheReason) {
   for (const bool other_job : {false, true}) {
     TcpOptions options = patient();
-    (other_job ? options.job : options.secret) += "!";
+    if (other_job) options.job += "!";
+    if (!other_job) options.credentials = self_certified("another run");
     const auto a = tcp_member(1, patient()), b = tcp_member(2, options);
     a->links().connect({b->peer()});
     b->links().connect({a->peer()});
     b->links().send(a->id(), frame_of(1));
-    expect_loss(*b, a->id(), other_job ? "another job" : "different secrets");
-    EXPECT_EQ(b->losses(a->id())[0].find(options.secret), std::string::npos);
+    expect_loss(*b, a->id(), other_job ? "another job" : "did not prove that the run's coordinator admitted it");
     EXPECT_TRUE(a->frames(b->id()).empty());
     expect_service(*a, 3, patient());
   }
@@ -63,12 +63,21 @@ TEST(Tcp, AnotherVersionIsReported) {
   expect_loss(*b, MemberId(1), "version 9");
 }
 
-TEST(Tcp, AListenerWithoutTheSecretIsRefused) {
+TEST(Tcp, AListenerWithoutACertificateIsRefused) {
   const Listener listener;
   const auto b = tcp_member(2, patient());
   b->links().connect({{MemberId(1), listener.address()}});
   const Socket peer = listener.accept();
   ASSERT_TRUE(peer.write(encode(make_hello(Role::listener, MemberId(1), MemberId(2), patient().job))));
+  expect_loss(*b, MemberId(1), "did not prove");
+}
+
+TEST(Tcp, AListenerWithACertificateThatItHasOnlySeenIsRefused) {
+  const Listener listener;
+  const auto b = tcp_member(2, patient());
+  b->links().connect({{MemberId(1), listener.address()}});
+  const Socket peer = listener.accept();
+  ASSERT_TRUE(peer.write(encode(certified_hello(Role::listener, 1, 2, patient().credentials))));
   std::array<std::byte, kDiallerShakes> said{};
   for (size_t have = 0; have < said.size();) {
     const size_t count = peer.read_some(std::span(said).subspan(have));
@@ -78,7 +87,28 @@ TEST(Tcp, AListenerWithoutTheSecretIsRefused) {
   std::array<std::byte, kVerdictBytes> verdict{};  // "welcome", with the dialler's own proof instead of the listener's
   std::copy_n(said.begin() + kHelloBytes, kProofBytes, verdict.begin() + 1);
   ASSERT_TRUE(peer.write(verdict));
-  expect_loss(*b, MemberId(1), "does not know the secret");
+  expect_loss(*b, MemberId(1), "did not prove");
+}
+
+// A member that was admitted as 9 knows its own key and certificate, and has seen those of others. It claims to be 2.
+TEST(Tcp, AMemberCannotTakeThePlaceOfAnother) {
+  const MemberCredentials own = patient().credentials, victim = patient().credentials;
+  for (const bool shows_the_victims_key : {false, true}) {
+    const auto a = tcp_member(1, patient());
+    a->links().connect({{MemberId(2), "127.0.0.1:1"}});  // a waits until member 2 dials
+    const Socket peer = dial(a->links().address());
+    Hello mine = certified_hello(Role::dialler, 9, 1, own);
+    mine.from = MemberId(2);
+    if (shows_the_victims_key) mine = certified_hello(Role::dialler, 2, 1, victim);
+    ASSERT_TRUE(peer.write(encode(mine)));
+    std::array<std::byte, kHelloBytes> bytes{};
+    ASSERT_TRUE(peer.read(bytes));
+    ASSERT_TRUE(peer.write(prove(own.key, Role::dialler, mine, decode(bytes))));
+    std::array<std::byte, kVerdictBytes> verdict{};
+    ASSERT_TRUE(peer.read(verdict));
+    EXPECT_EQ(static_cast<Verdict>(verdict[0]), Verdict::not_proved);
+    EXPECT_TRUE(a->frames(MemberId(2)).empty());
+  }
 }
 
 TEST(Tcp, GarbageAndUnfinishedHandshakesDoNotBlockOthers) {
@@ -267,7 +297,7 @@ TEST(Tcp, BadAddressesAreLostAndBadOptionsThrow) {
     change(options);
     EXPECT_THROW(tcp_links(options, {[](MemberId, Frame) {}, [](MemberId, std::string) {}}), Error);
   };
-  refused([](TcpOptions& options) { options.secret = ""; });
+  refused([](TcpOptions& options) { options.credentials.certificate = nullptr; });
   refused([](TcpOptions& options) { options.listen = "no.such.address.of.mine"; });
   refused([](TcpOptions& options) { options.listen = "203.0.113.1"; });
   refused([](TcpOptions& options) { options.listen = "0.0.0.0"; });

@@ -1,10 +1,12 @@
 // Tests what TLS adds to links: nobody else can read or change the bytes, and an end without TLS learns why it is
 // refused.
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
 #include <mutex>
 
+#include "base/pinned_tls.h"
 #include "link/handshake.h"
 #include "link/sockets.h"
 #include "link/testing.h"
@@ -29,17 +31,38 @@ void expect_refusal(const TcpOptions& listener, const TcpOptions& dialler, const
   EXPECT_TRUE(a->frames(b->id()).empty() && b->frames(a->id()).empty());
 }
 
-TEST(Tls, OtherSecretsAndJobsAreRefusedWithTheReason) {
-  TcpOptions secret = with_tls(), job = with_tls();
-  secret.secret += "!";
+TEST(Tls, OtherRunsAndJobsAreRefusedWithTheReason) {
+  TcpOptions run = with_tls(), job = with_tls();
+  run.credentials = self_certified("another run");
   job.job += "!";
-  expect_refusal(with_tls(), secret, "does not know the secret");
+  expect_refusal(with_tls(), run, "did not prove that the run's coordinator admitted it");
   expect_refusal(with_tls(), job, "another job");
 }
 
 TEST(Tls, AnEndWithoutTlsIsRefusedWithTheReason) {
   expect_refusal(with_tls(), patient(), "wants TLS, and this member speaks in clear");
   expect_refusal(patient(), with_tls(), "(does it run without TLS?)");
+}
+
+// Somebody on the network takes b's connection. He has seen the hello of the real listener, but for TLS he has only a
+// key of his own.
+TEST(Tls, AListenerWithTheHelloOfAnotherIsRefused) {
+  const Listener listener;
+  const auto b = tcp_member(2, with_tls());
+  b->links().connect({{MemberId(1), listener.address()}});
+  const Socket peer = listener.accept();
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(new_tls_server(KeyPair::random()), &SSL_CTX_free);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> stream(SSL_new(context.get()), &SSL_free);
+  ASSERT_EQ(SSL_set_fd(stream.get(), peer.get()), 1);
+  ASSERT_EQ(SSL_accept(stream.get()), 1);
+  std::array<std::byte, kHelloBytes> bytes{};
+  ASSERT_EQ(SSL_read(stream.get(), bytes.data(), static_cast<int>(bytes.size())), static_cast<int>(bytes.size()));
+  Hello seen = certified_hello(Role::listener, 1, 2, patient().credentials);
+  seen.wants_tls = true;
+  const auto hello = encode(seen);
+  ASSERT_EQ(SSL_write(stream.get(), hello.data(), static_cast<int>(hello.size())), static_cast<int>(hello.size()));
+  expect_loss(*b, MemberId(1), "did not prove");
+  EXPECT_LE(SSL_read(stream.get(), bytes.data(), static_cast<int>(bytes.size())), 0) << "b sends no proof";
 }
 
 // b dials a through a proxy that calls `meddle`, and sends three frames. Then `expect` runs.

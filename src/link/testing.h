@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "link/handshake.h"
 #include "link/link.h"
 
 namespace sinew::link {
@@ -23,7 +24,7 @@ constexpr auto kLong = std::chrono::seconds(60);  // a time limit that no passin
 inline TcpOptions patient() {
   TcpOptions options;
   options.job = "digits";
-  options.secret = "a secret of the tests";
+  options.credentials = self_certified("a secret of the tests");
   options.connect_seconds = 60;
   options.silence_seconds = 60;
   return options;
@@ -130,6 +131,14 @@ class Member {
 };
 
 // The functions below are for tests of several files.
+// Returns the hello of a member of the run of the tests.
+inline Hello certified_hello(Role role, int64_t from, int64_t to, const MemberCredentials& credentials) {
+  Hello hello = make_hello(role, MemberId(from), MemberId(to), patient().job);
+  hello.key = credentials.key.public_key();
+  hello.certificate = credentials.certificate(MemberId(from));
+  return hello;
+}
+
 inline void join_all(const std::vector<Member*>& members) {
   const std::vector<const Member*> all(members.begin(), members.end());
   for (Member* member : members) member->connect(all);

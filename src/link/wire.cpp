@@ -12,7 +12,7 @@ namespace sinew::link {
 namespace {
 
 constexpr std::array<char, 4> kMagic = {'S', 'N', 'W', 'F'};
-constexpr uint8_t kVersion = 3, kData = 0, kPulse = 1;
+constexpr uint8_t kVersion = 4, kData = 0, kPulse = 1;
 constexpr size_t kSummed = 44;  // bytes of the header that its checksum covers
 constexpr size_t kStageBytes = size_t{64} << 10;
 constexpr size_t kPieceBytes = size_t{512}

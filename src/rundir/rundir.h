@@ -34,6 +34,7 @@ inline constexpr const char* kOutcomeFile = "report.json";
 inline constexpr const char* kCoordinatorFile = "coordinator.json";
 inline constexpr const char* kCoordinatorLog = "coordinator.log";
 inline constexpr const char* kViewFile = "view.json";
+inline constexpr const char* kRevokedTokens = "revoked";  // a directory
 inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kCheckpoints = "checkpoints";  // a directory
 inline constexpr const char* kModel = "model";              // a directory: the model artifact

@@ -18,7 +18,8 @@ std::string read_secret(const std::string& path) {
   text.resize(system_disk().read_at(path, 0, std::as_writable_bytes(std::span(text))));
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   if (text.empty())
-    throw UsageError("SECRET_EMPTY", path + " holds no secret", "write the secret of coordinator.json into it");
+    throw UsageError("SECRET_EMPTY", path + " holds no secret",
+                     "write a join token into it: sinew token create RUN, on the machine of the coordinator");
   return text;
 }
 

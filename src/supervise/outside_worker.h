@@ -11,7 +11,7 @@ namespace sinew::supervise {
 
 struct OutsideWorker {
   std::string where;              // the run's directory or name, or the URL of its coordinator
-  std::string secret_file;        // with a URL
+  std::string secret_file;        // with a URL: it has a join token or the run's secret
   std::string root = "runs";      // where a run is found by name
   std::vector<std::string> more;  // if `where` is a URL: the job file, a directory of this machine, and overrides
   double hang_seconds = WorkerLaunch().hang_seconds;

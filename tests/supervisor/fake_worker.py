@@ -196,7 +196,7 @@ def main():
         Worker(job, directory).run()
     except Refused as error:
         print(f"refused: {error}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(2 if "COORDINATOR_TOKEN_" in str(error) else 1)
 
 
 if __name__ == "__main__":

@@ -90,6 +90,64 @@ class Tls(unittest.TestCase):
                 joined.kill()
                 joined.wait(LONG)
 
+    def join(self, run, token, directory):
+        """Returns a `sinew join` of another machine with this token."""
+        (run.path / "token").write_text(token)
+        return subprocess.Popen(
+            [SINEW, "join", run.file()["url"], "--secret-file", str(run.path / "token"), str(run.path / "job.yaml"),
+             str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=run.path,
+            env={**os.environ, "SINEW_WORKER": FAKE})
+
+    def test_a_worker_of_another_machine_joins_by_a_token_until_it_is_revoked(self):
+        with Run(self, 1, "--tls") as run:
+            own = run.wait_computing(1)
+            made = run.sinew("token", "create", str(run.directory), "--expires", "1h")
+            token = made.stdout.strip()
+            ident = token.split(".")[1]
+            self.assertIn(f"token {ident}, valid until", made.stderr)
+            self.assertNotIn(run.file()["secret"], made.stdout + made.stderr)
+            elsewhere = run.path / "run-elsewhere"
+            joined = self.join(run, made.stdout, elsewhere)
+            try:
+                run.wait_computing(2)
+                self.assertIn(ident, run.sinew("ps", str(run.directory)).stdout)
+                self.assertIn(token, (elsewhere / "coordinator.json").read_text())
+                for words, code in ((("scale", str(elsewhere), "3"), "COORDINATOR_NOT_ALLOWED"),
+                                    (("control", str(elsewhere), "stop"), "COORDINATOR_NOT_ALLOWED"),
+                                    (("token", "create", str(elsewhere)), "TOKEN_NEEDS_SECRET"),
+                                    (("token", "revoke", str(elsewhere), ident), "TOKEN_NEEDS_SECRET")):
+                    self.assertIn(f"[{code}]", run.sinew(*words).stderr)
+                done = run.sinew("token", "revoke", str(run.directory), ident)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                said = joined.communicate(timeout=LONG)[1]
+                self.assertEqual(joined.returncode, 2, said)
+                self.assertIn("COORDINATOR_TOKEN_REVOKED", said)
+                self.assertEqual(run.wait_computing(1), own)
+                first = run.file()["pid"]
+                os.kill(first, signal.SIGKILL)
+                self.assertTrue(wait_for(lambda: run.file().get("pid") != first and run.status()["members"]), run.said())
+                joined = self.join(run, made.stdout, elsewhere)
+                said = joined.communicate(timeout=LONG)[1]
+                self.assertEqual(joined.returncode, 2, said)
+                self.assertIn("COORDINATOR_TOKEN_REVOKED", said)
+                (run.directory / "finish").touch()
+                run.ends(0)
+            finally:
+                joined.kill()
+                joined.wait(LONG)
+
+    def test_an_expired_token_is_refused_with_the_way_to_a_new_one(self):
+        with Run(self, 1, "--tls") as run:
+            run.wait_computing(1)
+            token = run.sinew("token", "create", str(run.directory), "--expires", "1ms").stdout
+            joined = self.join(run, token, run.path / "run-elsewhere")
+            said = joined.communicate(timeout=LONG)[1]
+            self.assertEqual(joined.returncode, 2, said)
+            self.assertIn("COORDINATOR_TOKEN_EXPIRED", said)
+            self.assertIn("sinew token create", said)
+            (run.directory / "finish").touch()
+            run.ends(0)
+
     def test_join_sends_no_secret_in_the_clear_to_another_machine(self):
         with tempfile.TemporaryDirectory() as folder:
             secret = pathlib.Path(folder) / "secret"

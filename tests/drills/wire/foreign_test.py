@@ -16,12 +16,13 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import ed25519
 import group as gr
 import network as net
 import sinew_process as sp
 
 HELD = 300  # connections of a port scanner to each port; a member keeps fewer
-WRONG_SECRET = 1
+NOT_PROVED = 1
 WAIT = 120  # seconds; a timeout for responses and ends
 
 
@@ -40,14 +41,22 @@ def read_all(connection):
     return data
 
 
-def hello_of(seen, sender):
-    """Returns a hello of an unknown member of the same job, made from a hello that was seen."""
-    return seen[:8] + struct.pack("<Q", sender) + seen[16:56] + os.urandom(32)
+def hello_of(seen, sender, key=None):
+    """Returns a hello of the member `sender` of the same job, made from a hello that was seen. `key`: its public key and
+    certificate; if left out, those that were seen."""
+    return seen[:8] + struct.pack("<Q", sender) + seen[16:56] + os.urandom(32) + (key or seen[88:])
 
 
-def proof(secret, dialler, listener):
-    said = (b"sinew-link-3\x01" + dialler[8:16] + listener[8:16] + dialler[56:88] + listener[56:88] + dialler[24:56])
-    return hmac.new(secret, said, hashlib.sha256).digest()
+def certified(run_secret, sender, seed):
+    """Returns a public key and its certificate, as the run's coordinator makes it."""
+    key = ed25519.public_key(seed)
+    coordinator = hmac.new(run_secret, b"sinew-tls-1", hashlib.sha256).digest()
+    return key + ed25519.sign(coordinator, b"sinew-member-1" + struct.pack("<Q", sender) + key)
+
+
+def proof(seed, dialler, listener):
+    return ed25519.sign(seed, b"sinew-link-4\x01" + dialler[8:16] + listener[8:16] + dialler[56:88] + listener[56:88]
+                        + dialler[24:56])
 
 
 class Strangers:
@@ -190,27 +199,30 @@ class Foreign(unittest.TestCase):
         return one, heard
 
     def wrong_secret(self, address, seen):
-        mine = hello_of(seen, 1 << 40)
-        one, theirs = self.shake(address, mine)
-        one.sendall(proof(b"not the secret", mine, theirs))
-        self.assertEqual(read_all(one), bytes([WRONG_SECRET]) + bytes(32))
-        one, theirs = self.shake(address, mine)
-        one.sendall(bytes(32))
-        self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
+        """Connects as the member of another run, with garbage as the proof, and with the key of a member as its own."""
+        seed, sender = os.urandom(32), 1 << 40
+        for mine, signed in ((hello_of(seen, sender, certified(b"not the secret", sender, seed)), True),
+                             (hello_of(seen, sender, os.urandom(96)), False),
+                             (hello_of(seen, sender), True),
+                             (hello_of(seen, struct.unpack_from("<Q", seen, 8)[0]), True)):
+            one, theirs = self.shake(address, mine)
+            one.sendall(proof(seed, mine, theirs) if signed else bytes(64))
+            self.assertEqual(read_all(one), bytes([NOT_PROVED]) + bytes(64))
 
     def replay(self, address, seen):
         """Repeats the hello of a member, with random bytes as the proof. The listener's nonce is new, so no earlier
         proof would be valid."""
         one, theirs = self.shake(address, seen)
-        one.sendall(os.urandom(32))
-        self.assertEqual(read_all(one)[:1], bytes([WRONG_SECRET]))
+        one.sendall(os.urandom(64))
+        self.assertEqual(read_all(one)[:1], bytes([NOT_PROVED]))
 
     def uninvited(self, secret, address, seen):
-        """Connects with the secret, but as a member of no view. The listener lets this process wait, reads no frame
+        """Connects with a certificate, but as a member of no view. The listener lets this process wait, reads no frame
         from it, and then disconnects it."""
-        mine = hello_of(seen, 1 << 40)
+        seed, sender = os.urandom(32), 1 << 40
+        mine = hello_of(seen, sender, certified(secret, sender, seed))
         one, theirs = self.shake(address, mine)
-        one.sendall(proof(secret, mine, theirs))
+        one.sendall(proof(seed, mine, theirs))
         one.sendall(b"SNWF" + struct.pack("<BBHQ", 2, 0, 1, 1 << 62) + bytes(32))
         answer = read_all(one)
         self.assertEqual(answer[:1], b"\0")  # the listener accepts the handshake; pulses may follow

@@ -64,8 +64,8 @@ class Watch(threading.Thread):
 
 
 class Member:
-    def __init__(self, number, gate, file):
-        self.number, self.gate, self.file = number, gate, file
+    def __init__(self, number, gate, file, last_codes):
+        self.number, self.gate, self.file, self.last_codes = number, gate, file, last_codes
         self.process, self.log, self.starts, self.over = None, None, 0, False
 
 
@@ -105,12 +105,14 @@ class Group:
         host, port = self.line["url"].removeprefix("http://").split(":")
         self.where = (host, int(port))
 
-    def add_member(self, number):
+    def add_member(self, number, secret=None, last_codes=(0, STOPPED)):
+        """`last_codes`: exit codes after which no other process replaces the member's."""
         host = f"127.0.{number + 1}.1"
         gate = self.network.gate(("127.0.0.1", 0), self.where, False, host)
         file = self.directory / f"line-{number}.json"
-        file.write_text(json.dumps({**self.line, "url": f"http://127.0.0.1:{gate.address[1]}"}))
-        member = Member(number, gate, file)
+        file.write_text(json.dumps({**self.line, "url": f"http://127.0.0.1:{gate.address[1]}",
+                                    "secret": secret or self.line["secret"]}))
+        member = Member(number, gate, file, last_codes)
         member.log = self.directory / f"worker-{number}.log"
         self.members.append(member)
         self.start(member, host)
@@ -136,7 +138,7 @@ class Group:
             if code is None or member.over or not self.tending:
                 continue
             self.ends.append((member.number, code, member.log.read_text()[-300:]))
-            member.over = code in (0, STOPPED)
+            member.over = code in member.last_codes
             if member.over:
                 continue
             self.case.assertLess(member.starts, 60, f"worker {member.number} dies again and again:\n{self.said()}")

@@ -12,8 +12,8 @@ import socket
 import struct
 import threading
 
-HELLO_BYTES = 88
-DIALLER_SHAKE, LISTENER_SHAKE, HEADER_BYTES = 88 + 32, 88 + 33, 48  # docs/formats/link.md
+HELLO_BYTES = 184
+DIALLER_SHAKE, LISTENER_SHAKE, HEADER_BYTES = HELLO_BYTES + 64, HELLO_BYTES + 65, 48  # docs/formats/link.md
 PULSE = 1
 
 # A piece of a chunk of bytes. first, last: whether its part of the format begins and ends in this piece.

@@ -117,7 +117,7 @@ class Wire(unittest.TestCase):
             make, words = ON_LINES[name]
             self.disturb(group, "line: " + name, make, words, lambda ids: self.line(group, ids, rng), rng)
         # Changes the nonce in the hello, so that the proof does not match the nonce.
-        self.disturb_a_handshake(group, 60, "different secrets")
+        self.disturb_a_handshake(group, 60, "did not prove")
         self.end(group)
 
     def disturb_a_handshake(self, group, place, words):
@@ -161,9 +161,10 @@ class LongWire(Wire):
         group = gr.Group(self, self.job, self.path / "shakes")
         # The end that reads the changed byte logs which part is wrong. But the other end may report a lost connection
         # first, and the listener does not know yet which member connects.
-        any_of_them = f"{LOST}|speaks version|another job|different secrets|not the one that was meant"
+        any_of_them = f"{LOST}|speaks version|another job|did not prove|not the one that was meant"
         for place, words in ((0, LOST), (4, any_of_them), (10, any_of_them),
-                             (18, any_of_them), (30, any_of_them), (60, "different secrets")):
+                             (18, any_of_them), (30, any_of_them), (60, "did not prove"),
+                             (100, "did not prove"), (150, "did not prove")):
             self.disturb_a_handshake(group, place, words)
         self.end(group)
 
