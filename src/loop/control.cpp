@@ -34,7 +34,11 @@ std::string reason_of_request(const ControlEntry& request) {
   return request.kind == ControlEntry::Kind::stop ? "stopped by a user's request" : "a user's request";
 }
 
-std::string entries_json(const std::vector<ControlEntry>& entries) {
+namespace {
+
+constexpr int kMessageFormat = 1;
+
+nlohmann::json list_of(const std::vector<ControlEntry>& entries) {
   nlohmann::json list = nlohmann::json::array();
   for (const ControlEntry& entry : entries) {
     list.push_back({{"step", entry.effective.value},
@@ -44,30 +48,67 @@ std::string entries_json(const std::vector<ControlEntry>& entries) {
                     {"done", entry.done}});
     if (entry.request > 0) list.back()["request"] = entry.request;
   }
-  return dump_json(list);
+  return list;
+}
+
+// Throws exceptions of the JSON library, also if a value is not finite: JSON has no such number.
+std::vector<ControlEntry> entries_in(const nlohmann::json& list) {
+  std::vector<ControlEntry> entries;
+  for (const auto& item : list) {
+    const auto kind = control_kind(item.at("kind").get<std::string>());
+    if (!kind)
+      throw Error("TRAIN_CONTROL_LOG_INVALID", "the control log has an entry of an unknown kind: " + item.dump(), "");
+    ControlEntry entry;  // filled field by field: g++ 12 destroys members twice when an initialiser in braces throws
+    entry.effective = Step(item.at("step"));
+    entry.kind = *kind;
+    entry.value = item.at("value");
+    entry.reason = item.at("reason");
+    entry.done = item.value("done", false);
+    entry.request = item.value("request", int64_t{0});
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+}  // namespace
+
+std::string entries_json(const std::vector<ControlEntry>& entries) {
+  return dump_json(list_of(entries));
 }
 
 std::vector<ControlEntry> entries_of_json(const std::string& text) {
-  std::vector<ControlEntry> entries;
   try {
-    for (const auto& item : nlohmann::json::parse(text)) {
-      const auto kind = control_kind(item.at("kind").get<std::string>());
-      if (!kind)
-        throw Error("TRAIN_CONTROL_LOG_INVALID", "the control log has an entry of an unknown kind: " + item.dump(), "");
-      ControlEntry entry;  // filled field by field: g++ 12 destroys members twice when an initialiser in braces throws
-      entry.effective = Step(item.at("step"));
-      entry.kind = *kind;
-      entry.value = item.at("value");
-      entry.reason = item.at("reason");
-      entry.done = item.value("done", false);
-      entry.request = item.value("request", int64_t{0});
-      entries.push_back(std::move(entry));
-    }
+    return entries_in(nlohmann::json::parse(text));
   } catch (const nlohmann::json::exception& error) {
     throw Error("TRAIN_CONTROL_LOG_INVALID", std::string("the control log cannot be read: ") + error.what(),
                 "another version of Sinew wrote it: use that version");
   }
-  return entries;
+}
+
+std::string to_text(const StepMessage& message) {
+  nlohmann::json document = {{"format", kMessageFormat}, {"learning_rate", json_number(message.learning_rate)}};
+  if (!message.entries.empty()) document["entries"] = list_of(message.entries);
+  return dump_json(document);
+}
+
+StepMessage step_message_of(const std::string& text) {
+  const auto invalid = [&](const std::string& why, const std::string& hint) {
+    return Error("TRAIN_CONTROL_MESSAGE_INVALID", "the control message of a step cannot be used: " + why, hint);
+  };
+  const std::string other_version = "run the same version of sinew on all members";
+  try {
+    const auto document = nlohmann::json::parse(text);
+    if (document.at("format") != kMessageFormat) throw invalid("its format is unknown", other_version);
+    const auto& rate = document.at("learning_rate");
+    if (!rate.is_number())
+      throw invalid("its learning rate is " + rate.dump(), "lower optimizer.lr, or the factor that was requested");
+    StepMessage message;
+    message.learning_rate = rate;
+    if (document.contains("entries")) message.entries = entries_in(document.at("entries"));
+    return message;
+  } catch (const nlohmann::json::exception& error) {
+    throw invalid(error.what(), other_version);
+  }
 }
 
 void ControlLog::append(ControlEntry entry) {

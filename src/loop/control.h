@@ -1,5 +1,5 @@
-// Part of loop.h: the control log. In it the leader records the inputs from outside the state (signals, the clock,
-// users), each with the step at which it takes effect.
+// Part of loop.h: the control log and the control messages of steps. In the log the leader records the inputs from
+// outside the state (signals, the clock, users), each with the step at which it takes effect.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,21 @@ std::optional<ControlEntry::Kind> control_kind(std::string_view name);
 // The reason of a user's request, or a sentence that says that there was a request if the user gave no reason.
 std::string reason_of_request(const ControlEntry& request);
 
-// Entries as JSON text, for the control messages of steps and for checkpoints.
+// Entries as JSON text, for checkpoints.
 std::string entries_json(const std::vector<ControlEntry>& entries);
 std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws Error if `text` is no list of entries
+
+// The control message of a step. The leader sends it with the step, and the reduced result brings it to all members
+// before any of them changes its state.
+struct StepMessage {
+  // The learning rate of this step. A schedule uses functions of libm (cos, pow), which two builds of libm, or one build
+  // on two processors, may round differently. So no member uses a rate that it computed itself, unless it leads.
+  double learning_rate = 0;
+  std::vector<ControlEntry> entries;  // take effect at the next step
+};
+std::string to_text(const StepMessage& message);
+// Throws Error if to_text() did not make the text, or if a number is not finite.
+StepMessage step_message_of(const std::string& text);
 
 class ControlLog {
  public:

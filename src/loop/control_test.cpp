@@ -1,6 +1,11 @@
 // Tests the control log as text, and the numbers of the users' requests that its entries came from.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
 #include "loop/loop.h"
 
 namespace sinew::loop {
@@ -40,6 +45,35 @@ TEST(ControlLog, ForgetsRequestNumbersAtAResume) {
   log.resume_at(Step(5));
   EXPECT_EQ(log.newest_request(), 0);
   EXPECT_EQ(log.digest_text(Step(9)), before);
+}
+
+TEST(StepMessage, KeepsEveryBit) {
+  const std::vector<ControlEntry> entries = {{Step(3), Kind::learning_rate, 0.1, "a person", false, 7}};
+  for (const double rate : {0.0, -0.0, 0.1, 1e-310, std::nextafter(0.1, 1), -3.0, std::numeric_limits<double>::max()}) {
+    const StepMessage read = step_message_of(to_text({rate, entries}));
+    EXPECT_EQ(std::bit_cast<uint64_t>(read.learning_rate), std::bit_cast<uint64_t>(rate));
+    EXPECT_EQ(entries_json(read.entries), entries_json(entries));
+  }
+  EXPECT_TRUE(step_message_of(to_text({0.1, {}})).entries.empty());
+}
+
+TEST(StepMessage, ANumberThatIsNotFiniteIsRefused) {
+  const auto code_of = [](const std::string& text) -> std::string {
+    try {
+      step_message_of(text);
+    } catch (const Error& error) {
+      return std::string(error.code.text());
+    }
+    return "";
+  };
+  const char* const kInvalid = "TRAIN_CONTROL_MESSAGE_INVALID";
+  for (const double rate : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    EXPECT_EQ(code_of(to_text({rate, {}})), kInvalid);
+    EXPECT_EQ(code_of(to_text({0.1, {{Step(3), Kind::learning_rate, rate, "", false, 0}}})), kInvalid);
+  }
+  EXPECT_EQ(code_of(R"({"format":1,"learning_rate":1e999})"), kInvalid);
+  EXPECT_EQ(code_of(R"({"format":2,"learning_rate":0.1})"), kInvalid);
+  for (const char* text : {"", "[]", "{}", "0.1", R"({"format":1})"}) EXPECT_EQ(code_of(text), kInvalid) << text;
 }
 
 }  // namespace

@@ -51,11 +51,12 @@ struct SkippedSamples {
 struct StepResult {
   double loss = 0;  // the mean loss of the step
   double loss_sum = 0, weight = 0;
+  double learning_rate = 0;  // that of the leader
   int64_t samples = 0, seen = 0, correct = 0;
   double grad_norm = -1;        // before clipping; -1 if neither clipping nor want_norm needed it
-  SkippedSamples skipped;       // corrupt samples that this worker skipped
-  std::string control_message;  // the leader's control message for this step
-  bool compare = false;         // the members must compare their whole states after this step
+  SkippedSamples skipped;             // corrupt samples that this worker skipped
+  std::vector<ControlEntry> entries;  // the leader's; they take effect at the next step
+  bool compare = false;               // the members must compare their whole states after this step
   // Sentences about workers that computed a wrong result in this step. They were fenced before the step was committed.
   std::vector<std::string> wrong;
 };
@@ -91,12 +92,12 @@ class Trainer {
   // The part of the state that is not tensors. step() advances its step, cursor and counts; the loop changes the rest.
   virtual State& state() = 0;
   virtual int64_t batch_size(Step step) const = 0;  // from the job and the control log
-  // Commits one step with this learning rate. With `want_norm`, returns the gradient's norm even if nothing is clipped.
-  // Every member passes a `control_message`, and receives the leader's message in the result. Throws Diverged or
-  // ShardFailed. If there are several members, each sends a mark of one part of its state, and two members compute each
-  // audited shard; if marks or results differ, throws group::MembersDiffer. A worker that is alone throws MemoryChanged
-  // if its own memory has changed, or if it computes an audited shard twice with different results.
-  virtual StepResult step(double lr, bool want_norm, std::string control_message) = 0;
+  // Commits one step. Every member passes its control message; the step uses that of the leader. With `want_norm`,
+  // returns the gradient's norm even if nothing is clipped. Throws Diverged or ShardFailed, and Error if the leader's
+  // message cannot be used. If there are several members, each sends a mark of one part of its state, and two members
+  // compute each audited shard; if marks or results differ, throws group::MembersDiffer. A worker that is alone throws
+  // MemoryChanged if its own memory has changed, or if it computes an audited shard twice with different results.
+  virtual StepResult step(const StepMessage& own, bool want_norm) = 0;
   // In the next step, every shard is audited, whatever cluster.audit says.
   virtual void audit_next_step() = 0;
   virtual EvaluationResult evaluate(data::Split split) = 0;

@@ -23,13 +23,13 @@ class NumberTrainer final : public Trainer {
  public:
   State& state() override { return state_; }
   int64_t batch_size(Step) const override { return 1; }
-  StepResult step(double, bool, std::string control_message) override {
+  StepResult step(const StepMessage& own, bool) override {
     if (before_step) before_step(state_.step.value);
     number = digest_of("after " + std::to_string(number)).low;
     state_.step = state_.step.next();
     state_.samples += 1;
     StepResult result{.loss = 1, .loss_sum = 1, .weight = 1, .samples = 1};
-    result.control_message = std::move(control_message);
+    result.entries = own.entries;
     if (state_.step.value == wrong_step) result.wrong = {"member 2 computed a wrong result"};
     return result;
   }

@@ -17,7 +17,7 @@ namespace sinew::loop {
 // lines as an undisturbed one.
 struct Window {
   report::Metrics sums;
-  void add(const StepResult& step, double lr);
+  void add(const StepResult& step);
   report::Metrics means(bool classes) const;  // train/loss, train/accuracy
 };
 
@@ -55,7 +55,8 @@ class Run {
   void log_wrong(const std::vector<std::string>& wrong);  // workers that computed a wrong result
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void one_step();
-  StepResult compute_step(double lr, bool want_norm);
+  double learning_rate() const;  // of this step, as this member computes it
+  StepResult compute_step(bool want_norm);
   void poll();
   void look_at_place();
   void check_place() const;

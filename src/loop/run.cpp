@@ -11,12 +11,12 @@ constexpr double kSuccessorSeconds = 10;  // time for a stopped or starting work
 
 }  // namespace
 
-void Window::add(const StepResult& step, double lr) {
+void Window::add(const StepResult& step) {
   sums["loss"] += step.loss_sum;
   sums["weight"] += step.weight;
   sums["seen"] += static_cast<double>(step.seen);
   sums["correct"] += static_cast<double>(step.correct);
-  sums["lr"] = lr;
+  sums["lr"] = step.learning_rate;
   if (step.grad_norm >= 0) sums["grad_norm"] = step.grad_norm;
 }
 
@@ -135,19 +135,23 @@ bool Run::advance() {
   return true;
 }
 
+double Run::learning_rate() const {
+  const Step step = state().step;
+  return plan_.job.optimizer.lr * schedule_->factor(step.value) * state().control.learning_rate_factor(step);
+}
+
 void Run::one_step() {
   const Step step = state().step;
-  const double lr = plan_.job.optimizer.lr * schedule_->factor(step.value) * state().control.learning_rate_factor(step);
   const bool log_next = log_every_ && (step.value + 1) % *log_every_ == 0;
-  const StepResult result = compute_step(lr, log_next);
+  const StepResult result = compute_step(log_next);
   pending_entries_.clear();
   report_work(Work::Kind::recording);
-  if (!result.control_message.empty()) {
-    for (ControlEntry& entry : entries_of_json(result.control_message)) state().control.append(std::move(entry));
+  if (!result.entries.empty()) {
+    for (const ControlEntry& entry : result.entries) state().control.append(entry);
     plan_steps();
   }
-  window_.add(result, lr);
-  evaluation_window_.add(result, lr);
+  window_.add(result);
+  evaluation_window_.add(result);
   skipped_ += result.skipped.count;
   log_wrong(result.wrong);
   log_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
@@ -175,17 +179,17 @@ void Run::one_step() {
 // A loss or gradient that is not finite may come from a faulty machine. All members have the same result, and still the
 // state before the step. Before they call it a fault of the job, they compare these states, and compute the step again
 // with every shard computed twice.
-StepResult Run::compute_step(double lr, bool want_norm) {
-  const std::string message = pending_entries_.empty() ? "" : entries_json(pending_entries_);
+StepResult Run::compute_step(bool want_norm) {
+  const StepMessage message{learning_rate(), pending_entries_};
   std::string first;
   try {
-    return trainer_.step(lr, want_norm, message);
+    return trainer_.step(message, want_norm);
   } catch (const Diverged& diverged) {
     first = diverged.what();
   }
   confirm();
   trainer_.audit_next_step();
-  StepResult result = trainer_.step(lr, want_norm, message);
+  StepResult result = trainer_.step(message, want_norm);
   reporter_->say(report::Level::warning, "step_repeated",
                  first +
                      "; the step was computed again and did not diverge, so the first result was wrong: a processor "

@@ -333,7 +333,7 @@ Digest Engine::probe() {
   return digest_of(found);
 }
 
-StepResult Engine::step(double lr, bool want_norm, std::string control_message) {
+StepResult Engine::step(const StepMessage& own, bool want_norm) {
   if (bound_to_average_) bind_replicas(false);
   if (options_.faults.in_state) options_.faults.in_state(state_);
   const data::StepRange range = next_range();
@@ -346,9 +346,8 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   const double usual = options_.job.cluster.audit;
   Audit audit = audit_of(state_.seed, state_.step, shards(), std::exchange(audits_next_step_, false) ? 1 : usual);
   audit.all = usual >= 1;
-  options_.reducer->begin(shards(), gradients_, std::move(control_message),
-                          compares ? std::optional(mark) : std::nullopt, compares ? audit : Audit(),
-                          {Purpose::Kind::step, state_.step});
+  options_.reducer->begin(shards(), gradients_, to_text(own), compares ? std::optional(mark) : std::nullopt,
+                          compares ? audit : Audit(), {Purpose::Kind::step, state_.step});
   compute(range, parts, compares ? Audit() : audit);
   if (!compares) check_unchanged(mark);
   check_audits();
@@ -356,8 +355,10 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
   Reducer::Reduced reduced = options_.reducer->reduced();
   if (options_.faults.in_sums) options_.faults.in_sums(state_.step, gradients_);
 
+  StepMessage message = loop::step_message_of(reduced.control_message);
   StepResult result;
-  result.control_message = std::move(reduced.control_message);
+  result.learning_rate = message.learning_rate;
+  result.entries = std::move(message.entries);
   result.compare = reduced.compare;
   result.wrong = std::move(reduced.wrong);
   result.skipped = std::exchange(skipped_, {});
@@ -384,7 +385,7 @@ StepResult Engine::step(double lr, bool want_norm, std::string control_message) 
       diverged(range, result.loss, why);
     }
     check_buffers(range, result.loss, reduced.sums);
-    apply(lr, scale, reduced.present);
+    apply(result.learning_rate, scale, reduced.present);
     commit_buffers(reduced.sums);
   }
   state_.cursor = data::after(range, info_.train_size, size, options_.job.trainer.drop_last);

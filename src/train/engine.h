@@ -42,9 +42,10 @@ class Engine {
   // The samples of the next step; count is never 0.
   data::StepRange next_range() const;
   int64_t batch_size(Step step) const;  // from the job and the control log
-  // Commits one step with this learning rate. With `want_norm`, returns the gradient's norm even if nothing is clipped.
-  // Reducer::begin says what `control_message` is.
-  StepResult step(double lr, bool want_norm, std::string control_message = "");
+  // Commits one step with the learning rate of the leader's message; a worker that is alone leads. With `want_norm`,
+  // returns the gradient's norm even if nothing is clipped.
+  StepResult step(const StepMessage& own, bool want_norm);
+  StepResult step(double lr, bool want_norm) { return step({lr, {}}, want_norm); }
   void audit_next_step() { audits_next_step_ = true; }  // every shard of it, whatever cluster.audit says
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
@@ -110,6 +111,8 @@ class Engine {
   void bind_replicas(bool averaged);
   void refresh_shadow(const Block& block);
   void list_memory();
+  // Runs a collective that computes nothing. Returns the leader's message.
+  std::string exchange(const Purpose& purpose, std::string own_message, std::optional<Mark> mark = std::nullopt);
   Mark next_mark(bool compares);
   void check_unchanged(const Mark& before);
   RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step

@@ -1,8 +1,11 @@
 // Runs every sample of a split through the model. evaluate() computes metrics; the reducer adds their parts as it adds
 // the shards of a training step, in the order of a fixed binary tree (base/tree.h). outputs() passes the model's
 // outputs to a callback.
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/error.h"
+#include "base/json_text.h"
 #include "base/tree.h"
 #include "train/engine.h"
 
@@ -14,6 +17,20 @@ namespace {
 RandomKey piece_key(const TrainingState& state, const data::ShardRequest& piece) {
   return derive(random_key({state.seed, static_cast<uint64_t>(piece.split), static_cast<uint64_t>(piece.first)}),
                 "evaluate");
+}
+
+std::string text_of_number(double value) {
+  std::string text;
+  append_json_number(text, value);
+  return text;
+}
+
+double number_of_text(const std::string& text) {
+  const auto value = number_in_json(nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false));
+  if (!value)
+    throw Error("TRAIN_CONTROL_MESSAGE_INVALID", "the leader's metric cannot be used: '" + text + "' is no number",
+                "run the same version of sinew on all members");
+  return *value;
 }
 
 }  // namespace
@@ -79,8 +96,20 @@ EvaluationResult Engine::evaluate(data::Split split) {
   check_audits();
   const Reducer::Reduced reduced = options_.reducer->reduced();
   if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops loaded parts that another worker computed
-  return {evaluation_metrics_.finish(reduced.sums), evaluation_metrics_.confusion(reduced.sums), reduced.sums.samples,
+  report::Metrics metrics = evaluation_metrics_.finish(reduced.sums);
+  // The exponential comes from libm, and the digest covers the best value of a metric. See StepMessage::learning_rate.
+  if (const auto found = metrics.find("perplexity"); found != metrics.end())
+    found->second = number_of_text(exchange({Purpose::Kind::evaluation, state_.step}, text_of_number(found->second)));
+  return {std::move(metrics), evaluation_metrics_.confusion(reduced.sums), reduced.sums.samples,
           std::exchange(skipped_, {}), reduced.wrong};
+}
+
+std::string Engine::exchange(const Purpose& purpose, std::string own_message, std::optional<Mark> mark) {
+  report_work(0, {Work::Kind::reducing, state_.step.value});
+  options_.reducer->begin(1, {}, std::move(own_message), mark, {}, purpose);
+  while (const auto shard = options_.reducer->next_shard()) options_.reducer->deliver(*shard, std::nullopt);
+  options_.reducer->reduce();
+  return options_.reducer->reduced().control_message;
 }
 
 void Engine::outputs(data::Split split, const Take& take) {

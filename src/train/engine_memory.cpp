@@ -74,12 +74,8 @@ void Engine::compare(Digest own) {
     for (const torch::Tensor& shadow : shadows_) shadows.add(shadow);
     all.push_back(shadows.digest());
   }
-  report_work(0, {Work::Kind::reducing, state_.step.value});
-  options_.reducer->begin(1, {}, "", Mark{.step = state_.step.value, .digest = derived ? digest_of(all) : own}, {},
-                          {Purpose::Kind::comparison, state_.step});
-  while (const auto shard = options_.reducer->next_shard()) options_.reducer->deliver(*shard, std::nullopt);
-  options_.reducer->reduce();
-  options_.reducer->reduced();
+  exchange({Purpose::Kind::comparison, state_.step}, "",
+           Mark{.step = state_.step.value, .digest = derived ? digest_of(all) : own});
 }
 
 }  // namespace sinew::train

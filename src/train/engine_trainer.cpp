@@ -34,10 +34,6 @@ loop::Plan EngineTrainer::plan() {
           .remarks = model.remarks()};
 }
 
-StepResult EngineTrainer::step(double lr, bool want_norm, std::string control_message) {
-  return engine_.step(lr, want_norm, std::move(control_message));
-}
-
 Digest EngineTrainer::digest() {
   return train::digest(engine_.state(), &engine_.lanes());
 }

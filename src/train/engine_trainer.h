@@ -21,7 +21,7 @@ class EngineTrainer final : public loop::Trainer {
 
   loop::State& state() override { return engine_.state(); }
   int64_t batch_size(Step step) const override { return engine_.batch_size(step); }
-  StepResult step(double lr, bool want_norm, std::string control_message) override;
+  StepResult step(const StepMessage& own, bool want_norm) override { return engine_.step(own, want_norm); }
   void audit_next_step() override { engine_.audit_next_step(); }
   EvaluationResult evaluate(data::Split split) override { return engine_.evaluate(split); }
   Digest digest() override;

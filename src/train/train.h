@@ -108,8 +108,6 @@ using loop::control_kind;
 using loop::ControlEntry;
 using loop::ControlLog;
 using loop::Diverged;
-using loop::entries_json;
-using loop::entries_of_json;
 using loop::EvaluationResult;
 using loop::EvaluationState;
 using loop::MemoryChanged;
@@ -118,6 +116,7 @@ using loop::RunResult;
 using loop::ShardFailed;
 using loop::SkippedSamples;
 using loop::StateFacts;
+using loop::StepMessage;
 using loop::StepResult;
 
 // Everything that determines the next step. A checkpoint contains it, and so does the snapshot that a joiner receives.

@@ -39,6 +39,10 @@ uint64_t Control::with(uint64_t state) const {
   return random_key({state, std::bit_cast<uint64_t>(learning_rate), std::bit_cast<uint64_t>(batch_size)}).value;
 }
 
+uint64_t Control::of_shards(uint64_t state) const {
+  return Control{.batch_size = batch_size}.with(state);
+}
+
 void Judge::Tally::operator+=(const Tally& other) {
   stories += other.stories;
   attempts += other.attempts;
@@ -163,11 +167,10 @@ void Judge::judge_result(Attempt& of, const Commit& commit) {
   const auto [found, added] = of.after.emplace(commit.step, commit.after);
   if (found->second != commit.after) return complain("there are two digests for " + step);
   if (!added) return;
-  const uint64_t numbers = commit.control.with(commit.before);
-  const auto expected = job_.numbers.expected(commit.step, numbers);
+  const auto expected = job_.numbers.expected(commit.step, commit.control.of_shards(commit.before));
   const auto wrong = difference(expected, commit.rows, commit.reduced);
   if (!wrong.empty()) complain(step + " is not what one undisturbed member gets: " + wrong);
-  if (Job::next_state(numbers, expected.rows, expected.reduced) != commit.after)
+  if (Job::next_state(commit.control.with(commit.before), expected.rows, expected.reduced) != commit.after)
     complain(step + " has another digest than one undisturbed member's");
 }
 
@@ -196,12 +199,13 @@ void Judge::check_control(const Commit& commit) {
 }
 
 Origin Judge::take_control_message(Origin before, int64_t step, const std::string& message) {
-  if (message.empty()) return before;
+  const std::vector<loop::ControlEntry> entries = loop::step_message_of(message).entries;
+  if (entries.empty()) return before;
   const auto [known, added] = next_.emplace(std::pair(before.history, message), histories_.size());
   if (!added) return {before.attempt, known->second};
   History of = histories_[static_cast<size_t>(before.history)];
   using Kind = loop::ControlEntry::Kind;
-  for (const loop::ControlEntry& entry : loop::entries_of_json(message)) {
+  for (const loop::ControlEntry& entry : entries) {
     if (entry.effective.value != step + 1) complain("a control entry of step " + number(step) + " is of another step");
     for (const loop::ControlEntry& earlier : of.entries) {
       if (entry.request > 0 && entry.request <= earlier.request)

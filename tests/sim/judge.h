@@ -35,7 +35,8 @@ struct TrainingJob {
 struct Control {
   double learning_rate = 1, batch_size = 64;
   bool operator==(const Control&) const = default;
-  uint64_t with(uint64_t state) const;  // mixes both values into the state; the result is the input of the step
+  uint64_t with(uint64_t state) const;       // mixes both values into the state; the result is the input of the step
+  uint64_t of_shards(uint64_t state) const;  // the same for the shards, whose results do not depend on the rate
 };
 
 // The origin of a training state: the attempt, and the control messages of that attempt that led to the state. A group

@@ -38,11 +38,11 @@ int64_t Trainer::batch_size(Step step) const {
   return state_.control.batch_size(step, scene_.plan.job.trainer.batch_size);
 }
 
-loop::StepResult Trainer::step(double lr, bool, std::string control_message) {
+loop::StepResult Trainer::step(const loop::StepMessage& own, bool) {
   Fiber::current()->sleep(scene_.world.random.uniform(0, kBetweenSteps));
   const int64_t step = state_.step.value;
-  const Control control{lr, static_cast<double>(batch_size(state_.step))};
-  const uint64_t input = control.with(numbers_);
+  Control control{.batch_size = static_cast<double>(batch_size(state_.step))};
+  const uint64_t input = control.of_shards(numbers_);
   const size_t part = static_cast<size_t>(step) % frozen_.size();
   std::optional<Mark> mark;
   if (lanes_.has_peers()) {
@@ -52,8 +52,10 @@ loop::StepResult Trainer::step(double lr, bool, std::string control_message) {
   }
   auto rows = group::simulation::blank(scene_.job.numbers.shape(step).lengths);
   const LeafOf leaf = [&](int64_t shard) { return scene_.job.numbers.leaf(step, shard, input ^ deviation()); };
-  const group::Reduced reduced = lanes_.collective(step, control_message, mark, leaf, rows);
-  const uint64_t after = group::simulation::Job::next_state(input, rows, reduced);
+  const group::Reduced reduced = lanes_.collective(step, to_text(own), mark, leaf, rows);
+  const loop::StepMessage message = loop::step_message_of(reduced.control_message);
+  control.learning_rate = message.learning_rate;
+  const uint64_t after = group::simulation::Job::next_state(control.with(numbers_), rows, reduced);
   origin = scene_.judge.commits({pid_, *origin, step, numbers_, after, control, rows, reduced, state_.control});
   numbers_ = after;
 
@@ -66,7 +68,8 @@ loop::StepResult Trainer::step(double lr, bool, std::string control_message) {
   result.loss = loss_of(reduced);
   result.weight = result.loss_sum = 1;
   result.samples = result.seen = range.count;
-  result.control_message = reduced.control_message;
+  result.learning_rate = message.learning_rate;
+  result.entries = message.entries;
   result.compare = reduced.compare;
   return result;
 }

@@ -37,7 +37,7 @@ class Trainer final : public loop::Trainer {
 
   loop::State& state() override { return state_; }
   int64_t batch_size(Step step) const override;
-  loop::StepResult step(double lr, bool want_norm, std::string control_message) override;
+  loop::StepResult step(const loop::StepMessage& own, bool want_norm) override;
   void audit_next_step() override {}  // no step of a story diverges
   loop::EvaluationResult evaluate(data::Split split) override;
   Digest digest() override;
