@@ -1,11 +1,8 @@
 // Implements `sinew chaos`, which kills and stops the workers of a user's own job, and tests that the model stays the
 // same.
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdio>
 #include <optional>
-#include <set>
 
 #include "base/clock.h"
 #include "base/disk.h"
@@ -23,7 +20,6 @@ using supervise::ChaosEvent;
 using supervise::LedgerVerdict;
 
 constexpr double kLookSeconds = 0.05;
-constexpr double kAnswerSeconds = 2;
 
 struct Given {
   std::string job, run_directory, against;
@@ -57,96 +53,22 @@ void throw_if_interrupted() {
   if (interrupted != 0) throw Error("RUN_INTERRUPTED", "interrupted by " + signal_name(interrupted), "start it again");
 }
 
-// The run that chaos disturbs.
-class Disturbed {
- public:
-  Disturbed(const Given& given, const std::string& directory)
-      : directory_(directory), process_(training(given, directory, given.workers)) {}
-
-  std::optional<ProcessEnd> ended() { return process_.wait(); }
-  std::optional<cluster::CoordinatorStatus> status() const {
-    const auto file = cluster::read_coordinator_info(directory_);
-    if (!file || file->url.empty()) return std::nullopt;
-    return cluster::CoordinatorClient(file->url, file->secret, kAnswerSeconds).status();
-  }
-
-  // Returns false if the event is not possible now.
-  bool apply(const ChaosEvent& event, const cluster::CoordinatorStatus& status) {
-    const std::vector<pid_t> pids = workers_of(status);
-    const auto picked = [&](size_t offset) { return pids[(event.pick + offset) % pids.size()]; };
-    if (pids.empty() && event.kind != ChaosEvent::Kind::kill_coordinator) return false;
-    switch (event.kind) {
-      case ChaosEvent::Kind::kill_worker: return ::kill(picked(0), SIGKILL) == 0;
-      case ChaosEvent::Kind::kill_two: {
-        const bool first = ::kill(picked(0), SIGKILL) == 0;
-        return (pids.size() < 2 || ::kill(picked(1), SIGKILL) == 0) && first;
-      }
-      case ChaosEvent::Kind::pause_worker: paused_.insert(picked(0)); return ::kill(picked(0), SIGSTOP) == 0;
-      case ChaosEvent::Kind::kill_coordinator: {
-        const auto file = cluster::read_coordinator_info(directory_);
-        return file && file->pid > 1 && ::kill(static_cast<pid_t>(file->pid), SIGKILL) == 0;
-      }
-      case ChaosEvent::Kind::scale: {
-        const auto file = cluster::read_coordinator_info(directory_);
-        return file && cluster::CoordinatorClient(file->url, file->secret, kAnswerSeconds).scale(event.workers);
-      }
-    }
-    return false;
-  }
-  void go_on() {
-    for (const pid_t pid : paused_) ::kill(pid, SIGCONT);
-    paused_.clear();
-  }
-
- private:
-  // Returns those workers that are children of this run's supervisor. Chaos must never signal a process of another run
-  // or machine.
-  std::vector<pid_t> workers_of(const cluster::CoordinatorStatus& status) const {
-    std::vector<pid_t> pids;
-    for (const cluster::MemberStatus& member : status.members) {
-      const auto pid = static_cast<pid_t>(member.pid);
-      const auto facts = pid > 1 ? process_facts(pid) : std::nullopt;
-      if (facts && facts->parent == process_.pid()) pids.push_back(pid);
-    }
-    return pids;
-  }
-
-  std::string directory_;
-  Process process_;
-  std::set<pid_t> paused_;
-};
-
 // `steps` is the number of steps of the undisturbed run. Returns the number of events that took place.
 int64_t disturb(const Given& given, const std::vector<ChaosEvent>& plan, int64_t steps, const std::string& directory) {
-  Clock& clock = system_clock();
-  Disturbed run(given, directory);
-  size_t next = 0;
-  int64_t done = 0;
-  double began = -1, goes_on = -1;
-  std::optional<ProcessEnd> end;
-  while (!(end = run.ended())) {
-    throw_if_interrupted();
-    clock.sleep_seconds(kLookSeconds);
-    const double now = clock.monotonic_seconds();
-    if (goes_on >= 0 && now >= goes_on) {
-      run.go_on();
-      goes_on = -1;
-      std::printf("         the stopped worker continues\n");
-    }
-    if (next == plan.size()) continue;
-    const auto status = run.status();
-    if (!status || status->step() == 0) continue;
-    if (began < 0) began = now;
-    if (!supervise::is_due(plan, next, now - began, status->step(), steps) || !run.apply(plan[next], *status)) continue;
-    std::printf("step %4lld: %s\n", static_cast<long long>(status->step()), to_string(plan[next]).c_str());
+  supervise::DisturbedRun run(training(given, directory, given.workers), directory, plan, steps);
+  const auto say = [](const std::string& line) {
+    std::printf("%s\n", line.c_str());
     std::fflush(stdout);
-    if (plan[next].kind == ChaosEvent::Kind::pause_worker) goes_on = now + plan[next].seconds;
-    ++next;
-    ++done;
+  };
+  while (!run.ended()) {
+    throw_if_interrupted();
+    system_clock().sleep_seconds(kLookSeconds);
+    run.look(system_clock().monotonic_seconds(), say);
   }
-  if (*end != ProcessEnd{0, 0})
-    throw Error("CHAOS_RUN_FAILED", "the disturbed run " + to_string(*end), "its output is in " + directory + ".log");
-  return done;
+  if (*run.ended() != ProcessEnd{0, 0})
+    throw Error("CHAOS_RUN_FAILED", "the disturbed run " + to_string(*run.ended()),
+                "its output is in " + directory + ".log");
+  return run.events_done();
 }
 
 void calm_run(const Given& given, const std::string& directory) {
@@ -181,8 +103,7 @@ int run_chaos(const Arguments& arguments) {
       .about(
           "Trains the job undisturbed with one process. Then trains it with several, while chaos kills, stops and "
           "continues workers, scales the run and kills its coordinator, by a plan that the seed makes. Then compares "
-          "the "
-          "state after every step.")
+          "the state after every step.")
       .argument("JOB", given.job, "the job file")
       .rest("key=value", given.overrides, "overrides")
       .integer("--seed", "N", given.seed, 0, INT64_MAX, "the plan; the same seed makes the same plan")

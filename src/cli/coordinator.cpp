@@ -39,8 +39,7 @@ int run_coordinator(const Arguments& arguments) {
       .text("--job", "NAME", run.job, "the job's name, shown by its status")
       .flag("--tls", run.tls,
             "HTTPS, trusted by everyone who has the secret or a join token; the members' links use TLS, too; on an "
-            "address that other "
-            "machines reach this is the default")
+            "address that other machines reach this is the default")
       .flag("--insecure", insecure, "no TLS on such an address")
       .notes(
           "Writes RUN_DIR/coordinator.json (its address and the secret, readable by its owner alone) and "

@@ -29,8 +29,7 @@ int run_join(const Arguments& arguments) {
   options
       .about(
           "'sinew train --workers N --listen ADDRESS' supervises the run. join restarts its worker until the run is "
-          "over. "
-          "Started N times by srun, torchrun or mpirun, it is N workers that share the cores of their machine.")
+          "over. Started N times by srun, torchrun or mpirun, it is N workers that share the cores of their machine.")
       .argument("RUN|URL", given.where,
                 "the run's directory, if both machines see it; else the URL of its coordinator, by coordinator.json")
       .rest("JOB RUN_DIR [key=value ...]", given.more,
@@ -44,8 +43,7 @@ int run_join(const Arguments& arguments) {
   add_sandbox(options, sandbox, true)
       .notes(
           "With an https:// URL the worker trusts only the run's coordinator, and sends the token to nobody else. When "
-          "the "
-          "token has expired or was revoked, the worker leaves, and join ends with exit code 2.\n"
+          "the token has expired or was revoked, the worker leaves, and join ends with exit code 2.\n"
           "First Ctrl-C: the worker hands over its work and leaves (exit code 75). Second: it is killed.")
       .example("sinew join /shared/runs/cifar/20251121T040000Z-ab12");
   if (!options.parse(arguments)) return kDone;

@@ -1,9 +1,6 @@
 // `sinew stop RUN` ends a run of this machine with SIGTERM.
-#include <sys/stat.h>
-
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 
 #include "base/clock.h"
 #include "base/disk.h"
@@ -12,6 +9,7 @@
 #include "jobs/jobs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
+#include "supervise/supervise.h"
 
 namespace sinew::cli {
 namespace {
@@ -23,41 +21,12 @@ struct Wait {
   bool now = false;  // stop at once
 };
 
-// Returns whether the process has the file open. The pid in a lock file is not enough: the file may hold any number,
-// and another process may have that pid by now. Throws Error if this user has no permission to inspect the process.
-bool has_open(pid_t pid, const std::string& path) {
-  struct stat wanted {};
-  if (::stat(path.c_str(), &wanted) != 0) return false;
-  std::error_code code;
-  for (std::filesystem::directory_iterator at("/proc/" + std::to_string(pid) + "/fd", code), end; !code && at != end;
-       at.increment(code)) {
-    struct stat facts {};
-    const bool there = ::stat(at->path().c_str(), &facts) == 0;
-    if (there && facts.st_dev == wanted.st_dev && facts.st_ino == wanted.st_ino) return true;
-  }
-  if (code == std::errc::permission_denied)
-    throw Error("RUN_OF_ANOTHER_USER", path + " is held by pid " + std::to_string(pid) + " of another user",
-                "stop the run as that user, or with sudo");
-  return false;
-}
-
-// Returns the process of this machine that took the run's lock, or 0 if that process has ended. The reapers of its
-// command may then still hold the lock.
-pid_t holder_of(const std::string& directory) {
-  const auto holder = rundir::lock_holder(directory);
-  if (!holder) return 0;
-  if (holder->host != host_name())
-    throw Error("RUN_ELSEWHERE", directory + " runs on " + holder->host,
-                "stop it there, or: sinew control " + directory + " stop");
-  return has_open(holder->pid, rundir::file_in(directory, rundir::kLockFile)) ? holder->pid : 0;
-}
-
 void wait_for_end(const std::string& directory, const Wait& wait, Clock& clock) {
   const double end = clock.monotonic_seconds() + wait.seconds;
   bool asked = false;
   while (rundir::lock_is_held(directory)) {
     // The kernel may merge two signals into one. With --now, this loop therefore sends SIGTERM until the run has ended.
-    const pid_t holder = asked && !wait.now ? 0 : holder_of(directory);
+    const pid_t holder = asked && !wait.now ? 0 : supervise::process_that_holds(directory);
     if (holder > 0) asked = ::kill(holder, SIGTERM) == 0 || asked;
     if (clock.monotonic_seconds() >= end) {
       throw Error("RUN_STILL_RUNNING", directory + " still runs",
@@ -82,8 +51,7 @@ int run_stop(const Arguments& arguments) {
   options
       .about(
           "A training finishes its step and saves; a command gets SIGTERM and its grace. Both can be resumed. If the "
-          "sinew "
-          "of a run was killed, stop ends the processes it left.")
+          "process that ran them was killed, stop ends the processes it left.")
       .argument("RUN", name, "a run directory, the end of a run's id, or last")
       .flag("--now", wait.now, "stop at once: a training does not finish its step, a command is killed")
       .duration("--wait", wait.seconds, "how long to wait for the end", true)

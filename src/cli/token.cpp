@@ -21,23 +21,9 @@ std::string directory_of(const Given& given, const std::string& run) {
   return is_path ? run : rundir::find_run(given.root, run);
 }
 
-cluster::CoordinatorInfo info_of(const std::string& directory) {
-  const auto info = cluster::read_coordinator_info(directory);
-  if (!info) {
-    throw Error("RUN_WITHOUT_COORDINATOR",
-                directory + " has no coordinator: the run was not started with several workers",
-                "start it with: sinew train JOB --workers N --listen ADDRESS");
-  }
-  if (cluster::join_token_of(info->secret)) {
-    throw UsageError("TOKEN_NEEDS_SECRET", directory + " has a join token, and not the run's secret",
-                     "run this command on the machine of the run's coordinator");
-  }
-  return *info;
-}
-
 int create(const Given& given, const std::string& run) {
   const std::string directory = directory_of(given, run);
-  const cluster::CoordinatorInfo info = info_of(directory);
+  const cluster::CoordinatorInfo info = cluster::info_with_secret(directory);
   const auto expires = static_cast<int64_t>(system_clock().wall_seconds() + given.expires);
   const std::string token = cluster::new_join_token(info.secret, expires);
   const std::string id = cluster::id_of_token(token);
@@ -57,7 +43,7 @@ int revoke(const Given& given, const std::string& run, const std::string& word) 
                      "`sinew ps` shows the ids of the workers' tokens");
   }
   const std::string directory = directory_of(given, run);
-  const cluster::CoordinatorInfo info = info_of(directory);
+  const cluster::CoordinatorInfo info = cluster::info_with_secret(directory);
   cluster::check_coordinator_address(info, own_variable("SINEW_COORDINATORS"));
   // The record comes first, so that a coordinator that starts from now on knows it, whatever happens to the call.
   cluster::record_revocation(system_disk(), directory, id, system_clock().wall_seconds());
@@ -74,8 +60,7 @@ int run_token(const Arguments& arguments) {
   options
       .about(
           "With a join token, a machine adds workers to the run (sinew join URL --secret-file FILE). The token does "
-          "not "
-          "allow it to scale, stop or change the run. Make one for each machine, so that you can revoke one alone.")
+          "not allow it to scale, stop or change the run. Make one for each machine, so that you can revoke one alone.")
       .verb("create", "RUN", "prints a new token on stdout, and on stderr its id and how to use it",
             [&](const auto& words) { return create(given, words[0]); })
       .verb("revoke", "RUN ID", "ends the membership of the token's workers at once and for good",

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/private_files.h"
+#include "cluster/join_token.h"
 #include "cluster/json.h"
 #include "http/http.h"
 #include "rundir/rundir.h"
@@ -80,6 +81,20 @@ std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& pat
                 "remove it; the next coordinator of the run writes it again");
   }
   return info;
+}
+
+CoordinatorInfo info_with_secret(const std::string& run_directory) {
+  const auto info = read_coordinator_info(run_directory);
+  if (!info) {
+    throw Error("RUN_WITHOUT_COORDINATOR",
+                run_directory + " has no coordinator: the run was not started with several workers",
+                "start it with: sinew train JOB --workers N --listen ADDRESS");
+  }
+  if (join_token_of(info->secret)) {
+    throw UsageError("TOKEN_NEEDS_SECRET", run_directory + " has a join token, and not the run's secret",
+                     "run this command on the machine of the run's coordinator");
+  }
+  return *info;
 }
 
 std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_directory) {

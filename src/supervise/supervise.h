@@ -8,8 +8,10 @@
 #pragma once
 
 #include "supervise/chaos_plan.h"
+#include "supervise/disturbed_run.h"
 #include "supervise/launched_worker.h"
 #include "supervise/launcher.h"
+#include "supervise/lock_holder.h"
 #include "supervise/outside_worker.h"
 #include "supervise/restart_loop.h"
 #include "supervise/run_log.h"
