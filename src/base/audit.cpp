@@ -11,6 +11,7 @@ bool Audit::contains(ShardIndex shard) const {
 }
 
 std::string shard_name(const Audit& audit, ShardIndex shard) {
+  if (!audit.names.empty()) return audit.names.at(static_cast<size_t>(shard.value));
   const std::string number = std::to_string(shard.value), step = "step " + std::to_string(audit.step.value);
   return audit.evaluation ? "piece " + number + " of the evaluation at " + step : "shard " + number + " of " + step;
 }

@@ -20,6 +20,10 @@ struct Audit {
   std::vector<int64_t> shards;  // ascending
   uint64_t key = 0;             // decides which of several equally good members computes a shard again
   bool all = false;             // every shard of every step is audited, so no wrong result was ever used
+  // A result says whether a member's copy of some data is damaged; it is absent if the copy is not. If one of two
+  // results is absent, that one is right, and the two members are on different machines if there are several.
+  bool of_copies = false;
+  std::vector<std::string> names;  // how messages name each shard; empty: by its number
   bool contains(ShardIndex shard) const;
 };
 

@@ -10,7 +10,7 @@
 namespace sinew {
 
 struct Purpose {
-  enum class Kind : uint8_t { step, evaluation, comparison };
+  enum class Kind : uint8_t { step, evaluation, comparison, copies };
   Kind kind = Kind::step;
   Step step;
   bool operator==(const Purpose&) const = default;
@@ -18,8 +18,13 @@ struct Purpose {
 
 inline std::string to_string(const Purpose& purpose) {
   const std::string step = "step " + std::to_string(purpose.step.value);
-  if (purpose.kind == Purpose::Kind::step) return step;
-  return (purpose.kind == Purpose::Kind::evaluation ? "the evaluation at " : "the comparison of states at ") + step;
+  switch (purpose.kind) {
+    case Purpose::Kind::step: return step;
+    case Purpose::Kind::evaluation: return "the evaluation at " + step;
+    case Purpose::Kind::comparison: return "the comparison of states at " + step;
+    case Purpose::Kind::copies: return "the test of copies of the data at " + step;
+  }
+  return step;
 }
 
 }  // namespace sinew

@@ -200,6 +200,11 @@ void Client::report(const std::function<void(MemberReport&)>& change) {
   impl.changed.notify_all();
 }
 
+bool Client::unled() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->membership.unled(impl_->clock.monotonic_seconds());
+}
+
 bool Client::leased(double seconds) const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->membership.leased(impl_->clock.monotonic_seconds(), seconds);

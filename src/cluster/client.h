@@ -77,6 +77,9 @@ class Client {
   // member has effects outside the group (publishing or deleting checkpoints, writing lines) only while it holds this
   // lease.
   bool leased(double seconds = 1.0) const;
+  // Returns whether no coordinator has answered for some seconds, and none had told this member before that it is
+  // fenced or that the run is over. Then, as far as this member knows, nobody has continued without it.
+  bool unled() const;
 
  private:
   struct Impl;

@@ -65,6 +65,12 @@ struct RunCoordinatorOptions {
   std::function<void(const std::string& line)> log = nullptr;  // its actions and decisions, as sentences
 };
 
+// Returns why this member may have been left behind by the group that trains in this run directory, or "" if it is one
+// of those that computed last: by view.json, which each coordinator writes before a member receives a view, and which
+// each attempt removes before it begins. In a directory in which no coordinator ever ran, a worker that joined by a URL
+// is alone.
+std::string why_not_last(const std::string& run_directory, MemberId me);
+
 // Runs a coordinator for a run directory until the run is over or `stop` brings a request. Returns the run's exit code,
 // or 128 + the number of the signal. Reads the coordinator.json and view.json that a predecessor left, uses the
 // predecessor's secret, and writes both files. A damaged coordinator.json is moved aside, and the secret is new. Throws

@@ -87,6 +87,7 @@ ReplyActions MembershipClient::receive(const http::Response& response, double se
   }
   if (reply->fenced) {
     end();
+    told_ = true;
     actions.fenced = reply->fenced;
     return actions;
   }

@@ -53,6 +53,8 @@ class MembershipClient {
   bool introducing() const { return introducing_; }  // the coordinator has asked for an introduction
   bool over() const { return over_; }
   bool leased(double now, double seconds) const { return !over_ && now - confirmed_ < seconds; }
+  static constexpr double kUnledSeconds = 5;
+  bool unled(double now) const { return !told_ && !knows_end_ && now - reached_ >= kUnledSeconds; }
 
  private:
   void end();
@@ -68,6 +70,7 @@ class MembershipClient {
   std::vector<ControlRequest> requests_;
   bool knows_end_ = false;  // true: this member has received that the run is over
   double reached_ = 0;      // when a coordinator last answered
+  bool told_ = false;       // true: a coordinator has told this member that it is fenced
   // When the newest call was sent whose answer confirmed that this member is in the newest view.
   double confirmed_ = -std::numeric_limits<double>::infinity();
 };

@@ -126,6 +126,20 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
 
 }  // namespace
 
+std::string why_not_last(const std::string& run_directory, MemberId me) try {
+  const auto info = read_coordinator_info(run_directory);
+  if (info && info->exit_code) return "the run has ended with exit code " + std::to_string(*info->exit_code);
+  if (info && info->pid == 0) return "";  // `sinew join URL` wrote it
+  const std::string path = rundir::file_in(run_directory, rundir::kViewFile);
+  const auto view = read_view(path);
+  if (!view) return "there is no " + path + ": another attempt of the run has begun";
+  const ViewMember* const found = view->find(me);
+  if (found != nullptr && !found->joining) return "";
+  return "by " + path + " the run went on without this worker";
+} catch (const Error& error) {
+  return error.what();
+}
+
 int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Clock& clock) {
   const auto log = [&](const std::string& line) {
     if (options.log) options.log(line);

@@ -128,5 +128,34 @@ TEST(RunCoordinator, IgnoresADamagedView) {
   }
 }
 
+TEST(RunCoordinator, AMemberKnowsByTheFilesWhetherItIsOneOfTheLast) {
+  const Folder folder;
+  const auto why = [&](int64_t id) { return why_not_last(folder.path(), MemberId(id)); };
+  CoordinatorInfo info;
+  info.secret = "secret";
+  info.url = "http://127.0.0.1:1";
+  write_coordinator_info(folder.path(), info);
+  EXPECT_EQ(why(7), "") << "no coordinator ran here: a worker that joined by a URL has the directory to itself";
+  info.pid = 4711;
+  write_coordinator_info(folder.path(), info);
+  EXPECT_THAT(why(7), HasSubstr("another attempt of the run has begun"));
+  View view;
+  view.generation = Generation(3);
+  view.members = {{.id = MemberId(7), .address = "a", .share = 1, .joining = false, .donor = {}},
+                  {.id = MemberId(9), .address = "b", .share = 1, .joining = true, .donor = MemberId(7)}};
+  json document = json::parse(to_json(view));
+  document["version"] = 2;
+  folder.write("view.json", document.dump());
+  EXPECT_EQ(why(7), "");
+  EXPECT_THAT(why(8), HasSubstr("went on without this worker"));
+  EXPECT_THAT(why(9), HasSubstr("went on without this worker")) << "it does not have the state yet";
+  folder.write("view.json", "{");
+  EXPECT_NE(why(7), "") << "nobody knows";
+  folder.write("view.json", document.dump());
+  info.exit_code = 0;
+  write_coordinator_info(folder.path(), info);
+  EXPECT_THAT(why(7), HasSubstr("has ended"));
+}
+
 }  // namespace
 }  // namespace sinew::cluster::testing

@@ -79,6 +79,7 @@ TEST(Coordinator, ASuccessorFencesAMemberThatSendsNoHeartbeat) {
   other_address.set(second.url());
   ASSERT_TRUE(wait_for([&] { return deaf->fenced().has_value(); }));
   EXPECT_THAT(*deaf->fenced(), HasSubstr("the group went on without it"));
+  EXPECT_FALSE(deaf->client->unled());
 }
 
 TEST(Coordinator, FencesASilentMember) {
@@ -107,10 +108,12 @@ TEST(Client, EndsWhenNoCoordinatorAnswers) {
   address.set(coordinator->url());
   Worker worker(address, [](ClientOptions& options) { options.patience_seconds = 5; });
   ASSERT_TRUE(wait_for([&] { return worker.view().has_value(); }));
+  EXPECT_FALSE(worker.client->unled());
   coordinator.reset();
   ASSERT_TRUE(wait_for([&] { return worker.fenced().has_value(); }));
   EXPECT_THAT(*worker.fenced(), HasSubstr("no coordinator has answered"));
   EXPECT_FALSE(worker.client->leased(kBound));
+  EXPECT_TRUE(wait_for([&] { return worker.client->unled(); }));
 }
 
 TEST(Client, JoiningFailsWithoutACoordinator) {

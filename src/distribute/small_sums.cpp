@@ -103,6 +103,7 @@ std::string encoded(const train::Contribution& contribution) {
   out.put_list(contribution.counts.data(), contribution.counts.size());
   out.put_list(contribution.sums.data(), contribution.sums.size());
   out.put_list(contribution.scores.data(), contribution.scores.size());
+  out.put_list(contribution.not_decoded.data(), contribution.not_decoded.size());
   out.put<uint64_t>(contribution.buffers.size());
   for (const torch::Tensor& buffer : contribution.buffers) put_buffer(out, buffer);
   return out.take();
@@ -117,6 +118,7 @@ train::Contribution decoded(std::string_view bytes) {
   contribution.counts = in.get_list<int64_t>();
   contribution.sums = in.get_list<double>();
   contribution.scores = in.get_list<float>();
+  contribution.not_decoded = in.get_list<int64_t>();
   const auto buffers = in.get<uint64_t>();
   for (uint64_t i = 0; i < buffers; ++i) contribution.buffers.push_back(get_buffer(in));
   if (!in.empty()) throw invalid("bytes are left over");

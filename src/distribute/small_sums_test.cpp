@@ -19,6 +19,7 @@ train::Contribution random_contribution(uint64_t seed) {
   for (int i = 0; i < 5; ++i) made.counts.push_back(static_cast<int64_t>(random.below(1000)));
   for (int i = 0; i < 3; ++i) made.sums.push_back(random.uniform());
   for (uint64_t i = random.below(6); i > 0; --i) made.scores.push_back(static_cast<float>(random.uniform()));
+  for (uint64_t i = random.below(3); i > 0; --i) made.not_decoded.push_back(static_cast<int64_t>(random.below(1000)));
   const auto values = torch::tensor({random.uniform(), -random.uniform(), random.uniform(), 0.0}, torch::kFloat64);
   made.buffers = {values.reshape({2, 2}), {}, torch::tensor(1, torch::kInt64), torch::tensor({3, 4}, torch::kInt32)};
   if (random.below(2) == 0) made.buffers[0] = torch::Tensor();
@@ -32,6 +33,7 @@ void expect_equal(const train::Contribution& a, const train::Contribution& b) {
   EXPECT_EQ(a.counts, b.counts);
   EXPECT_EQ(a.sums, b.sums);
   EXPECT_EQ(a.scores, b.scores);
+  EXPECT_EQ(a.not_decoded, b.not_decoded);
   ASSERT_EQ(a.buffers.size(), b.buffers.size());
   for (size_t i = 0; i < a.buffers.size(); ++i) {
     ASSERT_EQ(a.buffers[i].defined(), b.buffers[i].defined()) << i;

@@ -17,29 +17,38 @@ class Auditors {
  public:
   Auditors(const cluster::View& view, const std::vector<MemberId>& owners, uint64_t key) : key_(key) {
     for (const cluster::ViewMember& one : view.members) {
-      if (!one.joining) members_.push_back({one.id, one.share, std::ranges::count(owners, one.id)});
+      if (!one.joining)
+        members_.push_back({one.id, machine_of(one.address), one.share, std::ranges::count(owners, one.id)});
     }
   }
 
-  // The member, except those given, that would be done first with one shard more.
-  std::optional<MemberId> best(int64_t shard, const std::vector<MemberId>& except) const {
+  // The member, except those given, that would be done first with one shard more. With `elsewhere`, a member on another
+  // machine than the first of those comes before all others.
+  std::optional<MemberId> best(int64_t shard, const std::vector<MemberId>& except, bool elsewhere) const {
+    const std::string& machine = find(except.front()).machine;
+    const auto order = [&](const Candidate& one) {
+      return std::pair(elsewhere && one.machine == machine, rank(one, shard));
+    };
     const Candidate* found = nullptr;
     for (const Candidate& one : members_) {
       if (std::ranges::find(except, one.id) != except.end()) continue;
-      if (found == nullptr || rank(one, shard) < rank(*found, shard)) found = &one;
+      if (found == nullptr || order(one) < order(*found)) found = &one;
     }
     return found == nullptr ? std::nullopt : std::optional(found->id);
   }
 
-  int64_t load(MemberId id) const { return std::ranges::find(members_, id, &Candidate::id)->shards; }
+  int64_t load(MemberId id) const { return find(id).shards; }
   void add(MemberId id) { ++std::ranges::find(members_, id, &Candidate::id)->shards; }
 
  private:
   struct Candidate {
     MemberId id;
+    std::string machine;
     double share = 1;
     int64_t shards = 0;
   };
+  const Candidate& find(MemberId id) const { return *std::ranges::find(members_, id, &Candidate::id); }
+  static std::string machine_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
   // A member without a share works only if nobody else can.
   std::tuple<bool, double, uint64_t> rank(const Candidate& one, int64_t shard) const {
     const double work = static_cast<double>(one.shards + 1);
@@ -61,9 +70,9 @@ std::vector<PlannedAudit> plan_audits(const cluster::View& view, const std::vect
   for (const int64_t shard : audit.shards) {
     SINEW_CHECK(shard >= 0 && shard < static_cast<int64_t>(owners.size()), shard, owners.size());
     const MemberId owner = owners[static_cast<size_t>(shard)];
-    const auto auditor = auditors.best(shard, {owner});
+    const auto auditor = auditors.best(shard, {owner}, audit.of_copies);
     if (!auditor) return planned;
-    const auto third = auditors.best(shard, {owner, *auditor});
+    const auto third = auditors.best(shard, {owner, *auditor}, audit.of_copies);
     const int64_t load = auditors.load(*auditor);
     auditors.add(*auditor);
     planned.push_back(
@@ -93,6 +102,13 @@ AuditVerdict judge_audit(const PlannedAudit& planned, const Opinions& opinions, 
   if (*first == *second) {
     verdict.kind = Kind::equal;
     verdict.why = shard + " has the same result on " + name(planned.owner) + " and " + name(planned.auditor);
+    return verdict;
+  }
+  if (audit.of_copies && (*first == Digest() || *second == Digest())) {
+    verdict.kind = Kind::wrong;
+    verdict.wrong = *first == Digest() ? planned.auditor : planned.owner;
+    const MemberId right = *first == Digest() ? planned.owner : planned.auditor;
+    verdict.why = name(*verdict.wrong) + " computed a wrong result of " + shard + ": it is not, on " + name(right);
     return verdict;
   }
   verdict.why = shard + " has result " + to_hex(*first) + " on " + name(planned.owner) + " and " + to_hex(*second) +

@@ -151,6 +151,38 @@ TEST(AuditVerdict, ThreeDifferentResultsDecideNothing) {
     EXPECT_NE(verdict.why.find(to_hex(digest)), std::string::npos) << verdict.why;
 }
 
+// Damage does not make a file decode, so the copy that decodes is the right one, and two members are enough to know.
+TEST(AuditVerdict, OfTwoCopiesTheOneThatDecodesIsRight) {
+  const Digest decodes, torn{1, 1};
+  const Audit copies{.step = Step(9), .shards = {4}, .of_copies = true};
+  for (const std::optional<MemberId> third : {std::optional<MemberId>(), std::optional(MemberId(3))}) {
+    const PlannedAudit planned{.shard = 4, .owner = MemberId(1), .auditor = MemberId(2), .third = third, .why = ""};
+    EXPECT_EQ(judge_audit(planned, {{MemberId(1), torn}, {MemberId(2), decodes}}, copies, name).wrong, MemberId(1));
+    EXPECT_EQ(judge_audit(planned, {{MemberId(1), decodes}, {MemberId(2), torn}}, copies, name).wrong, MemberId(2));
+    for (const Digest same : {decodes, torn})
+      EXPECT_EQ(judge_audit(planned, {{MemberId(1), same}, {MemberId(2), same}}, copies, name).kind,
+                VerdictKind::equal);
+    EXPECT_EQ(judge_audit(planned, {{MemberId(1), torn}}, copies, name).kind, VerdictKind::waiting);
+  }
+}
+
+TEST(AuditPlan, CopiesAreReadOnTwoMachines) {
+  cluster::View view;
+  for (int64_t id = 1; id <= 6; ++id)
+    view.members.push_back({.id = MemberId(id),
+                            .address = (id <= 4 ? "10.0.0.1:" : "10.0.0.2:") + std::to_string(5000 + id),
+                            .share = id <= 4 ? 1.0 : 0.01,
+                            .joining = false,
+                            .donor = {}});
+  const auto owners = cluster::plan_shards(view, 12);
+  Audit audit{.step = Step(1), .shards = {0, 3, 7, 11}, .of_copies = true};
+  for (const PlannedAudit& one : plan_audits(view, owners, audit))
+    EXPECT_NE(one.owner.value <= 4, one.auditor.value <= 4) << one.shard;
+  audit.of_copies = false;
+  for (const PlannedAudit& one : plan_audits(view, owners, audit))
+    EXPECT_LE(one.auditor.value, 4) << "the others are slow";
+}
+
 TEST(AuditDigest, CoversEveryRowTheAbsentOnesAndTheSmallBytes) {
   const std::vector<float> a = {1, 2, 3}, b = {4, 5};
   const std::vector<int64_t> lengths = {3, 2};

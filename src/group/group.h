@@ -217,6 +217,8 @@ class Membership {
   virtual bool joining() const = 0;    // this member takes the state from receive_state()
   virtual bool leased() const = 0;  // whether this member is the leader and holds the lease (cluster::Client::leased)
   virtual void check() const = 0;   // throws Fenced when this incarnation has ended
+  // Whether no coordinator leads this member any more, although none has fenced it (cluster::Client::unled).
+  virtual bool unled() const { return false; }
 
   // A joiner's state: the donor's snapshot and the collective before which it was taken. Blocks for a bounded time.
   // Throws Fenced when no state comes, when the donor is lost, or when a view lacks this member.
@@ -256,6 +258,7 @@ class Member final : public Membership {
   bool joining() const override;
   bool leased() const override;
   void check() const override;
+  bool unled() const override;
   Received receive_state() override;
   void boundary(const std::function<checkpoint::OwnedSnapshot()>& take) override;
   void maybe_caught_up() override;

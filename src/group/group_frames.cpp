@@ -65,7 +65,7 @@ void write(ByteWriter& writer, const Purpose& purpose) {
 
 Purpose read_purpose(ByteReader& reader) {
   Purpose purpose;
-  purpose.kind = reader.one_of<Purpose::Kind>(static_cast<uint8_t>(Purpose::Kind::comparison));
+  purpose.kind = reader.one_of<Purpose::Kind>(static_cast<uint8_t>(Purpose::Kind::copies));
   purpose.step = Step(reader.whole(0, INT64_MAX - 1));
   return purpose;
 }

@@ -276,6 +276,10 @@ void Member::check() const {
   if (!state_->out.empty()) throw Fenced(state_->out);
 }
 
+bool Member::unled() const {
+  return state_->client->unled();
+}
+
 Membership::Received Member::receive_state() {
   std::unique_lock lock(state_->mutex);
   const bool there = state_->changed.wait_for(lock, std::chrono::duration<double>(kStateSeconds),

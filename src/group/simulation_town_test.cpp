@@ -174,15 +174,12 @@ void Town::let_one_go() {
   publish("one will leave");
 }
 
-// A third member must be able to decide, and two members that err at the same time could outvote one that does not. If
-// the leader errs, the group ends, which this simulation does not play. So the liar is none of those that can lead by
-// the time of its lie.
+// A third member must be able to decide, and two members that err at the same time could outvote one that does not.
 void Town::let_one_lie() {
   const auto there = established_computing();
   const bool again = std::ranges::any_of(people_, [](const auto& person) { return person->lies || person->lied; });
-  const auto may_lead = static_cast<size_t>(script_.kills) + 1;
-  if (there.size() < std::max<size_t>(3, may_lead + 1) || again) return;
-  there[may_lead + random_.below(there.size() - may_lead)]->lies = true;
+  if (there.size() < 3 || again) return;
+  there[random_.below(there.size())]->lies = true;
 }
 
 void Town::hear_of_wrong(MemberId id, const std::string& why) {
@@ -269,6 +266,12 @@ void Town::check() {
     }
     if (person->over() || person->asked_to_end) {
       const auto why = person->why();
+      // A leader that is found wrong ends the group. Here only this member ends, because no wrong result was used.
+      if (person->lied && why.find(" computed a wrong result of ") != std::string::npos) {
+        ++tally_.named;
+        lost += person->delivered(person->last_collective().value_or(0) - 1);
+        continue;
+      }
       EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;
       // It ended by itself, which only a member that never computed may do.
       if (!person->asked_to_end) {

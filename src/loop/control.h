@@ -36,8 +36,8 @@ std::vector<ControlEntry> entries_of_json(const std::string& text);  // throws E
 // The control message of a step. The leader sends it with the step, and the reduced result brings it to all members
 // before any of them changes its state.
 struct StepMessage {
-  // The learning rate of this step. A schedule uses functions of libm (cos, pow), which two builds of libm, or one build
-  // on two processors, may round differently. So no member uses a rate that it computed itself, unless it leads.
+  // The learning rate of this step. A schedule uses functions of libm (cos, pow), which two builds of libm, or one
+  // build on two processors, may round differently. So no member uses a rate that it computed itself, unless it leads.
   double learning_rate = 0;
   std::vector<ControlEntry> entries;  // take effect at the next step
 };

@@ -101,6 +101,12 @@ void GroupMembers::check_membership() const {
   member_.check();
 }
 
+std::optional<std::string> GroupMembers::unled(const std::string& run_directory) const {
+  if (!member_.unled()) return std::nullopt;
+  if (member_.joining()) return "this worker had not caught up with the others";
+  return cluster::why_not_last(run_directory, member_.group().id());
+}
+
 void GroupMembers::finished(int exit_code) {
   member_.report([&](cluster::MemberReport& report) {
     report.finished = exit_code;

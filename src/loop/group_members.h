@@ -34,6 +34,7 @@ class GroupMembers : public Members {
   void leave() override;
   [[noreturn]] void dissolve(const std::string& why) override;
   void check_membership() const override;
+  std::optional<std::string> unled(const std::string& run_directory) const override;
   void finished(int exit_code) override;
   std::optional<int> wait_for_end() override;
 

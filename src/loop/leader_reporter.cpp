@@ -22,7 +22,7 @@ LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<s
     : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
   if (members_ != nullptr) {
     options_.may_write = [this, also = std::move(options_.may_write)] {
-      return members_->may_write() && (!also || also());
+      return (leads_alone_ || members_->may_write()) && (!also || also());
     };
     options_.takes_over = !members_->is_leader();
   }
@@ -32,7 +32,7 @@ LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<s
 bool LeaderReporter::reports() {
   if (reporter_) return true;
   // The reporter opens the files only once this process may write: then the previous leader has written its last line.
-  if (members_ != nullptr && !(members_->is_leader() && members_->may_write())) return false;
+  if (members_ != nullptr && !leads_alone_ && !(members_->is_leader() && members_->may_write())) return false;
   reporter_ = std::make_unique<report::Reporter>(options_, clock_);
   reporter_->hparams(hparams_);
   for (const Record& record : remembered_) write(*reporter_, record);
@@ -125,6 +125,11 @@ void LeaderReporter::finish(bool success) {
 
 std::string LeaderReporter::trouble() const {
   return reporter_ ? reporter_->trouble() : "";
+}
+
+void LeaderReporter::lead_alone() {
+  leads_alone_ = true;
+  flush();
 }
 
 void LeaderReporter::flush() {

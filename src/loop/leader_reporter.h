@@ -35,6 +35,9 @@ class LeaderReporter {
   void end_step();
   void finish(bool success);
   void flush();
+  // From now on this process writes the files, although it is not the leader: no coordinator leads the run any more,
+  // and the caller has made sure that nobody else writes.
+  void lead_alone();
   // Returns whether the last flush left records in memory because this process did not hold the lease. No checkpoint
   // may appear before these records are in the files, because a run that resumes from it does not write them again.
   // Records that wait for a disk do not count: one file that cannot be written must not stop all checkpoints. Any
@@ -64,7 +67,7 @@ class LeaderReporter {
   std::map<std::string, std::string> hparams_;
   const Members* members_;
   Clock& clock_;
-  std::atomic<bool> has_unwritten_{false};
+  std::atomic<bool> has_unwritten_{false}, leads_alone_{false};
   std::unique_ptr<report::Reporter> reporter_;
   // For a leader, only the records since all records were last in the files.
   std::deque<Record> remembered_;

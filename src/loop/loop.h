@@ -53,12 +53,14 @@ struct StepResult {
   double loss_sum = 0, weight = 0;
   double learning_rate = 0;  // that of the leader
   int64_t samples = 0, seen = 0, correct = 0;
-  double grad_norm = -1;        // before clipping; -1 if neither clipping nor want_norm needed it
+  double grad_norm = -1;              // before clipping; -1 if neither clipping nor want_norm needed it
   SkippedSamples skipped;             // corrupt samples that this worker skipped
   std::vector<ControlEntry> entries;  // the leader's; they take effect at the next step
   bool compare = false;               // the members must compare their whole states after this step
   // Sentences about workers that computed a wrong result in this step. They were fenced before the step was committed.
   std::vector<std::string> wrong;
+  SkippedSamples left_out;  // samples that all members leave out from this step on, because they do not decode
+  std::vector<std::string> damaged_copies;  // sentences about samples that do not decode for only one of the workers
 };
 
 struct EvaluationResult {
@@ -66,7 +68,9 @@ struct EvaluationResult {
   std::vector<int64_t> confusion;  // [classes * classes]
   int64_t samples = 0;
   SkippedSamples skipped;               // the corrupt samples that this worker skipped
-  std::vector<std::string> wrong = {};  // see StepResult::wrong
+  std::vector<std::string> wrong = {};  // see StepResult
+  SkippedSamples left_out = {};
+  std::vector<std::string> damaged_copies = {};
 };
 
 // This worker could not compute a shard of a step or of an evaluation. The message says which and why.

@@ -22,6 +22,7 @@ class MembersStub : public Members {
   void leave() override {}
   [[noreturn]] void dissolve(const std::string& why) override { throw std::runtime_error(why); }
   void check_membership() const override {}
+  std::optional<std::string> unled(const std::string&) const override { return std::nullopt; }
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }
 };

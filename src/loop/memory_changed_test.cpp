@@ -12,68 +12,12 @@
 #include "base/hand_clock.h"
 #include "group/group.h"
 #include "loop/members_stub.h"
+#include "loop/number_trainer.h"
 
 namespace sinew::loop {
 namespace {
 
 constexpr int64_t kSteps = 12;
-
-// Its state is one number. A step makes the next one.
-class NumberTrainer final : public Trainer {
- public:
-  State& state() override { return state_; }
-  int64_t batch_size(Step) const override { return 1; }
-  StepResult step(const StepMessage& own, bool) override {
-    if (before_step) before_step(state_.step.value);
-    number = digest_of("after " + std::to_string(number)).low;
-    state_.step = state_.step.next();
-    state_.samples += 1;
-    StepResult result{.loss = 1, .loss_sum = 1, .weight = 1, .samples = 1};
-    result.entries = own.entries;
-    if (state_.step.value == wrong_step) result.wrong = {"member 2 computed a wrong result"};
-    return result;
-  }
-  void audit_next_step() override { audited.push_back(state_.step.value); }
-  EvaluationResult evaluate(data::Split) override { return {}; }
-  Digest digest() override { return {number, digest_of(counts_text(state_)).low}; }
-  void compare(Digest own) override {
-    if (on_compare) on_compare(own);
-  }
-  void check_memory() override {
-    if (on_check) on_check();
-  }
-  checkpoint::OwnedSnapshot snapshot(const StateFacts& facts) override {
-    checkpoint::OwnedSnapshot taken;
-    taken.step = state_.step;
-    taken.digest = digest();
-    nlohmann::json document = state_document(state_, facts);
-    document["number"] = number;
-    taken.state_json = document.dump();
-    taken.parts["model"].emplace_back(checkpoint::TensorEntry{.name = "none", .dtype = DType::u8, .shape = {1}},
-                                      Buffer(1));
-    return taken;
-  }
-  StateFacts restore(const checkpoint::Loaded& loaded) override {
-    StateFacts facts;
-    const auto document = nlohmann::json::parse(loaded.state_json);
-    read_document(document, state_, facts);
-    number = document.at("number");
-    return facts;
-  }
-  std::string warm_start() override { return ""; }
-  void leave_group() override {}
-  std::string write_artifact(Disk&) override { return ""; }
-
-  uint64_t number = 1;
-  int64_t wrong_step = -1;       // a member computed a wrong result in the step that led to this one
-  std::vector<int64_t> audited;  // the steps in which every shard is computed twice
-  std::function<void(int64_t step)> before_step = nullptr;
-  std::function<void(Digest)> on_compare = nullptr;
-  std::function<void()> on_check = nullptr;
-
- private:
-  State state_;
-};
 
 class MemoryChange : public testing::Test {
  protected:

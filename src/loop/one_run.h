@@ -2,6 +2,7 @@
 // run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to loop/.
 #pragma once
 
+#include <expected>
 #include <set>
 
 #include "base/exit_code.h"
@@ -54,6 +55,7 @@ class Run {
   void warn_of_missing(const report::Metrics& metrics);   // warns once for each metric
   void log_wrong(const std::vector<std::string>& wrong);  // workers that computed a wrong result
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
+  void log_left_out(const SkippedSamples& left_out, const std::vector<std::string>& damaged_copies);
   void one_step();
   double learning_rate() const;  // of this step, as this member computes it
   StepResult compute_step(bool want_norm);
@@ -68,6 +70,7 @@ class Run {
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
   void report_work(Work::Kind kind);  // the step thread's work between two steps
   bool evaluate();                    // true: the state is the best so far and is to be saved
+  EvaluationResult evaluate_validation();
 
   // ---- run_save.cpp
   checkpoint::Writer& writer();
@@ -81,6 +84,12 @@ class Run {
   void finish_saving();
   void save_last();
   std::string save_trouble();  // why the last save failed
+
+  // ---- run_unled.cpp
+  std::string save_unled();
+  std::string save_under_lock();
+  std::string why_not_save() const;
+  std::expected<rundir::RunLock, std::string> lock_of_unled_run();
 
   // ---- run_show.cpp
   void log_window(bool evaluated);
@@ -147,6 +156,9 @@ class Run {
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;
+  std::optional<Step> began_at_;        // set once the state is loaded and the group has accepted it
+  std::optional<group::Fenced> unled_;  // no coordinator leads the run any more; the step is completed alone
+  bool end_is_saved_ = false;           // the last state of the run is durable
   std::string reported_trouble_;
   std::set<std::string> reported_missing_;  // metrics about which the user got a warning
   std::string unrecorded_mirror_;           // the name that the file `mirror` is to store, until this member may write

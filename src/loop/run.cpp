@@ -9,6 +9,13 @@ constexpr const char* kBySignal = "stopped by a signal";
 constexpr double kPlaceCheckSeconds = 1;  // between two looks at the run's directory
 constexpr double kSuccessorSeconds = 10;  // time for a stopped or starting worker to join
 
+std::string names_of(const SkippedSamples& samples) {
+  std::string names;
+  for (const std::string& name : samples.names) names += (names.empty() ? ": " : "; ") + name;
+  if (samples.count > static_cast<int64_t>(samples.names.size())) names += "; ...";
+  return names;
+}
+
 }  // namespace
 
 void Window::add(const StepResult& step) {
@@ -56,10 +63,14 @@ RunResult Run::train() {
     start_state(loaded);
     loaded.reset();
     if (members_) members_->begin(state().step, trainer_.digest());
+    began_at_ = state().step;
     loop();
     if (leads_at_end()) finish();
   } catch (const DirectoryLost&) {
     throw;  // the report has no place either
+  } catch (const group::Fenced& out) {
+    if (!members_->unled(options_.run_directory)) throw;
+    throw group::Fenced(std::string(out.what()) + "; " + save_unled());
   } catch (const group::MembersDiffer& differ) {
     return members_differ(differ);
   } catch (const MemoryChanged& changed) {
@@ -154,6 +165,7 @@ void Run::one_step() {
   evaluation_window_.add(result);
   skipped_ += result.skipped.count;
   log_wrong(result.wrong);
+  log_left_out(result.left_out, result.damaged_copies);
   log_skipped(result.skipped, "in step " + std::to_string(step.value) + ", " + std::to_string(skipped_) + " so far");
   const bool last = total_steps_ && state().step.value >= *total_steps_;
   // Evaluates before saving, because a step must be saved in its final state.
@@ -164,6 +176,7 @@ void Run::one_step() {
   std::optional<Digest> own;
   if (options_.ledger) reporter_->ledger(state().step, *(own = trainer_.digest()));
   reporter_->end_step();
+  if (unled_) throw *unled_;
   // A pending best state is submitted only now, because the records of its step must be written before the step is
   // saved.
   submit_pending();
@@ -332,11 +345,18 @@ void Run::log_wrong(const std::vector<std::string>& wrong) {
 
 void Run::log_skipped(const SkippedSamples& skipped, const std::string& where) {
   if (skipped.count == 0) return;
-  std::string names;
-  for (const std::string& name : skipped.names) names += (names.empty() ? ": " : "; ") + name;
-  if (skipped.count > static_cast<int64_t>(skipped.names.size())) names += "; ...";
   reporter_->say(report::Level::warning, "skipped_samples",
-                 std::to_string(skipped.count) + " corrupt samples skipped " + where + names);
+                 std::to_string(skipped.count) + " corrupt samples skipped " + where + names_of(skipped));
+}
+
+void Run::log_left_out(const SkippedSamples& left_out, const std::vector<std::string>& damaged_copies) {
+  for (const std::string& one : damaged_copies)
+    reporter_->say(report::Level::error, "damaged_copy",
+                   one + "; that worker leaves the group. Copy the data to its machine again, and check its disk");
+  if (left_out.count == 0) return;
+  reporter_->say(report::Level::warning, "left_out",
+                 std::to_string(left_out.count) + " samples do not decode; all workers leave them out from now on" +
+                     names_of(left_out));
 }
 
 void Run::warn_of_missing(const report::Metrics& metrics) {
@@ -348,9 +368,10 @@ void Run::warn_of_missing(const report::Metrics& metrics) {
 bool Run::evaluate() {
   report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression);
   if (plan_.data.val_size > 0) {
-    const EvaluationResult result = trainer_.evaluate(data::Split::val);
+    const EvaluationResult result = evaluate_validation();
     for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
     log_wrong(result.wrong);
+    log_left_out(result.left_out, result.damaged_copies);
     log_skipped(result.skipped, "in the evaluation of step " + std::to_string(state().step.value));
   }
   warn_of_missing(metrics);
@@ -364,6 +385,19 @@ bool Run::evaluate() {
                      (verdict.improved ? "  (best)" : ""));
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
   return verdict.improved && plan_.job.checkpoint.keep_best > 0;
+}
+
+// If the membership ends because no coordinator leads the run any more, this worker evaluates alone, with the same
+// result. Otherwise the step would not be complete, and its state could not be saved.
+EvaluationResult Run::evaluate_validation() {
+  try {
+    return trainer_.evaluate(data::Split::val);
+  } catch (const group::Fenced& out) {
+    if (!members_->unled(options_.run_directory)) throw;
+    unled_ = out;
+  }
+  trainer_.leave_group();
+  return trainer_.evaluate(data::Split::val);
 }
 
 // The only worker of a run goes back to its newest checkpoint by itself. With several members, the supervisor starts

@@ -37,6 +37,7 @@ bool Run::leads_at_end() {
 void Run::finish() {
   trainer_.leave_group();
   finish_saving();
+  end_is_saved_ = true;
   const Digest own = trainer_.digest();
   check_confirmed(own);
   rundir::Outcome outcome = outcome_so_far();

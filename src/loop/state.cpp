@@ -65,6 +65,21 @@ ControlLog control_of(const json& list) {
   return log;
 }
 
+// The left out samples of each split that has some, ascending.
+json left_out_json(const std::set<LeftOut>& left_out) {
+  json document = json::object();
+  for (const LeftOut& one : left_out) document[data::to_string(one.split)].push_back(one.sample);
+  return document;
+}
+
+std::set<LeftOut> left_out_of(const json& document) {
+  std::set<LeftOut> left_out;
+  for (const data::Split split : {data::Split::train, data::Split::val, data::Split::test}) {
+    for (const int64_t sample : document.value(data::to_string(split), json::array())) left_out.insert({split, sample});
+  }
+  return left_out;
+}
+
 }  // namespace
 
 json exact_json(const report::Metrics& metrics) {
@@ -97,6 +112,8 @@ std::string decisions_text(const State& state) {
     text += " patience " + (evaluation.patience.best ? exact_text(*evaluation.patience.best) : "none") + " at " +
             std::to_string(evaluation.patience.step.value);
   }
+  for (const LeftOut& one : state.left_out)
+    text += "\nwithout " + data::to_string(one.split) + " " + std::to_string(one.sample);
   return text;
 }
 
@@ -115,6 +132,7 @@ json state_document(const State& state, const StateFacts& facts) {
                    {"data_digest", to_hex(facts.data_digest)},
                    {"model", facts.model},
                    {"job", facts.resolved_job}};
+  if (!state.left_out.empty()) document["left_out"] = left_out_json(state.left_out);
   if (!facts.records.empty()) document["records"] = facts.records;
   return document;
 }
@@ -127,6 +145,7 @@ void read_document(const json& document, State& state, StateFacts& facts) {
   state.seed = document.at("seed");
   state.control = control_of(document.at("control"));
   state.evaluation = evaluation_of(document.at("evaluation"));
+  state.left_out = left_out_of(document.value("left_out", json::object()));
   facts.window = exact_metrics(document.at("window"));
   facts.evaluation_window = exact_metrics(document.value("evaluation_window", json::object()));
   facts.seconds = document.value("seconds", 0.0);

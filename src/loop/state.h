@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ struct EvaluationState {
   std::string stop;  // why training ends; empty while it continues
 };
 
+// A sample that all members leave out, because it does not decode.
+struct LeftOut {
+  data::Split split = data::Split::train;
+  int64_t sample = 0;
+  auto operator<=>(const LeftOut&) const = default;
+};
+
 // Everything that determines the next step, besides the trainer's tensors.
 struct State {
   Step step;
@@ -38,6 +46,7 @@ struct State {
   uint64_t seed = 0;
   ControlLog control;
   EvaluationState evaluation;
+  std::set<LeftOut> left_out;
 };
 
 // The entries of a checkpoint's state.json besides the state itself.

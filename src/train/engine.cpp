@@ -209,16 +209,17 @@ void Engine::record_skipped(const std::vector<data::Skipped>& samples) {
 
 std::optional<Contribution> Engine::train_shard(int lane, const Work& work, bool again) {
   if (work.count == 0) return std::nullopt;
-  const data::Batch batch = options_.prefetcher->take({data::Split::train, work.epoch, work.first, work.count});
+  data::Batch batch = options_.prefetcher->take({data::Split::train, work.epoch, work.first, work.count});
   if (!again) record_skipped(batch.skipped);
-  if (batch.count() == 0) return std::nullopt;
+  Contribution leaf;
+  leaf.not_decoded = leave_out(data::Split::train, batch);
+  if (batch.count() == 0) return leaf.not_decoded.empty() ? std::nullopt : std::optional(std::move(leaf));
   reset_buffers(lane);
   const model::RandomScope random(shard_key(ShardIndex(work.shard)));
   const torch::Tensor targets = to_target(batch);
   const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);
 
-  Contribution leaf;
   training_metrics_.count(outputs.detach(), targets, leaf);
   leaf.gradients = gradients_of(lane, loss);
   leaf.buffers = buffer_deltas(lane, batch.count());
@@ -333,18 +334,15 @@ Digest Engine::probe() {
   return digest_of(found);
 }
 
-StepResult Engine::step(const StepMessage& own, bool want_norm) {
-  if (bound_to_average_) bind_replicas(false);
-  if (options_.faults.in_state) options_.faults.in_state(state_);
-  const data::StepRange range = next_range();
-  const int64_t size = batch_size(state_.step);
-  const auto parts = data::split_into_shards(range.count, size, shards());
-  prefetch_next(range);
+// Computes the shards of a step together with the other members.
+Reducer::Reduced Engine::reduce_step(const StepMessage& own, const data::StepRange& range) {
+  const auto parts = data::split_into_shards(range.count, batch_size(state_.step), shards());
   skipped_ = {};
+  not_decoded_here_.clear();
   const bool compares = options_.reducer->compares();
   const Mark mark = next_mark(compares);
   const double usual = options_.job.cluster.audit;
-  Audit audit = audit_of(state_.seed, state_.step, shards(), std::exchange(audits_next_step_, false) ? 1 : usual);
+  Audit audit = audit_of(state_.seed, state_.step, shards(), audits_next_step_ ? 1 : usual);
   audit.all = usual >= 1;
   options_.reducer->begin(shards(), gradients_, to_text(own), compares ? std::optional(mark) : std::nullopt,
                           compares ? audit : Audit(), {Purpose::Kind::step, state_.step});
@@ -354,6 +352,29 @@ StepResult Engine::step(const StepMessage& own, bool want_norm) {
   report_work(0, {Work::Kind::updating, state_.step.value});
   Reducer::Reduced reduced = options_.reducer->reduced();
   if (options_.faults.in_sums) options_.faults.in_sums(state_.step, gradients_);
+  return reduced;
+}
+
+StepResult Engine::step(const StepMessage& own, bool want_norm) {
+  newly_left_out_.clear();
+  try {
+    return make_step(own, want_norm);
+  } catch (...) {
+    undo_left_out();
+    throw;
+  }
+}
+
+StepResult Engine::make_step(const StepMessage& own, bool want_norm) {
+  if (bound_to_average_) bind_replicas(false);
+  if (options_.faults.in_state) options_.faults.in_state(state_);
+  const data::StepRange range = next_range();
+  const int64_t size = batch_size(state_.step);
+  prefetch_next(range);
+  Reducer::Reduced reduced = reduce_step(own, range);
+  while (!reduced.sums.not_decoded.empty() && !agree_to_leave_out(data::Split::train, reduced.sums.not_decoded))
+    reduced = reduce_step(own, range);
+  audits_next_step_ = false;
 
   StepMessage message = loop::step_message_of(reduced.control_message);
   StepResult result;
@@ -362,6 +383,8 @@ StepResult Engine::step(const StepMessage& own, bool want_norm) {
   result.compare = reduced.compare;
   result.wrong = std::move(reduced.wrong);
   result.skipped = std::exchange(skipped_, {});
+  result.left_out = std::exchange(left_out_, {});
+  result.damaged_copies = std::exchange(damaged_copies_, {});
   result.loss_sum = reduced.sums.loss;
   result.weight = reduced.sums.weight;
   result.samples = reduced.sums.samples;

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,8 @@ class Engine {
   void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);
   }
+  Reducer::Reduced reduce_step(const StepMessage& own, const data::StepRange& range);
+  Reducer::Reduced reduce_evaluation(const std::vector<data::ShardRequest>& pieces);
   // The shards of `twice` are computed twice by this worker.
   void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts, const Audit& twice);
   torch::Tensor forward(int lane, const torch::Tensor& input, const torch::Tensor& target = {});
@@ -122,6 +125,12 @@ class Engine {
   [[noreturn]] void diverged(const data::StepRange& range, double loss, const std::string& why = "");
   std::string cause_of_divergence(const data::StepRange& range);
   void record_skipped(const std::vector<data::Skipped>& samples);  // any lane may call it
+  std::vector<int64_t> leave_out(data::Split split, data::Batch& batch);
+  std::vector<int64_t> torn_everywhere(data::Split split, const std::vector<int64_t>& samples);
+  bool agree_to_leave_out(data::Split split, const std::vector<int64_t>& samples);
+  void undo_left_out();
+  StepResult make_step(const StepMessage& own, bool want_norm);
+  EvaluationResult make_evaluation(data::Split split);
 
   EngineOptions options_;
   data::DataInfo info_;
@@ -142,7 +151,11 @@ class Engine {
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;
   std::mutex skipped_mutex_;
-  SkippedSamples skipped_;     // the samples that the current step or evaluation skipped
+  SkippedSamples skipped_;              // the samples that the current step or evaluation skipped
+  std::set<int64_t> not_decoded_here_;  // those of the current collective that the group has not decided to leave out
+  std::vector<loop::LeftOut> newly_left_out_;  // by the current step or evaluation
+  SkippedSamples left_out_;                    // see StepResult
+  std::vector<std::string> damaged_copies_;
   std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
   bool audits_next_step_ = false;

@@ -47,15 +47,16 @@ std::vector<data::ShardRequest> Engine::pieces_of(data::Split split) const {
 }
 
 std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request, bool again) {
-  const data::Batch batch = options_.prefetcher->take(request);
+  data::Batch batch = options_.prefetcher->take(request);
   if (!again) record_skipped(batch.skipped);
-  if (batch.count() == 0) return std::nullopt;
+  Contribution leaf;
+  leaf.not_decoded = leave_out(request.split, batch);
+  if (batch.count() == 0) return leaf.not_decoded.empty() ? std::nullopt : std::optional(std::move(leaf));
   const torch::NoGradGuard no_grad;
   const model::RandomScope random(piece_key(state_, request));  // a program may draw random numbers in evaluation too
   const torch::Tensor targets = to_target(batch);
   const torch::Tensor outputs = forward(lane, to_input(batch), targets);
   const Loss::Value loss = loss_(outputs, targets);
-  Contribution leaf;
   evaluation_metrics_.count(outputs, targets, leaf);
   leaf.loss = loss.sum.item<double>();
   leaf.weight = loss.weight;
@@ -63,8 +64,8 @@ std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRe
   return leaf;
 }
 
-EvaluationResult Engine::evaluate(data::Split split) {
-  const std::vector<data::ShardRequest> pieces = pieces_of(split);
+// Computes the pieces of an evaluation together with the other members.
+Reducer::Reduced Engine::reduce_evaluation(const std::vector<data::ShardRequest>& pieces) {
   const auto count = static_cast<int64_t>(pieces.size());
   if (!options_.dataset->in_memory()) {
     std::vector<data::ShardRequest> requests;
@@ -74,8 +75,8 @@ EvaluationResult Engine::evaluate(data::Split split) {
     forget_prefetched();
     options_.prefetcher->prefetch(requests);
   }
-  if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   skipped_ = {};
+  not_decoded_here_.clear();
   const bool compares = options_.reducer->compares();
   const Audit audit = audit_of_evaluation(count);
   options_.reducer->begin(count, {}, "", std::nullopt, compares ? audit : Audit(),
@@ -94,14 +95,38 @@ EvaluationResult Engine::evaluate(data::Split split) {
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
   check_audits();
-  const Reducer::Reduced reduced = options_.reducer->reduced();
+  Reducer::Reduced reduced = options_.reducer->reduced();
   if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops loaded parts that another worker computed
+  return reduced;
+}
+
+EvaluationResult Engine::evaluate(data::Split split) {
+  newly_left_out_.clear();
+  try {
+    return make_evaluation(split);
+  } catch (...) {
+    undo_left_out();
+    throw;
+  }
+}
+
+EvaluationResult Engine::make_evaluation(data::Split split) {
+  if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
+  const std::vector<data::ShardRequest> pieces = pieces_of(split);
+  Reducer::Reduced reduced = reduce_evaluation(pieces);
+  while (!reduced.sums.not_decoded.empty() && !agree_to_leave_out(split, reduced.sums.not_decoded))
+    reduced = reduce_evaluation(pieces);
   report::Metrics metrics = evaluation_metrics_.finish(reduced.sums);
   // The exponential comes from libm, and the digest covers the best value of a metric. See StepMessage::learning_rate.
   if (const auto found = metrics.find("perplexity"); found != metrics.end())
     found->second = number_of_text(exchange({Purpose::Kind::evaluation, state_.step}, text_of_number(found->second)));
-  return {std::move(metrics), evaluation_metrics_.confusion(reduced.sums), reduced.sums.samples,
-          std::exchange(skipped_, {}), reduced.wrong};
+  return {.metrics = std::move(metrics),
+          .confusion = evaluation_metrics_.confusion(reduced.sums),
+          .samples = reduced.sums.samples,
+          .skipped = std::exchange(skipped_, {}),
+          .wrong = std::move(reduced.wrong),
+          .left_out = std::exchange(left_out_, {}),
+          .damaged_copies = std::exchange(damaged_copies_, {})};
 }
 
 std::string Engine::exchange(const Purpose& purpose, std::string own_message, std::optional<Mark> mark) {

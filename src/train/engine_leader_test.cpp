@@ -11,7 +11,7 @@ namespace {
 class Led final : public Reducer {
  public:
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
-             std::optional<Mark> mark, const Audit& audit) override {
+             std::optional<Mark> mark, const Audit& audit, const Purpose&) override {
     sent = control_message;
     local_->begin(shards, gradients, message.value_or(control_message), mark, audit);
   }
@@ -40,7 +40,7 @@ TEST(EngineLeader, AMemberWithAnotherLibmUsesTheLeadersLearningRate) {
     spec::Job job = test_job("mlp");
     job.optimizer.name = optimizer;
     LedEngine leader(job, data), member(job, data);
-    const double rate = 0.1, other = std::nextafter(rate, 1);
+    const double rate = 0.1F, other = std::nextafter(0.1F, 1.0F);  // libtorch rounds a rate to float
     for (int step = 0; step < 4; ++step) {
       EXPECT_EQ(leader.test.engine.step(rate, false).learning_rate, rate);
       member.reducer.message = leader.reducer.sent;

@@ -127,6 +127,8 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const rundir::RunPlace place(options.run_directory, lock.descriptor());
   FencedDisk here = disk_of(place, disk);
   rundir::remove_abandoned_writes(here, options.run_directory);
+  // An earlier attempt may have had several workers. Those that are left must not continue this run by their view.
+  here.remove_file(rundir::file_in(options.run_directory, rundir::kViewFile));
   // Another process may have run here since the user's command checked the directory.
   if (!options.resume && rundir::is_run(options.run_directory))
     throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",

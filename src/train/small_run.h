@@ -56,6 +56,7 @@ class Alone : public Membership, protected loop::Members {
   void check_membership() const override {
     if (!leased_) throw std::runtime_error("the others have continued without this member");
   }
+  std::optional<std::string> unled(const std::string&) const override { return std::nullopt; }
   void finished(int) override {}
   std::optional<int> wait_for_end() override { return 0; }
 

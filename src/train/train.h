@@ -53,6 +53,8 @@ struct Contribution {
   std::vector<int64_t> counts;  // metrics that are counts
   std::vector<double> sums;     // metrics that are sums
   std::vector<float> scores;    // for metrics that need every score (AUC): one or more a sample, in shard order
+  // samples that do not decode and that the group has not decided to leave out (engine_left_out.cpp), in shard order
+  std::vector<int64_t> not_decoded;
 };
 
 // Adds `right` to `left`, except for the gradients. The tree adds all small values with this function; tree_sum of

@@ -14,9 +14,14 @@ void add(Contribution& left, Contribution&& right) {
   left.loss += right.loss;
   left.weight += right.weight;
   left.samples += right.samples;
+  left.not_decoded.insert(left.not_decoded.end(), right.not_decoded.begin(), right.not_decoded.end());
+  left.scores.insert(left.scores.end(), right.scores.begin(), right.scores.end());
+  // A shard of which no sample decodes has empty lists.
+  if (left.counts.empty()) left.counts.swap(right.counts);
+  if (left.sums.empty()) left.sums.swap(right.sums);
+  if (left.buffers.empty()) left.buffers.swap(right.buffers);
   for (size_t i = 0; i < right.counts.size(); ++i) left.counts.at(i) += right.counts[i];
   for (size_t i = 0; i < right.sums.size(); ++i) left.sums.at(i) += right.sums[i];
-  left.scores.insert(left.scores.end(), right.scores.begin(), right.scores.end());
   for (size_t i = 0; i < right.buffers.size(); ++i) {
     torch::Tensor& mine = left.buffers.at(i);
     torch::Tensor& other = right.buffers[i];

@@ -98,7 +98,7 @@ BENCHMARK(bulk_load)->Iterations(1)->Unit(benchmark::kSecond);
 // A client that keeps its connection, as a browser does.
 class BenchClient {
  public:
-  BenchClient() : client_(full().server->url(), {256 << 20, "", ""}) {}
+  BenchClient() : client_(full().server->url(), {.max_body_bytes = 256 << 20}) {}
   http::Response ask(const std::string& method, const std::string& target, const std::string& body = "") {
     http::Request request;
     request.method = method;
@@ -203,7 +203,7 @@ class HostileClients {
 
  private:
   void run(int64_t number) {
-    http::Client client(full().server->url(), {256 << 20, "", ""});
+    http::Client client(full().server->url(), {.max_body_bytes = 256 << 20});
     for (int64_t i = number; !stopping_; ++i) {
       http::Request request;
       request.headers["authorization"] = full().hostile;

@@ -15,7 +15,7 @@ import sinew_process as sp
 STEPS, FIRST, LAST = 70, 25, 60  # a bit is flipped in one of the steps FIRST to LAST
 RUNS = 200 if os.environ.get("SINEW_LONG") else 5
 SEED = int(os.environ.get("SINEW_DRILL_SEED", "1"))
-WORDS = ["trainer.shards=7", "model.channels=[16,32]", "checkpoint.interval=20st", "checkpoint.keep_best=0"]
+WORDS = ["trainer.shards=7", "workers.min=3", "model.channels=[16,32]", "checkpoint.interval=20st", "checkpoint.keep_best=0"]
 STATE = ["parameters", "optimizer", "averages", "buffers", "sums"]
 GRADIENTS = ["shard", "audit"]
 PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
@@ -27,7 +27,7 @@ class Flips(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
         cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, *WORDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
+        sp.run("train", cls.job, *WORDS, "--workers", 3, "--run-dir", cls.path / "calm", "--ledger", check=0)
         cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
 
     @classmethod

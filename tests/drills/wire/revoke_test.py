@@ -49,7 +49,7 @@ class Revoke(unittest.TestCase):
         group.until_steps(5)
         rest = {number: ids[number] for number in (0, 1, 3)}
         group.until(lambda: group.computing() == rest, "the others compute, and are those of before")
-        self.assertRegex(group.log(), "member [0-9]+ lost: the join token [0-9a-f]{16} was revoked")
+        self.assertRegex(group.log(), "member [0-9]+ lost( at step [0-9]+)?: the join token [0-9a-f]{16} was revoked")
         group.members.pop(2)
         group.stop()
         gr.assert_same_story(self, group.directory, gr.Calm(self.job, self.path / "calm"))
