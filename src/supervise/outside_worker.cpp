@@ -57,6 +57,7 @@ WorkerLaunch launch_of(const OutsideWorker& worker) {
     check_group(launch.run_directory);
     launch.job = rundir::file_in(launch.run_directory, rundir::kResolvedFile);
     launch.resume = true;
+    launch.ledger = system_disk().exists(rundir::file_in(launch.run_directory, rundir::kLedgerFile));
   }
   return launch;
 }
