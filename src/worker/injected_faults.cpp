@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
@@ -124,6 +125,8 @@ void FlippedBit::flip(const std::vector<torch::Tensor>& tensors) const {
     const uint64_t here = tensor.defined() ? tensor.nbytes() * 8 : 0;
     if (bit < here) {
       static_cast<unsigned char*>(tensor.data_ptr())[bit / 8] ^= static_cast<unsigned char>(1U << (bit % 8));
+      std::fprintf(stderr, "sinew-worker: SINEW_FLIP has flipped a bit of %s in step %lld\n", what_.c_str(),
+                   static_cast<long long>(step_));
       return;
     }
     bit -= here;
