@@ -41,8 +41,8 @@ struct AttemptFacts {
   bool over_memory_limit = false;      // true: the kernel killed a process at the limit of its control group
   bool machine_out_of_memory = false;  // true: the kernel's out-of-memory killer ran during the attempt
   std::string no_start;                // why the attempt could not be started; empty if it was started
-  bool transient = false;   // true: a resource that may become free again was missing for the start
-  bool unkillable = false;  // true: a process of the attempt survives SIGKILL
+  bool transient = false;              // true: a resource that may become free again was missing for the start
+  bool unkillable = false;             // true: a process of the attempt survives SIGKILL
 };
 
 struct AttemptResult {

@@ -61,7 +61,7 @@ class NumberTrainer final : public Trainer {
 
   uint64_t number = 1;
   bool in_group = true;
-  int64_t wrong_step = -1;  // a member computed a wrong result in the step that led to this one
+  int64_t wrong_step = -1;       // a member computed a wrong result in the step that led to this one
   std::vector<int64_t> audited;  // the steps in which every shard is computed twice
   std::function<void(int64_t step)> before_step = nullptr;
   std::function<void()> before_evaluation = nullptr;

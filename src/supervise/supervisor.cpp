@@ -37,7 +37,8 @@ void report_failure(const rundir::Attempt& attempt, const std::string& why, cons
   const bool quote = error && why.find(error->what) == why.npos;
   rundir::report_failed_attempt(
       system_disk(), attempt, quote ? why + "; its error: " + error->what : why,
-      error && !error->hint.empty() ? error->hint : "coordinator.log in the run directory has what happened before", now);
+      error && !error->hint.empty() ? error->hint : "coordinator.log in the run directory has what happened before",
+      now);
 }
 
 }  // namespace
