@@ -4,10 +4,9 @@
 // A member may write only while a coordinator confirms that it leads (Members::may_write), and here nobody does. Two
 // facts take the place of that confirmation:
 //
-// - This process holds the lock of the run's directory. The supervisor of a run holds it as long as it lives, and so
-// does
-//   every `sinew resume`. So the supervisor is dead, no other attempt runs, and none can begin before this process has
-//   written. Of several workers with one directory, one writes at a time.
+// - This process holds the lock of the run's directory. The supervisor of a run holds it as long as it lives, and every
+//   `sinew resume` does, too. So the supervisor is dead, no other attempt runs, and none can begin before this process
+//   has written. Of several workers with one directory, one writes at a time.
 // - By view.json, this worker is among those that computed last. A coordinator writes that file before a member
 //   receives a view, and an attempt removes it before it begins. So the group did not go on without this worker, and no
 //   attempt has begun since.
