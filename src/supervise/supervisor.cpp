@@ -54,6 +54,8 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   rundir::remove_abandoned_writes(system_disk(), directory);
   // All members of an earlier attempt have ended, so this attempt must not use their view.
   system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
+  // A worker that joins learns from this file that the run has a ledger, even if it joins before the first step.
+  if (options.launch.ledger) system_disk().append(rundir::file_in(directory, rundir::kLedgerFile))->close();
 
   const rundir::Attempt attempt{directory, options.job_name, clock.wall_seconds(),
                                 rundir::report_text(system_disk(), directory)};

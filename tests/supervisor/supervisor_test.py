@@ -213,6 +213,14 @@ class Supervisor(unittest.TestCase):
             self.assertIn("sinew ps", done.stderr)
             self.assertEqual(run.pids(), before)
 
+    def test_a_joiner_can_see_that_the_run_has_a_ledger_before_its_first_step(self):
+        with Run(self, 1, "--ledger") as run:  # these workers write no ledger
+            run.wait_computing(1)
+            self.assertTrue((run.directory / "ledger.jsonl").exists())
+        with Run(self, 1) as run:
+            run.wait_computing(1)
+            self.assertFalse((run.directory / "ledger.jsonl").exists())
+
     def test_control_reaches_the_leader(self):
         with Run(self, 2) as run:
             run.wait_computing(2)
