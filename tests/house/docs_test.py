@@ -9,7 +9,7 @@ PAGES = [path for path in project_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 # A path in backquotes: it begins with a folder of the repository and has no placeholder.
-PATH = re.compile(r"^(?:src|docs|tests|cmake|examples|bench)/[\w./-]*$")
+PATH = re.compile(r"^(?:src|docs|tests|cmake|examples|bench|packaging)/[\w./-]*$")
 # A path within src/: "train/engine.cpp", "base/".
 IN_SOURCE = re.compile(rf"^(?:{'|'.join(MAY_INCLUDE)})/(?:[\w-]+\.(?:h|cpp))?$")
 
@@ -133,7 +133,7 @@ class Docs(unittest.TestCase):
         page = re.findall(r"^\| `([A-Z0-9_]+)` \|", text_of("docs/reference/errors.md"), re.MULTILINE)
         self.assertEqual(page, sorted(set(page)))
         areas = {code.split("_")[0] for code in page}
-        used = set()
+        used = error_codes_in(text_of("packaging/sinew/__main__.py"), areas)  # the launcher of an installed sinew
         for path in source_files():
             if not re.search(r"_(test|bench|fuzz)\.cpp$", str(path)):
                 used |= error_codes_in(text_of(path), areas)
