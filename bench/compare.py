@@ -17,6 +17,7 @@ import contestants
 import costs
 import elastic
 import floor
+import hostile
 import programs
 import search
 import throughput
@@ -26,7 +27,7 @@ SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
     "Models brought as .pt2": ["programs"],
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging"],
-    "Store and server": ["store", "server"],
+    "Store and server": ["store", "server", "hostile"],
     "Search": ["search", "warm", "stopping", "fronts", "suggestions"],
     "A first visit": ["cold"],
     "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction", "comparison"],
@@ -37,7 +38,7 @@ ROWS = {
     "programs": programs.programs,
     "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging,
-    "store": floor.store, "server": floor.server,
+    "store": floor.store, "server": floor.server, "hostile": hostile.hostile,
     "cold": cold.cold,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
     "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,

@@ -53,7 +53,6 @@ def server(folder, quick):
     measured = said("web_bench", folder, [".*"], 2000)
     ms = lambda name: row_of(measured, name)["real_time"]
     rate = lambda name: row_of(measured, name)["points_per_second"]
-    alone, beside = (row_of(measured, f"good_client/{count}")["p99_ms"] for count in (0, 8))
     return [figure("list of 2,000 runs, ms", ms("list_all"), 200, low=True),
             figure("list of 2,000 runs with two metrics of each, ms", ms("list_all_with_two_metrics"), 200, low=True),
             figure("overlay of a metric of 100 runs, ms", ms("overlay_of_100"), 500, low=True, detail="500 points of each"),
@@ -62,6 +61,4 @@ def server(folder, quick):
             figure("points a second, a thousand a request", rate("bulk_points"), detail="JSON, one connection"),
             figure("points a second, one a request, one connection", rate("single_points/real_time/threads:1"),
                    detail="MLflow's log-metric; each durable before its answer"),
-            figure("points a second, one a request, 8 connections", rate("single_points/real_time/threads:8")),
-            figure("p99 of a client that logs beside 8 hostile readers, times that alone", beside / alone, 3, low=True,
-                   detail=f"{beside:.1f} ms beside them, {alone:.1f} ms alone")]
+            figure("points a second, one a request, 8 connections", rate("single_points/real_time/threads:8"))]

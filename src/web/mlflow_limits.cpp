@@ -93,6 +93,25 @@ void check_key(const std::string& name, const std::string& path) {
   check_length(name, kMaxKey, path);
 }
 
+void check_alias(const std::string& name) {
+  constexpr size_t kMaxAlias = 255;
+  if (name.empty()) refuse_invalid("Registered model alias name cannot be empty.");
+  for (size_t at = 0; at < name.size();) {
+    const char32_t c = next_character(name, at);
+    const bool separates = c < 0x80 && std::string_view("/. :").find(static_cast<char>(c)) != std::string_view::npos;
+    if (is_allowed(c) && !separates) continue;
+    refuse_invalid("Invalid alias name: '" + shown(name) +
+                       "'. Names may only contain alphanumerics, underscores (_) and dashes (-).",
+                   "choose another name");
+  }
+  check_length(name, kMaxAlias, "alias");
+  std::string lower = name;
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool is_number = lower.size() > 1 && lower[0] == 'v' && lower.find_first_not_of("0123456789", 1) == lower.npos;
+  if (lower == "latest" || is_number)
+    refuse_invalid("the alias name '" + name + "' is reserved", "choose another name");
+}
+
 void check_batch(const Args& args, size_t body_bytes) {
   constexpr size_t kMaxBytes = 1'000'000, kMaxMetrics = 1000, kMaxLabels = 100, kMaxAll = 1000;
   if (body_bytes > kMaxBytes) {

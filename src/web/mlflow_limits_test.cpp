@@ -41,6 +41,24 @@ TEST(MlflowLimits, NamesHaveTheCharactersAndTheLengthOfMlflow) {
   }
 }
 
+TEST(MlflowLimits, AliasesHaveTheNamesOfMlflow) {
+  TestServer test;
+  EXPECT_EQ(post(test, "/registered-models/create", {{"name", "m"}}, "a"), 200);
+  EXPECT_EQ(post(test, "/model-versions/create", {{"name", "m"}, {"source", "s3://b/s"}}, "a"), 200);
+  const auto status = [&](const std::string& alias) {
+    return post(test, "/registered-models/alias", {{"name", "m"}, {"alias", alias}, {"version", "1"}}, "a");
+  };
+  for (const std::string& good : {std::string("champion"), std::string("v"), std::string("v1a"), std::string("a_b-c"),
+                                  std::string("Größe"), std::string(255, 'x')}) {
+    EXPECT_EQ(status(good), 200) << good;
+  }
+  for (const std::string& bad :
+       {std::string(""), std::string("latest"), std::string("Latest"), std::string("v1"), std::string("V20"),
+        std::string("a b"), std::string("a.b"), std::string("a/b"), std::string("a:b"), std::string(256, 'x')}) {
+    EXPECT_EQ(status(bad), 400) << bad;
+  }
+}
+
 class Batches : public testing::Test {
  protected:
   Reply log(const PlainJson& fields) {

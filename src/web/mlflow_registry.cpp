@@ -202,6 +202,7 @@ Response alias_set(Context& context, const Call& call) {
   const store::Record model = require_model(context, args.text("name"));
   const store::Record version = require_version(context, args.text("name"), args.integer("version"));
   const std::string alias = args.text("alias");
+  check_alias(alias);
   check_has_files(version);
   move_alias(context, model.subject.id, alias, version.subject.number);
   return json_response(Json::object());

@@ -74,12 +74,18 @@ Json body_of(const Route& route) {
   return {{"required", schema.contains("required")}, {"content", {{"application/json", {{"schema", schema}}}}}};
 }
 
+// Returns whether the route sends content that a client may ask for in part, or only if it has changed.
+bool sends_content(const Route& route) {
+  const char* holds = fields_of(route).holds;
+  return holds != nullptr && holds == std::string_view("application/octet-stream");
+}
+
 // Returns the error responses that a route may give, by status.
 Json error_responses(const Route& route) {
   std::vector<int> statuses{400, 503};
   if (route.role != Role::kNone) statuses.insert(statuses.end(), {401, 403, 404, 408, 409, 429, 500, 504, 507});
   if (route.body[0] != '\0' || route.method != std::string_view("GET")) statuses.push_back(413);
-  if (fields_of(route).holds != nullptr && route.role != Role::kNone) statuses.push_back(416);
+  if (sends_content(route)) statuses.push_back(416);
   if (route.help == std::string_view("not offered") || std::string_view(route.help).ends_with("not offered"))
     statuses = {401, 403, 413, 429, 501, 503};
   std::sort(statuses.begin(), statuses.end());
@@ -152,6 +158,11 @@ Json operation_of(const Route& route) {
   if (body_fields_of(route)[0] != '\0') operation["requestBody"] = body_of(route);
   const char* success = route.handle == api_put_run_file ? "201" : "200";
   operation["responses"] = {{success, success_of(route)}};
+  if (sends_content(route)) {
+    operation["responses"]["206"] = success_of(route);
+    operation["responses"]["206"]["description"] = "the part that the header Range names";
+    operation["responses"]["304"] = {{"description", "the content still has the ETag that If-None-Match names"}};
+  }
   operation["responses"].update(error_responses(route));
   return operation;
 }

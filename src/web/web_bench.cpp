@@ -6,12 +6,10 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <vector>
 
 #include "http/http.h"
@@ -51,7 +49,6 @@ struct FullServer {
   FullServer() {
     const std::string token = add_token(folder + "/tokens.json", "bench", Role::kAdmin);
     authorization = "Bearer " + token;
-    hostile = "Bearer " + add_token(folder + "/tokens.json", "hostile", Role::kRead);
     Options options;
     options.store = &store;
     options.artifacts = &artifacts;
@@ -80,7 +77,7 @@ struct FullServer {
   registry::Artifacts artifacts{folder + "/artifacts"};
   std::unique_ptr<Api> api;
   std::unique_ptr<http::Server> server;
-  std::string authorization, hostile;
+  std::string authorization;
   double load_seconds = 0;
 };
 FullServer& full() {
@@ -189,60 +186,6 @@ void single_points(benchmark::State& state) {
   state.counters["points_per_second"] = benchmark::Counter(static_cast<double>(step), benchmark::Counter::kIsRate);
 }
 BENCHMARK(single_points)->Unit(benchmark::kMillisecond)->UseRealTime()->Threads(1)->Threads(8);
-
-// Clients with a token of the role read. They ask for the most expensive answers, one request after another.
-class HostileClients {
- public:
-  explicit HostileClients(int64_t count) {
-    for (int64_t i = 0; i < count; ++i) threads_.emplace_back([this, i] { run(i); });
-  }
-  ~HostileClients() {
-    stopping_ = true;
-    for (std::thread& thread : threads_) thread.join();
-  }
-
- private:
-  void run(int64_t number) {
-    http::Client client(full().server->url(), {.max_body_bytes = 256 << 20});
-    for (int64_t i = number; !stopping_; ++i) {
-      http::Request request;
-      request.headers["authorization"] = full().hostile;
-      if (i % 3 == 0) {
-        request.target = "/api/v1/overlay?key=group3/metric3&points=20000" + hundred_runs();
-      } else if (i % 3 == 1) {
-        request.target = "/metrics";
-      } else {
-        request.method = "POST";
-        request.target = "/api/2.0/mlflow/runs/search";
-        request.body = R"({"experiment_ids": ["0"], "order_by": ["metrics.`group3/metric3` DESC"], "max_results": 50000,
-                           "filter": "attributes.run_name LIKE '%_u_%_n%'"})";
-      }
-      (void)client.send(request, 120);
-    }
-  }
-
-  std::atomic<bool> stopping_ = false;
-  std::vector<std::thread> threads_;
-};
-
-// Measures how long a client that logs waits in 99 of 100 requests while hostile clients send requests, too.
-void good_client(benchmark::State& state) {
-  constexpr size_t kRequests = 2000;
-  const HostileClients hostile(state.range(0));
-  BenchClient client;
-  std::vector<double> seconds;
-  for (auto _ : state) {
-    for (size_t i = 0; i < kRequests; ++i) {
-      const double begun = system_clock().monotonic_seconds();
-      client.ask("POST", "/api/2.0/mlflow/runs/log-metric",
-                 R"({"run_id": "run2", "key": "good", "value": 1, "timestamp": 1, "step": )" + std::to_string(i) + "}");
-      seconds.push_back(system_clock().monotonic_seconds() - begun);
-    }
-  }
-  std::sort(seconds.begin(), seconds.end());
-  state.counters["p99_ms"] = seconds[seconds.size() * 99 / 100] * 1000;
-}
-BENCHMARK(good_client)->Arg(0)->Arg(8)->Iterations(1)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace sinew::web
