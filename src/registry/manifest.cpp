@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/file_pattern.h"
 #include "base/sha256.h"
 #include "registry/file_digests.h"
 #include "registry/registry.h"
@@ -62,6 +63,11 @@ std::vector<DataFile> files_of(const SplitSource& source) {
   Listing listing;
   for (const auto& [name, path] : source.paths) {
     std::error_code ignored;
+    if (is_file_pattern(path)) {
+      for (const std::string& file : files_of_pattern(path))
+        listing.take(name + "/" + fs::path(file).filename().string(), file);
+      continue;
+    }
     if (!fs::is_directory(path, ignored)) stamp_of(path);  // throws if a path that the job names does not exist
     listing.take(name, path);
   }

@@ -44,6 +44,18 @@ TEST(Manifest, TheSameDataElsewhereHasTheSameDigest) {
             manifest_of_path(folder / "b/c").splits.at("train").files[0].path);
 }
 
+TEST(Manifest, APatternMeansTheFilesThatFitIt) {
+  Folder folder;
+  for (const char* name : {"p-1.csv", "p-2.csv", "q.csv"}) write_file(folder / name, name);
+  const DataManifest before = manifest_of_path(folder / "p-*.csv");
+  EXPECT_EQ(before.splits.at("train").count, 2);
+  write_file(folder / "q.csv", "other");
+  EXPECT_EQ(manifest_of_path(folder / "p-*.csv").digest, before.digest);
+  write_file(folder / "p-3.csv", "x");
+  EXPECT_EQ(sentences(before, manifest_of_path(folder / "p-*.csv")),
+            std::vector<std::string>{"train: added path/p-3.csv"});
+}
+
 TEST(Manifest, ASplitTakenFromTrainDependsOnTrainFractionAndSeed) {
   Folder folder;
   write_file(folder / "t.csv", "1");
