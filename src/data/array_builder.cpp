@@ -127,8 +127,13 @@ class ArrayDatasetBuilder {
 
   void add_target_moments() {
     const ArraySamples& train = samples_of(Split::train);
-    train.labels.rounding.check(train.arrays->targets.name);
     const int64_t width = element_count(info().target_shape);
+    for (size_t j = 0; j < train.labels.rounding.size(); ++j) {
+      const std::string place = width == 1 ? "" : ": number " + std::to_string(j) + " of each target";
+      train.labels.rounding[j].check(train.arrays->targets.name + place);
+    }
+    // Older versions standardised all numbers of a target alike. A run of such a version must not be continued.
+    if (width > 1) digests_.push_back(digest_of(std::string_view("a mean for each number of a target")));
     std::vector<float> targets;
     targets.reserve(static_cast<size_t>(train.size() * width));
     for (int64_t i = 0; i < train.size(); ++i) {

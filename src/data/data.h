@@ -41,7 +41,9 @@ struct DataInfo {
   std::vector<std::string> input_names;                 // tables: one name for each encoded column ("cut=Ideal")
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
   int64_t tokens_per_sample = 1;                        // text: the window; else 1
-  double target_mean = 0, target_std = 1;               // regression: of train's targets, in the targets' own units
+  // Regression: the mean and the standard deviation of train's targets, in their own units: one for each number of a
+  // target. A model of an older version has one for all numbers.
+  std::vector<double> target_mean = {0}, target_std = {1};
   // Covers the options that decide what the samples are, and the files of all splits. It covers the whole content of
   // every file, except for image datasets: for those it covers all names, sizes and labels, but the content of only
   // some files.

@@ -131,8 +131,8 @@ TEST(Idx, FloatTargetsMeanRegressionAndStayInTheirUnits) {
   const auto dataset = open_dataset(options, 0);
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_EQ(dataset->info().classes, 0);
-  EXPECT_DOUBLE_EQ(dataset->info().target_mean, -1);
-  EXPECT_DOUBLE_EQ(dataset->info().target_std, 2);
+  EXPECT_DOUBLE_EQ(dataset->info().target_mean.at(0), -1);
+  EXPECT_DOUBLE_EQ(dataset->info().target_std.at(0), 2);
   const Batch batch = load_all(*dataset, Split::train);
   EXPECT_EQ(batch.target.dtype, DType::f32);
   EXPECT_EQ(batch.target.as<float>()[1], -3.0F);

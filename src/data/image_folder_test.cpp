@@ -299,8 +299,8 @@ TEST_F(Images, ListsOfNumbersAreRegression) {
   const std::string text = "ant/0.png\t1.5\nant/1.png\t-3\nbee/0.png\t3e0\n";
   const auto dataset = open_images(list_options(text), 1);
   EXPECT_EQ(dataset->info().task, Task::regression);
-  EXPECT_EQ(dataset->info().target_mean, 0.5);
-  EXPECT_NEAR(dataset->info().target_std, std::sqrt((1 + 12.25 + 6.25) / 3), 1e-12);
+  EXPECT_EQ(dataset->info().target_mean.at(0), 0.5);
+  EXPECT_NEAR(dataset->info().target_std.at(0), std::sqrt((1 + 12.25 + 6.25) / 3), 1e-12);
   const Batch batch = dataset->load(Split::train, everything(*dataset, Split::train), {});
   EXPECT_EQ(batch.target.dtype, DType::f32);
   EXPECT_THAT(floats_of(batch.target), ElementsAre(1.5f, -3.0f, 3.0f));

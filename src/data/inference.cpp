@@ -20,6 +20,19 @@ Task task_named(const std::string& name) {
   refuse_model_info("'" + name + "' is not a task");
 }
 
+json number_or_list(const std::vector<double>& values) {
+  return values.size() == 1 ? json(values[0]) : json(values);
+}
+
+// One number for each number of a target. A single number is written as such, and holds for all.
+std::vector<double> moments_from(const json& item, const Shape& target_shape) {
+  if (item.is_number()) return {item.get<double>()};
+  auto values = item.get<std::vector<double>>();
+  if (static_cast<int64_t>(values.size()) != element_count(target_shape))
+    refuse_model_info("the means of its targets do not match their shape");
+  return values;
+}
+
 struct Opener {
   std::string_view format;
   std::unique_ptr<Dataset> (*open)(InferenceRequest);
@@ -57,8 +70,8 @@ std::string info_json(const DataInfo& info) {
                          {"class_names", info.class_names},
                          {"input_names", info.input_names},
                          {"tokens_per_sample", info.tokens_per_sample},
-                         {"target_mean", info.target_mean},
-                         {"target_std", info.target_std},
+                         {"target_mean", number_or_list(info.target_mean)},
+                         {"target_std", number_or_list(info.target_std)},
                          {"preparation", json::parse(info.preparation)}};
   return dump_json(document);
 }
@@ -76,8 +89,8 @@ DataInfo info_from_json(const std::string& text) {
     info.class_names = document.at("class_names").get<std::vector<std::string>>();
     info.input_names = document.at("input_names").get<std::vector<std::string>>();
     info.tokens_per_sample = document.at("tokens_per_sample");
-    info.target_mean = document.at("target_mean");
-    info.target_std = document.at("target_std");
+    info.target_mean = moments_from(document.at("target_mean"), info.target_shape);
+    info.target_std = moments_from(document.at("target_std"), info.target_shape);
     info.preparation = document.at("preparation").dump();
     return info;
   } catch (const json::exception& error) {

@@ -87,6 +87,7 @@ Labels read_labels(const FileArray& targets, const LabelSchema& schema) {
     throw Error("DATA_SHAPE_MISMATCH", targets.name + ": its targets have another shape than those of data.train",
                 "write all splits with the same shape");
   }
+  labels.rounding.resize(static_cast<size_t>(width));
   for (int64_t i = 0; i < targets.rows(); ++i) {
     for (int64_t j = 0; j < width; ++j) {
       const double value = value_at(targets.dtype, targets.row(i), j);
@@ -95,7 +96,7 @@ Labels read_labels(const FileArray& targets, const LabelSchema& schema) {
           throw Error("DATA_BAD_TARGET", place(targets, i) + ": the target is not a finite number",
                       "correct it, or leave the sample out");
         }
-        labels.rounding.add(value);
+        labels.rounding[static_cast<size_t>(j)].add(value);
         labels.numbers.push_back(static_cast<float>(value));
         continue;
       }

@@ -22,7 +22,7 @@ LabelSchema infer_labels(const FileArray& train, const std::string& task);
 struct Labels {
   std::vector<int64_t> classes;
   std::vector<float> numbers;
-  TargetRounding rounding;  // how much `numbers` lost when they were rounded to float32
+  std::vector<TargetRounding> rounding;  // how much each number of a target lost when it was rounded to float32
 };
 // Throws Error naming the first target that does not follow the schema ("labels.gz[17]: ...").
 Labels read_labels(const FileArray& targets, const LabelSchema& schema);

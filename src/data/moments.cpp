@@ -106,12 +106,18 @@ Moments moments_of(const FileArray& inputs, std::span<const int64_t> samples, in
 }
 
 void set_target_moments(std::span<const float> targets, DataInfo& info) {
-  double sum = 0, squares = 0;
-  for (const float target : targets) sum += target;
-  const double count = static_cast<double>(targets.size()), mean = sum / count;
-  for (const float target : targets) squares += (target - mean) * (target - mean);
-  info.target_mean = mean;
-  info.target_std = squares > 0 ? std::sqrt(squares / count) : 1;
+  const auto width = static_cast<size_t>(element_count(info.target_shape));
+  std::vector<double> sums(width), squares(width);
+  for (size_t i = 0; i < targets.size(); ++i) sums[i % width] += targets[i];
+  const double count = static_cast<double>(targets.size()) / static_cast<double>(width);
+  info.target_mean.clear();
+  for (const double sum : sums) info.target_mean.push_back(sum / count);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const double distance = targets[i] - info.target_mean[i % width];
+    squares[i % width] += distance * distance;
+  }
+  info.target_std.clear();
+  for (const double square : squares) info.target_std.push_back(square > 0 ? std::sqrt(square / count) : 1);
 }
 
 }  // namespace sinew::data

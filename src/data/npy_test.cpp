@@ -168,7 +168,8 @@ TEST(Npy, TwoFilesOfColumnsNormaliseByColumn) {
   const auto dataset = open_dataset(options, 0);
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_EQ(dataset->info().target_shape, (Shape{2}));
-  EXPECT_DOUBLE_EQ(dataset->info().target_mean, 3.5);
+  EXPECT_EQ(dataset->info().target_mean, (std::vector<double>{3, 4}));
+  EXPECT_EQ(info_from_json(info_json(dataset->info())).target_std, dataset->info().target_std);
   const Batch batch = load_all(*dataset, Split::train);
   EXPECT_FLOAT_EQ(batch.input.as<float>()[0], -std::sqrt(1.5F));
   EXPECT_EQ(batch.input.as<float>()[2], 0);  // large values keep their digits

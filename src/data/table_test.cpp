@@ -60,7 +60,7 @@ TEST(Table, NormalisesWithStatisticsOfTrainAndMissingBecomesZero) {
   Opened t("x,c,y\n1,7,0.5\n2,7,1.5\n,7,2.5\n9,7,3.5\n", "y");
   const auto dataset = t.open();
   EXPECT_EQ(dataset->info().task, Task::regression);
-  EXPECT_DOUBLE_EQ(dataset->info().target_mean, 2);
+  EXPECT_DOUBLE_EQ(dataset->info().target_mean.at(0), 2);
   const Batch batch = load_all(*dataset, Split::train);
   const double deviation = std::sqrt((9.0 + 4.0 + 25.0) / 3);  // of 1, 2, 9 around 4
   EXPECT_FLOAT_EQ(row_of(batch, 0)[0], static_cast<float>(-3 / deviation));
@@ -272,7 +272,7 @@ TEST(RealTables, Diamonds) {
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_EQ(dataset->info().train_size + dataset->info().test_size, 53940);
   EXPECT_EQ(dataset->info().input_shape, (Shape{6 + 5 + 7 + 8}));
-  EXPECT_NEAR(dataset->info().target_mean, 3932.8, 40);
+  EXPECT_NEAR(dataset->info().target_mean.at(0), 3932.8, 40);
   const Batch batch = load_all(*dataset, Split::train);
   for (int64_t c = 0; c < 26; ++c) {
     double sum = 0, squares = 0;

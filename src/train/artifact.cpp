@@ -52,17 +52,18 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
     left_out = place_model_file(job.model, values, directory, own, disk);
     if (left_out.empty()) written[own] = checkpoint::digest_file(disk, directory + "/" + own);
   }
+  const auto about_data = nlohmann::json::parse(data::info_json(info));
   const nlohmann::json about = {{"format", 1},
                                 {"digests", checkpoint::kModelDigestsFile},
                                 {"job", resolved_yaml},
                                 {"loss", job.loss.name},
-                                {"data", nlohmann::json::parse(data::info_json(info))},
+                                {"data", about_data},
                                 {"input_shape", info.input_shape},
                                 {"classes", info.classes},
                                 {"class_names", info.class_names},
                                 {"input_names", info.input_names},
-                                {"target_mean", info.target_mean},
-                                {"target_std", info.target_std}};
+                                {"target_mean", about_data.at("target_mean")},
+                                {"target_std", about_data.at("target_std")}};
   // Class and column names may not be valid UTF-8, so invalid bytes are replaced.
   const std::string text = dump_json(about, 1) + "\n";
   write_durably(disk, directory + "/" + checkpoint::kModelInfoFile, text);

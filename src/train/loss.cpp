@@ -55,6 +55,7 @@ Loss::Loss(const spec::Job& job, const data::DataInfo& data)
       ignore_index_(job.loss.ignore_index),
       target_mean_(data.target_mean),
       target_std_(data.target_std),
+      target_shape_(data.target_shape),
       classes_(data.classes) {
   if (name_ == "library") own_ = model::library_loss(job);
   const std::vector<double>& weights = job.loss.class_weights;
@@ -66,6 +67,16 @@ Loss::Loss(const spec::Job& job, const data::DataInfo& data)
                 "give one weight for each class, in the order of the classes");
   }
   class_weights_ = torch::tensor(weights, torch::kFloat32);
+}
+
+// Standardises the targets, so that the same learning rates suit prices and probabilities, and so that each number of a
+// target counts alike.
+torch::Tensor Loss::standardised(const torch::Tensor& targets) const {
+  if (target_std_.size() == 1) return (targets - target_mean_[0]) / target_std_[0];
+  const auto as_targets = [&](const std::vector<double>& values) {
+    return torch::tensor(values, torch::kFloat32).view(target_shape_).to(targets.device());
+  };
+  return (targets - as_targets(target_mean_)) / as_targets(target_std_);
 }
 
 torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const {
@@ -82,8 +93,7 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
                                                      : torch::one_hot(targets, classes_).to(torch::kFloat32);
     return at::binary_cross_entropy_with_logits(scores, wanted, {}, {}, reduction);
   }
-  // Standardises the targets, so that the same learning rates suit prices and probabilities.
-  const torch::Tensor wanted = ((targets - target_mean_) / target_std_).to(torch::kFloat32).view_as(x);
+  const torch::Tensor wanted = standardised(targets).to(torch::kFloat32).view_as(x);
   if (name_ == "mse") return at::mse_loss(x, wanted, reduction);
   SINEW_CHECK(name_ == "l1", name_);
   return at::l1_loss(x, wanted, reduction);

@@ -37,6 +37,7 @@ class Loss {
  private:
   Value of_program(const torch::Tensor& output, const torch::Tensor& targets) const;
   Value of_library(const torch::Tensor& outputs, const torch::Tensor& targets) const;
+  torch::Tensor standardised(const torch::Tensor& targets) const;
   torch::Tensor sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const;
 
   std::string name_;
@@ -45,7 +46,8 @@ class Loss {
   bool is_mean_, over_targets_;
   int64_t ignore_index_;
   torch::Tensor class_weights_;  // undefined if the job has none
-  double target_mean_, target_std_;
+  std::vector<double> target_mean_, target_std_;
+  Shape target_shape_;
   int64_t classes_;
   model::LossFunction own_;  // the loss function of a library
 };
@@ -74,7 +76,7 @@ class MetricCounter {
   data::Task task_;
   int64_t classes_;
   bool single_logit_, detailed_, confusion_, gather_;
-  double target_mean_, target_std_;
+  std::vector<double> target_mean_, target_std_;
 };
 
 }  // namespace sinew::train

@@ -163,14 +163,16 @@ void MetricCounter::count_numbers(const torch::Tensor& outputs, const torch::Ten
                 "change the model's last layer");
   leaf.counts = {x.numel()};
   leaf.sums.assign(kTargetSquared + 1, 0.0);
+  const auto width = static_cast<int64_t>(target_std_.size());
   for (int64_t i = 0; i < x.numel(); ++i) {
-    const double truth = y.const_data_ptr<float>()[i];
-    const double error = x.const_data_ptr<float>()[i] * target_std_ + target_mean_ - truth;
+    const auto which = static_cast<size_t>(i % width);
+    const double truth = y.const_data_ptr<float>()[i], mean = target_mean_[which];
+    const double error = x.const_data_ptr<float>()[i] * target_std_[which] + mean - truth;
     leaf.sums[kSquared] += error * error;
     leaf.sums[kAbsolute] += std::abs(error);
     // Targets are taken relative to the mean of the training targets, to avoid cancellation when finish() subtracts.
-    leaf.sums[kTarget] += truth - target_mean_;
-    leaf.sums[kTargetSquared] += (truth - target_mean_) * (truth - target_mean_);
+    leaf.sums[kTarget] += truth - mean;
+    leaf.sums[kTargetSquared] += (truth - mean) * (truth - mean);
   }
 }
 

@@ -82,6 +82,27 @@ TEST(Metrics, ARegressionNeedsANumberForEachTarget) {
 }
 
 // The loss and the metrics accept [batch]: one number for each sample.
+// Two targets of very different sizes: each is standardised by itself in the loss, and measured in its own units.
+TEST(Metrics, EachNumberOfATargetHasItsOwnMean) {
+  data::DataInfo info;
+  info.task = data::Task::regression;
+  info.target_shape = {2};
+  info.target_mean = {1000, -2};
+  info.target_std = {500, 0.5};
+  spec::Job job;
+  job.loss.name = "mse";
+  const torch::Tensor targets = torch::tensor({1500.0F, -2.5F, 1000.0F, -1.0F}).view({2, 2});
+  const torch::Tensor outputs = torch::tensor({1.0F, -1.0F, 2.0F, 0.0F}).view({2, 2});  // in standard deviations
+  const Loss::Value loss = Loss(job, info)(outputs, targets);
+  EXPECT_FLOAT_EQ(loss.sum.item<float>(), 2 * 2 + 2 * 2) << "the first row is right, the second 2 deviations off twice";
+  const MetricCounter counter("mse", info, true);
+  Contribution leaf;
+  counter.count(outputs, targets, leaf);
+  const report::Metrics metrics = counter.finish(leaf);
+  EXPECT_DOUBLE_EQ(metrics.at("mae"), (1000 + 1) / 4.0);
+  EXPECT_DOUBLE_EQ(metrics.at("rmse"), std::sqrt((1e6 + 1) / 4.0));
+}
+
 TEST(Metrics, OneLogitMayLackItsDimension) {
   data::DataInfo info;
   info.classes = 2;

@@ -66,8 +66,9 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
           const auto sample = static_cast<size_t>(batch.samples[static_cast<size_t>(i)]);
           decoded[sample] = 1;
           for (int64_t j = 0; numbers && j < width; ++j) {
+            const size_t which = info.target_std.size() == 1 ? 0 : static_cast<size_t>(j);
             predictions.numbers[sample * static_cast<size_t>(width) + static_cast<size_t>(j)] =
-                row[j] * info.target_std + info.target_mean;
+                row[j] * info.target_std[which] + info.target_mean[which];
           }
           if (numbers) continue;
           std::tie(predictions.classes[sample], predictions.probabilities[sample]) =

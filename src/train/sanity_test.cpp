@@ -49,8 +49,8 @@ std::shared_ptr<Altered> numbers(Shape shape, int64_t train = 700, int64_t val =
   double sum = 0, squares = 0;
   for (int64_t i = 0; i < train; ++i) sum += batch.target.as<float>()[i], squares += std::pow(batch.target.as<float>()[i], 2);
   auto data = std::make_shared<Altered>(inner, [](Split, data::Batch&) {});
-  data->info_to_change().target_mean = sum / static_cast<double>(train);
-  data->info_to_change().target_std = std::sqrt(squares / static_cast<double>(train) - std::pow(sum / static_cast<double>(train), 2));
+  data->info_to_change().target_mean = {sum / static_cast<double>(train)};
+  data->info_to_change().target_std = {std::sqrt(squares / static_cast<double>(train) - std::pow(sum / static_cast<double>(train), 2))};
   return data;
 }
 
