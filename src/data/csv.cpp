@@ -1,6 +1,5 @@
 #include <bit>
 #include <deque>
-#include <unordered_set>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -8,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/dialect.h"
 #include "data/rows.h"
 
 namespace sinew::data {
@@ -21,27 +21,57 @@ std::string_view trimmed(std::string_view text) {
 
 class CsvReader final : public RowReader {
  public:
-  CsvReader(std::string_view text, const std::string& name, char delimiter)
+  CsvReader(std::string_view text, const std::string& name, char delimiter, bool header)
       : name_(name), begin_(text.data()), at_(begin_), end_(at_ + text.size()), delimiter_(delimiter) {
-    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
-      throw Error("DATA_NOT_UTF8", name_ + ": is UTF-16, not UTF-8",
-                  "convert it, for example with: iconv -f UTF-16 -t UTF-8");
-    }
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
+    const char* const first = at_;
     read_header();
+    if (header) return;
+    at_ = first;
+    line_ = 1;
+    for (size_t i = 0; i < header_.names.size(); ++i) header_.names[i] = default_column_name(i);
+    header_.changes.clear();
+    header_.unnamed_first = false;
   }
 
-  const std::vector<std::string>& columns() const override { return columns_; }
+  const std::vector<std::string>& columns() const override { return header_.names; }
+  const TableHeader& header() const override { return header_; }
 
   size_t bytes_read() const override { return static_cast<size_t>(at_ - begin_); }
 
   bool next(Row& row) override {
     if (!read_row(row)) return false;
-    if (row.problem.empty() && row.fields.size() != columns_.size()) {
+    if (row.problem.empty() && row.fields.size() != header_.names.size()) {
       row.problem = "has " + std::to_string(row.fields.size()) + (row.fields.size() == 1 ? " field" : " fields") +
-                    ", but the header has " + std::to_string(columns_.size());
+                    ", but the first line has " + std::to_string(header_.names.size());
     }
     return true;
+  }
+
+  // Reads the row again from its beginning, up to the cell.
+  std::string place_of(const Row& row, size_t cell) const override {
+    int64_t line = row.line, column = 1;
+    bool quoted = false, begins = true, opened = false;  // opened: the cell began with a quote
+    for (const char* at = row.begin; at != end_; ++at) {
+      if (begins && *at != ' ' && cell == 0) break;
+      if (*at == '"' && (begins || opened)) {
+        quoted = !quoted;
+        opened = true;
+        begins = false;
+      } else if (!quoted && *at == delimiter_) {
+        --cell;
+        begins = true;
+        opened = false;
+      } else if (*at == '\n' || (*at == '\r' && (at + 1 == end_ || at[1] != '\n'))) {
+        if (!quoted) break;
+        ++line;
+        column = 0;
+      } else if (*at != ' ') {
+        begins = false;
+      }
+      column += (static_cast<unsigned char>(*at) & 0xC0) != 0x80 ? 1 : 0;
+    }
+    return std::to_string(line) + ':' + std::to_string(column);
   }
 
  private:
@@ -50,31 +80,21 @@ class CsvReader final : public RowReader {
     if (!read_row(row)) {
       throw Error("DATA_EMPTY", name_ + ": is empty", "a table needs a header line with the names of its columns");
     }
-    const std::string place = name_ + ':' + std::to_string(row.line) + ": ";
-    if (!row.problem.empty()) throw Error("DATA_BAD_HEADER", place + row.problem, "check the quotes of the header");
-    size_t numbers = 0;
-    std::unordered_set<std::string_view> seen;
+    const auto place = [&](size_t cell) { return name_ + ':' + place_of(row, cell) + ": "; };
+    if (!row.problem.empty()) throw Error("DATA_BAD_HEADER", place(0) + row.problem, "check the quotes of the header");
+    std::vector<HeaderCell> cells;
     for (const Field& field : row.fields) {
-      const std::string column = "column " + std::to_string(columns_.size() + 1);
-      if (field.text.empty()) {
-        throw Error("DATA_BAD_HEADER", place + column + " has no name",
-                    "name it in the header (a table that was saved with its row numbers has such a column)");
-      }
       if (first_invalid_utf8(field.text) != std::string_view::npos) {
-        throw Error("DATA_NOT_UTF8", place + "the name of " + column + " is not UTF-8",
+        throw Error("DATA_NOT_UTF8",
+                    place(cells.size()) + "the name of column " + std::to_string(cells.size() + 1) + " is not UTF-8",
                     "convert the file, for example with iconv");
       }
-      if (!seen.insert(field.text).second) {
-        throw Error("DATA_BAD_HEADER", place + "two columns have the name '" + std::string(field.text) + "'",
-                    "give each column its own name");
-      }
-      numbers += parse_number(field.text) ? 1 : 0;
-      columns_.emplace_back(field.text);
+      const char* const from = field.text.data();
+      const char* const to = from + field.text.size();
+      const bool inside = from > begin_ && to <= end_;
+      cells.push_back({field.text, inside && (from[-1] == ' ' || (to != end_ && *to == ' '))});
     }
-    if (numbers == columns_.size()) {
-      throw Error("DATA_BAD_HEADER", place + "the first line holds numbers instead of the names of columns",
-                  "put a header line before the data");
-    }
+    header_ = resolve_header(cells);
   }
 
   // Splits the next line that is not blank.
@@ -82,6 +102,7 @@ class CsvReader final : public RowReader {
     while (at_ != end_ && (*at_ == '\n' || *at_ == '\r')) end_line();
     if (at_ == end_) return false;
     row.line = line_;
+    row.begin = at_;
     row.fields.clear();
     row.problem.clear();
     if (!unescaped_.empty()) unescaped_.clear();
@@ -190,14 +211,14 @@ class CsvReader final : public RowReader {
   const char* const end_;
   const char delimiter_;
   int64_t line_ = 1;
-  std::vector<std::string> columns_;
+  TableHeader header_;
   std::deque<std::string> unescaped_;  // fields of this row that had doubled quotes
 };
 
 }  // namespace
 
-std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter) {
-  return std::make_unique<CsvReader>(text, name, delimiter);
+std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter, bool header) {
+  return std::make_unique<CsvReader>(text, name, delimiter, header);
 }
 
 }  // namespace sinew::data

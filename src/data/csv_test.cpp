@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "data/dialect.h"
 #include "data/fixtures.h"
 #include "data/rows.h"
 
@@ -53,19 +54,58 @@ TEST(Csv, ReportsBrokenRowsAndReadsTheNextOne) {
   const ReadBack back = read_all("a,b\n1,2\n3\n4,5,6\n\"x\"y,7\n8,9\n");
   EXPECT_EQ(back.rows, (Rows{{"1", "2"}, {"8", "9"}}));
   ASSERT_EQ(back.problems.size(), 3U);
-  EXPECT_EQ(back.problems[0], "3: has 1 field, but the header has 2");
-  EXPECT_EQ(back.problems[1], "4: has 3 fields, but the header has 2");
+  EXPECT_EQ(back.problems[0], "3: has 1 field, but the first line has 2");
+  EXPECT_EQ(back.problems[1], "4: has 3 fields, but the first line has 2");
   EXPECT_EQ(back.problems[2], "5: has text after the closing quote of field 1");
 }
 
 TEST(Csv, ThrowsWithTheLineWhereItCannotContinue) {
   EXPECT_ERROR(error_of([] { read_all("a,b\n1,2\n3,\"open\n5,6\n"); }), "DATA_BAD_ROW", "t.csv:3:");
   EXPECT_ERROR(error_of([] { read_all(""); }), "DATA_EMPTY", "t.csv:");
-  EXPECT_ERROR(error_of([] { read_all("1,2\n3,4\n"); }), "DATA_BAD_HEADER", "numbers");
-  EXPECT_ERROR(error_of([] { read_all("a,a\n"); }), "DATA_BAD_HEADER", "'a'");
-  EXPECT_ERROR(error_of([] { read_all(",a\n"); }), "DATA_BAD_HEADER", "column 1 ");
-  EXPECT_ERROR(error_of([] { read_all("a,b\xFF\n"); }), "DATA_NOT_UTF8", "column 2");
-  EXPECT_ERROR(error_of([] { read_all("\xFF\xFE"); }), "DATA_NOT_UTF8", "UTF-16");
+  EXPECT_ERROR(error_of([] { read_all("\"a\"x,b\n"); }), "DATA_BAD_HEADER", "t.csv:1:1: has text after");
+  EXPECT_ERROR(error_of([] { read_all("a,b\xFF\n"); }), "DATA_NOT_UTF8", "t.csv:1:3: the name of column 2");
+}
+
+TEST(Csv, NamesColumnsThatTheHeaderDoesNotName) {
+  const std::string name = "t.csv";
+  const auto header_of = [&](const std::string& text, bool header = true) {
+    const TableHeader found = read_csv(text, name, ',', header)->header();
+    return std::pair(found.names, found.changes.size());
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(header_of("a,b\n"), (std::pair{Names{"a", "b"}, size_t{0}}));
+  EXPECT_EQ(header_of(",a,\n"), (std::pair{Names{"column_1", "a", "column_3"}, size_t{2}}));
+  EXPECT_EQ(header_of("x,x,x.1,x\n"), (std::pair{Names{"x", "x.2", "x.1", "x.3"}, size_t{2}}));
+  EXPECT_EQ(header_of("a, b ,\" c \"\n"), (std::pair{Names{"a", "b", "c"}, size_t{2}}));
+  EXPECT_EQ(header_of("1,2\n3,4\n", false), (std::pair{Names{"column_1", "column_2"}, size_t{0}}));
+  EXPECT_TRUE(read_csv(std::string_view(",a\n"), name, ',')->header().unnamed_first);
+}
+
+TEST(Csv, WithoutAHeaderTheFirstLineIsARow) {
+  const std::string name = "t.csv", text =
+                                        "\xEF\xBB\xBF"
+                                        "1,2\n3,4\n";
+  const auto reader = read_csv(text, name, ',', false);
+  Row row;
+  ASSERT_TRUE(reader->next(row));
+  EXPECT_EQ(row.line, 1);
+  EXPECT_EQ(row.fields[0].text, "1");
+  ASSERT_TRUE(reader->next(row));
+  EXPECT_FALSE(reader->next(row));
+}
+
+TEST(Csv, FindsThePlaceOfACell) {
+  const std::string name = "t.csv";
+  const std::string text = "a,b,c\n\n1,\"two\r\nlines \"\"q\"\"\",x\r\n\xC3\xA9\xC3\xA9,  \"b\",,\n";
+  const auto reader = read_csv(text, name, ',');
+  Row row;
+  ASSERT_TRUE(reader->next(row));
+  EXPECT_EQ(reader->place_of(row, 0), "3:1");
+  EXPECT_EQ(reader->place_of(row, 1), "3:3");
+  EXPECT_EQ(reader->place_of(row, 2), "4:14");
+  ASSERT_TRUE(reader->next(row));
+  EXPECT_EQ(reader->place_of(row, 1), "5:6") << "columns count characters";
+  EXPECT_EQ(reader->place_of(row, 2), "5:10");
 }
 
 // Rows of awkward fields, written by RFC 4180, must read back unchanged.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "spec/spec.h"
@@ -28,6 +29,14 @@ enum class Split { train, val, test };
 std::string to_string(Split split);
 
 enum class Task { classification, regression, next_token };
+
+// What became of one column of a table.
+struct ColumnFacts {
+  std::string name;
+  std::string kind;     // number, category, date, ...; target; ignored
+  std::string reason;   // why it has this kind
+  int64_t missing = 0;  // training rows without a value
+};
 
 // The facts about the data that a model needs before it can be built, and that a user wants to see.
 struct DataInfo {
@@ -48,7 +57,11 @@ struct DataInfo {
   // every file, except for image datasets: for those it covers all names, sizes and labels, but the content of only
   // some files.
   Digest digest;
-  spec::Reasons reasons;    // why each `auto` was resolved as it was (data.format, data.task, data.normalize)
+  spec::Reasons reasons;             // why each `auto` was resolved as it was (data.format, data.task, data.normalize)
+  std::vector<ColumnFacts> columns;  // tables: every column of the file, in its order; empty for a trained model
+  // Tables: what the user should know about the files: how they are read, changed names of columns, values and rows
+  // that were left out, each with its count.
+  std::vector<std::string> notes;
   std::string preparation;  // JSON: the preprocessing that was fitted on train; open_inference_data applies it
 };
 
@@ -92,6 +105,10 @@ class Dataset {
 // corrupt header...).
 std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t seed);
 
+// The columns of a table as lines of text, the first one a heading: name, kind, missing values, reason. At most `most`
+// columns.
+std::vector<std::string> column_lines(const std::vector<ColumnFacts>& columns, size_t most);
+
 // ---- data for a trained model --------------------------------------------------------------------------------------
 
 // These functions convert the part of DataInfo that a trained model keeps to JSON and back. The JSON leaves out sizes,
@@ -113,12 +130,21 @@ std::unique_ptr<Dataset> open_inference_data(const spec::DataOptions& options, c
 // user.
 struct Proposal {
   spec::Job job;
-  std::vector<std::string> remarks;
+  std::vector<std::string> remarks;  // also comments of the job file
+  std::vector<std::string> details;  // the columns of a table
+  std::optional<Error> trouble;      // the job cannot open the data, for this reason
 };
-Proposal propose_job(const std::string& path);
+// What the user of `sinew init` has decided.
+struct Wanted {
+  std::string target;         // the column to predict; empty: the most likely one
+  std::string task = "auto";  // data.task
+};
+// Throws Error if the kind of the data, or the column to predict, is not clear.
+Proposal propose_job(const std::string& path, const Wanted& wanted = {});
 // Writes the proposal as a short, commented job file. It holds the options that matter for this data and no option
 // without effect. read_job() of the text gives the same job.
 std::string proposal_yaml(const Proposal& proposal);
+std::string proposal_text(const Proposal& proposal);  // the remarks and the details, for a terminal
 
 // ---- order ---------------------------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ void BM_ReadTable(benchmark::State& state) {
   const std::string text = measurements(32 << 20);
   for (auto _ : state) {
     benchmark::DoNotOptimize(
-        read_table(text, "bench.csv", "csv", false, [](const std::string&) { return ColumnType::inferred; }));
+        read_table(text, "bench.csv", TableRequest{}, [](const std::string&) { return CellWish{}; }));
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(text.size()));
 }

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/file_pattern.h"
 #include "data/files.h"
 #include "data/formats.h"
 #include "data/image_files.h"
+#include "data/table_files.h"
 
 namespace sinew::data {
 namespace {
@@ -31,6 +34,18 @@ bool lists_images(std::string_view head) {
   second = second.substr(0, second.find_first_of(",\t\r\n"));
   if (second.size() > 2 && second.front() == '"') second = second.substr(1, second.size() - 2);
   return is_image_name(std::string(second));
+}
+
+// A folder whose files are tables of one format. Other files, such as a README, do not matter.
+std::optional<DetectedFormat> by_tables(const std::string& path) {
+  std::map<std::string, int64_t> counts;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string format = table_format_of(entry.path().filename().string());
+    if (!format.empty() && entry.is_regular_file()) ++counts[format];
+  }
+  if (counts.size() != 1) return std::nullopt;
+  const auto& [format, count] = *counts.begin();
+  return DetectedFormat{format, "the folder holds " + with_commas(count) + " files of this format"};
 }
 
 std::optional<DetectedFormat> by_folder(const std::string& path) {
@@ -64,7 +79,7 @@ std::optional<DetectedFormat> by_folder(const std::string& path) {
     throw Error("DATA_UNKNOWN_FORMAT", path + ": holds images without labels",
                 "put each class into its own sub-folder, or write an image_list");
   }
-  return std::nullopt;
+  return by_tables(path);
 }
 
 std::optional<DetectedFormat> by_name(const std::string& path, std::string_view head,
@@ -127,7 +142,13 @@ DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOpti
     throw Error("DATA_UNKNOWN_FORMAT", path + ": Sinew does not recognise the data in this folder",
                 "set data.format and name the files");
   }
+  if (is_file_pattern(path)) {
+    const std::string format = table_format_of(path);
+    if (!format.empty()) return {format, "the pattern ends in ." + file_extension(path)};
+    throw Error("DATA_UNKNOWN_FORMAT", path + ": the pattern does not tell the format", "set data.format");
+  }
   const std::vector<std::byte> head = read_head(path, kHeadBytes);
+  refuse_foreign_table(path, text_of(head));
   if (is_idx(head)) return {"idx", file_name(path) + " begins like an IDX file"};
   if (auto found = by_name(path, text_of(head), options)) return *found;
   if (auto found = by_content(text_of(head), options)) return *found;

@@ -1,76 +1,135 @@
+#include "data/encoding.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
-#include "base/error.h"
+#include "base/number_text.h"
+#include "base/printable.h"
 #include "data/files.h"
 #include "data/rows.h"
-#include "data/table.h"
 
 namespace sinew::data {
 namespace {
 
-constexpr int64_t kMaxCategories = 1000;
-constexpr char kMissingName[] = "<missing>";
+constexpr size_t kNumbersOfDate = 6, kNumbersOfTime = 2;
 
-[[noreturn]] void refuse_empty_column(const Table& table, const std::string& column) {
-  throw Error("DATA_BAD_COLUMN", table.name + ": column '" + column + "' has no value in any training row",
-              "leave it out with data.columns.ignore: [" + column + "]");
-}
-
-void fit_numeric(const Table& table, const Column& column, const std::vector<int64_t>& rows, bool normalize,
-                 Feature& feature) {
-  double sum = 0, squares = 0;
-  int64_t given = 0;
-  for (const int64_t row : rows) {
-    const double value = column.numbers[static_cast<size_t>(row)];
-    if (std::isnan(value)) continue;
-    sum += value;
-    ++given;
+// Counts the values of one column that train does not have.
+struct Unseen {
+  int64_t count = 0;
+  std::string first;
+  void add(const std::string& value) {
+    if (count++ == 0) first = value;
   }
-  if (given == 0) refuse_empty_column(table, column.name);
-  feature.mean = sum / static_cast<double>(given);
-  for (const int64_t row : rows) {
-    const double value = column.numbers[static_cast<size_t>(row)];
-    if (!std::isnan(value)) squares += (value - feature.mean) * (value - feature.mean);
-  }
-  const double deviation = std::sqrt(squares / static_cast<double>(given));
-  // The standard deviation of a constant column is only rounding error; dividing by it would turn that error into
-  // noise.
-  const bool constant = !(deviation > 1e-12 * std::abs(feature.mean));
-  feature.center = normalize ? feature.mean : 0;
-  feature.std = normalize && !constant ? deviation : 1;
-  // 0 means that there is an indicator; the caller sets its index
-  feature.missing_index = given < static_cast<int64_t>(rows.size()) ? 0 : -1;
-}
+};
 
-// The categories that occur in the training rows, sorted.
-std::vector<std::string> fit_categorical(const Table& table, const Column& column, const std::vector<int64_t>& rows,
-                                         bool declared, Feature& feature) {
-  std::vector<bool> seen(column.categories.size());
-  for (const int64_t row : rows) {
-    const int32_t code = column.codes[static_cast<size_t>(row)];
-    if (code < 0) {
-      feature.missing_index = 0;
-    } else {
-      seen[static_cast<size_t>(code)] = true;
+// Encodes the values of one feature for all rows, column by column.
+class FeatureEncoder {
+ public:
+  FeatureEncoder(const Table& table, const std::vector<int64_t>& rows, const Feature& feature)
+      : rows_(rows), feature_(feature), column_(table.find(feature.name)) {
+    SINEW_CHECK(column_ != nullptr && (!column_->categorical || feature.by_value() || feature.kind == ColumnKind::text),
+                feature.name);
+    if (feature.kind != ColumnKind::code) {
+      for (const std::string& category : column_->categories) places_.push_back(place_of(category));
     }
   }
-  std::vector<std::string> categories;
-  for (size_t code = 0; code < seen.size(); ++code) {
-    if (seen[code]) categories.push_back(column.categories[code]);
+
+  // Writes the place of the indicator that is 1, or -1, to every `stride`-th element.
+  void indicators(int32_t* out, size_t stride) {
+    for (const int64_t row : rows_) {
+      *out = feature_.by_value() ? value_place(row) : (is_missing_in(row) ? feature_.missing_index : -1);
+      out += stride;
+    }
   }
-  const auto count = static_cast<int64_t>(categories.size()), all = static_cast<int64_t>(rows.size());
-  if (count > kMaxCategories || (!declared && count > 10 && count > all / 2)) {
-    throw Error("DATA_TOO_MANY_CATEGORIES",
-                table.name + ": column '" + column.name + "' has " + with_commas(count) + " different words in " +
-                    with_commas(all) + " training rows: too many categories to learn from",
-                "leave it out with data.columns.ignore: [" + column.name + "]");
+
+  void numbers(float* out, size_t stride) {
+    for (const int64_t row : rows_) {
+      const double value = column_->numbers[static_cast<size_t>(row)];
+      const double known = std::isnan(value) ? feature_.fill : value;
+      filled_ += std::isnan(value) ? 1 : 0;
+      if (feature_.kind == ColumnKind::date) {
+        encode_date(feature_, known, out);
+      } else {
+        *out = static_cast<float>((known - feature_.center) / feature_.std);
+      }
+      out += stride;
+    }
   }
-  if (count == 0) refuse_empty_column(table, column.name);
-  sort_names(categories);
-  return categories;
-}
+
+  EncodedRows::Texts texts() const {
+    EncodedRows::Texts texts;
+    for (const int64_t row : rows_) {
+      const int32_t code = column_->codes[static_cast<size_t>(row)];
+      if (code >= 0) {
+        const std::vector<uint8_t> words = text_inputs(column_->categories[static_cast<size_t>(code)]);
+        texts.words.insert(texts.words.end(), words.begin(), words.end());
+      }
+      texts.ends.push_back(texts.words.size());
+    }
+    return texts;
+  }
+
+  // What happened to values that train does not have; "" if there were none.
+  std::string note() const {
+    const std::string name = "column '" + printable_start(feature_.name) + "': ";
+    std::string text;
+    if (unseen_.count > 0) {
+      const bool one = unseen_.count == 1;
+      text = with_commas(unseen_.count) + (one ? " value " : " values ") +
+             (feature_.other_index >= 0 ? (one ? "is" : "are") + std::string(" rare in the training rows or new")
+                                        : (one ? "does" : "do") + std::string(" not occur in the training rows")) +
+             ", the first: '" + printable_start(unseen_.first) + "'; such values " +
+             (feature_.other_index >= 0     ? "count as <other>"
+              : feature_.missing_index >= 0 ? "count as missing"
+                                            : "set no input");
+    }
+    if (filled_ > 0 && feature_.missing_index < 0)
+      text += (text.empty() ? "" : "; ") + with_commas(filled_) + (filled_ == 1 ? " value is" : " values are") +
+              " missing, but none in the training rows; " +
+              (feature_.by_value() ? "a missing value sets no input" : "the median is used");
+    return text.empty() ? "" : name + text;
+  }
+
+ private:
+  int32_t place_of(const std::string& value) const {
+    const auto found = feature_.category_index.find(value);
+    return found == feature_.category_index.end() ? kUnknown : found->second;
+  }
+
+  bool is_missing_in(int64_t row) const {
+    const auto i = static_cast<size_t>(row);
+    return column_->categorical ? column_->codes[i] < 0 : std::isnan(column_->numbers[i]);
+  }
+
+  int32_t value_place(int64_t row) {
+    if (is_missing_in(row)) {
+      ++filled_;
+      return feature_.missing_index;
+    }
+    const auto i = static_cast<size_t>(row);
+    const bool word = column_->categorical;
+    const int32_t place = word ? places_[static_cast<size_t>(column_->codes[i])] : number_place(column_->numbers[i]);
+    if (place != kUnknown) return place;
+    unseen_.add(word ? column_->categories[static_cast<size_t>(column_->codes[i])] : number_text(column_->numbers[i]));
+    return feature_.other_index >= 0 ? feature_.other_index : feature_.missing_index;
+  }
+
+  int32_t number_place(double value) {
+    const auto [found, added] = number_places_.emplace(value, 0);
+    if (added) found->second = place_of(number_text(value));
+    return found->second;
+  }
+
+  static constexpr int32_t kUnknown = -2;
+  const std::vector<int64_t>& rows_;
+  const Feature& feature_;
+  const Column* column_;
+  std::vector<int32_t> places_;                        // of each code
+  std::unordered_map<double, int32_t> number_places_;  // of each number of a code
+  Unseen unseen_;
+  int64_t filled_ = 0;
+};
 
 }  // namespace
 
@@ -85,38 +144,16 @@ void sort_names(std::vector<std::string>& names) {
   });
 }
 
-Encoding fit_encoding(const Table& table, const std::vector<int64_t>& rows, const std::vector<std::string>& features,
-                      const std::vector<std::string>& declared, bool normalize) {
-  Encoding encoding;
-  const auto add_column = [&](std::string name) {
-    encoding.names.push_back(std::move(name));
-    return static_cast<int32_t>(encoding.names.size() - 1);
-  };
-  for (const std::string& name : features) {
-    const Column* column = table.find(name);
-    SINEW_CHECK(column != nullptr, name);
-    Feature feature;
-    feature.name = name;
-    feature.categorical = column->categorical;
-    if (column->categorical) {
-      const bool by_user = std::find(declared.begin(), declared.end(), name) != declared.end();
-      for (const std::string& category : fit_categorical(table, *column, rows, by_user, feature)) {
-        feature.category_index[category] = add_column(name + '=' + category);
-      }
-    } else {
-      fit_numeric(table, *column, rows, normalize, feature);
-      feature.numeric_index = add_column(name);
-    }
-    if (feature.missing_index >= 0) feature.missing_index = add_column(name + '=' + kMissingName);
-    encoding.features.push_back(std::move(feature));
-  }
-  return encoding;
+size_t Feature::numeric_columns() const {
+  if (by_value() || kind == ColumnKind::text) return 0;
+  if (kind != ColumnKind::date) return 1;
+  return kNumbersOfDate + (hours ? kNumbersOfTime : 0);
 }
 
 EncodedRows encode(const Table& table, const std::vector<int64_t>& rows, const Encoding& encoding) {
   size_t numbers = 0, indicators = 0;
   for (const Feature& feature : encoding.features) {
-    numbers += feature.numeric_index >= 0 ? 1 : 0;
+    numbers += feature.numeric_columns();
     indicators += feature.has_indicator() ? 1 : 0;
   }
   EncodedRows encoded;
@@ -124,36 +161,21 @@ EncodedRows encode(const Table& table, const std::vector<int64_t>& rows, const E
   encoded.one_hot.resize(rows.size() * indicators);
   size_t number = 0, indicator = 0;
   for (const Feature& feature : encoding.features) {
-    const Column* column = table.find(feature.name);
-    SINEW_CHECK(column != nullptr && column->categorical == feature.categorical, feature.name);
-    std::vector<int32_t> index_of_code;  // a category that train does not have counts as missing
-    for (const std::string& category : column->categories) {
-      const auto found = feature.category_index.find(category);
-      index_of_code.push_back(found == feature.category_index.end() ? feature.missing_index : found->second);
-    }
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const auto row = static_cast<size_t>(rows[i]);
-      int32_t hot = -1;
-      if (feature.categorical) {
-        const int32_t code = column->codes[row];
-        hot = code < 0 ? feature.missing_index : index_of_code[static_cast<size_t>(code)];
-      } else {
-        const double value = column->numbers[row];
-        const bool missing = std::isnan(value);
-        if (missing) hot = feature.missing_index;
-        encoded.numbers[i * numbers + number] = feature.encode(missing ? feature.mean : value);
-      }
-      if (feature.has_indicator()) encoded.one_hot[i * indicators + indicator] = hot;
-    }
-    number += feature.numeric_index >= 0 ? 1 : 0;
-    indicator += feature.has_indicator() ? 1 : 0;
+    FeatureEncoder encoder(table, rows, feature);
+    if (feature.kind == ColumnKind::text) encoded.texts.push_back(encoder.texts());
+    if (feature.numeric_columns() > 0) encoder.numbers(encoded.numbers.data() + number, numbers);
+    if (feature.has_indicator()) encoder.indicators(encoded.one_hot.data() + indicator++, indicators);
+    number += feature.numeric_columns();
+    if (std::string note = encoder.note(); !note.empty()) encoded.notes.push_back(std::move(note));
   }
   return encoded;
 }
 
 RowLayout::RowLayout(const Encoding& encoding) {
   for (const Feature& feature : encoding.features) {
-    if (feature.numeric_index >= 0) numeric_.push_back(feature.numeric_index);
+    for (size_t i = 0; i < feature.numeric_columns(); ++i)
+      numeric_.push_back(feature.numeric_index + static_cast<int32_t>(i));
+    if (feature.kind == ColumnKind::text) texts_.push_back(feature.numeric_index);
     indicators_ += feature.has_indicator() ? 1 : 0;
   }
 }
@@ -162,6 +184,11 @@ void RowLayout::unpack(const EncodedRows& rows, size_t row, float* out) const {
   for (size_t i = 0; i < numeric_.size(); ++i) out[numeric_[i]] = rows.numbers[row * numeric_.size() + i];
   for (size_t i = 0; i < indicators_; ++i) {
     if (const int32_t hot = rows.one_hot[row * indicators_ + i]; hot >= 0) out[hot] = 1.0F;
+  }
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    const EncodedRows::Texts& text = rows.texts[i];
+    for (uint64_t word = row == 0 ? 0 : text.ends[row - 1]; word < text.ends[row]; ++word)
+      out[texts_[i] + text.words[word]] += 1.0F;
   }
 }
 

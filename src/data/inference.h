@@ -9,6 +9,7 @@
 #include <string>
 
 #include "data/arrays.h"
+#include "data/encoding.h"
 #include "data/image_folder.h"
 #include "data/table.h"
 #include "data/target.h"
@@ -16,7 +17,7 @@
 namespace sinew::data {
 
 std::string array_preparation(DType dtype, const std::vector<double>& mean, const std::vector<double>& factor);
-std::string table_preparation(const Encoding& encoding, const TargetSchema& schema);
+std::string table_preparation(const Encoding& encoding, const TargetSchema& schema, const TableStyle& style);
 std::string text_preparation(const std::vector<uint32_t>& vocabulary);
 std::string image_preparation(const ImageShape& shape, const Normalization& normalization);
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "data/dialect.h"
 #include "data/rows.h"
 
 namespace sinew::data {
@@ -26,6 +27,8 @@ class JsonlReader final : public RowReader, private Sax {
   const std::vector<std::string>& columns() const override { return columns_; }
 
   size_t bytes_read() const override { return size_ - text_.size(); }
+  const TableHeader& header() const override { return header_; }
+  std::string place_of(const Row& row, size_t) const override { return std::to_string(row.line); }
 
   bool next(Row& row) override {
     std::string_view line;
@@ -129,6 +132,7 @@ class JsonlReader final : public RowReader, private Sax {
   std::string_view text_;  // the part that is not yet read
   const size_t size_;
   int64_t line_ = 0;
+  const TableHeader header_;  // empty: the keys are the names
   std::vector<std::string> columns_;
   std::unordered_map<std::string, size_t> index_;
   Row* row_ = nullptr;

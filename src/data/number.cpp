@@ -55,8 +55,13 @@ bool is_missing(std::string_view text) {
     case 0: return true;
     case 1: return text == "?";
     case 2: return text == "NA" || text == "na";
-    case 3: return text == "NaN" || text == "nan" || text == "N/A" || text == "n/a" || text == "NAN";
-    case 4: return text == "NULL" || text == "null";
+    case 3: return text == "NaN" || text == "nan" || text == "N/A" || text == "n/a" || text == "NAN" || text == "#NA";
+    case 4:
+      return text == "NULL" || text == "null" || text == "None" || text == "<NA>" || text == "#N/A" || text == "-NaN" ||
+             text == "-nan";
+    case 7: return text == "-1.#IND" || text == "1.#QNAN";
+    case 6: return text == "1.#IND";
+    case 8: return text == "-1.#QNAN" || text == "#N/A N/A";
     default: return false;
   }
 }

@@ -18,8 +18,8 @@ constexpr std::array kFormats = std::to_array<Format>({
     {"cifar100", open_arrays, "CIFAR-100 binary version, fine labels: path: its folder or one .bin file"},
     {"npy", open_arrays, "NumPy arrays: images: the inputs and labels: the targets"},
     {"npz", open_arrays, "NumPy archive: path: a .npz with x and y, or x_train, y_train, x_test, y_test"},
-    {"csv", open_table, "comma-separated table with a header line; columns.target names what to predict"},
-    {"tsv", open_table, "tab-separated table with a header line"},
+    {"csv", open_table, "table of text, with commas or another separator; columns.target names what to predict"},
+    {"tsv", open_table, "table of text with tabs"},
     {"jsonl", open_table, "one flat JSON object on each line"},
     {"text", open_text, "plain UTF-8 text or bytes, for predicting the next token"},
     {"image_folder", open_images, "path: a folder with one sub-folder of images for each class"},
@@ -55,6 +55,10 @@ void refuse_without_effect(const spec::DataOptions& resolved, const std::string&
   throw Error("DATA_BAD_OPTION", problems[0].what + " (" + reason + ")", problems[0].hint);
 }
 
+bool is_table(const spec::DataOptions& options) {
+  return options.format == "csv" || options.format == "tsv" || options.format == "jsonl";
+}
+
 void check_fraction(double fraction, const std::string& key) {
   if (fraction >= 0 && fraction < 1) return;
   throw Error("DATA_BAD_SPLIT", key + " must be at least 0 and below 1", "for example " + key + "=0.1");
@@ -87,6 +91,18 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
   list(options.columns.features);
   list(options.columns.categorical);
   list(options.columns.ignore);
+  if (is_table(options)) {  // the second way of encoding tables; a new way needs another number
+    text << "tables 2" << '\0';
+    const spec::TableOptions& table = options.table;
+    for (const std::string* value : {&table.sep, &table.encoding, &table.decimal, &table.thousands, &table.header,
+                                     &table.dates, &options.columns.on_bad_cell}) {
+      text << *value << '\0';
+    }
+    for (const auto* names :
+         {&options.columns.numeric, &options.columns.boolean, &options.columns.date, &options.columns.text}) {
+      list(*names);
+    }
+  }
   list(options.image.size);
   text << options.image.channels << ' ' << options.text.tokens << ' ' << options.text.window;
   return digest_of(std::string_view(text.str()));

@@ -9,6 +9,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/file_pattern.h"
 #include "base/joined.h"
 #include "data/files.h"
 
@@ -30,7 +31,7 @@ constexpr Detector kDetectors[] = {
      detect_image_folder},
     {"a .npz, or .npy files with inputs and targets", detect_numpy},
     {"a list of image files with labels (path, tab or comma, label)", detect_image_list},
-    {"a table (.csv, .tsv, .jsonl)", detect_table},
+    {"a table (.csv, .tsv, .jsonl), a folder of such files, or a pattern (data/*.csv)", detect_table},
     {"a text (.txt, .md)", detect_text},
 };
 
@@ -50,16 +51,19 @@ std::string describe(const DataInfo& info) {
 }
 
 // Opens the data as the job would, to prove that the proposed job file works. Returns nullopt if it does not.
-std::optional<DataInfo> try_open(const spec::Job& job, std::vector<std::string>& remarks) {
-  spec::DataOptions options = job.data;
-  options.normalize = "none";  // saves the time of measuring the pixels
+std::optional<DataInfo> try_open(Proposal& proposal) {
+  spec::DataOptions options = proposal.job.data;
+  const bool table = !options.columns.target.empty();
+  if (!table) options.normalize = "none";  // saves the time of measuring the pixels
   try {
-    DataInfo info = open_dataset(options, job.trainer.seed)->info();
-    remarks.push_back(describe(info));
+    DataInfo info = open_dataset(options, proposal.job.trainer.seed)->info();
+    proposal.remarks.insert(proposal.remarks.end(), info.notes.begin(), info.notes.end());
+    proposal.remarks.push_back(describe(info));
+    if (table) proposal.details = column_lines(info.columns, info.columns.size());
     return info;
   } catch (const Error& error) {
-    remarks.push_back("warning: this job cannot open the data: " + std::string(error.what()) +
-                      (error.hint.empty() ? "" : " (" + error.hint + ")"));
+    proposal.remarks.push_back("warning: this job cannot open the data: " + std::string(error.what()));
+    proposal.trouble = error;
     return std::nullopt;
   }
 }
@@ -147,13 +151,20 @@ std::string read_text_head(const std::string& path, size_t limit) {
   return head;
 }
 
-Proposal propose_job(const std::string& path) {
-  if (!system_disk().exists(path)) {
+Proposal propose_job(const std::string& path, const Wanted& wanted) {
+  if (!system_disk().exists(path) && !is_file_pattern(path)) {
     throw Error("DATA_UNREADABLE_FILE", "there is no file or folder " + path, "give the path of your data");
   }
   for (const Detector& detector : kDetectors) {
     std::optional<Detection> detection = detector.detect(path);
     if (!detection) continue;
+    if (detector.detect == detect_table) {
+      choose_target(*detection, wanted);
+    } else if (!wanted.target.empty()) {
+      throw Error("DATA_BAD_OPTION", path + " is no table, so it has no column '" + wanted.target + "'",
+                  "leave --target out");
+    }
+    detection->data.task = wanted.task;
     Proposal proposal;
     proposal.job.name = job_name(path);
     proposal.job.data = std::move(detection->data);
@@ -161,7 +172,7 @@ Proposal propose_job(const std::string& path) {
     spec::DataOptions& data = proposal.job.data;
     if (!data.val.given()) data.split_val = 0.1;
     if (!data.test.given() && data.format != "text") data.split_test = 0.1;
-    const std::optional<DataInfo> info = try_open(proposal.job, proposal.remarks);
+    const std::optional<DataInfo> info = try_open(proposal);
     choose(proposal.job, kind_of(data, info), info, proposal.remarks);
     return proposal;
   }

@@ -21,8 +21,11 @@ std::optional<Detection> detect_cifar(const std::string& path);
 std::optional<Detection> detect_image_folder(const std::string& path);
 std::optional<Detection> detect_image_list(const std::string& path);
 std::optional<Detection> detect_numpy(const std::string& path);
-std::optional<Detection> detect_table(const std::string& path);
+std::optional<Detection> detect_table(const std::string& path);  // without data.columns
 std::optional<Detection> detect_text(const std::string& path);
+
+// Chooses the column to predict. Throws Error if it is not clear which one that is.
+void choose_target(Detection& table, const Wanted& wanted);
 
 // Returns the first `limit` bytes of a file as text, or the whole file if it is shorter. Gunzips a gzipped file.
 std::string read_text_head(const std::string& path, size_t limit);

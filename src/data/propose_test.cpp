@@ -115,12 +115,18 @@ TEST_F(Propose, Tables) {
   const Proposal goods = propose_job(put_table());
   EXPECT_EQ(goods.job.data.format, "csv");
   EXPECT_EQ(goods.job.data.columns.target, "price");
-  EXPECT_THAT(goods.job.data.columns.ignore, ElementsAre("name"));
+  EXPECT_FALSE(goods.trouble.has_value());
+  EXPECT_THAT(goods.details, Contains(HasSubstr("identifier")));
   EXPECT_EQ(goods.job.model.name, "mlp");
-  EXPECT_THAT(goods.remarks, Contains(HasSubstr("data.columns.target")));
-  // Without a column of a usual name, the last column is the target. The preview reads quotes, separators in quotes and
-  // a byte order mark as the CSV reader does.
-  const spec::Job quoted = propose_job(put("q.csv", "\xEF\xBB\xBF\"a,b\",\"the \"\"end\"\"\"\r\n1,2\r\n3,4\r\n")).job;
+  EXPECT_THAT(goods.remarks,
+              Contains(HasSubstr("the column to predict is 'price': its name is often that of a target")));
+  // The user names the column, and the preview reads quotes, separators in quotes and a byte order mark as the CSV
+  // reader does. Without a name, the position alone decides nothing.
+  const std::string file = put("q.csv", "\xEF\xBB\xBF\"a,b\",\"the \"\"end\"\"\"\r\n1,2\r\n3,4\r\n");
+  EXPECT_ERROR(error_of([&] { propose_job(file); }), "DATA_TARGET_UNCLEAR", "--target 'the \"end\"'");
+  EXPECT_ERROR(error_of([&] { propose_job(file, {"the end"}); }), "DATA_UNKNOWN_COLUMN", "the \"end\"");
+  const spec::Job quoted = propose_job(file, {"the \"end\"", "regression"}).job;
+  EXPECT_EQ(quoted.data.task, "regression");
   EXPECT_EQ(quoted.data.columns.target, "the \"end\"");
   const spec::Job tabs = propose_job(put("t.tsv", "Label\tvalue\na\t1\nb\t2\n")).job;
   EXPECT_EQ(tabs.data.format, "tsv");
@@ -135,7 +141,10 @@ TEST_F(Propose, FilesThatAreNoValidTables) {
   const auto error = [&](const std::string& name, const std::string& text) {
     return error_of([&] { propose_job(put(name, text)); });
   };
-  EXPECT_ERROR(error("a.csv", "1.5,2\n3,4\n"), "DATA_BAD_HEADER", "1.5");
+  EXPECT_ERROR(error("a.csv", "1.5,2\n3,4\n"), "DATA_TARGET_UNCLEAR", "column_2");
+  EXPECT_ERROR(error("p.csv", "PAR1\x15\x04"), "DATA_WRONG_FORMAT", "duckdb");
+  EXPECT_ERROR(error("x.parquet", "PAR1\x15\x04"), "DATA_WRONG_FORMAT", "pandas");
+  EXPECT_ERROR(error("x.xlsx", "PK\x03\x04"), "DATA_WRONG_FORMAT", "Excel");
   EXPECT_ERROR(error("b.csv", ""), "DATA_EMPTY", "b.csv");
   EXPECT_ERROR(error("c.csv", "only\n1\n"), "DATA_BAD_COLUMN", "'only'");
   EXPECT_ERROR(error("d.jsonl", "[1, 2]\n"), "DATA_BAD_ROW", "d.jsonl");
@@ -223,7 +232,7 @@ TEST_F(Propose, TheFileReadsBackAsTheJob) {
                                path("arrays"),
                                put_table(),
                                put("odd.tsv", "a\ty\tid\n1\t2\t3\n"),
-                               put("o.jsonl", "{\"no\": 1, \"n o\": 2}"),
+                               put("o.jsonl", "{\"label\": 1, \"n o\": 2}"),
                                put("x.npz", "PK"),
                                put("book.txt", "once")};
   for (const std::string& place : paths) {

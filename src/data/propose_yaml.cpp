@@ -5,6 +5,7 @@
 
 #include "base/joined.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "data/files.h"
 #include "data/propose.h"
 
@@ -81,6 +82,7 @@ std::string data_yaml(const spec::DataOptions& data) {
   if (data.split_val > 0 || data.split_test > 0) text += "  split:  # fractions of train\n";
   if (data.split_val > 0) text += "    val: " + number_text(data.split_val) + "\n";
   if (data.split_test > 0) text += "    test: " + number_text(data.split_test) + "\n";
+  if (data.task != "auto") text += "  task: " + data.task + "\n";
   text += columns_yaml(data.columns) + image_yaml(data);
   if (data.format == "text") {
     text += "  text:\n    tokens: " + data.text.tokens + "\n    window: " + std::to_string(data.text.window) + "\n";
@@ -124,6 +126,14 @@ std::string proposal_yaml(const Proposal& proposal) {
   }
   return text + "name: " + quoted(proposal.job.name) + "\n" + data_yaml(proposal.job.data) +
          model_yaml(proposal.job.model) + training_yaml(proposal.job);
+}
+
+std::string proposal_text(const Proposal& proposal) {
+  std::string text;
+  for (const auto* lines : {&proposal.remarks, &proposal.details}) {
+    for (const std::string& line : *lines) text += printable(line) + "\n";
+  }
+  return text;
 }
 
 }  // namespace sinew::data

@@ -83,6 +83,10 @@ TEST(Resolved, OptionsThatTheFormatDoesNotUseAreRefused) {
       {"data.columns.features", [](auto& data) { data.columns.features = {"x"}; }},
       {"data.columns.categorical", [](auto& data) { data.columns.categorical = {"x"}; }},
       {"data.columns.ignore", [](auto& data) { data.columns.ignore = {"z"}; }},
+      {"data.columns.numeric", [](auto& data) { data.columns.numeric = {"x"}; }},
+      {"data.columns.on_bad_cell", [](auto& data) { data.columns.on_bad_cell = "missing"; }},
+      {"data.table.sep", [](auto& data) { data.table.sep = "pipe"; }},
+      {"data.table.dates", [](auto& data) { data.table.dates = "day_first"; }},
       {"data.image.size",
        [](auto& data) {
          data.image.size = {4, 5};
@@ -139,7 +143,7 @@ TEST(Resolved, AReasonThatQuotesABrokenCellIsUtf8) {
     const auto dataset = open_dataset(options, 7);
     EXPECT_EQ(dataset->info().train_size, 3);
     const std::string& reason = dataset->info().reasons.at("data.on_corrupt");
-    EXPECT_HAS(reason, "t.csv:3: column 'y' holds '");
+    EXPECT_HAS(reason, "t.csv:3:3: column 'y' holds '");
     EXPECT_LT(reason.size(), folder.path().size() + 200);
     EXPECT_NO_THROW(nlohmann::json(reason).dump());
     const std::string yaml = spec::to_yaml(resolved(options, dataset->info()), dataset->info().reasons);

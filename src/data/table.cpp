@@ -4,98 +4,194 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "data/files.h"
-#include "data/rows.h"
 
 namespace sinew::data {
 namespace {
 
-constexpr int64_t kPreviewRows = 1000;
-constexpr size_t kFreeCells = 1 << 20;  // a table may hold this many cells, plus one for each byte of its file
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kFreeCells = 1 << 20;  // a table may hold this many cells, plus one for each byte of its files
+constexpr size_t kMostNotes = 20;       // about the names of one file
+constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kNoField = ~size_t{0};
 
-// Fills the columns row by row. A column of inferred type counts as numeric until a value is not a number.
-class TableBuilder {
+// Why a row was not added.
+struct Fault {
+  std::string what;
+  size_t cell = kNoField;  // kNoField: the row as a whole does not parse
+};
+
+// Decides how the cells of the columns are read.
+class FormatChooser {
  public:
-  // Reserves memory for `rows`, the expected number of rows. Refuses a table with more than `max_cells` cells.
-  TableBuilder(const std::string& name, const ColumnTypes& types, size_t rows, size_t max_cells)
-      : types_(types), rows_(rows), max_cells_(max_cells) {
-    table_.name = name;
-    table_.lines.reserve(rows);
+  FormatChooser(const TableRequest& request, const CellWishes& wishes, NumberStyle numbers, const FirstRows& first)
+      : request_(request), wishes_(wishes), numbers_(numbers), first_(first) {
+    for (size_t i = 0; i < first.names.size(); ++i) index_.emplace(first.names[i], i);
   }
 
-  // Adds the row, or sets row.problem if a value does not fit its column.
-  void add(Row& row, const std::vector<std::string>& columns) {
-    for (size_t i = table_.all_columns.size(); i < columns.size(); ++i) open_column(columns[i], i);
-    if ((table_.lines.size() + 1) * table_.columns.size() > max_cells_) {
-      throw Error("DATA_TOO_MANY_COLUMNS",
-                  table_.name + ':' + std::to_string(row.line) + ": the file has " +
-                      std::to_string(table_.columns.size()) +
-                      " different keys up to here, and most lines lack most of them",
-                  "name the columns that matter in data.columns.features");
+  // nullopt: the column is ignored. A judgement without a format: its first cell decides.
+  std::optional<CellJudgement> choose(const std::string& table, const std::string& column) const {
+    const CellWish wish = wishes_(column);
+    if (wish.read == CellWish::Read::ignored) return std::nullopt;
+    if (wish.read == CellWish::Read::fixed) {
+      CellFormat format = wish.format;
+      if (request_.format == "jsonl") format = {format.kind, {}, "", format.date};  // JSON has one way to write numbers
+      return CellJudgement{format, ""};
     }
+    const auto found = index_.find(column);
+    const std::span<const CellSample> cells =
+        found == index_.end() ? std::span<const CellSample>() : first_.cells[found->second];
+    if (wish.read == CellWish::Read::declared) {
+      const auto format = format_of_kind(wish.format.kind, cells, numbers_, request_.options.dates);
+      if (format) return CellJudgement{format, "declared"};
+      throw Error("DATA_BAD_COLUMN",
+                  table + ": no value of column '" + column + "' is a date that Sinew knows, for example '" +
+                      printable_start(cells[0].text) + "'",
+                  "write dates as 2024-05-31, or take the column out of data.columns.date");
+    }
+    if (wish.read == CellWish::Read::inferred && first_.first_is_row_index && column == first_.names[0])
+      return std::nullopt;
+    CellJudgement judged = judge_cells(column, cells, numbers_, request_.options.dates);
+    const bool number = judged.format && judged.format->kind == CellKind::number;
+    if (wish.read == CellWish::Read::target && judged.format && !number) judged.format->kind = CellKind::word;
+    if (judged.format && first_.rows == kFirstRows) judged.reason += ", judged by the first 1,000 rows";
+    return judged;
+  }
+
+  // Decides a column without values in the first rows from its first cell.
+  CellFormat choose_by(const std::string& column, const Field& field) const {
+    const CellSample sample{std::string(field.text), field.kind == Field::Kind::text};
+    CellFormat format = *judge_cells(column, {&sample, 1}, numbers_, request_.options.dates).format;
+    if (wishes_(column).read == CellWish::Read::target && format.kind != CellKind::number) format.kind = CellKind::word;
+    return format;
+  }
+
+ private:
+  const TableRequest& request_;
+  const CellWishes& wishes_;
+  const NumberStyle numbers_;
+  const FirstRows& first_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+// Fills the columns row by row.
+class TableBuilder {
+ public:
+  TableBuilder(Table& table, const TableRequest& request, const FormatChooser& chooser)
+      : table_(table), request_(request), chooser_(chooser) {}
+
+  // `rows`: the expected number of rows of this file.
+  void begin_file(const std::string& path, size_t bytes, size_t rows) {
+    table_.files.push_back(path);
+    table_.first_rows.push_back(table_.rows());
+    bytes_ += bytes;
+    rows_ = table_.lines.size() + rows;
+    table_.lines.reserve(rows_);
+    for (Slot& slot : slots_) slot.field = kNoField;
+    for (size_t i = 0; i < slots_.size(); ++i) reserve(table_.columns[i]);
+    fields_ = 0;
+  }
+
+  // Adds the row, unless it has a fault.
+  std::optional<Fault> add(const Row& row, const RowReader& reader) {
+    for (; fields_ < reader.columns().size(); ++fields_) open_field(reader.columns()[fields_], fields_);
+    check_cells(row);
     for (size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
       Column& column = table_.columns[i];
-      const Field& field = row.fields[slot.field];
+      const Field& field = slot.field < row.fields.size() ? row.fields[slot.field] : kAbsent;
       const bool missing =
           field.kind == Field::Kind::missing || (field.kind == Field::Kind::plain && is_missing(field.text));
+      if (!missing && slot.undecided) decide(slot, column, field);
       std::string problem;
       if (column.categorical) {
         column.codes.push_back(missing ? -1 : code_of(slot, column, field.text, problem));
       } else {
-        column.numbers.push_back(missing ? kMissing : number_of(slot, field, problem));
+        column.numbers.push_back(missing ? kMissingNumber : number_of(column, field, problem));
       }
       if (problem.empty()) continue;
-      row.problem = "column '" + column.name + "' " + problem;
-      drop_row();
-      return;
+      Fault fault{"column '" + column.name + "' " + problem, slot.field};
+      if (!request_.bad_cells_missing) {
+        drop_row();
+        return fault;
+      }
+      if (column.bad++ == 0) column.first_bad = place_of(row, reader, slot.field) + ": " + problem;
     }
     table_.lines.push_back(row.line);
+    return std::nullopt;
   }
 
-  // Returns the names of the columns that counted as numeric until a value was not a number.
-  std::vector<std::string> mistyped_columns() const {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].mistyped) names.push_back(table_.columns[i].name);
-    }
-    return names;
+  std::string place_of(const Row& row, const RowReader& reader, size_t cell) const {
+    return table_.files.back() + ':' + (cell == kNoField ? std::to_string(row.line) : reader.place_of(row, cell));
   }
-  Table& table() { return table_; }
 
  private:
+  static constexpr Field kAbsent{{}, Field::Kind::missing};
+
   struct Slot {
-    size_t field = 0;  // index into the fields of a row
-    bool inferred = false;
-    bool mistyped = false;          // true: the type is inferred, and a value was not a number
+    size_t field = kNoField;        // index into the fields of a row of this file
+    bool undecided = false;         // no cell so far has a value
     int32_t last = -1;              // the code of the previous value, because values often repeat
     std::deque<std::string> words;  // backing store for the keys of `codes`
     std::unordered_map<std::string_view, int32_t> codes;
   };
 
-  // Opens a column. An ignored column stores only its name and no cells, because a file may have a new column on every
-  // line.
-  void open_column(const std::string& name, size_t field) {
+  size_t max_cells() const { return kFreeCells + bytes_; }
+
+  void reserve(Column& column) const {
+    if (rows_ * table_.columns.size() > max_cells()) return;
+    column.categorical ? column.codes.reserve(rows_) : column.numbers.reserve(rows_);
+  }
+
+  void check_cells(const Row& row) const {
+    if ((table_.lines.size() + 1) * table_.columns.size() <= max_cells()) return;
+    throw Error("DATA_TOO_MANY_COLUMNS",
+                table_.files.back() + ':' + std::to_string(row.line) + ": the file has " +
+                    std::to_string(table_.columns.size()) +
+                    " different keys up to here, and most lines lack most of them",
+                "name the columns that matter in data.columns.features");
+  }
+
+  // Opens a field of a file. An ignored column stores only its name and no cells, because a file may have a new column
+  // on every line.
+  void open_field(const std::string& name, size_t field) {
+    const auto [found, added] = index_.emplace(name, slots_.size());
+    if (!added) {
+      if (found->second != kNoField) slots_[found->second].field = field;
+      return;
+    }
     table_.all_columns.push_back(name);
-    const ColumnType type = types_(name);
-    if (type == ColumnType::ignored) return;
+    auto chosen = chooser_.choose(table_.name, name);
+    if (!chosen) {
+      found->second = kNoField;
+      return;
+    }
     Slot& slot = slots_.emplace_back();
     slot.field = field;
-    slot.inferred = type == ColumnType::inferred;
+    slot.undecided = !chosen->format.has_value();
     Column& column = table_.columns.emplace_back();
     column.name = name;
-    column.categorical = type == ColumnType::categorical;
-    if (rows_ * table_.columns.size() <= max_cells_) {
-      column.categorical ? column.codes.reserve(rows_) : column.numbers.reserve(rows_);
-    }
+    column.format = chosen->format.value_or(CellFormat{CellKind::number});
+    column.categorical = column.format.kind == CellKind::word;
+    column.reason = std::move(chosen->reason);
+    reserve(column);
     // The rows before the first row that has this key have no value in the column.
     column.categorical ? column.codes.resize(table_.lines.size(), -1)
-                       : column.numbers.resize(table_.lines.size(), kMissing);
+                       : column.numbers.resize(table_.lines.size(), kMissingNumber);
+  }
+
+  void decide(Slot& slot, Column& column, const Field& field) {
+    slot.undecided = false;
+    column.format = chooser_.choose_by(column.name, field);
+    column.reason = "its first value is " + described(column.format);
+    if (column.format.kind != CellKind::word) return;
+    column.categorical = true;
+    column.codes.assign(column.numbers.size(), -1);
+    column.numbers = {};
   }
 
   static int32_t code_of(Slot& slot, Column& column, std::string_view text, std::string& problem) {
@@ -111,37 +207,139 @@ class TableBuilder {
     return slot.last;
   }
 
-  static double number_of(Slot& slot, const Field& field, std::string& problem) {
-    if (slot.mistyped) return kMissing;  // read_table reads the file again, with this column as categorical
-    const auto number = field.kind == Field::Kind::text ? std::nullopt : parse_number(field.text);
+  static double number_of(const Column& column, const Field& field, std::string& problem) {
+    const bool word = field.kind == Field::Kind::text && column.format.kind == CellKind::number;
+    const auto number = word ? std::nullopt : parse_cell(field.text, column.format);
     if (number && std::isfinite(*number)) return *number;
-    if (number) {
-      problem = "holds " + printable_start(field.text) + ", which is not a finite number";
-    } else if (slot.inferred) {
-      slot.mistyped = true;
-    } else {
-      problem = "holds '" + printable_start(field.text) + "', which is not a number";
-    }
-    return kMissing;
+    problem = number ? "holds " + printable_start(field.text) + ", which is not a finite number"
+                     : "holds '" + printable_start(field.text) + "', which is not " + described(column.format);
+    if (!number && !column.reason.empty() && column.reason != "declared") problem += " (" + column.reason + ")";
+    return kMissingNumber;
   }
 
   void drop_row() {  // removes the values that the row has added so far
     for (Column& column : table_.columns) {
       column.categorical ? column.codes.resize(table_.lines.size(), -1)
-                         : column.numbers.resize(table_.lines.size(), kMissing);
+                         : column.numbers.resize(table_.lines.size(), kMissingNumber);
     }
   }
 
-  const ColumnTypes& types_;
-  const size_t rows_, max_cells_;
-  Table table_;
-  std::deque<Slot> slots_;  // one for each column of the table
+  Table& table_;
+  const TableRequest& request_;
+  const FormatChooser& chooser_;
+  size_t rows_ = 0, bytes_ = 0, fields_ = 0;
+  std::deque<Slot> slots_;                         // one for each column of the table
+  std::unordered_map<std::string, size_t> index_;  // the slot of each name; kNoField: ignored
 };
 
-std::unique_ptr<RowReader> reader_of(std::string_view text, const std::string& name, const std::string& format) {
-  if (format == "jsonl") return read_jsonl(text, name);
-  return read_csv(text, name, format == "tsv" ? '\t' : ',');
+void refuse(const Row& row, const Fault& fault, const TableBuilder& builder, const RowReader& reader) {
+  const std::string what = builder.place_of(row, reader, fault.cell) + ": " + fault.what;
+  if (fault.cell == kNoField)
+    throw Error("DATA_BAD_ROW", what, "correct the line, or leave such lines out with data.on_corrupt: skip");
+  throw Error("DATA_BAD_CELL", what,
+              "correct the cell; or data.columns.on_bad_cell: missing counts such cells as missing, data.on_corrupt: "
+              "skip leaves their rows out, and data.columns.categorical makes categories of the column");
 }
+
+void read_rows(RowReader& reader, const TableRequest& request, TableBuilder& builder, Table& table) {
+  Row row;
+  while (reader.next(row)) {
+    std::optional<Fault> fault;
+    if (row.problem.empty()) {
+      fault = builder.add(row, reader);
+    } else {
+      fault = Fault{row.problem};
+    }
+    if (!fault) continue;
+    if (!request.skip_corrupt) refuse(row, *fault, builder, reader);
+    if (table.skipped++ == 0) table.first_skipped = builder.place_of(row, reader, fault->cell) + ": " + fault->what;
+  }
+}
+
+void note_header(const TableHeader& header, const std::string& path, Table& table) {
+  for (size_t i = 0; i < header.changes.size() && i < kMostNotes; ++i)
+    table.notes.push_back(file_name(path) + ":1: " + header.changes[i]);
+  if (header.changes.size() > kMostNotes)
+    table.notes.push_back(file_name(path) + ":1: " + std::to_string(header.changes.size() - kMostNotes) +
+                          " more names were changed in the same ways");
+}
+
+// Throws Error unless a later file has the columns of the first one, in any order.
+void check_same_columns(const std::vector<std::string>& columns, const std::vector<std::string>& first,
+                        const std::string& path, const std::string& first_path) {
+  const auto differs = [&](const std::string& what) {
+    throw Error("DATA_COLUMNS_DIFFER", path + ":1: " + what + " " + first_path,
+                "files of one table need the same columns, in any order; correct the header, or name only files that "
+                "belong together");
+  };
+  const std::set<std::string> known(first.begin(), first.end()), here(columns.begin(), columns.end());
+  for (const std::string& name : first) {
+    if (!here.contains(name)) differs("has no column '" + name + "', unlike");
+  }
+  for (const std::string& name : columns) {
+    if (!known.contains(name)) differs("has the column '" + name + "', unlike");
+  }
+}
+
+// Reads the files of one table, one after another.
+class TableReader {
+ public:
+  TableReader(const std::string& name, const TableRequest& request, const CellWishes& wishes)
+      : request_(request), wishes_(wishes) {
+    table_.name = name;
+  }
+
+  void add(const TableText& text) {
+    if (!text.said.empty()) table_.notes.push_back(text.said);
+    const auto reader = reader_of(text, later_request());
+    if (!builder_) begin(text);
+    if (request_.format != "jsonl" && !table_.files.empty())
+      check_same_columns(reader->columns(), table_.all_columns, text.path, table_.files.front());
+    note_header(reader->header(), text.path, table_);
+    // Assumes that all rows are about as long as the first ones.
+    const size_t a_row = std::max<size_t>(first_.bytes / static_cast<size_t>(std::max<int64_t>(first_.rows, 1)), 2);
+    builder_->begin_file(text.path, text.bytes.size(), text.bytes.size() / a_row + 1);
+    read_rows(*reader, request_, *builder_, table_);
+    if (table_.all_columns.empty()) table_.all_columns = reader->columns();  // the file has no rows
+  }
+
+  // The request for the next file: the first file decides the style.
+  TableRequest later_request() const {
+    TableRequest later = request_;
+    if (!table_.files.empty()) later.style = &table_.style;
+    return later;
+  }
+
+  Table take() {
+    for (const Column& column : table_.columns) {
+      if (column.bad > 0)
+        table_.notes.push_back("column '" + printable_start(column.name) + "': " + with_commas(column.bad) +
+                               (column.bad == 1 ? " cell that does not fit counts" : " cells that do not fit count") +
+                               " as missing, the first: " + column.first_bad);
+    }
+    return std::move(table_);
+  }
+
+ private:
+  void begin(const TableText& text) {
+    table_.style = text.dialect.style;
+    const auto preview = reader_of(text, request_);
+    first_ = read_first_rows(*preview);
+    if (first_.first_is_row_index && wishes_(first_.names[0]).read == CellWish::Read::inferred)
+      table_.notes.push_back(file_name(text.path) +
+                             ":1: the first column has no name and counts the rows, so it is "
+                             "left out (pandas writes it unless to_csv has index=False)");
+    chooser_.emplace(request_, wishes_, table_.style.numbers, first_);
+    builder_.emplace(table_, request_, *chooser_);
+  }
+
+  const TableRequest& request_;
+  const CellWishes& wishes_;
+  Table table_;
+  FirstRows first_;
+  std::optional<FormatChooser> chooser_;
+  std::optional<TableBuilder> builder_;
+};
 
 }  // namespace
 
@@ -150,54 +348,33 @@ const Column* Table::find(std::string_view column) const {
   return found == columns.end() ? nullptr : &*found;
 }
 
-Table read_table(std::string_view text, const std::string& name, const std::string& format, bool skip_corrupt,
-                 const ColumnTypes& types) {
-  std::vector<std::string> mistyped;  // inferred columns that hold values which are not numbers
-  const ColumnTypes known = [&](const std::string& column) {
-    const ColumnType wanted = types(column);
-    const bool words = std::find(mistyped.begin(), mistyped.end(), column) != mistyped.end();
-    return wanted == ColumnType::inferred && words ? ColumnType::categorical : wanted;
-  };
-  // The first pass reads only the first rows. It finds most of the categorical columns, so the whole file is rarely
-  // read twice.
-  size_t likely_rows = std::min<size_t>(kPreviewRows, text.size() / 16);
-  for (int64_t limit = kPreviewRows;;) {
-    const auto reader = reader_of(text, name, format);
-    TableBuilder builder(name, known, likely_rows, kFreeCells + text.size());
-    Table& table = builder.table();
-    Row row;
-    bool ended = true;
-    while (reader->next(row)) {
-      if (row.problem.empty()) builder.add(row, reader->columns());
-      if (!row.problem.empty()) {
-        const std::string what = name + ':' + std::to_string(row.line) + ": " + row.problem;
-        if (!skip_corrupt) {
-          throw Error("DATA_BAD_ROW", what, "correct the line, or leave such lines out with data.on_corrupt: skip");
-        }
-        if (table.skipped++ == 0) table.first_skipped = what;
-      }
-      if (table.rows() >= limit) {
-        ended = false;
-        break;
-      }
-    }
-    const std::vector<std::string> more = builder.mistyped_columns();
-    if (ended && more.empty()) {
-      if (table.all_columns.empty()) table.all_columns = reader->columns();  // the file has no rows
-      return std::move(table);
-    }
-    mistyped.insert(mistyped.end(), more.begin(), more.end());
-    // Assumes that the remaining rows are about as long as the rows read so far.
-    const size_t rows = static_cast<size_t>(std::max<int64_t>(table.rows(), 1));
-    likely_rows = text.size() / std::max<size_t>(reader->bytes_read() / rows, 2) + 1;
-    limit = std::numeric_limits<int64_t>::max();
-  }
+size_t Table::file_of(int64_t row) const {
+  const auto next = std::upper_bound(first_rows.begin(), first_rows.end(), row);
+  return static_cast<size_t>(next - first_rows.begin()) - 1;
 }
 
-Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnTypes& types) {
-  const FileBytes file = read_file(path);
-  Table table = read_table(text_of(file.bytes), path, format, skip_corrupt, types);
-  table.digest = file.digest;
+std::string Table::place(int64_t row) const {
+  return files[file_of(row)] + ':' + std::to_string(lines[static_cast<size_t>(row)]);
+}
+
+Table read_table(std::string_view text, const std::string& name, const TableRequest& request,
+                 const CellWishes& wishes) {
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  TableReader reader(name, request, wishes);
+  reader.add(decode_table(name, {begin, begin + text.size()}, true, request));
+  return reader.take();
+}
+
+Table read_table(const std::string& path, const TableRequest& request, const CellWishes& wishes) {
+  TableReader reader(path, request, wishes);
+  std::vector<Digest> digests;
+  for (const std::string& file : table_files(path, request.format)) {
+    FileBytes bytes = read_file(file);
+    digests.push_back(bytes.digest);
+    reader.add(decode_table(file, std::move(bytes.bytes), true, reader.later_request()));
+  }
+  Table table = reader.take();
+  table.digest = digests.size() == 1 ? digests.front() : digest_of(digests);
   return table;
 }
 

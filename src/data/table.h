@@ -1,102 +1,89 @@
-// Private to data/: reads a table file into memory, and encodes it as input for a model.
+// Private to data/: reads the files of a table into memory. encoding.h makes input for a model of it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
+#include "data/cells.h"
 #include "data/data.h"
+#include "data/rows.h"
+#include "data/table_files.h"
 
 namespace sinew::data {
 
 struct Column {
   std::string name;
-  bool categorical = false;
-  std::vector<double> numbers;          // numeric: one for each row; NaN: missing
+  bool categorical = false;             // the cells are words
+  CellFormat format;                    // how the cells were read
+  std::string reason;                   // why they were read so
+  std::vector<double> numbers;          // not categorical: one for each row; NaN: missing
   std::vector<int32_t> codes;           // categorical: one for each row, an index into `categories`; -1: missing
   std::vector<std::string> categories;  // in order of appearance
+  int64_t bad = 0;                      // cells that do not fit the format and count as missing
+  std::string first_bad;                // the place and the value of the first of them
 };
 
 struct Table {
-  std::string name;  // the path of the file
+  std::string name;  // the path that the caller gave
   Digest digest;
-  std::vector<Column> columns;           // the columns that the caller asked for, in the file's order
-  std::vector<int64_t> lines;            // the line of each row in the file
+  TableStyle style;
+  std::vector<Column> columns;           // the columns that the caller asked for, in the order of the file
+  std::vector<int64_t> lines;            // the line of each row in its file
+  std::vector<std::string> files;        // in the order of the rows
+  std::vector<int64_t> first_rows;       // the first row of each file
   int64_t skipped = 0;                   // rows that do not parse and were left out
   std::string first_skipped;             // the place of the first skipped row, and why it was skipped
-  std::vector<std::string> all_columns;  // the names of all columns of the file
+  std::vector<std::string> all_columns;  // the names of all columns of the files
+  std::vector<std::string> notes;        // what the user should know: the dialect, changed names, ...
 
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
   const Column* find(std::string_view column) const;
-  std::string place(int64_t row) const { return name + ':' + std::to_string(lines[static_cast<size_t>(row)]); }
+  size_t file_of(int64_t row) const;  // an index into `files`
+  std::string place(int64_t row) const;
 };
 
-enum class ColumnType {
-  ignored,   // the column is left out
-  inferred,  // numeric if every value is a number or missing, else categorical
-  numeric,   // a value that is not a number is an error of its row
-  categorical
+// What the caller wants to know about a column.
+struct CellWish {
+  enum class Read : uint8_t {
+    ignored,   // the column is left out
+    inferred,  // its first rows decide
+    target,    // likewise, but only between numbers and words
+    declared,  // the user has declared `format.kind`; the first rows decide the rest of the format
+    fixed      // `format`
+  } read = Read::inferred;
+  CellFormat format = {};
 };
-// Returns the type that the caller wants for a column. The reader asks for each column once in each pass over the file.
-using ColumnTypes = std::function<ColumnType(const std::string& column)>;
+inline CellWish declared(CellKind kind) {
+  return {CellWish::Read::declared, {kind}};
+}
+// The reader asks for each column once.
+using CellWishes = std::function<CellWish(const std::string& column)>;
 
-// `format`: csv, tsv or jsonl. If `skip_corrupt` is true, rows that do not parse are counted and left out; otherwise
-// they throw Error.
-Table read_table(const std::string& path, const std::string& format, bool skip_corrupt, const ColumnTypes& types);
-Table read_table(std::string_view text, const std::string& name, const std::string& format, bool skip_corrupt,
-                 const ColumnTypes& types);
+// Reads all files of a path. The formats of the columns come from the first 1,000 rows of the first file. Throws Error
+// with the file, the line and the column of the cell that does not fit.
+Table read_table(const std::string& path, const TableRequest& request, const CellWishes& wishes);
+// Reads one text as if it were the file `name`.
+Table read_table(std::string_view text, const std::string& name, const TableRequest& request, const CellWishes& wishes);
 
-// How one column of the table becomes columns of the model's input.
-struct Feature {
-  std::string name;
-  bool categorical = false;
-  double mean = 0, std = 1, center = 0;  // numeric: (x - center) / std; a missing value becomes the mean
-  int32_t numeric_index = -1;            // numeric: the input column of the number
-  int32_t missing_index = -1;            // the input column of the indicator "missing"; -1: train had no missing value
-  std::unordered_map<std::string, int32_t> category_index;  // categorical: the one-hot input column of each category
+// ---- the first rows ------------------------------------------------------------------------------------------------
 
-  bool has_indicator() const { return categorical || missing_index >= 0; }
-  float encode(double value) const { return static_cast<float>((value - center) / std); }
+struct FirstRows {
+  std::vector<std::string> names;
+  std::vector<std::vector<CellSample>> cells;  // of each column, without missing cells
+  int64_t rows = 0;
+  std::string first_problem;        // "LINE: what is wrong" with the first row that does not parse
+  size_t bytes = 0;                 // that these rows take in the file
+  bool first_counts_rows = false;   // the first column holds 0, 1, 2, ... or 1, 2, 3, ...
+  bool first_is_row_index = false;  // likewise, and it has no name, or the name that pandas gives: "Unnamed: 0"
 };
-
-// The encoding of a table. It is fitted on the training rows alone and applied to every split.
-struct Encoding {
-  std::vector<Feature> features;
-  std::vector<std::string> names;  // the names of the input columns
-  int64_t width() const { return static_cast<int64_t>(names.size()); }
-};
-// `features`: names of columns, in order. `declared`: the columns that the user declared categorical; they may have
-// up to 1,000 categories, however few rows each has.
-Encoding fit_encoding(const Table& table, const std::vector<int64_t>& rows, const std::vector<std::string>& features,
-                      const std::vector<std::string>& declared, bool normalize);
-
-// Encoded rows in packed form. They hold the numbers for the numeric input columns, and the indices of the input
-// columns that are 1. All other input columns are 0.
-struct EncodedRows {
-  std::vector<float> numbers;    // [rows, numeric features]
-  std::vector<int32_t> one_hot;  // [rows, features that have an indicator]; -1: no indicator is 1
-};
-EncodedRows encode(const Table& table, const std::vector<int64_t>& rows, const Encoding& encoding);
-
-// Knows where the values of EncodedRows belong in the input of a model.
-class RowLayout {
- public:
-  RowLayout() = default;
-  explicit RowLayout(const Encoding& encoding);
-  size_t numeric_columns() const { return numeric_.size(); }
-  // Writes row `row` of `rows` to `out`, which holds zeros.
-  void unpack(const EncodedRows& rows, size_t row, float* out) const;
-
- private:
-  std::vector<int32_t> numeric_;  // input column of each numeric feature, in order
-  size_t indicators_ = 0;         // number of features that have an indicator
-};
-
-// Sorts by value if all names are numbers, otherwise as text.
-void sort_names(std::vector<std::string>& names);
+constexpr int64_t kFirstRows = 1000;
+std::unique_ptr<RowReader> reader_of(const TableText& text, const TableRequest& request);
+// `whole`: false if the text may end within a row, which is then left out.
+FirstRows read_first_rows(RowReader& reader, bool whole = true);
 
 }  // namespace sinew::data

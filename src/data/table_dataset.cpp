@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "data/encoding.h"
 #include "data/files.h"
 #include "data/formats.h"
 #include "data/inference.h"
+#include "data/row_names.h"
 #include "data/table.h"
 #include "data/target.h"
 
@@ -18,8 +21,7 @@ using Names = std::vector<std::string>;
 
 // The encoded samples of one split. Either `classes` or `numbers` is empty.
 struct TableSplit {
-  std::string file;
-  std::vector<int64_t> lines;
+  RowNames names;
   EncodedRows rows;
   std::vector<int64_t> classes;
   std::vector<float> numbers;
@@ -35,11 +37,11 @@ class TableDataset final : public Dataset {
  public:
   explicit TableDataset(TableContents contents) : contents_(std::move(contents)) {}
   const DataInfo& info() const override { return contents_.info; }
-  int64_t size(Split split) const override { return static_cast<int64_t>(split_of(split).lines.size()); }
+  int64_t size(Split split) const override { return split_of(split).names.size(); }
   bool in_memory() const override { return true; }
   std::string describe(Split split, int64_t sample) const override {
     SINEW_CHECK(sample >= 0 && sample < size(split), sample, size(split));
-    return file_name(split_of(split).file) + ':' + std::to_string(split_of(split).lines[static_cast<size_t>(sample)]);
+    return split_of(split).names.describe(sample);
   }
 
   Batch load(Split which, std::span<const int64_t> samples, const SampleContext&) const override {
@@ -79,17 +81,115 @@ std::string listed(const Names& names) {
   return text + (names.size() > 12 ? ", …" : "");
 }
 
+// The kinds that a job declares, each with its list of columns.
+struct Declaration {
+  const char* key;
+  const Names spec::ColumnOptions::*names;
+  ColumnKind kind;
+  CellKind cells;
+};
+constexpr Declaration kDeclarations[] = {
+    {"numeric", &spec::ColumnOptions::numeric, ColumnKind::number, CellKind::number},
+    {"categorical", &spec::ColumnOptions::categorical, ColumnKind::category, CellKind::word},
+    {"boolean", &spec::ColumnOptions::boolean, ColumnKind::boolean, CellKind::boolean},
+    {"date", &spec::ColumnOptions::date, ColumnKind::date, CellKind::date},
+    {"text", &spec::ColumnOptions::text, ColumnKind::text, CellKind::word},
+};
+
+const Declaration* declaration_of(const spec::ColumnOptions& columns, const std::string& name) {
+  for (const Declaration& declaration : kDeclarations) {
+    if (holds(columns.*declaration.names, name)) return &declaration;
+  }
+  return nullptr;
+}
+
+// Throws Error if a column has two roles.
+void check_roles(const spec::ColumnOptions& columns) {
+  if (columns.target.empty()) {
+    throw Error("DATA_BAD_OPTION", "data.columns.target is not set", "set it to the name of the column to predict");
+  }
+  if (holds(columns.features, columns.target) || holds(columns.ignore, columns.target)) {
+    throw Error("DATA_BAD_OPTION",
+                "data.columns: '" + columns.target + "' is the target, so it cannot be a feature or ignored",
+                "name it only in data.columns.target");
+  }
+  for (const Declaration& one : kDeclarations) {
+    for (const std::string& name : columns.*one.names) {
+      const Declaration* first = declaration_of(columns, name);
+      const bool as_target =
+          name == columns.target && one.kind != ColumnKind::number && one.kind != ColumnKind::category;
+      if (first == &one && !holds(columns.ignore, name) && !as_target) continue;
+      const std::string other = as_target ? "target" : first != &one ? first->key : "ignore";
+      throw Error("DATA_BAD_OPTION", "data.columns: '" + name + "' is in '" + other + "' and in '" + one.key + "'",
+                  "keep one of the two");
+    }
+  }
+}
+
+CellWish wish_of(const spec::DataOptions& options, const std::string& name) {
+  const spec::ColumnOptions& columns = options.columns;
+  const Declaration* kind = declaration_of(columns, name);
+  if (name == columns.target) {
+    if (options.task == "regression") return declared(CellKind::number);
+    return kind == nullptr ? CellWish{CellWish::Read::target} : declared(kind->cells);
+  }
+  const bool unlisted = !columns.features.empty() && !holds(columns.features, name);
+  if (holds(columns.ignore, name) || unlisted) return {CellWish::Read::ignored};
+  return kind == nullptr ? CellWish{} : declared(kind->cells);
+}
+
+TableRequest request_of(const spec::DataOptions& options) {
+  return {options.format, options.table, options.on_corrupt == "skip", options.columns.on_bad_cell == "missing"};
+}
+
+std::string path_of(const spec::DataSource& source, Split split) {
+  if (source.path.empty()) {
+    throw Error("DATA_BAD_SOURCE", "data." + to_string(split) + ": a table needs a path:", "name its file");
+  }
+  return source.path;
+}
+
+void check_names(const Names& names, const std::string& key, const Table& table) {
+  for (const std::string& name : names) {
+    if (holds(table.all_columns, name)) continue;
+    const std::string near = spec::did_you_mean(name, table.all_columns);
+    throw Error("DATA_UNKNOWN_COLUMN", table.name + ": data.columns." + key + ": there is no column '" + name + "'",
+                near.empty() ? "its columns are " + listed(table.all_columns) : "did you mean '" + near + "'?");
+  }
+}
+
+std::vector<int64_t> select(const std::vector<int64_t>& from, const std::vector<int64_t>& indices) {
+  std::vector<int64_t> selected;
+  for (const int64_t index : indices) selected.push_back(from[static_cast<size_t>(index)]);
+  return selected;
+}
+
+Table read_train(const spec::DataOptions& options) {
+  const spec::ColumnOptions& columns = options.columns;
+  check_roles(columns);
+  Table train = read_table(path_of(options.train, Split::train), request_of(options),
+                           [&](const std::string& name) { return wish_of(options, name); });
+  check_names({columns.target}, "target", train);
+  check_names(columns.features, "features", train);
+  check_names(columns.ignore, "ignore", train);
+  for (const Declaration& declaration : kDeclarations) check_names(columns.*declaration.names, declaration.key, train);
+  if (train.rows() == 0) throw Error("DATA_EMPTY", train.name + ": has no rows below its header", "check the file");
+  if (train.columns.size() < 2)
+    throw Error("DATA_BAD_COLUMN", train.name + ": no column is left to predict from", "check data.columns");
+  return train;
+}
+
 class TableDatasetBuilder {
  public:
   TableDatasetBuilder(const spec::DataOptions& options, uint64_t seed)
       : options_(options), columns_(options.columns), seed_(seed), skip_(options.on_corrupt == "skip") {}
 
   std::unique_ptr<Dataset> build() {
-    const Table train = read_train();
+    const Table train = read_train(options_);
     schema_ = infer_target(train, columns_.target, options_.task);
     const Targets targets = read_targets(train, schema_, skip_);
     targets.rounding.check(train.name + ": '" + columns_.target + "'");
-    record_skipped(train, targets);
+    record(train, targets);
     const bool split_val = !options_.val.given(), split_test = !options_.test.given();
     const SplitIndices split =
         split_indices(static_cast<int64_t>(targets.rows.size()), split_val ? options_.split_val : 0,
@@ -97,81 +197,47 @@ class TableDatasetBuilder {
     if (split.train.empty()) {
       throw Error("DATA_EMPTY", train.name + ": no rows are left for training", "check the file and data.split");
     }
-    const std::vector<int64_t> train_rows = select(targets.rows, split.train);
-    encoding_ = fit_encoding(train, train_rows, features_, columns_.categorical, options_.normalize != "none");
+    fit(train, select(targets.rows, split.train));
     add(Split::train, train, targets, split.train);
     if (split_val) add(Split::val, train, targets, split.val);
     if (split_test) add(Split::test, train, targets, split.test);
     digests_.push_back(train.digest);
     if (!split_val) add_file(Split::val, options_.val, train);
     if (!split_test) add_file(Split::test, options_.test, train);
-    fill_info();
+    fill_info(train);
     return std::make_unique<TableDataset>(std::move(contents_));
   }
 
  private:
-  Table read_train() {
-    if (columns_.target.empty()) {
-      throw Error("DATA_BAD_OPTION", "data.columns.target is not set", "set it to the name of the column to predict");
-    }
-    if (holds(columns_.features, columns_.target) || holds(columns_.ignore, columns_.target)) {
-      throw Error("DATA_BAD_OPTION",
-                  "data.columns: '" + columns_.target + "' is the target, so it cannot be a feature or ignored",
-                  "name it only in data.columns.target");
-    }
-    Table train =
-        read_table(path_of(options_.train, Split::train), options_.format, skip_, [&](const std::string& name) {
-          if (name == columns_.target) {
-            if (options_.task == "regression") return ColumnType::numeric;
-            return holds(columns_.categorical, name) ? ColumnType::categorical : ColumnType::inferred;
-          }
-          if (holds(columns_.ignore, name)) return ColumnType::ignored;
-          if (!columns_.features.empty() && !holds(columns_.features, name)) return ColumnType::ignored;
-          return holds(columns_.categorical, name) ? ColumnType::categorical : ColumnType::inferred;
-        });
-    check_names({columns_.target}, "target", train);
-    check_names(columns_.features, "features", train);
-    check_names(columns_.categorical, "categorical", train);
-    check_names(columns_.ignore, "ignore", train);
-    if (train.rows() == 0) throw Error("DATA_EMPTY", train.name + ": has no rows below its header", "check the file");
+  void fit(const Table& train, const std::vector<int64_t>& rows) {
+    std::vector<Candidate> candidates;
     for (const Column& column : train.columns) {
-      if (column.name != columns_.target) features_.push_back(column.name);
+      if (column.name == columns_.target) continue;
+      const Declaration* kind = declaration_of(columns_, column.name);
+      candidates.push_back({column.name, kind == nullptr ? std::nullopt : std::optional(kind->kind),
+                            holds(columns_.features, column.name)});
     }
-    if (features_.empty()) {
-      throw Error("DATA_BAD_COLUMN", train.name + ": no column is left to predict from", "check data.columns");
-    }
-    return train;
-  }
-
-  static std::string path_of(const spec::DataSource& source, Split split) {
-    if (source.path.empty()) {
-      throw Error("DATA_BAD_SOURCE", "data." + to_string(split) + ": a table needs a path:", "name its file");
-    }
-    return source.path;
-  }
-
-  static void check_names(const Names& names, const std::string& key, const Table& table) {
-    for (const std::string& name : names) {
-      if (holds(table.all_columns, name)) continue;
-      const std::string near = spec::did_you_mean(name, table.all_columns);
-      throw Error("DATA_UNKNOWN_COLUMN", table.name + ": data.columns." + key + ": there is no column '" + name + "'",
-                  near.empty() ? "its columns are " + listed(table.all_columns) : "did you mean '" + near + "'?");
-    }
-  }
-
-  static std::vector<int64_t> select(const std::vector<int64_t>& from, const std::vector<int64_t>& indices) {
-    std::vector<int64_t> selected;
-    for (const int64_t index : indices) selected.push_back(from[static_cast<size_t>(index)]);
-    return selected;
+    Fitted fitted = fit_encoding(train, rows, candidates, options_.normalize != "none");
+    encoding_ = std::move(fitted.encoding);
+    for (ColumnFacts& facts : fitted.facts) facts_.emplace(facts.name, std::move(facts));
+    if (!encoding_.features.empty()) return;
+    const ColumnFacts& first = facts_.begin()->second;
+    throw Error(
+        "DATA_BAD_COLUMN",
+        train.name + ": no column is left to predict from: column '" + first.name + "' is " + first.kind + " (" +
+            first.reason + ")" + (facts_.size() == 1 ? "" : ", and the others are left out as well"),
+        "declare the kind of a column, for example data.columns.categorical: [" + first.name + "], or give more data");
   }
 
   // `chosen`: indices into `targets`.
   void add(Split which, const Table& table, const Targets& targets, const std::vector<int64_t>& chosen) {
     TableSplit& split = contents_.splits[static_cast<size_t>(which)];
     const std::vector<int64_t> rows = select(targets.rows, chosen);
-    split.file = table.name;
-    split.lines = select(table.lines, rows);
+    split.names = RowNames(table, rows);
     split.rows = encode(table, rows, encoding_);
+    // Of the training rows, the facts about the columns say the same.
+    for (size_t i = 0; which != Split::train && i < split.rows.notes.size(); ++i)
+      contents_.info.notes.push_back(to_string(which) + ": " + split.rows.notes[i]);
     for (const int64_t index : chosen) {
       const auto i = static_cast<size_t>(index);
       if (schema_.task == Task::regression) {
@@ -183,11 +249,11 @@ class TableDatasetBuilder {
   }
 
   void add_file(Split which, const spec::DataSource& source, const Table& train) {
-    const Table table = read_table(path_of(source, which), options_.format, skip_, [&](const std::string& name) {
+    TableRequest request = request_of(options_);
+    request.style = &train.style;
+    const Table table = read_table(path_of(source, which), request, [&](const std::string& name) {
       const Column* column = train.find(name);
-      return column == nullptr     ? ColumnType::ignored
-             : column->categorical ? ColumnType::categorical
-                                   : ColumnType::numeric;
+      return column == nullptr ? CellWish{CellWish::Read::ignored} : CellWish{CellWish::Read::fixed, column->format};
     });
     for (const Column& column : train.columns) {
       if (table.find(column.name) != nullptr) continue;
@@ -196,39 +262,61 @@ class TableDatasetBuilder {
                   "give all splits the same columns, in any order");
     }
     const Targets targets = read_targets(table, schema_, skip_);
-    record_skipped(table, targets);
+    record(table, targets);
     std::vector<int64_t> every;
     for (size_t i = 0; i < targets.rows.size(); ++i) every.push_back(static_cast<int64_t>(i));
     add(which, table, targets, every);
     digests_.push_back(table.digest);
   }
 
-  void record_skipped(const Table& table, const Targets& targets) {
-    const int64_t skipped = table.skipped + targets.skipped;
-    if (skipped == 0) return;
+  // Keeps what the user should know about a file.
+  void record(const Table& table, const Targets& targets) {
+    std::vector<std::string>& notes = contents_.info.notes;
+    notes.insert(notes.end(), table.notes.begin(), table.notes.end());
+    const std::string said = left_out_text(table, targets);
+    if (said.empty()) return;
+    notes.push_back(said);
     std::string& reason = contents_.info.reasons["data.on_corrupt"];
-    reason += (reason.empty() ? "" : "; ") + with_commas(skipped) + " rows of " + file_name(table.name) +
-              " are left out, the first: " + (table.skipped > 0 ? table.first_skipped : targets.first_skipped);
+    reason += (reason.empty() ? "" : "; ") + said;
   }
 
-  void fill_info() {
+  // Lists every column of the file, also those that are not input.
+  void fill_columns(const Table& train) {
+    for (const std::string& name : train.all_columns) {
+      const Column* column = train.find(name);
+      if (const auto found = facts_.find(name); found != facts_.end()) {
+        contents_.info.columns.push_back(found->second);
+      } else if (column != nullptr) {
+        contents_.info.columns.push_back({name, "target", schema_.reason.empty() ? "data.task" : schema_.reason});
+      } else {
+        const bool by_user = holds(columns_.ignore, name);
+        const bool unlisted = !columns_.features.empty() && !holds(columns_.features, name);
+        contents_.info.columns.push_back({name, "ignored",
+                                          by_user    ? "data.columns.ignore"
+                                          : unlisted ? "data.columns.features does not name it"
+                                                     : "it has no name and counts the rows"});
+      }
+    }
+  }
+
+  void fill_info(const Table& train) {
     DataInfo& info = contents_.info;
     info.task = schema_.task;
     info.format = options_.format;
     info.input_shape = {encoding_.width()};
     info.input_names = encoding_.names;
-    info.preparation = table_preparation(encoding_, schema_);
+    info.preparation = table_preparation(encoding_, schema_, train.style);
     info.class_names = schema_.class_names;
     info.classes = static_cast<int64_t>(schema_.class_names.size());
-    info.train_size = static_cast<int64_t>(contents_.splits[0].lines.size());
-    info.val_size = static_cast<int64_t>(contents_.splits[1].lines.size());
-    info.test_size = static_cast<int64_t>(contents_.splits[2].lines.size());
+    info.train_size = contents_.splits[0].names.size();
+    info.val_size = contents_.splits[1].names.size();
+    info.test_size = contents_.splits[2].names.size();
     contents_.layout = RowLayout(encoding_);
+    fill_columns(train);
     if (!schema_.reason.empty()) info.reasons["data.task"] = schema_.reason;
     if (options_.normalize == "auto" && contents_.layout.numeric_columns() > 0) {
-      info.reasons["data.normalize"] = "mean and standard deviation of each of " +
-                                       std::to_string(contents_.layout.numeric_columns()) +
-                                       " numeric columns over the " + with_commas(info.train_size) + " training rows";
+      info.reasons["data.normalize"] = "mean and standard deviation of each numeric column over the " +
+                                       with_commas(info.train_size) + " training rows";
     }
     if (schema_.task == Task::regression) set_target_moments(contents_.splits[0].numbers, info);
     digests_.push_back(options_digest(options_, seed_));
@@ -239,9 +327,9 @@ class TableDatasetBuilder {
   const spec::ColumnOptions& columns_;
   const uint64_t seed_;
   const bool skip_;
-  Names features_;
   TargetSchema schema_;
   Encoding encoding_;
+  std::map<std::string, ColumnFacts> facts_;  // of the columns that may be input, by name
   TableContents contents_;
   std::vector<Digest> digests_;
 };

@@ -1,6 +1,7 @@
 // Opens new rows of a table for a trained model. The file must have the columns that the model reads. It must have the
 // target only if the request asks for labels.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -8,6 +9,7 @@
 #include "base/json_text.h"
 #include "data/files.h"
 #include "data/inference.h"
+#include "data/row_names.h"
 
 namespace sinew::data {
 namespace {
@@ -19,19 +21,17 @@ class TableInferenceData final : public Dataset {
   TableInferenceData(DataInfo info, Table& table, const std::vector<int64_t>& rows, const Encoding& encoding,
                      Targets targets)
       : info_(std::move(info)),
-        file_(table.name),
+        names_(table, rows),
         rows_(encode(table, rows, encoding)),
         layout_(encoding),
         targets_(std::move(targets)) {
-    for (const int64_t row : rows) lines_.push_back(table.lines[static_cast<size_t>(row)]);
+    info_.notes.insert(info_.notes.end(), rows_.notes.begin(), rows_.notes.end());
   }
 
   const DataInfo& info() const override { return info_; }
-  int64_t size(Split split) const override { return split == Split::test ? static_cast<int64_t>(lines_.size()) : 0; }
+  int64_t size(Split split) const override { return split == Split::test ? names_.size() : 0; }
   bool in_memory() const override { return true; }
-  std::string describe(Split, int64_t sample) const override {
-    return file_name(file_) + ':' + std::to_string(lines_[static_cast<size_t>(sample)]);
-  }
+  std::string describe(Split, int64_t sample) const override { return names_.describe(sample); }
 
   Batch load(Split split, std::span<const int64_t> samples, const SampleContext&) const override {
     const auto width = static_cast<size_t>(info_.input_shape[0]);
@@ -52,33 +52,109 @@ class TableInferenceData final : public Dataset {
 
  private:
   DataInfo info_;
-  std::string file_;
+  RowNames names_;
   EncodedRows rows_;
   RowLayout layout_;
   Targets targets_;
-  std::vector<int64_t> lines_;
 };
 
+// Version 2 has kinds of columns. Version 1, which has no number, has only numbers and categories, and replaces a
+// missing number by the mean.
+constexpr int64_t kVersion = 2;
+
+constexpr const char* kCellKinds[] = {"number", "boolean", "date", "word"};
+constexpr const char* kDateForms[] = {"iso", "day_first", "month_first", "named", "compact"};
+
+template <size_t N>
+size_t index_of(const char* const (&names)[N], const std::string& name) {
+  for (size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return i;
+  }
+  refuse_model_info("it has the unknown word '" + name + "'; a newer version of Sinew may have written it");
+}
+
+json numbers_json(const NumberStyle& style) {
+  const std::string thousands = style.thousands == '\0' ? "" : std::string(1, style.thousands);
+  return {{"decimal", std::string(1, style.decimal)}, {"thousands", thousands}};
+}
+
+NumberStyle numbers_of(const json& item) {
+  const std::string decimal = item.at("decimal"), thousands = item.at("thousands");
+  if (decimal.size() != 1 || thousands.size() > 1) refuse_model_info("it has a style of numbers that does not exist");
+  return {decimal[0], thousands.empty() ? '\0' : thousands[0]};
+}
+
+json cells_json(const CellFormat& cells) {
+  json item = {{"kind", kCellKinds[static_cast<size_t>(cells.kind)]}, {"numbers", numbers_json(cells.numbers)}};
+  if (!cells.unit.empty()) item["unit"] = cells.unit;
+  if (cells.kind == CellKind::date) item["form"] = kDateForms[static_cast<size_t>(cells.date)];
+  return item;
+}
+
+CellFormat cells_of(const json& item) {
+  CellFormat cells;
+  cells.kind = static_cast<CellKind>(index_of(kCellKinds, item.at("kind")));
+  cells.numbers = numbers_of(item.at("numbers"));
+  cells.unit = item.value("unit", "");
+  if (cells.kind == CellKind::date) cells.date = static_cast<DateForm>(index_of(kDateForms, item.at("form")));
+  return cells;
+}
+
 json feature_json(const Feature& feature) {
-  return {{"name", feature.name},
-          {"categorical", feature.categorical},
-          {"mean", feature.mean},
-          {"std", feature.std},
-          {"center", feature.center},
-          {"number_at", feature.numeric_index},
-          {"places", feature.category_index},
-          {"missing_at", feature.missing_index}};
+  json item = {{"name", feature.name},
+               {"kind", std::string(to_string(feature.kind))},
+               {"cells", cells_json(feature.cells)},
+               {"fill", feature.fill},
+               {"std", feature.std},
+               {"center", feature.center},
+               {"number_at", feature.numeric_index},
+               {"places", feature.category_index},
+               {"other_at", feature.other_index},
+               {"missing_at", feature.missing_index}};
+  if (feature.kind == ColumnKind::date) {
+    item["year_std"] = feature.year_std;
+    item["year_center"] = feature.year_center;
+    item["hours"] = feature.hours;
+  }
+  return item;
 }
 
 // Reads the index of an input column. It will address the memory of a sample, so an index outside of the sample is
-// refused.
-int32_t checked_index(const json& value, int64_t width) {
+// refused. `columns`: how many input columns begin there.
+int32_t checked_index(const json& value, int64_t width, int64_t columns = 1) {
   const int64_t index = value;
-  if (index < -1 || index >= width) refuse_model_info("it names input columns that the model does not have");
+  if (index < -1 || index >= width || (index >= 0 && index + columns > width))
+    refuse_model_info("it names input columns that the model does not have");
   return static_cast<int32_t>(index);
 }
 
+void read_kind(const json& item, Feature& feature) {
+  const auto kind = kind_named(item.at("kind").get<std::string>());
+  if (!kind || is_left_out(*kind)) refuse_model_info("a column has a kind that this version does not have");
+  feature.kind = *kind;
+  feature.cells = cells_of(item.at("cells"));
+  feature.fill = item.at("fill");
+  const bool words = feature.cells.kind == CellKind::word;
+  const bool fits = *kind == ColumnKind::text ? words : feature.by_value() || !words;
+  if (!fits) refuse_model_info("the cells of a column do not fit its kind");
+  if (*kind != ColumnKind::date) return;
+  feature.year_std = item.at("year_std");
+  feature.year_center = item.at("year_center");
+  feature.hours = item.at("hours");
+  constexpr double kSecondsOf10000Years = 3.2e11;
+  if (!(std::abs(feature.fill) < kSecondsOf10000Years)) refuse_model_info("the median of a column is no date");
+}
+
+void read_first_version(const json& item, Feature& feature) {
+  const bool categorical = item.at("categorical");
+  feature.kind = categorical ? ColumnKind::category : ColumnKind::number;
+  feature.cells.kind = categorical ? CellKind::word : CellKind::number;
+  feature.fill = item.at("mean");
+}
+
 Encoding encoding_of(const json& preprocessing, const DataInfo& info) {
+  const int64_t version = preprocessing.value("version", int64_t{1});
+  if (version > kVersion) refuse_model_info("a newer version of Sinew wrote how its columns are encoded");
   Encoding encoding;
   encoding.names = info.input_names;
   if (info.input_shape != Shape{encoding.width()}) {
@@ -87,12 +163,15 @@ Encoding encoding_of(const json& preprocessing, const DataInfo& info) {
   for (const json& item : preprocessing.at("features")) {
     Feature& feature = encoding.features.emplace_back();
     feature.name = item.at("name");
-    feature.categorical = item.at("categorical");
-    feature.mean = item.at("mean");
+    version == 1 ? read_first_version(item, feature) : read_kind(item, feature);
     feature.std = item.at("std");
     feature.center = item.at("center");
-    feature.numeric_index = checked_index(item.at("number_at"), encoding.width());
+    const auto columns =
+        feature.kind == ColumnKind::text ? int64_t{kTextInputs} : static_cast<int64_t>(feature.numeric_columns());
+    feature.numeric_index = checked_index(item.at("number_at"), encoding.width(), columns);
+    if (columns > 0 && feature.numeric_index < 0) refuse_model_info("a column of it has no input");
     feature.missing_index = checked_index(item.at("missing_at"), encoding.width());
+    if (version > 1) feature.other_index = checked_index(item.at("other_at"), encoding.width());
     for (const auto& [category, index] : item.at("places").items()) {
       feature.category_index[category] = checked_index(index, encoding.width());
     }
@@ -105,6 +184,9 @@ TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
   schema.task = info.task;
   schema.column = preprocessing.at("target");
   schema.categorical = preprocessing.at("target_is_words");
+  schema.cells.kind = schema.categorical ? CellKind::word : CellKind::number;
+  if (preprocessing.contains("target_cells")) schema.cells = cells_of(preprocessing.at("target_cells"));
+  if ((schema.cells.kind == CellKind::word) != schema.categorical) refuse_model_info("its target contradicts itself");
   schema.class_names = info.class_names;
   schema.class_values = preprocessing.at("target_numbers").get<std::vector<double>>();
   if (schema.categorical) {
@@ -115,28 +197,29 @@ TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
   return schema;
 }
 
-// Returns the format that the file's extension names, otherwise the format of the training data. The new file may be in
-// another table format than the training data.
-std::string format_of(const std::string& path, const std::string& trained_on) {
-  for (const char* format : {"csv", "tsv", "jsonl"}) {
-    if (path.ends_with(std::string(".") + format) || path.ends_with(std::string(".") + format + ".gz")) return format;
-  }
-  return trained_on;
+TableStyle style_of(const json& preprocessing) {
+  TableStyle style;
+  if (!preprocessing.contains("numbers")) return style;
+  style.header = preprocessing.at("header");
+  style.numbers = numbers_of(preprocessing.at("numbers"));
+  return style;
 }
 
 Table read_rows(const InferenceRequest& request, const Encoding& encoding, const TargetSchema& schema) {
   const std::string& path = request.source.path;
-  const bool skip = request.options.on_corrupt == "skip";
-  Table table = read_table(path, format_of(path, request.info.format), skip, [&](const std::string& name) {
+  const TableStyle style = style_of(request.preprocessing);
+  // The new file may be in another table format than the training data.
+  const std::string format = table_format_of(path);
+  const TableRequest how{format.empty() ? request.info.format : format, request.options.table,
+                         request.options.on_corrupt == "skip", request.options.columns.on_bad_cell == "missing",
+                         &style};
+  Table table = read_table(path, how, [&](const std::string& name) -> CellWish {
     if (name == schema.column)
-      return !request.labelled    ? ColumnType::ignored
-             : schema.categorical ? ColumnType::categorical
-                                  : ColumnType::numeric;
+      return request.labelled ? CellWish{CellWish::Read::fixed, schema.cells} : CellWish{CellWish::Read::ignored};
     const auto found = std::find_if(encoding.features.begin(), encoding.features.end(),
                                     [&](const Feature& feature) { return feature.name == name; });
-    return found == encoding.features.end() ? ColumnType::ignored
-           : found->categorical             ? ColumnType::categorical
-                                            : ColumnType::numeric;
+    return found == encoding.features.end() ? CellWish{CellWish::Read::ignored}
+                                            : CellWish{CellWish::Read::fixed, found->cells};
   });
   std::string missing;
   const auto need = [&](const std::string& name) {
@@ -153,12 +236,16 @@ Table read_rows(const InferenceRequest& request, const Encoding& encoding, const
 
 }  // namespace
 
-std::string table_preparation(const Encoding& encoding, const TargetSchema& schema) {
+std::string table_preparation(const Encoding& encoding, const TargetSchema& schema, const TableStyle& style) {
   json features = json::array();
   for (const Feature& feature : encoding.features) features.push_back(feature_json(feature));
-  return dump_json(json({{"features", features},
+  return dump_json(json({{"version", kVersion},
+                         {"header", style.header},
+                         {"numbers", numbers_json(style.numbers)},
+                         {"features", features},
                          {"target", schema.column},
                          {"target_is_words", schema.categorical},
+                         {"target_cells", cells_json(schema.cells)},
                          {"target_numbers", schema.class_values}}));
 }
 
@@ -176,11 +263,10 @@ std::unique_ptr<Dataset> open_table_inference(InferenceRequest request) {
   if (targets.rows.empty()) {
     throw Error("DATA_EMPTY", table.name + ": has no rows below its header", "check the file");
   }
-  if (const int64_t skipped = table.skipped + targets.skipped; skipped > 0) {
-    request.info.reasons["data.on_corrupt"] =
-        with_commas(skipped) + " rows of " + file_name(table.name) +
-        " are left out, the first: " + (table.skipped > 0 ? table.first_skipped : targets.first_skipped);
-  }
+  std::vector<std::string>& notes = request.info.notes;
+  notes = table.notes;
+  if (const std::string said = left_out_text(table, targets); !said.empty())
+    notes.push_back(request.info.reasons["data.on_corrupt"] = said);
   request.info.test_size = static_cast<int64_t>(targets.rows.size());
   const std::vector<int64_t> rows = std::move(targets.rows);
   return std::make_unique<TableInferenceData>(std::move(request.info), table, rows, encoding, std::move(targets));

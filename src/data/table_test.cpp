@@ -41,7 +41,7 @@ TEST(Table, ColumnsBecomeNumbersAndOnes) {
   EXPECT_EQ(info.input_shape, (Shape{7}));
   const Batch batch = load_all(*dataset, Split::train);
   EXPECT_EQ(row_of(batch, 0), (std::vector<float>{10, 0, 0, 1, 0, 1, 0}));
-  EXPECT_EQ(row_of(batch, 1), (std::vector<float>{20, 0, 1, 0, 0, 3, 1}));  // the mean of 1, 3 and 5
+  EXPECT_EQ(row_of(batch, 1), (std::vector<float>{20, 0, 1, 0, 0, 3, 1}));  // the median of 1, 3 and 5
   EXPECT_EQ(row_of(batch, 2), (std::vector<float>{20, 1, 1, 0, 0, 3, 0}));
   EXPECT_EQ(row_of(batch, 3), (std::vector<float>{30, 0, 0, 0, 1, 5, 0}));
   EXPECT_EQ(batch.target.as<int64_t>()[1], 1);
@@ -56,7 +56,7 @@ TEST(Table, RefusesTargetsThatAreAlikeIn32Bits) {
   EXPECT_ERROR(t.error(), "DATA_TARGET_ROUNDED", "'y'");
 }
 
-TEST(Table, NormalisesWithStatisticsOfTrainAndMissingBecomesZero) {
+TEST(Table, NormalisesWithStatisticsOfTrainAndMissingBecomesTheMedian) {
   Opened t("x,c,y\n1,7,0.5\n2,7,1.5\n,7,2.5\n9,7,3.5\n", "y");
   const auto dataset = t.open();
   EXPECT_EQ(dataset->info().task, Task::regression);
@@ -64,8 +64,9 @@ TEST(Table, NormalisesWithStatisticsOfTrainAndMissingBecomesZero) {
   const Batch batch = load_all(*dataset, Split::train);
   const double deviation = std::sqrt((9.0 + 4.0 + 25.0) / 3);  // of 1, 2, 9 around 4
   EXPECT_FLOAT_EQ(row_of(batch, 0)[0], static_cast<float>(-3 / deviation));
-  EXPECT_EQ(row_of(batch, 2), (std::vector<float>{0, 1, 0}));
-  EXPECT_EQ(row_of(batch, 3)[2], 0);  // a constant column
+  EXPECT_EQ(dataset->info().input_names, (std::vector<std::string>{"x", "x=<missing>"})) << "c is constant";
+  EXPECT_FLOAT_EQ(row_of(batch, 2)[0], static_cast<float>(-2 / deviation));
+  EXPECT_EQ(row_of(batch, 2)[1], 1);
   EXPECT_EQ(batch.target.as<float>()[3], 3.5F);
 }
 
@@ -96,12 +97,12 @@ TEST(Table, OtherSplitsDoNotAffectStatisticsOrColumns) {
   ASSERT_EQ(first.input.bytes.size(), second.input.bytes.size());
   EXPECT_EQ(std::memcmp(first.input.bytes.data(), second.input.bytes.data(), first.input.bytes.size()), 0);
   EXPECT_NE(after->info().digest, before->info().digest);
-  // An unseen word sets no indicator, and a missing number becomes the mean.
+  // An unseen word sets no indicator, and a missing number becomes the median.
   const Batch val = load_all(*after, Split::val);
   bool word = false, number = false;
   for (int64_t i = 0; i < val.count(); ++i) {
     const auto row = row_of(val, i);
-    word = word || (row[0] == 0 && row[1] == 0 && row[2] == 0);
+    word = word || (row[1] == 0 && row[2] == 0);
     number = number || row[0] > 1000;
   }
   EXPECT_TRUE(word && number);
@@ -122,7 +123,7 @@ TEST(Table, OtherFilesUseTrainsColumnsInAnyOrder) {
   t.folder.write("v.csv", "y,w,x\nq,b,5\nr,b,6\n");
   EXPECT_ERROR(t.error(), "DATA_UNKNOWN_CLASS", "v.csv:3: the target 'y' is 'r'");
   t.folder.write("v.csv", "y,w,x\nq,b,5\nq,b,six\n");
-  EXPECT_ERROR(t.error(), "DATA_BAD_ROW", "v.csv:3: column 'x' holds 'six'");
+  EXPECT_ERROR(t.error(), "DATA_BAD_CELL", "v.csv:3:5: column 'x' holds 'six'");
   t.options.on_corrupt = "skip";
   EXPECT_EQ(t.open()->info().val_size, 1);
 }
@@ -165,31 +166,42 @@ TEST(Table, ColumnsMayBeChosenIgnoredAndDeclared) {
   EXPECT_ERROR(t.error(), "DATA_BAD_OPTION", "'y'");
 }
 
-TEST(Table, ReadsAColumnWithItsOnlyWordLateInTheFile) {
+TEST(Table, OneWordAmongThousandsOfNumbersIsABadCell) {
   std::string text = "x,y\n";
   for (int i = 0; i < 5000; ++i)
     text += (i == 4321 ? "word" : std::to_string(i % 5)) + "," + std::to_string(i % 2) + "\n";
   Opened t(text, "y");
-  EXPECT_EQ(t.open()->info().input_names, (std::vector<std::string>{"x=0", "x=1", "x=2", "x=3", "x=4", "x=word"}));
-  EXPECT_EQ(t.open()->info().train_size, 5000);
+  EXPECT_ERROR(t.error(), "DATA_BAD_CELL", "t.csv:4323:1: column 'x' holds 'word', which is not a number");
+  t.options.columns.on_bad_cell = "missing";
+  const DataInfo info = t.open()->info();
+  EXPECT_EQ(info.input_names, (std::vector<std::string>{"x", "x=<missing>"}));
+  EXPECT_EQ(info.train_size, 5000);
+  ASSERT_EQ(info.notes.size(), 1U);
+  EXPECT_HAS(info.notes[0], "column 'x': 1 cell that does not fit counts as missing, the first: ");
+  EXPECT_HAS(info.notes[0], "t.csv:4323:1: holds 'word'");
+  t.options.columns.on_bad_cell = "error";
+  t.options.columns.categorical = {"x"};
+  EXPECT_EQ(t.open()->info().input_names, (std::vector<std::string>{"x=0", "x=1", "x=2", "x=3", "x=4", "x=<other>"}));
 }
 
 TEST(Table, ErrorsNameFileAndLine) {
   EXPECT_ERROR(Opened("x,y\n1,a\n2,\n3,b\n", "y").error(), "DATA_BAD_TARGET", "t.csv:3: the target 'y'");
   EXPECT_ERROR(Opened("x,y\n1,a\n2\n3,b\n", "y").error(), "DATA_BAD_ROW", "t.csv:3: has 1 field");
-  EXPECT_ERROR(Opened("x,y\n1,a\ninf,b\n3,b\n", "y").error(), "DATA_BAD_ROW", "t.csv:3: column 'x' holds inf");
+  EXPECT_ERROR(Opened("x,y\n1,a\ninf,b\n3,b\n", "y").error(), "DATA_BAD_CELL", "t.csv:3:1: column 'x' holds inf");
   EXPECT_ERROR(Opened("x,y\n", "y").error(), "DATA_EMPTY", "t.csv");
   EXPECT_ERROR(Opened("y\n1\n", "y").error(), "DATA_BAD_COLUMN", "t.csv");
   EXPECT_ERROR(Opened("x,y\n1,a\n2,a\n", "y").error(), "DATA_BAD_COLUMN", "'y' is 'a'");
   EXPECT_ERROR(Opened("x,y\nNA,a\n,b\n", "y").error(), "DATA_BAD_COLUMN", "column 'x'");
-  EXPECT_ERROR(Opened("x,y\na\xFF,a\nb,b\n", "y").error(), "DATA_BAD_ROW",
-               "t.csv:2: column 'x' is not UTF-8 at byte 1");
+  Opened bytes("x,y\na\xFF,a\nb,b\n", "y");
+  EXPECT_EQ(bytes.open()->info().input_names[0], "x=a\xC3\xBF");  // as windows-1252
+  bytes.options.table.encoding = "utf-8";
+  EXPECT_ERROR(bytes.error(), "DATA_NOT_UTF8", "t.csv:2:2: byte 0xFF");
   std::string ids = "x,y\n";
   for (int i = 0; i < 30; ++i) ids += "name" + std::to_string(i) + "," + std::to_string(i % 2) + "\n";
-  EXPECT_ERROR(Opened(ids, "y").error(), "DATA_TOO_MANY_CATEGORIES", "data.columns.ignore: [x]");
+  EXPECT_ERROR(Opened(ids, "y").error(), "DATA_BAD_COLUMN", "column 'x' is identifier");
   Opened regression("x,y\n1,2\n2,three\n", "y");
   regression.options.task = "regression";
-  EXPECT_ERROR(regression.error(), "DATA_BAD_ROW", "t.csv:3: column 'y' holds 'three'");
+  EXPECT_ERROR(regression.error(), "DATA_BAD_CELL", "t.csv:3:3: column 'y' holds 'three'");
 }
 
 // Every line has a few keys of its own. Such a file must not make (rows * columns) grow without bound.
@@ -303,9 +315,9 @@ TEST(RealTables, TitanicPenguinsMpg) {
   EXPECT_EQ(dataset->info().class_names, (std::vector<std::string>{"Adelie", "Chinstrap", "Gentoo"}));
   options.train.path = real("mpg.csv");
   options.columns.target = "mpg";
-  EXPECT_ERROR(error_of([&] { open_dataset(options, 0); }), "DATA_TOO_MANY_CATEGORIES", "data.columns.ignore: [name]");
-  options.columns.ignore = {"name"};
   dataset = open_dataset(options, 0);
+  EXPECT_EQ(dataset->info().columns.back().name, "name");
+  EXPECT_EQ(dataset->info().columns.back().kind, "identifier");
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_EQ(dataset->info().train_size, 398);
 }

@@ -60,6 +60,7 @@ TargetSchema infer_target(const Table& train, const std::string& name, const std
   TargetSchema schema;
   schema.column = name;
   schema.categorical = column->categorical;
+  schema.cells = column->format;
   const bool empty = schema.categorical ? column->categories.empty() : different(*column, 1).empty();
   if (empty) {
     throw Error("DATA_BAD_COLUMN", train.name + ": the target '" + name + "' has no value in any row",

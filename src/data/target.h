@@ -15,6 +15,7 @@ struct TargetSchema {
   Task task = Task::classification;
   std::string column;
   bool categorical = false;              // the column holds words, not numbers
+  CellFormat cells;                      // how later files must write the target
   std::vector<std::string> class_names;  // sorted
   std::unordered_map<std::string, int64_t> class_of_word;
   std::vector<double> class_values;  // numeric classes, sorted: the index is the class

@@ -8,6 +8,11 @@
 #include "rundir/rundir.h"
 
 namespace sinew::loop {
+namespace {
+
+constexpr size_t kMostColumns = 60;  // of a table, in the output
+
+}  // namespace
 
 void Run::count_intervals() {
   const spec::Job& job = plan_.job;
@@ -140,6 +145,11 @@ void Run::log_start() {
     reporter_->say(report::Level::info, "comparison",
                    "workers compare their states: the whole state within " + std::to_string(plan_.compared_parts) +
                        (plan_.compared_parts == 1 ? " step" : " steps") + " and before each checkpoint");
+  for (const std::string& note : plan_.data.notes) reporter_->say(report::Level::info, "data", note);
+  if (!plan_.data.columns.empty()) {
+    for (const std::string& line : data::column_lines(plan_.data.columns, kMostColumns))
+      reporter_->say(report::Level::info, "columns", line);
+  }
   for (const std::string& remark : plan_.remarks)
     reporter_->say(report::Level::warning, "model", job.model.file + ": " + remark);
   reporter_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
@@ -161,10 +171,12 @@ void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
 void Run::restore_from(const checkpoint::Loaded& loaded) {
   const StateFacts saved = trainer_.restore(loaded);
   if (saved.data_digest != plan_.data.digest) {
-    throw Error("TRAIN_DATA_CHANGED",
-                "the training data has changed since this run began (digest " + to_hex(plan_.data.digest) + ", was " +
-                    to_hex(saved.data_digest) + ")",
-                "restore the data, or start a new run with model.init_from: " + loaded.directory);
+    throw Error(
+        "TRAIN_DATA_CHANGED",
+        "the training data has changed since this run began, or another version of sinew read it in another way "
+        "(digest " +
+            to_hex(plan_.data.digest) + ", was " + to_hex(saved.data_digest) + ")",
+        "restore the data, or start a new run with model.init_from: " + loaded.directory);
   }
   if (saved.model != plan_.model) {
     const std::string &model = plan_.job.model.file, &loss = plan_.job.loss.library;

@@ -78,11 +78,28 @@ struct DataSource {
   bool operator==(const DataSource&) const = default;
 };
 
+// How the cells of a table's file are read; `auto` is decided from the beginning of the file. jsonl has only `dates`.
+struct TableOptions {
+  std::string sep = "auto";        // auto | comma | semicolon | tab | pipe
+  std::string encoding = "auto";   // auto | utf-8 | utf-16le | utf-16be | latin-1 | windows-1252
+  std::string decimal = "auto";    // auto | point | comma
+  std::string thousands = "auto";  // auto | none | comma | point | space | apostrophe
+  std::string header = "auto";     // auto | first_line | none
+  std::string dates = "auto";      // auto | day_first | month_first: of 3/4/2024
+  bool operator==(const TableOptions&) const = default;
+};
+
+// The lists of kinds name columns whose kind the user decides; every other column's kind is decided from its values.
 struct ColumnOptions {
-  std::string target;                    // csv, tsv, jsonl: the column to predict; required
-  std::vector<std::string> features;     // empty: all other columns
-  std::vector<std::string> categorical;  // numeric columns to treat as categories
-  std::vector<std::string> ignore;       // columns that are not read
+  std::string target;                         // csv, tsv, jsonl: the column to predict; required
+  std::vector<std::string> features = {};     // empty: all other columns
+  std::vector<std::string> categorical = {};  // one input for each value, even if the values are numbers
+  std::vector<std::string> ignore = {};       // columns that are not read
+  std::vector<std::string> numeric = {};
+  std::vector<std::string> boolean = {};
+  std::vector<std::string> date = {};
+  std::vector<std::string> text = {};
+  std::string on_bad_cell = "error";  // error | missing: a value that does not fit the kind of its column
   bool operator==(const ColumnOptions&) const = default;
 };
 
@@ -119,6 +136,7 @@ struct DataOptions {
   double split_val = 0.0;     // key data.split.val, [0, 1)
   double split_test = 0.0;    // key data.split.test
   std::string task = "auto";  // auto | classification | regression
+  TableOptions table;
   ColumnOptions columns;
   ImageOptions image;
   TextOptions text;

@@ -33,13 +33,9 @@ std::vector<Option> source_options(const std::string& key, const std::string& un
   };
 }
 
-std::vector<Option> data_options() {
+std::vector<Option> split_options() {
   using D = DataOptions;
-  using A = AugmentOptions;
-  using C = ColumnOptions;
   constexpr auto in = &Job::data;
-  constexpr auto augment = &D::augment;
-  constexpr auto columns = &D::columns;
   return {
       {"data.split.val",
        at<in, &D::split_val>(),
@@ -50,14 +46,60 @@ std::vector<Option> data_options() {
        "validation valid"},
       {"data.split.test", at<in, &D::split_test>(), number(kFraction), "fraction of train that becomes the test data"},
       {"data.task", at<in, &D::task>(), choice({"auto", "classification", "regression"}), "the kind of target"},
+  };
+}
+
+std::vector<Option> table_options() {
+  using T = TableOptions;
+  using C = ColumnOptions;
+  constexpr auto in = &Job::data;
+  constexpr auto table = &DataOptions::table;
+  constexpr auto columns = &DataOptions::columns;
+  return {
+      {"data.table.sep", at<in, table, &T::sep>(), choice({"auto", "comma", "semicolon", "tab", "pipe"}),
+       "the character between two cells", "", kDelimited, "delimiter separator"},
+      {"data.table.encoding", at<in, table, &T::encoding>(),
+       choice({"auto", "utf-8", "utf-16le", "utf-16be", "latin-1", "windows-1252"}), "the encoding of the characters",
+       "", kDelimited, "charset"},
+      {"data.table.decimal", at<in, table, &T::decimal>(), choice({"auto", "point", "comma"}),
+       "the character before the fraction of a number: 1.5 or 1,5", "", kDelimited},
+      {"data.table.thousands", at<in, table, &T::thousands>(),
+       choice({"auto", "none", "comma", "point", "space", "apostrophe"}),
+       "the character between groups of three digits: 1,000", "", kDelimited},
+      {"data.table.header", at<in, table, &T::header>(), choice({"auto", "first_line", "none"}),
+       "whether the first line has the names of the columns; none: they are column_1, column_2, ...", "", kDelimited,
+       "names"},
+      {"data.table.dates", at<in, table, &T::dates>(), choice({"auto", "day_first", "month_first"}),
+       "whether 3/4/2024 is in April or in March", "", kTable, "dayfirst"},
       {"data.columns.target", at<in, columns, &C::target>(), text(),
        "the column to predict; required for csv, tsv and jsonl", "not a table", kTable, "label y"},
       {"data.columns.features", at<in, columns, &C::features>(), list(text(), 1, 10000), "the input columns",
        "all other columns", kTable, "inputs x"},
       {"data.columns.categorical", at<in, columns, &C::categorical>(), list(text(), 1, 10000),
-       "numeric columns to treat as categories", "none", kTable, "categories"},
+       "columns that are categories, even if their values are numbers", "decided from the values", kTable,
+       "categories category"},
       {"data.columns.ignore", at<in, columns, &C::ignore>(), list(text(), 1, 10000), "columns that are not read",
        "none", kTable, "drop exclude"},
+      {"data.columns.numeric", at<in, columns, &C::numeric>(), list(text(), 1, 10000), "columns that are numbers",
+       "decided from the values", kTable, "number numbers"},
+      {"data.columns.boolean", at<in, columns, &C::boolean>(), list(text(), 1, 10000),
+       "columns of true/false, yes/no, y/n, t/f, on/off or 1/0", "decided from the values", kTable, "bool binary"},
+      {"data.columns.date", at<in, columns, &C::date>(), list(text(), 1, 10000),
+       "columns of dates, with or without time", "decided from the values", kTable, "datetime parse_dates"},
+      {"data.columns.text", at<in, columns, &C::text>(), list(text(), 1, 10000),
+       "columns of free text, whose words are counted", "decided from the values", kTable, "string"},
+      {"data.columns.on_bad_cell", at<in, columns, &C::on_bad_cell>(), choice({"error", "missing"}),
+       "what to do with a value that does not fit the kind of its column: stop with its place, or count it as missing",
+       "", kTable, "errors coerce on_bad_lines"},
+  };
+}
+
+std::vector<Option> data_options() {
+  using D = DataOptions;
+  using A = AugmentOptions;
+  constexpr auto in = &Job::data;
+  constexpr auto augment = &D::augment;
+  return {
       {"data.image.size", at<in, &D::image, &ImageOptions::size>(), list(whole(1, 65536), 2, 2),
        "[height, width]: all images are scaled to this size", "the common size of all images", kImageFiles,
        "resize shape"},
@@ -281,6 +323,8 @@ std::vector<Option> make_table() {
   append(table, source_options<&DataOptions::train>("data.train", "images and labels are given instead"));
   append(table, source_options<&DataOptions::val>("data.val", "data.split.val of train"));
   append(table, source_options<&DataOptions::test>("data.test", "data.split.test of train"));
+  append(table, split_options());
+  append(table, table_options());
   append(table, data_options());
   append(table, trainer_options());
   append(table, ramp_options());

@@ -111,6 +111,7 @@ inline const Effect kWeights = {"model.init_from.path", {}};
 inline const Effect kProgramLoss = {"loss.name", {"program"}};
 inline const Effect kClasses = {"loss.name", {"auto", "cross_entropy"}};
 inline const Effect kTable = {"data.format", {"auto", "csv", "tsv", "jsonl"}};
+inline const Effect kDelimited = {"data.format", {"auto", "csv", "tsv"}};
 inline const Effect kImageFiles = {"data.format", {"auto", "image_folder", "image_list"}};
 inline const Effect kImages = {"data.format",
                                {"auto", "idx", "cifar10", "cifar100", "npy", "npz", "image_folder", "image_list"}};

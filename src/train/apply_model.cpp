@@ -158,10 +158,11 @@ std::string normal_form(const data::DataInfo& info) {
 std::unique_ptr<data::Dataset> open_matching_data(const Trained& trained, const spec::Job& job) {
   auto dataset = open_data(job);
   if (trained.data && normal_form(dataset->info()) != normal_form(*trained.data)) {
-    throw Error(
-        "TRAIN_DATA_CHANGED",
-        "the training data has changed since this model was trained: its classes, columns or normalisation differ",
-        "restore the data, or give files for the part: sinew eval MODEL test.path=FILE needs no training data");
+    throw Error("TRAIN_DATA_CHANGED",
+                "the training data has changed since this model was trained, or an older version of Sinew encoded it "
+                "in another "
+                "way: its classes, columns or normalisation differ",
+                "restore the data, or give files for the part: sinew eval MODEL test.path=FILE needs no training data");
   }
   return dataset;
 }
@@ -251,8 +252,8 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);
   const data::DataInfo& info = applied.dataset->info();
-  return {std::move(result.metrics), std::move(result.confusion),    info.class_names, info.classes, result.samples,
-          result.skipped.count,      std::move(result.skipped.names)};
+  return {std::move(result.metrics), std::move(result.confusion),     info.class_names, info.classes, result.samples,
+          result.skipped.count,      std::move(result.skipped.names), info.notes};
 }
 
 }  // namespace sinew::train

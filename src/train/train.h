@@ -221,6 +221,7 @@ struct Evaluation {
   int64_t classes = 0, samples = 0;
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
   std::vector<std::string> skipped_names;  // the first skipped samples, each with the reason
+  std::vector<std::string> notes;          // about the files of the samples, for the user
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk);
 

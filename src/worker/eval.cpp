@@ -6,6 +6,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/printable.h"
 #include "sandbox/sandbox.h"
 #include "train/train.h"
 #include "worker/tasks.h"
@@ -102,6 +103,7 @@ int run_eval(const task::Evaluate& task) {
   const std::string kept = trained.run_given ? trained.run_directory + "/eval-" + part + ".json" : "";
   const auto outside = confine(task.sandbox, kept);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
+  for (const std::string& note : result.notes) std::fprintf(stderr, "%s\n", printable(note).c_str());
   const std::string text = dump_json(document_of(trained, part, task.overrides, result), 1) + "\n";
   if (!kept.empty()) keep_in_run(kept, text, outside.get());
   if (task.json) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json_text.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -137,8 +138,10 @@ int run_predict(const task::Predict& task) {
                  static_cast<long long>(wrong), static_cast<long long>(made),
                  rows.numbers() ? "finite value" : "class");
   }
-  const auto left_out = predictions.samples->info().reasons.find("data.on_corrupt");
-  if (left_out != predictions.samples->info().reasons.end()) std::fprintf(stderr, "%s\n", left_out->second.c_str());
+  const data::DataInfo& info = predictions.samples->info();
+  for (const std::string& note : info.notes) std::fprintf(stderr, "%s\n", printable(note).c_str());
+  const auto left_out = info.reasons.find("data.on_corrupt");
+  if (left_out != info.reasons.end() && info.notes.empty()) std::fprintf(stderr, "%s\n", left_out->second.c_str());
   if (out != "-")
     std::fprintf(stderr, "wrote %lld predictions of %s to %s\n", static_cast<long long>(made),
                  trained.description.c_str(), out.c_str());

@@ -1,0 +1,48 @@
+// Private to data/: finds out how a CSV file is written.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/cells.h"
+#include "spec/spec.h"
+
+namespace sinew::data {
+
+// What the columns of a training file fix for every later file.
+struct TableStyle {
+  bool header = true;  // the first line has the names of the columns
+  NumberStyle numbers;
+  bool operator==(const TableStyle&) const = default;
+};
+
+struct Dialect {
+  char separator = ',';
+  TableStyle style;
+  std::vector<std::string> evidence;  // a phrase for each decision that is not the usual one
+};
+
+// Decides from the first part of the file's text, as UTF-8 without a byte order mark. `whole`: this is all of the file.
+// `usual`: the separator that the name of the file promises. `known`: the style of the training file; its header and
+// numbers are then not judged again.
+Dialect judge_dialect(std::string_view head, bool whole, char usual, const spec::TableOptions& wanted,
+                      const TableStyle* known = nullptr);
+
+// Names of columns that every table can have.
+struct TableHeader {
+  std::vector<std::string> names;
+  std::vector<std::string> changes;  // what was changed, without the place
+  bool unnamed_first = false;        // the first column had no name: maybe the row numbers that pandas writes
+};
+// A cell of the header line: its text, and whether spaces around it were already removed.
+struct HeaderCell {
+  std::string_view text;
+  bool had_spaces = false;
+};
+// Gives a name to columns without one, makes equal names different as pandas does (x, x.1), and removes spaces around
+// names.
+TableHeader resolve_header(const std::vector<HeaderCell>& cells);
+std::string default_column_name(size_t index);  // "column_1" for index 0
+
+}  // namespace sinew::data

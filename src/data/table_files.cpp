@@ -1,0 +1,123 @@
+#include "data/table_files.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file_pattern.h"
+#include "base/joined.h"
+#include "base/utf8.h"
+
+namespace sinew::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Foreign {
+  std::string_view extension, signature, name;
+};
+constexpr auto kForeign = std::to_array<Foreign>({{"parquet", "PAR1", "a Parquet file"},
+                                                  {"feather", "ARROW1", "an Arrow (Feather) file"},
+                                                  {"arrow", "ARROW1", "an Arrow (Feather) file"},
+                                                  {"xlsx", "PK\x03\x04", "an Excel workbook"},
+                                                  {"xls", "\xD0\xCF\x11\xE0", "an Excel workbook"}});
+
+struct Named {
+  std::string_view extension, format;
+};
+constexpr auto kExtensions =
+    std::to_array<Named>({{"csv", "csv"}, {"tsv", "tsv"}, {"tab", "tsv"}, {"jsonl", "jsonl"}, {"ndjson", "jsonl"}});
+
+// Leaves out a character that is cut at the end of the first part of a file.
+void trim_cut_character(std::vector<std::byte>& head, Charset charset) {
+  if (charset == Charset::utf16le || charset == Charset::utf16be) {
+    head.resize(head.size() / 2 * 2);
+    if (head.size() < 2) return;
+    const auto high = static_cast<uint8_t>(head[head.size() - (charset == Charset::utf16le ? 1 : 2)]);
+    if (high >= 0xD8 && high < 0xDC) head.resize(head.size() - 2);
+    return;
+  }
+  if (charset != Charset::utf8) return;
+  const size_t bad = first_invalid_utf8(text_of(head));
+  if (bad != std::string_view::npos && head.size() - bad < 4) head.resize(bad);
+}
+
+}  // namespace
+
+std::string table_format_of(const std::string& path) {
+  const std::string extension = file_extension(path);
+  const auto found = std::find_if(kExtensions.begin(), kExtensions.end(),
+                                  [&](const Named& named) { return named.extension == extension; });
+  return found == kExtensions.end() ? "" : std::string(found->format);
+}
+
+void refuse_foreign_table(const std::string& path, std::string_view head) {
+  const std::string extension = file_extension(path);
+  for (const Foreign& foreign : kForeign) {
+    // Other data are ZIP archives too, so only the name tells a workbook.
+    const bool zip = foreign.signature.starts_with("PK");
+    if (extension != foreign.extension && (zip || !head.starts_with(foreign.signature))) continue;
+    const std::string quoted = "'" + path + "'";
+    const bool excel = foreign.name.find("Excel") != std::string_view::npos;
+    throw Error("DATA_WRONG_FORMAT", path + ": is " + std::string(foreign.name) + ", which Sinew does not read",
+                excel ? "save it as CSV in the spreadsheet program, or with pandas.read_excel(" + quoted +
+                            ").to_csv('table.csv', index=False)"
+                      : "convert it, for example with: duckdb -c \"copy (from " + quoted +
+                            ") to 'table.csv'\", or with pandas: read_" +
+                            (foreign.extension == "parquet" ? "parquet" : "feather") + "(" + quoted +
+                            ").to_csv('table.csv', index=False)");
+  }
+}
+
+TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bool whole, const TableRequest& request) {
+  const std::span<const std::byte> head = std::span(bytes).first(std::min(bytes.size(), kTableHead));
+  refuse_foreign_table(path, text_of(head));
+  const bool all = whole && head.size() == bytes.size();
+  TableText text;
+  text.path = path;
+  const std::string wanted = request.format == "jsonl" ? "utf-8" : request.options.encoding;
+  const CharsetJudgement charset = judge_charset(head, all, wanted);
+  if (!whole) trim_cut_character(bytes, charset.charset);
+  // The reader of JSON lines names the line of a broken character itself.
+  if (request.format == "jsonl") {
+    text.bytes = std::move(bytes);
+    return text;
+  }
+  text.bytes = to_utf8(std::move(bytes), charset.charset, path);
+  const std::string_view start = text.text().substr(0, kTableHead);
+  if (start.find('\0') != std::string_view::npos) {
+    throw Error("DATA_WRONG_FORMAT",
+                path + ':' + line_and_column(start, start.find('\0')) + ": holds a zero byte, so it is not a text file",
+                "check that the file is a table; UTF-16 without a byte order mark needs data.table.encoding");
+  }
+  const bool full = all && start.size() == text.bytes.size();
+  text.dialect = judge_dialect(start, full, request.format == "tsv" ? '\t' : ',', request.options, request.style);
+  std::vector<std::string> phrases;
+  if (!charset.evidence.empty()) phrases.push_back(charset.evidence);
+  phrases.insert(phrases.end(), text.dialect.evidence.begin(), text.dialect.evidence.end());
+  if (!phrases.empty()) text.said = file_name(path) + " is read with: " + joined(phrases, "; ");
+  return text;
+}
+
+std::vector<std::string> table_files(const std::string& path, const std::string& format) {
+  std::error_code code;
+  std::vector<std::string> files;
+  const bool pattern = is_file_pattern(path);
+  if (pattern) {
+    files = files_of_pattern(path);
+  } else if (fs::is_directory(path, code)) {
+    const std::string every = (fs::path(path) / "*").string();
+    files = files_of_pattern(every);
+    std::erase_if(files, [&](const std::string& file) { return table_format_of(file) != format; });
+  } else {
+    return {path};
+  }
+  if (!files.empty()) return files;
+  throw Error(
+      "DATA_MISSING_FILES",
+      path + (pattern ? ": no file has a name that fits" : ": the folder has no file whose name ends in ." + format),
+      "check the path: it is relative to the directory in which the command runs");
+}
+
+}  // namespace sinew::data
