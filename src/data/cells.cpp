@@ -91,6 +91,8 @@ std::optional<double> parse_number(std::string_view text, NumberStyle style) {
 }
 
 UnitText split_unit(std::string_view text) {
+  const size_t start = text.starts_with('-') ? 1 : 0;
+  if (text.size() > start && is_digit(text[start]) && is_digit(text.back())) return {text, {}, false};
   UnitText split{without_spaces(text), {}, false};
   std::string_view rest = split.number;
   const bool sign = rest.starts_with('-');

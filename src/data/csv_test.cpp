@@ -201,6 +201,16 @@ TEST(Csv, AgreesWithPython) {
   EXPECT_GT(read, kFiles / 10);
 }
 
+// The defaults of pandas.read_csv, and a few more.
+TEST(Missing, KnowsTheUsualSpellings) {
+  for (const char* text :
+       {"",    "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
+        "N/A", "NA",   "NULL",     "NaN", "None",    "n/a",      "nan",  "null", "?",      "na",      "NAN"})
+    EXPECT_TRUE(is_missing(text)) << text;
+  for (const char* text : {"0", "none", "N", "NAs", "-", "1.#INF", "1.5", "nil", "missing", " "})
+    EXPECT_FALSE(is_missing(text)) << text;
+}
+
 TEST(ParseNumber, AgreesWithStrtod) {
   RandomStream draws(random_key({3}));
   for (int i = 0; i < 60000; ++i) {

@@ -130,7 +130,7 @@ struct StyleCounts {
 
   void add(const std::string& cell) {
     const std::string_view number = split_unit(cell).number;
-    if (number.empty() || number.size() > 40) return;
+    if (number.size() > 40 || number.find_first_of("0123456789") == std::string_view::npos) return;
     const bool plain = parse_number(number).has_value();
     if (plain && number.find('.') == std::string_view::npos) return;
     points += plain ? 1 : 0;

@@ -51,6 +51,8 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 bool is_missing(std::string_view text) {
+  if (!text.empty() && text.back() >= '0' && text.back() <= '9')
+    return false;  // like most numbers, and none of the texts
   switch (text.size()) {
     case 0: return true;
     case 1: return text == "?";
