@@ -24,6 +24,7 @@
 #include "base/disk.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "checkpoint/state_digest.h"
 
 namespace sinew::checkpoint {
 
@@ -170,17 +171,20 @@ struct Summary {
 // only the very last sync failed, root has the new directory. That directory is complete but perhaps not durable.
 std::string save(Disk& disk, const std::string& root, const Snapshot& snapshot, double wall_seconds);
 
-// Reads the whole checkpoint and checks every byte against the manifest. It reads each file once, so the checked bytes
-// are the returned bytes. A directory that is not named like a step (`last`, a copy) may contain any step. A file that
-// the disk cannot read counts as Damage.
+// Reads the whole checkpoint and checks every byte against the manifest, and the tensors against the digest of the
+// state. It reads each file once, so the checked bytes are the returned bytes. A directory that is not named like a
+// step (`last`, a copy) may contain any step. A file that the disk cannot read counts as Damage.
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory);
 // These functions read or check one file of the checkpoint, <part>.safetensors or state.json, as load does.
 std::expected<std::string, Damage> load_state(Disk& disk, const std::string& directory);
 std::expected<TensorFile, Damage> load_file(Disk& disk, const std::string& directory, const std::string& name);
 std::expected<void, Damage> check_file(Disk& disk, const std::string& directory, const std::string& name);
-// Makes the same checks as load, but keeps no bytes. If `past_cache` is true, drops the page cache first, so that the
-// bytes come from the device.
+// Checks every byte against the manifest, but keeps no bytes and does not compute the digest of the state. If
+// `past_cache` is true, drops the page cache first, so that the bytes come from the device.
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache = false);
+// Makes the checks of verify, and then compares the tensors with the digest of the state as load does. Holds one part
+// of the checkpoint in memory.
+std::expected<Summary, Damage> verify_state(Disk& disk, const std::string& directory, bool past_cache = true);
 // Returns the contents of the manifest. Checks that the listed files exist and have the right sizes, but does not read
 // them.
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory);
@@ -199,6 +203,9 @@ Newest load_newest(Disk& disk, const std::string& root);
 // Returns the paths of the step directories under root, oldest first, without temporary ones. The result is empty if
 // root does not exist.
 std::vector<std::string> list(Disk& disk, const std::string& root);
+
+// Returns the step that the name of a directory under root stands for; `directory` is one of list().
+Step step_of(const std::string& directory);
 
 // Returns the steps to delete, oldest first. A pure function. `present` lists the steps that are known to be intact.
 // `verified` is the newest step that was read back past the page cache. The function keeps the newest `keep` steps (at

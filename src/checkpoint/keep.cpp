@@ -1,6 +1,7 @@
 // Lists checkpoints, chooses which ones to delete, and points the links `last` and `best` to them.
 #include <algorithm>
 
+#include "base/check.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/names.h"
 
@@ -17,6 +18,12 @@ std::vector<std::string> list(Disk& disk, const std::string& root) {
   std::vector<std::string> paths;
   for (const Step step : steps) paths.push_back(join(root, step_name(step)));
   return paths;
+}
+
+Step step_of(const std::string& directory) {
+  const auto step = parse_step_name(base_name(directory));
+  SINEW_CHECK(step, directory);
+  return *step;
 }
 
 std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<Step>& best, int64_t keep,

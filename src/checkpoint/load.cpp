@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/digest_check.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/names.h"
 #include "checkpoint/safetensors.h"
@@ -86,6 +87,12 @@ class Reader {
     return std::move(*file);
   }
 
+  // Checks that the tensors have the digest of the state.
+  void check_state(const std::string& state_json, const FindPart& find_part) const {
+    if (const auto wrong = wrong_state_digest(state_json, manifest_.digest, bytes_, find_part))
+      found(kStateFile, *wrong);
+  }
+
  private:
   void check_size(const std::string& name, uint64_t expected) {
     guarded(name, [&] {
@@ -163,6 +170,10 @@ std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
         loaded.parts.emplace(part_of(name), reader.read_part(name, true));
       }
     }
+    reader.check_state(loaded.state_json, [&](const std::string& part) {
+      const auto found = loaded.parts.find(part);
+      return found == loaded.parts.end() ? nullptr : &found->second;
+    });
     return loaded;
   });
 }
@@ -204,6 +215,25 @@ std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, 
   } catch (const DiskError& error) {
     return std::unexpected(Damage{directory, std::string(kManifest), error.what()});
   }
+}
+
+std::expected<Summary, Damage> verify_state(Disk& disk, const std::string& directory, bool past_cache) {
+  auto checked = verify(disk, directory, past_cache);
+  if (!checked) return checked;
+  const auto state = with_manifest(disk, directory, [&](Reader& reader) {
+    reader.check_listing();
+    const std::string text = reader.read_state();
+    TensorFile part;
+    reader.check_state(text, [&](const std::string& name) -> const TensorFile* {
+      const std::string file = name + std::string(kTensorSuffix);
+      part = {};  // before the next part is read
+      if (!reader.manifest().files.contains(file)) return nullptr;
+      part = reader.read_part(file, true);
+      return &part;
+    });
+  });
+  if (!state) return std::unexpected(state.error());
+  return checked;
 }
 
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory) {

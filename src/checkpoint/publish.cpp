@@ -26,7 +26,7 @@ enum class Present { no, intact, damaged };
 
 Present existing_state(Disk& disk, const std::string& path, Digest digest) {
   if (!disk.exists(path)) return Present::no;
-  const auto summary = verify(disk, path);
+  const auto summary = verify_state(disk, path, false);
   if (!summary) return Present::damaged;
   if (summary->digest == digest) return Present::intact;
   throw Error("CHECKPOINT_CONFLICT",

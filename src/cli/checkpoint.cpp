@@ -54,7 +54,7 @@ int list_or_verify(const std::string& given, bool read_all) {
   size_t damaged = 0;
   for (const std::string& directory : directories) {
     const auto summary =
-        read_all ? checkpoint::verify(system_disk(), directory, true) : checkpoint::describe(system_disk(), directory);
+        read_all ? checkpoint::verify_state(system_disk(), directory) : checkpoint::describe(system_disk(), directory);
     if (summary) {
       print_summary(*summary, read_all ? "intact, " : "");
     } else {
@@ -101,7 +101,7 @@ int run_checkpoint(const Arguments& arguments) {
   options.about("DIR is a run directory, its checkpoints/ folder, or the directory of one step.")
       .verb("list", "DIR", "steps, sizes and digests, by the manifests; reads no data",
             [](const auto& words) { return list_or_verify(words[0], false); })
-      .verb("verify", "DIR", "reads every byte from the device and checks it; names the damaged file and place",
+      .verb("verify", "DIR", "reads every byte from the device, checks it and the state's digest; names the damage",
             [](const auto& words) { return list_or_verify(words[0], true); })
       .verb("show", "DIR", "the contents of one checkpoint, checked; of several, the newest intact one",
             [](const auto& words) { return show(words[0]); })

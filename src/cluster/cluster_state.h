@@ -73,6 +73,7 @@ struct ClusterState {
   double listens_until = 0;  // before this time, a coordinator that replaced a dead one makes no decision
   double awake = 0;          // until this time this coordinator did not run, so silence before it does not count
   Generation at_least;       // the next generation is above this one
+  GoingBack going_back;      // every view carries it
 };
 
 struct Decision {

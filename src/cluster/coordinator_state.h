@@ -125,6 +125,7 @@ class CoordinatorState {
   int64_t last_request_ = 0, taken_ = 0;
   int64_t next_id_ = 1;
   std::string dissolved_;  // why all members of the view must go; empty: they need not
+  int64_t durable_ = -1;   // the newest durable checkpoint of which a member told this coordinator
   std::deque<LogLine> log_;
   std::optional<Recovery> recovery_;
   std::optional<double> due_;

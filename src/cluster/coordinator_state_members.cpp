@@ -192,6 +192,8 @@ void CoordinatorState::learn_view(const View& view, Moment at) {
   const Generation known = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
   if (view.generation <= std::max(known, made_)) return;
   state_.view = view;
+  const auto age = [](const GoingBack& back) { return std::pair(back.durable, back.count); };
+  if (age(view.going_back) > age(state_.going_back)) state_.going_back = view.going_back;
   state_.at_least = std::max(state_.at_least, Generation(view.generation.value + kSkippedNumbers - 1));
   state_.listens_until = std::max(state_.listens_until, at.now + options_.cluster.settle_seconds);
   log(at, "took over view " + std::to_string(view.generation.value));
@@ -215,6 +217,7 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
   member.view = std::max(member.view, heartbeat.acting_view);
   member.step = report.step;
   member.durable_step = report.durable_step;
+  durable_ = std::max(durable_, report.durable_step);
   member.speed = report.speed;
   member.facts = report.facts;
   incarnations_[heartbeat.id].knows_end = heartbeat.knows_end;
@@ -240,10 +243,11 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
 
 // The results that the members of the view have in common cannot be trusted, so none of these members may go on. This
 // includes members that do not know it yet. No member that has the state is then left, and the next members begin from
-// the newest checkpoint.
+// the newest checkpoint. If the run went back too often, their leader ends it: only a leader may write its report.
 void CoordinatorState::dissolve(MemberId by, const std::string& why, Moment at) {
   if (!dissolved_.empty()) return;
   dissolved_ = why;
+  state_.going_back = state_.going_back.once_more(durable_, one_line(why, kLongestText));
   log(at, "member " + std::to_string(by.value) + " ends the group: " + why +
               "; all members begin again from the newest checkpoint");
 }

@@ -100,6 +100,42 @@ TEST(CoordinatorState, ADissolvedGroupGoesAsAWholeAndTheNextBeginsAnew) {
   EXPECT_EQ(next[0].reply.view->members.size(), 3U);
 }
 
+// The count of going back outlives every member and every coordinator.
+TEST(CoordinatorState, EveryViewCarriesHowOftenTheRunWentBack) {
+  auto coordinator = std::make_unique<CoordinatorState>(options_for(2), Moment{0, 0});
+  double now = 0;
+  std::vector<Speaker> all = group(*coordinator, 2, now);
+  EXPECT_EQ(all[0].heartbeat.report.view->going_back, GoingBack());
+  const auto go_back = [&](int64_t durable) {
+    all[0].heartbeat.report.durable_step = durable;
+    all[1].heartbeat.report.dissolve = "member 3 has another state";
+    all[0].speak(*coordinator, now += 0.1);
+    all[1].speak(*coordinator, now += 0.1);
+    all.clear();
+    for (int i = 0; i < 2; ++i) {
+      all.emplace_back("after-" + std::to_string(now) + "-" + std::to_string(i));
+      all.back().join(*coordinator, now);
+    }
+    for (int round = 0; round < 2; ++round) {
+      for (Speaker& member : all) member.speak(*coordinator, now += 0.1);
+    }
+    return all[0].heartbeat.report.view->going_back;
+  };
+  EXPECT_EQ(go_back(100), (GoingBack{1, 100, "member 3 has another state"}));
+  EXPECT_EQ(go_back(100).count, 2);
+  EXPECT_EQ(go_back(-1).count, 3);   // the new leader saved nothing
+  EXPECT_EQ(go_back(101).count, 1);  // there is a newer checkpoint
+  EXPECT_EQ(go_back(101).count, 2);
+  // A successor learns the count from the members' view, and goes on with it.
+  coordinator = std::make_unique<CoordinatorState>(options_for(2, 1'000'000), Moment{now, now});
+  for (int round = 0; round < 20; ++round) {
+    now += 0.1;
+    for (Speaker& member : all) member.speak(*coordinator, now);
+  }
+  EXPECT_EQ(go_back(101), (GoingBack{3, 101, "member 3 has another state"}));
+  EXPECT_TRUE(go_back(101).too_often());
+}
+
 // The successor hears from one member that the group must end, before it hears from the others at all.
 TEST(CoordinatorState, ASuccessorDissolvesTheGroupToTheLastMember) {
   std::vector<Speaker> all;

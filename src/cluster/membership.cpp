@@ -269,7 +269,7 @@ Generation next_generation(const ClusterState& state) {
 
 Decision with_view(Draft& draft, bool fresh) {
   const std::string why = why_of(draft);
-  View view{next_generation(draft.state), std::move(draft.members), fresh, why};
+  View view{next_generation(draft.state), std::move(draft.members), fresh, why, draft.state.going_back};
   return {.view = std::move(view), .fenced = std::move(draft.fenced), .why = why};
 }
 

@@ -38,8 +38,11 @@ Json json_of(const View& view) {
     if (view_member.joining) one["donor"] = view_member.donor.value;
     members.push_back(std::move(one));
   }
-  return {
+  Json json = {
       {"generation", view.generation.value}, {"fresh", view.fresh}, {"why", view.why}, {"members", std::move(members)}};
+  if (const GoingBack& back = view.going_back; back.count > 0)
+    json["going_back"] = {{"count", back.count}, {"durable_step", back.durable}, {"why", back.why}};
+  return json;
 }
 
 namespace {
@@ -58,17 +61,31 @@ std::optional<ViewMember> view_member_of(const Json& json) {
                     .donor = MemberId(donor.value_or(0))};
 }
 
+// A view without the field is of a run that never went back.
+std::optional<GoingBack> going_back_of(const Json& view) {
+  const Json* json = member_of(view, "going_back");
+  if (json == nullptr) return GoingBack();
+  const auto count = whole_of(*json, "count", 1);
+  const auto durable = whole_of(*json, "durable_step", -1);
+  const auto why = text_of(*json, "why", kLongestWhy);
+  if (!count || !durable || !why) return std::nullopt;
+  return GoingBack{*count, *durable, *why};
+}
+
 }  // namespace
 
 std::optional<View> view_of(const Json& json) {
   const auto generation = whole_of(json, "generation", 1);
   const auto fresh = truth_of(json, "fresh");
   const auto why = text_of(json, "why", kLongestWhy);
+  const auto going_back = going_back_of(json);
   const Json* members = member_of(json, "members");
-  if (!generation || !fresh || !why || members == nullptr || !members->is_array() || members->size() > kMostMembers) {
+  if (!generation || !fresh || !why || !going_back || members == nullptr || !members->is_array() ||
+      members->size() > kMostMembers) {
     return std::nullopt;
   }
-  View view{.generation = Generation(*generation), .members = {}, .fresh = *fresh, .why = *why};
+  View view{
+      .generation = Generation(*generation), .members = {}, .fresh = *fresh, .why = *why, .going_back = *going_back};
   for (const Json& one : *members) {
     const auto view_member = view_member_of(one);
     if (!view_member || (!view.members.empty() && !(view.members.back().id < view_member->id))) return std::nullopt;

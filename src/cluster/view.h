@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/going_back.h"
 #include "base/ids.h"
 
 namespace sinew::cluster {
@@ -31,6 +32,8 @@ struct View {
   // state: that of the newest checkpoint or, if there is no checkpoint, of step 0.
   bool fresh = false;
   std::string why;  // the reason of the view, as a sentence
+  // How often the run went back to a checkpoint. If that was too often, the leader ends the run.
+  GoingBack going_back = {};
   bool operator==(const View&) const = default;
 
   const ViewMember* find(MemberId id) const;  // null if it is not a member

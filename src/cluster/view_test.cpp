@@ -9,6 +9,7 @@ namespace {
 
 View some_view() {
   View view{.generation = Generation(7), .members = {}, .fresh = true, .why = "member 5 joins; \"quoted\" \n\xc3\xa9"};
+  view.going_back = {2, 400, "member 9 has another state"};
   view.members.push_back({MemberId(2), "127.0.0.1:4711", 0.1, false, MemberId()});
   view.members.push_back({MemberId(5), "[::1]:80", 1.0 / 3, true, MemberId(2)});
   view.members.push_back({MemberId(9), "host:1", 0, false, MemberId()});
@@ -28,6 +29,10 @@ TEST(View, TextReadsBackTheSame) {
   const auto back = view_of_json(to_json(some_view()));
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, some_view());
+  View never = some_view();
+  never.going_back = {};
+  EXPECT_EQ(view_of_json(to_json(never)), never);
+  EXPECT_EQ(to_json(never).find("going_back"), std::string::npos);
 }
 
 TEST(View, RejectsTextThatIsNoView) {
@@ -59,6 +64,8 @@ TEST(View, RejectsTextThatIsNoView) {
            with(",\"donor\":2", ""),
            with("\"joining\":true", "\"joining\":false"),
            with("\"members\"", "\"sets\""),
+           with("\"count\":2", "\"count\":0"),
+           with("\"durable_step\":400", "\"durable_step\":-2"),
            with("127.0.0.1:4711", std::string(1000, 'a')),
        }) {
     EXPECT_FALSE(view_of_json(text)) << text.substr(0, 200);

@@ -97,6 +97,10 @@ void GroupMembers::dissolve(const std::string& why) {
   throw group::Fenced(why);
 }
 
+GoingBack GroupMembers::going_back() const {
+  return member_.group().view().going_back;
+}
+
 void GroupMembers::check_membership() const {
   member_.check();
 }

@@ -33,6 +33,7 @@ class GroupMembers : public Members {
   void report(std::optional<Step> durable, const std::string& facts_json) override;
   void leave() override;
   [[noreturn]] void dissolve(const std::string& why) override;
+  GoingBack going_back() const override;
   void check_membership() const override;
   std::optional<std::string> unled(const std::string& run_directory) const override;
   void finished(int exit_code) override;

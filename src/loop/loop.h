@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/going_back.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "checkpoint/checkpoint.h"
@@ -167,7 +168,7 @@ struct RunOptions {
   // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. Null: it cannot be
   // lost.
   std::function<std::string()> place_lost = nullptr;
-  int went_back = 0;  // how often run() itself went back to a checkpoint
+  GoingBack going_back = {};  // how often run() itself went back to a checkpoint
   // Runs the writing of checkpoints; see checkpoint::WriterOptions. If null, a thread of its own writes them.
   std::function<void(std::function<void()>)> in_background = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/going_back.h"
 #include "checkpoint/checkpoint.h"
 #include "loop/state.h"
 
@@ -39,6 +40,8 @@ class Members {
   // Ends the group, because its work since the newest checkpoint cannot be trusted. Every member then begins again from
   // that checkpoint. Throws the error that ends this worker's membership.
   [[noreturn]] virtual void dissolve(const std::string& why) = 0;
+  // How often the run went back to a checkpoint before this group began. All members have the same answer.
+  virtual GoingBack going_back() const = 0;
   virtual void check_membership() const = 0;  // throws if the others have continued without this worker
   // Returns nullopt while a coordinator leads the run, and if one has fenced this worker. Otherwise returns "" if this
   // worker is one of the last members that computed, or why it may not be: then it must not write.

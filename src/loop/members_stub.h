@@ -21,6 +21,7 @@ class MembersStub : public Members {
   void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
   [[noreturn]] void dissolve(const std::string& why) override { throw std::runtime_error(why); }
+  GoingBack going_back() const override { return {}; }
   void check_membership() const override {}
   std::optional<std::string> unled(const std::string&) const override { return std::nullopt; }
   void finished(int) override {}

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -45,7 +46,13 @@ class MemoryChange : public testing::Test {
     RunOptions options{.run_directory = directory_, .ledger = true};
     options.screen.output = options.screen.errors = [](std::string_view) {};
     options.in_background = [](const std::function<void()>& work) { work(); };
-    return run(plan_, options, trainer, members, system_disk(), clock_);
+    code_.clear();
+    try {
+      return run(plan_, options, trainer, members, system_disk(), clock_);
+    } catch (const Error& error) {
+      code_ = error.code.text();
+      throw;
+    }
   }
   std::string file(const std::string& name) const {
     std::ifstream in(directory_ + "/" + name);
@@ -70,6 +77,7 @@ class MemoryChange : public testing::Test {
   }
 
   std::string folder_, directory_;
+  std::string code_;  // of the error with which the last run ended
   Plan plan_;
   HandClock clock_;
 };
@@ -129,6 +137,19 @@ TEST_F(MemoryChange, ARunThatGoesBackInVainEnds) {
   };
   EXPECT_THROW(run_in("changed", trainer), Error);
   EXPECT_EQ(times, 4);
+  EXPECT_EQ(code_, "TRAIN_WENT_BACK_TOO_OFTEN");
+}
+
+TEST_F(MemoryChange, ANewerCheckpointBeginsTheCountOfGoingBackAnew) {
+  const std::string calm = calm_ledger();
+  NumberTrainer trainer;
+  std::map<int64_t, int> times;
+  trainer.before_step = [&](int64_t step) {  // twice after each of the checkpoints of the steps 4 and 8
+    if ((step == 6 || step == 10) && ++times[step] <= 2) throw MemoryChanged("a bit changed");
+  };
+  EXPECT_EQ(run_in("changed", trainer).exit_code, 0);
+  EXPECT_EQ(file("ledger.jsonl"), calm);
+  EXPECT_EQ(times[10], 3);
 }
 
 // The leader of a group with others.
@@ -140,10 +161,84 @@ class Leader final : public MembersStub {
     dissolved = why;
     throw group::Fenced(why);
   }
+  GoingBack going_back() const override { return back; }
   void finished(int code) override { exit_code = code; }
   std::string dissolved;
   int exit_code = -1;
+  GoingBack back;
 };
+
+// A job in which the steps 4 and 8 were the best when they were reached, and the last one is not.
+class BestCheckpoint : public MemoryChange {
+ protected:
+  BestCheckpoint() {
+    plan_.data.val_size = 1;
+    plan_.job.trainer.eval_interval = {4, spec::Duration::Unit::steps};
+    plan_.job.checkpoint.monitor = plan_.job.early_stopping.monitor = "val/loss";
+    plan_.job.checkpoint.keep_best = 10;
+    plan_.job.early_stopping.patience = 100;
+    plan_.job.early_stopping.restore_best = true;
+  }
+  RunResult train(const std::string& name, const std::set<int64_t>& spoiled, Members* members = nullptr) {
+    NumberTrainer trainer;
+    trainer.spoiled = spoiled;
+    trainer.loss_at = [](int64_t step) { return step == 12 ? 2.0 : 1.0 / static_cast<double>(step); };
+    const RunResult result = run_in(name, trainer, members);
+    model_of_ = trainer.state().step.value;
+    return result;
+  }
+  int64_t model_of_ = -1;  // the step whose state the last run made the model of
+};
+
+TEST_F(BestCheckpoint, IsTheModelIfItsTensorsHaveTheDigestOfTheState) {
+  EXPECT_EQ(train("best", {}).exit_code, 0);
+  EXPECT_EQ(model_of_, 8);
+  EXPECT_TRUE(said("best_restored"));
+}
+
+TEST_F(BestCheckpoint, WithTensorsOfAnotherStateTheBestBeforeItIsUsed) {
+  for (const bool group : {false, true}) {
+    Leader leader;
+    EXPECT_EQ(train(group ? "group" : "alone", {8}, group ? &leader : nullptr).exit_code, 0);
+    EXPECT_EQ(model_of_, 4);
+    EXPECT_TRUE(said("damaged_checkpoint"));
+    EXPECT_TRUE(said("best_not_restored"));
+    EXPECT_EQ(leader.dissolved, "");
+  }
+}
+
+TEST_F(BestCheckpoint, WithoutAnyIntactOneTheRunEndsAndDoesNotGoBack) {
+  for (const bool group : {false, true}) {
+    Leader leader;
+    EXPECT_THROW(train(group ? "group" : "alone", {4, 8}, group ? &leader : nullptr), Error);
+    EXPECT_EQ(code_, "CHECKPOINT_DAMAGED");
+    EXPECT_EQ(nlohmann::json::parse(file("report.json")).at("status"), "failed");
+    EXPECT_EQ(leader.dissolved, "");
+  }
+}
+
+// Each group begins with the count. The leader says why the run ends, and the others wait for it.
+TEST_F(MemoryChange, AGroupThatGoesBackInVainEnds) {
+  NumberTrainer calm, trainer, of_other;
+  Leader leader;
+  for (int64_t times = 1; times <= kMostGoingBack; ++times)
+    leader.back = leader.back.once_more(4, "member 2 has another state");
+  EXPECT_EQ(run_in("leader", calm, &leader).exit_code, 0);
+  leader.back = leader.back.once_more(4, "member 2 has another state");
+  leader.exit_code = -1;
+  EXPECT_THROW(run_in("leader again", trainer, &leader), Error);
+  EXPECT_EQ(code_, "TRAIN_WENT_BACK_TOO_OFTEN");
+  EXPECT_EQ(leader.exit_code, kTrainingError);
+  const auto report = nlohmann::json::parse(file("report.json"));
+  EXPECT_EQ(report.at("status"), "failed");
+  EXPECT_NE(report.dump().find("member 2 has another state"), std::string::npos) << report;
+
+  struct Other final : MembersStub {
+    GoingBack going_back() const override { return {kMostGoingBack + 1, 4, "member 2 has another state"}; }
+    std::optional<int> wait_for_end() override { return kTrainingError; }
+  } other;
+  EXPECT_EQ(run_in("other", of_other, &other).exit_code, kTrainingError);
+}
 
 TEST_F(MemoryChange, EveryCheckpointWasComparedFirst) {
   NumberTrainer trainer;

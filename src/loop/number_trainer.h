@@ -1,16 +1,20 @@
 // A trainer of numbers instead of a model. For tests.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "loop/loop.h"
 
 namespace sinew::loop {
 
-// Its state is one number. A step makes the next one.
+// Its state is one number, in one tensor. A step makes the next one.
 class NumberTrainer final : public Trainer {
  public:
   State& state() override { return state_; }
@@ -28,9 +32,13 @@ class NumberTrainer final : public Trainer {
   void audit_next_step() override { audited.push_back(state_.step.value); }
   EvaluationResult evaluate(data::Split) override {
     if (before_evaluation) before_evaluation();
-    return {.metrics = {{"loss", 1.0 / static_cast<double>(state_.step.value)}}};
+    return {.metrics = {{"loss", loss_at ? loss_at(state_.step.value) : 1.0 / static_cast<double>(state_.step.value)}}};
   }
-  Digest digest() override { return {number, digest_of(counts_text(state_) + decisions_text(state_)).low}; }
+  Digest digest() override {
+    checkpoint::StateDigest digest;
+    digest.add(std::as_bytes(std::span(&number, 1)));
+    return digest.finish(digest_of_text());
+  }
   void compare(Digest own) override {
     if (on_compare) on_compare(own);
   }
@@ -42,17 +50,21 @@ class NumberTrainer final : public Trainer {
     taken.step = state_.step;
     taken.digest = digest();
     nlohmann::json document = state_document(state_, facts);
-    document["number"] = number;
+    document[checkpoint::kStateDigestKey] =
+        checkpoint::state_digest_json(digest_of_text(), {{.part = "model", .name = "number"}});
     taken.state_json = document.dump();
-    taken.parts["model"].emplace_back(checkpoint::TensorEntry{.name = "none", .dtype = DType::u8, .shape = {1}},
-                                      Buffer(1));
+    Buffer bytes(sizeof number);
+    std::memcpy(bytes.data(), &number, sizeof number);
+    if (spoiled.contains(state_.step.value)) bytes.data()[0] ^= std::byte{1};
+    taken.parts["model"].emplace_back(
+        checkpoint::TensorEntry{.name = "number", .dtype = DType::u8, .shape = {sizeof number}}, std::move(bytes));
     return taken;
   }
   StateFacts restore(const checkpoint::Loaded& loaded) override {
     StateFacts facts;
     const auto document = nlohmann::json::parse(loaded.state_json);
     read_document(document, state_, facts);
-    number = document.at("number");
+    std::memcpy(&number, loaded.parts.at("model").tensors.at("number").bytes.data(), sizeof number);
     return facts;
   }
   std::string warm_start() override { return ""; }
@@ -62,13 +74,16 @@ class NumberTrainer final : public Trainer {
   uint64_t number = 1;
   bool in_group = true;
   int64_t wrong_step = -1;       // a member computed a wrong result in the step that led to this one
+  std::set<int64_t> spoiled;     // steps of which memory of the copy changes before it is saved
   std::vector<int64_t> audited;  // the steps in which every shard is computed twice
   std::function<void(int64_t step)> before_step = nullptr;
   std::function<void()> before_evaluation = nullptr;
+  std::function<double(int64_t step)> loss_at = nullptr;  // of an evaluation
   std::function<void(Digest)> on_compare = nullptr;
   std::function<void()> on_check = nullptr;
 
  private:
+  Digest digest_of_text() const { return digest_of(counts_text(state_) + decisions_text(state_)); }
   State state_;
 };
 

@@ -22,14 +22,16 @@ struct Window {
   report::Metrics means(bool classes) const;  // train/loss, train/accuracy
 };
 
+std::string text_of(const checkpoint::Damage& damage);     // for the log, if an older checkpoint is used
 std::string metrics_text(const report::Metrics& metrics);  // "  val/accuracy 0.9190  val/loss 0.2274"
 
 class Run {
  public:
   Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk, Clock& clock);
-  // Throws MemoryChanged if the run has one worker and must go back to the newest checkpoint; this object is then of no
-  // further use.
+  // Throws MemoryChanged if the run has one worker and must go back to the newest checkpoint. This object is then of no
+  // further use, and going_back() counts this time, too.
   RunResult train();
+  const GoingBack& going_back() const { return going_back_; }
 
  private:
   // ---- run_begin.cpp
@@ -100,6 +102,7 @@ class Run {
   bool leads_at_end();  // false: another member ended the run and set exit_code_
   void finish();
   void restore_best();
+  std::optional<checkpoint::Loaded> best_checkpoint();
   void with_lease(const std::function<void()>& work);
   void change_files(const std::function<void(Disk&)>& work);
   rundir::Outcome outcome_so_far();  // the fields of report.json that are a function of the state
@@ -108,6 +111,7 @@ class Run {
   RunResult members_differ(const group::MembersDiffer& differ);
   void wait_for_leader();
   void memory_changed(const MemoryChanged& changed);
+  RunResult end_going_back();
   void write_report(rundir::Outcome& outcome);
 
   StateFacts facts() const {
@@ -158,6 +162,7 @@ class Run {
   std::string stop_status_ = "done", stop_reason_;
   std::optional<Step> began_at_;        // set once the state is loaded and the group has accepted it
   std::optional<group::Fenced> unled_;  // no coordinator leads the run any more; the step is completed alone
+  GoingBack going_back_;                // of a worker that is alone
   bool end_is_saved_ = false;           // the last state of the run is durable
   std::string reported_trouble_;
   std::set<std::string> reported_missing_;  // metrics about which the user got a warning

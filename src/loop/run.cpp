@@ -47,7 +47,8 @@ Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members*
       members_(members),
       disk_(disk),
       clock_(clock),
-      began_(options.began.monotonic_seconds) {}
+      began_(options.began.monotonic_seconds),
+      going_back_(options.going_back) {}
 
 RunResult Run::train() {
   count_intervals();
@@ -62,7 +63,10 @@ RunResult Run::train() {
   try {
     start_state(loaded);
     loaded.reset();
+    if (members_ && members_->going_back().too_often()) return end_going_back();
     if (members_) members_->begin(state().step, trainer_.digest());
+    // The coordinator learns of the checkpoint, even if the leader that wrote it died before it could tell.
+    if (members_ && is_leader() && last_saved_) members_->report(last_saved_, "");
     began_at_ = state().step;
     loop();
     if (leads_at_end()) finish();
@@ -406,12 +410,13 @@ RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Mem
               Clock& clock) {
   RunOptions attempt = options;
   while (true) {
+    Run run(plan, attempt, trainer, members, disk, clock);
     try {
-      return Run(plan, attempt, trainer, members, disk, clock).train();
+      return run.train();
     } catch (const MemoryChanged&) {
       if (members) throw;
       attempt.resume = true;
-      ++attempt.went_back;
+      attempt.going_back = run.going_back();
     }
   }
 }

@@ -155,11 +155,14 @@ void Run::log_start() {
   reporter_->say(report::Level::info, "run_directory", "run directory: " + options_.run_directory);
 }
 
+std::string text_of(const checkpoint::Damage& damage) {
+  return "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
+         "); an older one is used";
+}
+
 void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
   for (const checkpoint::Damage& damage : damaged_) {
-    reporter_->say(report::Level::warning, "damaged_checkpoint",
-                   "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
-                       "); an older one is used");
+    reporter_->say(report::Level::warning, "damaged_checkpoint", text_of(damage));
   }
   if (loaded) return restore_from(*loaded);
   if (options_.resume)

@@ -1,4 +1,5 @@
 // Ends a run: saves everything, writes the model for serving, tests it, and writes the report.
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -15,7 +16,14 @@ constexpr double kLeaseSeconds = 120;  // the wait for a lease; longer than a me
 constexpr double kLeaseLookSeconds = 0.1;
 constexpr double kLeaderSeconds = 5;  // time for the leader to log why the members differ, and to end the group
 constexpr double kLeaderLookSeconds = 0.01;
-constexpr int kMostGoingBack = 3;  // how often one process goes back to a checkpoint because its memory changed
+
+// The error of a run that may not go back once more.
+Error went_back_too_often(const GoingBack& back) {
+  return {"TRAIN_WENT_BACK_TOO_OFTEN",
+          "the run went back to a checkpoint " + std::to_string(kMostGoingBack) +
+              " times without a newer one in between, and would have to do so again: " + back.why,
+          "test the memory and the processor of the machines that log.jsonl names, and run sinew resume without them"};
+}
 
 }  // namespace
 
@@ -101,25 +109,19 @@ void Run::change_files(const std::function<void(Disk&)>& work) {
   with_lease([&] { work(fenced); });
 }
 
-// If early_stopping.restore_best is set and the state is not that of the best step, loads the best checkpoint. If the
-// best step was never saved, this is the best of the saved steps. Throws Error if the checkpoint is damaged.
+// If early_stopping.restore_best is set and the state is not that of the best step, loads the best checkpoint. Throws
+// Error if there is one and it cannot be used.
 void Run::restore_best() {
   const EvaluationState evaluation = state().evaluation;
   const spec::EarlyStoppingOptions& early = plan_.job.early_stopping;
   const bool wanted = !early.monitor.empty() && early.restore_best;
   if (!wanted || !evaluation.best || evaluation.best_step == state().step) return;
-  const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
   const std::string lost = "no checkpoint has the best state, of step " + std::to_string(evaluation.best_step.value) +
                            "; the model is that of step ";
-  if (!disk_.exists(root + "/best"))
+  const auto loaded = best_checkpoint();
+  if (!loaded)
     return reporter_->say(report::Level::warning, "best_not_restored",
                           lost + std::to_string(state().step.value) + ", the last");
-  const auto loaded = checkpoint::load(disk_, root + "/best");
-  if (!loaded) {
-    throw Error("CHECKPOINT_DAMAGED",
-                "the best checkpoint is damaged: " + loaded.error().file + ": " + loaded.error().what,
-                "the last checkpoint is in " + root + "/last");
-  }
   trainer_.restore(*loaded);
   if (trainer_.digest() != loaded->digest)
     throw MemoryChanged("the restored state of step " + std::to_string(loaded->step.value) +
@@ -128,6 +130,28 @@ void Run::restore_best() {
   if (loaded->step != evaluation.best_step)
     return reporter_->say(report::Level::warning, "best_not_restored", lost + step + ", the best before it");
   reporter_->say(report::Level::info, "best_restored", "the model is that of step " + step + ", the best");
+}
+
+// Returns the newest intact checkpoint of a step that was the best when it was reached. Returns nullopt if none of
+// these steps has a checkpoint. Throws Error if all of them are damaged.
+std::optional<checkpoint::Loaded> Run::best_checkpoint() {
+  const std::vector<Step>& best = state().evaluation.best_steps;
+  const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
+  std::optional<checkpoint::Damage> damage;
+  std::vector<std::string> present = checkpoint::list(disk_, root);
+  std::ranges::reverse(present);
+  for (const std::string& directory : present) {
+    if (std::ranges::find(best, checkpoint::step_of(directory)) == best.end()) continue;
+    auto loaded = checkpoint::load(disk_, directory);
+    if (loaded) return std::move(*loaded);
+    reporter_->say(report::Level::warning, "damaged_checkpoint", text_of(loaded.error()));
+    if (!damage) damage = std::move(loaded.error());
+  }
+  if (!damage) return std::nullopt;
+  throw Error("CHECKPOINT_DAMAGED",
+              "the best checkpoint " + damage->directory + " is damaged (" + damage->file + ": " + damage->what +
+                  "), and no best one before it can be used",
+              "the last checkpoint is in " + root + "/last");
 }
 
 rundir::Outcome Run::outcome_so_far() {
@@ -199,7 +223,8 @@ void Run::wait_for_leader() {
   }
 }
 
-// Throws Error if the run cannot go back because there is no checkpoint, or because it went back too often already.
+// Throws Error if a worker that is alone cannot go back because there is no checkpoint, or because it went back too
+// often already. The next group decides for itself (end_going_back).
 void Run::memory_changed(const MemoryChanged& changed) {
   reporter_->say(report::Level::error, "memory_changed",
                  std::string(changed.what()) + "; the run goes back to the newest checkpoint. " + changed.hint);
@@ -208,16 +233,24 @@ void Run::memory_changed(const MemoryChanged& changed) {
   const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
   writer_.reset();  // waits for the checkpoint that is being written
   pending_best_.reset();
-  const bool can_go_back = options_.went_back < kMostGoingBack && !checkpoint::list(disk_, root).empty();
-  if (can_go_back) return;
-  const Error error(changed.code,
-                    std::string(changed.what()) +
-                        (options_.went_back > 0
-                             ? "; it went back to a checkpoint " + std::to_string(options_.went_back) + " times already"
-                             : "; there is no checkpoint to go back to"),
-                    changed.hint);
+  const std::vector<std::string> present = checkpoint::list(disk_, root);
+  if (!present.empty()) {
+    going_back_ = going_back_.once_more(checkpoint::step_of(present.back()).value, changed.what());
+    if (!going_back_.too_often()) return;
+  }
+  const Error error =
+      present.empty()
+          ? Error(changed.code, std::string(changed.what()) + "; there is no checkpoint to go back to", changed.hint)
+          : went_back_too_often(going_back_);
   fail(error);
   throw Error(error);
+}
+
+// All members of the group begin with the same count. Their leader ends the run.
+RunResult Run::end_going_back() {
+  if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
+  with_lease([] {});  // without a lease, fail() writes nothing
+  throw went_back_too_often(members_->going_back());
 }
 
 void Run::write_report(rundir::Outcome& outcome) {

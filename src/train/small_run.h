@@ -53,6 +53,7 @@ class Alone : public Membership, protected loop::Members {
   void report(std::optional<Step>, const std::string&) override {}
   void leave() override {}
   [[noreturn]] void dissolve(const std::string& why) override { throw std::runtime_error(why); }
+  GoingBack going_back() const override { return {}; }
   void check_membership() const override {
     if (!leased_) throw std::runtime_error("the others have continued without this member");
   }

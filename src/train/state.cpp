@@ -1,15 +1,11 @@
 #include "train/state.h"
 
-#include <algorithm>
-#include <atomic>
-#include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json_text.h"
-#include "train/blocks.h"
 #include "train/lanes.h"
 
 namespace sinew::train {
@@ -40,60 +36,28 @@ torch::Tensor file_layout(const torch::Tensor& tensor) {
   return tensor.detach().cpu().contiguous();
 }
 
-// Computes the digest of a state's tensors, in the order in which they are added, block by block on several lanes. It
-// can copy the tensors at the same time, so that each byte is read from memory only once.
+// Computes the digest of a state on several lanes, and keeps the tensors until it is done. It can copy the tensors at
+// the same time.
 class TensorWalk {
  public:
   // Copies the tensor's bytes to `copy` unless it is null.
   void add(const torch::Tensor& values, std::byte* copy = nullptr) {
     alive_.push_back(values);
     bytes_ += values.nbytes();
-    const auto* from = static_cast<const std::byte*>(values.const_data_ptr());
-    for (size_t at = 0; at < values.nbytes(); at += kBlock)
-      blocks_.push_back({from + at, copy ? copy + at : nullptr, std::min(kBlock, values.nbytes() - at)});
+    digest_.add(std::span(static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()), copy);
   }
-  void add_zeros(size_t bytes) {
-    for (size_t at = 0; at < bytes; at += kBlock) blocks_.push_back({nullptr, nullptr, std::min(kBlock, bytes - at)});
-  }
+  void add_zeros(size_t bytes) { digest_.add_zeros(bytes); }
 
-  // Returns the digest of the text and all blocks. The copies are complete when it returns.
-  Digest finish(const std::string& text, Lanes* lanes) {
-    std::vector<Digest> parts(1 + blocks_.size());
-    parts[0] = digest_of(text);
-    std::atomic<size_t> next = 0;
-    const auto work_on_blocks = [&](int) {
-      for (size_t i = next++; i < blocks_.size(); i = next++) parts[i + 1] = walk(blocks_[i]);
-    };
-    lanes&& bytes_ >= kWorthWaking ? lanes->run(work_on_blocks) : work_on_blocks(0);
-    return digest_of(parts);
+  // Returns the digest of the text and all tensors. The copies are complete when it returns.
+  Digest finish(Digest text, Lanes* lanes) {
+    constexpr size_t kWorthWaking = 1 << 20;  // in bytes; one lane does less than this before others wake up
+    if (lanes == nullptr || bytes_ < kWorthWaking) return digest_.finish(text);
+    return digest_.finish(text, [&](const auto& work) { lanes->run([&](int) { work(); }); });
   }
 
  private:
-  struct Block {
-    const std::byte* from;  // null: a block of zeros
-    std::byte* to;
-    size_t size;
-  };
-  static constexpr size_t kBlock = static_cast<size_t>(kBlockElements) * 64;
-  static constexpr size_t kWorthWaking = 1 << 20;  // in bytes; one lane does less than this before others wake up
-
-  static Digest walk(const Block& block) {
-    constexpr size_t kCached = 64 << 10;
-    static const std::vector<std::byte> zeros(kBlock);
-    static const Digest whole = digest_of(std::span(zeros));
-    if (!block.from) return block.size == kBlock ? whole : digest_of(std::span(zeros).first(block.size));
-    if (!block.to) return digest_of(std::span(block.from, block.size));
-    DigestStream stream;
-    for (size_t at = 0; at < block.size; at += kCached) {
-      const size_t size = std::min(kCached, block.size - at);
-      std::memcpy(block.to + at, block.from + at, size);
-      stream.update(std::span(block.to + at, size));
-    }
-    return stream.digest();
-  }
-
   std::vector<torch::Tensor> alive_;
-  std::vector<Block> blocks_;
+  checkpoint::StateDigest digest_;
   size_t bytes_ = 0;
 };
 
@@ -102,13 +66,33 @@ bool has_state(const torch::Tensor& of_optimizer, const torch::Tensor& parameter
   return of_optimizer.numel() == parameter.numel();
 }
 
-void push(std::vector<std::pair<checkpoint::TensorEntry, Buffer>>& part, const std::string& name,
-          const torch::Tensor& tensor, TensorWalk& walk) {
-  const torch::Tensor values = file_layout(tensor);
-  checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
-  part.emplace_back(std::move(entry), Buffer(values.nbytes()));
-  walk.add(values, part.back().second.data());
-}
+// A copy of a state while it is made. The digest covers the tensors in the order in which they are put in.
+class StateCopy {
+ public:
+  explicit StateCopy(checkpoint::OwnedSnapshot& into) : into_(into) {}
+  void put(const std::string& part, const std::string& name, const torch::Tensor& tensor) {
+    const torch::Tensor values = file_layout(tensor);
+    checkpoint::TensorEntry entry{name, dtype_of(values), Shape(values.sizes().begin(), values.sizes().end()), 0, 0};
+    auto& entries = into_.parts[part];
+    entries.emplace_back(std::move(entry), Buffer(values.nbytes()));
+    walk_.add(values, entries.back().second.data());
+    order_.push_back({part, name, 0});
+  }
+  void put_zeros(size_t bytes) {
+    walk_.add_zeros(bytes);
+    order_.push_back({"", "", bytes});
+  }
+  // Returns what the state document says about the digest.
+  json finish(Digest text, Lanes* lanes) {
+    into_.digest = walk_.finish(text, lanes);
+    return checkpoint::state_digest_json(text, order_);
+  }
+
+ private:
+  checkpoint::OwnedSnapshot& into_;
+  TensorWalk walk_;
+  std::vector<checkpoint::DigestedTensor> order_;
+};
 
 std::string shape_text(at::IntArrayRef sizes) {
   std::string text = "[";
@@ -212,30 +196,30 @@ Digest digest(const TrainingState& state, Lanes* lanes) {
       has_state(tensors[p], parameter) ? walk.add(file_layout(tensors[p])) : walk.add_zeros(parameter.nbytes());
     }
   }
-  return walk.finish(digest_text(state), lanes);
+  return walk.finish(digest_of(digest_text(state)), lanes);
 }
 
 checkpoint::OwnedSnapshot snapshot(const TrainingState& state, const StateFacts& facts, Lanes* lanes) {
   checkpoint::OwnedSnapshot result;
   result.step = state.step;
-  TensorWalk walk;  // adds tensors in the order of digest()
-  for (const auto& item : state.parameters) push(result.parts["model"], item.name, item.tensor, walk);
-  for (const auto& item : state.buffers) push(result.parts["model"], item.name, item.tensor, walk);
-  for (const auto& item : state.ema) push(result.parts["ema"], item.name, item.tensor, walk);
+  StateCopy copy(result);  // puts tensors in the order of digest()
+  for (const auto& item : state.parameters) copy.put("model", item.name, item.tensor);
+  for (const auto& item : state.buffers) copy.put("model", item.name, item.tensor);
+  for (const auto& item : state.ema) copy.put("ema", item.name, item.tensor);
   for (const auto& [name, tensors] : state.optimizer) {
     result.parts["optimizer"];  // the part exists even if all parameters are frozen
     for (size_t p = 0; p < tensors.size(); ++p) {
       const auto& parameter = state.parameters[p];
       if (has_state(tensors[p], parameter.tensor)) {
-        push(result.parts["optimizer"], name + "." + parameter.name, tensors[p], walk);
+        copy.put("optimizer", name + "." + parameter.name, tensors[p]);
       } else {
-        walk.add_zeros(parameter.tensor.nbytes());
+        copy.put_zeros(parameter.tensor.nbytes());
       }
     }
   }
-  result.digest = walk.finish(digest_text(state), lanes);
   json document = loop::state_document(state, facts);
   document["optimizer_steps"] = state.optimizer_steps;
+  document[checkpoint::kStateDigestKey] = copy.finish(digest_of(digest_text(state)), lanes);
   result.state_json = dump_json(document, 1);  // names may contain any bytes
   return result;
 }
