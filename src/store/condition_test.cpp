@@ -1,5 +1,6 @@
 // Tests a store whose file is removed, replaced, cut or overwritten, or whose server stops. The store must report the
 // problem and acknowledge no write.
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -15,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Another value each time, because the store writes nothing for a tag that has this value already.
-SetTags large_tag(int i) {
-  return {{Kind::kRun, "r"}, {{"a", std::to_string(i) + std::string(10'000, 'x')}}};
+SetTags large_tag(int i, const std::string& name = "a") {
+  return {{Kind::kRun, "r"}, {{name, std::to_string(i) + std::string(10'000, 'x')}}};
 }
 
 class OpenStore : public testing::Test {
@@ -69,6 +70,44 @@ TEST_F(OpenStore, ACutFileIsNoticed) {
   const auto now = store_->look(5);
   EXPECT_FALSE(now.usable);
   EXPECT_NE(now.problem, "");
+}
+
+// A connection of another program, which does not know the store.
+class OtherProgram {
+ public:
+  explicit OtherProgram(const std::string& path) { EXPECT_EQ(sqlite3_open(path.c_str(), &db_), SQLITE_OK); }
+  ~OtherProgram() { sqlite3_close(db_); }
+  void run(const char* sql) {
+    EXPECT_EQ(sqlite3_exec(db_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db_);
+  }
+
+ private:
+  sqlite3* db_ = nullptr;
+};
+
+// Afterwards the store grows in the WAL, so the file is smaller than the store until SQLite moves the WAL into it.
+TEST_F(OpenStore, AVacuumOfAnotherProcessIsNoDamage) {
+  OtherProgram other(path_);
+  other.run("CREATE TABLE filler(bytes BLOB)");
+  other.run("INSERT INTO filler VALUES (zeroblob(4000000))");
+  other.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  EXPECT_TRUE(store_->look(5).usable);
+  const auto before = fs::file_size(path_);
+  other.run("DROP TABLE filler");
+  other.run("VACUUM");
+  other.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  const auto after = fs::file_size(path_);
+  ASSERT_LT(after, before / 2);
+  for (int i = 0; i < 20; ++i) done(*store_, large_tag(i, "tag" + std::to_string(i)));
+  ASSERT_EQ(fs::file_size(path_), after);  // all of it is in the WAL
+  for (int i = 20; i < 40; ++i) {
+    const auto now = store_->look(5);
+    EXPECT_TRUE(now.usable) << i << ": " << now.problem;
+    done(*store_, large_tag(i, "tag" + std::to_string(i)));
+  }
+  EXPECT_TRUE(store_->look(5).usable);
+  fs::resize_file(path_, fs::file_size(path_) / 2);  // a cut is found nevertheless
+  EXPECT_FALSE(store_->look(5).usable);
 }
 
 TEST_F(OpenStore, AnOverwrittenHeaderIsNoticed) {

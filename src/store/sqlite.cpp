@@ -106,12 +106,10 @@ class Sqlite final : public Database {
   }
   std::string damage(std::optional<int64_t> shrunk_to) override {
     if (std::string problem = connection_.header_problem(); !problem.empty()) return problem;
-    int64_t bytes = 0;
-    each("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", {},
-         [&](const Row& row) { bytes = row.integer(0); });
-    if (shrunk_to && *shrunk_to < bytes) {
+    if (!shrunk_to) return "";
+    // The number of pages in a read transaction does not help: it counts pages that are only in the WAL.
+    if (const int64_t bytes = connection_.bytes_in_header(); *shrunk_to < bytes)
       return "the file was cut to " + std::to_string(*shrunk_to) + " bytes; the store has " + std::to_string(bytes);
-    }
     return "";
   }
   // Takes at most half a second at a time, and a hundredth of all time. Never tries again if half a second is not

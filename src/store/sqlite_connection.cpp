@@ -77,6 +77,11 @@ std::optional<Header> read_header(sqlite3_file* file) {
   return header;
 }
 
+int64_t page_bytes_in(const Header& header) {
+  const int64_t bytes = header[16] << 8U | header[17];
+  return bytes == 1 ? 65536 : bytes;
+}
+
 sqlite3_file* wal_file(sqlite3* db) {
   sqlite3_file* wal = nullptr;
   sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, static_cast<void*>(&wal));
@@ -192,8 +197,7 @@ void SqliteConnection::refuse_foreign_wal() {
   if (file == nullptr || file->pMethods->xFileSize(file, &bytes) != SQLITE_OK) return;
   const Header header = read_header(file).value_or(Header{});
   DatabaseFile database;
-  database.page_bytes = header[16] << 8U | header[17];
-  if (database.page_bytes == 1) database.page_bytes = 65536;
+  database.page_bytes = page_bytes_in(header);
   if (database.page_bytes != 0) database.pages = bytes / database.page_bytes;
   const std::string why = foreign_wal(path_ + "-wal", database);
   if (why.empty()) return;
@@ -238,6 +242,14 @@ std::string SqliteConnection::header_problem() {
   for (int i = 0; i < 4; ++i) owner = owner << 8U | (*header)[kApplicationIdAt + i];
   // Until the first checkpoint, only the WAL may have the application's id.
   return owner == 0 || owner == kApplicationId ? "" : "the file was overwritten with another program's database";
+}
+
+int64_t SqliteConnection::bytes_in_header() {
+  constexpr int kPagesAt = 28;
+  const Header header = read_header(database_file(db_)).value_or(Header{});
+  int64_t pages = 0;
+  for (int i = 0; i < 4; ++i) pages = pages << 8 | header[kPagesAt + i];
+  return pages * page_bytes_in(header);
 }
 
 void SqliteConnection::sync_wal() {

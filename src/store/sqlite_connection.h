@@ -33,6 +33,8 @@ class SqliteConnection {
 
   // Reads the header of the file from the disk. Returns what is wrong with it, or "" if nothing is.
   std::string header_problem();
+  // Returns the size that the header of the file says the file has. Pages that are only in the WAL are not in it.
+  int64_t bytes_in_header();
 
   // Syncs the WAL to the disk. Throws OutcomeUnknown if the disk does not confirm the sync.
   void sync_wal();

@@ -221,6 +221,7 @@ Condition Store::State::look(double seconds) {
       looker = nullptr;
       return {"store " + without_password(where) + ": " + problem, false};
     }
+    if (shrunk_to) file->accept(*shrunk_to);
   } catch (const std::exception& error) {
     looker = nullptr;
     return {error.what(), false};

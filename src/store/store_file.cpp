@@ -40,4 +40,8 @@ int64_t StoreFile::size(bool& shrunk) {
   return now;
 }
 
+void StoreFile::accept(int64_t size) {
+  largest_ = size;
+}
+
 }  // namespace sinew::store

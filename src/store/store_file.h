@@ -15,8 +15,11 @@ class StoreFile {
   explicit StoreFile(std::string path);
   // Throws Error (STORE_REPLACED) if the path now leads to another file or to none. Costs two system calls.
   void check() const;
-  // Returns the size of the store's file. Sets `shrunk` if the file was larger at an earlier call.
+  // Returns the size of the store's file. Sets `shrunk` if the file was larger at an earlier call, unless accept() was
+  // called since.
   int64_t size(bool& shrunk);
+  // The file was found whole with this size, as after a VACUUM of another process.
+  void accept(int64_t size);
 
  private:
   struct Identity {
