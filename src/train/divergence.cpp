@@ -2,6 +2,8 @@
 // samples.
 #include <ATen/record_function.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <sstream>
 #include <utility>
@@ -11,6 +13,8 @@
 
 namespace sinew::train {
 namespace {
+
+constexpr size_t kNamedSamples = 5;
 
 bool finite(const torch::Tensor& tensor) {
   return !tensor.defined() || !tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>();
@@ -102,46 +106,63 @@ thread_local FirstBadOperator* FirstBadOperator::current = nullptr;
 
 }  // namespace
 
-// Computes the step's samples again with the same random numbers, and describes what is not finite. If it finds
-// nothing, says that a gradient is not finite.
+// Computes a shard again with the same random numbers, and finds what is not finite.
+Engine::NotFinite Engine::not_finite_in(int lane, const Work& work) {
+  NotFinite found;
+  const data::Batch batch = options_.prefetcher->take({data::Split::train, work.epoch, work.first, work.count});
+  if (batch.count() == 0) return found;
+  report_work(lane, work);
+  reset_buffers(lane);
+  torch::Tensor losses;
+  const torch::Tensor input = to_input(batch);
+  if (!finite(input)) found.place = "the input is not finite";
+  const std::string name = FirstBadOperator(replica_parameters_[static_cast<size_t>(lane)]).find([&] {
+    const model::RandomScope random(shard_key(ShardIndex(work.shard)));
+    losses = loss_.per_sample(forward(lane, input, to_target(batch)), to_target(batch));
+  });
+  if (found.place.empty() && !name.empty()) found.place = "first not finite at " + name;
+  for (int64_t i = 0; i < batch.count(); ++i) {
+    if (std::isfinite(losses[i].item<float>())) continue;
+    if (++found.samples <= kNamedSamples)
+      found.names.push_back(options_.dataset->describe(data::Split::train, batch.samples[static_cast<size_t>(i)]));
+  }
+  return found;
+}
+
+// Computes the step's samples again on all lanes, and describes what is not finite. If it finds nothing, says that a
+// gradient is not finite. The text does not depend on the lanes.
 std::string Engine::cause_of_divergence(const data::StepRange& range) {
-  const torch::NoGradGuard no_grad;
-  std::ostringstream text;
-  std::string bad_parameter, bad_operator, bad_samples;
-  for (const auto& parameter : state_.parameters) {
-    if (bad_parameter.empty() && !finite(parameter.tensor)) bad_parameter = parameter.name;
-  }
-  int64_t bad = 0;
   const auto parts = data::split_into_shards(range.count, batch_size(state_.step), shards());
-  for (size_t shard = 0; shard < parts.size(); ++shard) {
-    const auto [first, last] = parts[shard];
-    if (first == last) continue;
-    const data::Batch batch =
-        options_.prefetcher->take({data::Split::train, range.epoch, range.first + first, last - first});
-    if (batch.count() == 0) continue;
-    report_work(0, work_of(range, parts, ShardIndex(static_cast<int64_t>(shard))));
-    reset_buffers(0);
-    replicas_[0]->set_training(true);
-    torch::Tensor losses;
-    const torch::Tensor input = to_input(batch);
-    if (bad_operator.empty() && !finite(input)) bad_operator = "the input is not finite";
-    const std::string found = FirstBadOperator(replica_parameters_[0]).find([&] {
-      const model::RandomScope random(shard_key(ShardIndex(static_cast<int64_t>(shard))));
-      losses = loss_.per_sample(forward(0, input, to_target(batch)), to_target(batch));
-    });
-    if (bad_operator.empty() && !found.empty()) bad_operator = "first not finite at " + found;
-    for (int64_t i = 0; i < batch.count(); ++i) {
-      if (std::isfinite(losses[i].item<float>())) continue;
-      if (++bad <= 5)
-        bad_samples += (bad_samples.empty() ? "" : ", ") +
-                       options_.dataset->describe(data::Split::train, batch.samples[static_cast<size_t>(i)]);
+  std::vector<NotFinite> found(parts.size());
+  std::atomic<size_t> next = 0;
+  lanes_.run([&](int lane) {
+    const torch::NoGradGuard no_grad;
+    replicas_[static_cast<size_t>(lane)]->set_training(true);
+    for (size_t shard = next++; shard < parts.size(); shard = next++) {
+      const Work work = work_of(range, parts, ShardIndex(static_cast<int64_t>(shard)));
+      if (work.count > 0) found[shard] = not_finite_in(lane, work);
     }
+    report_work(lane, {});
+  });
+  NotFinite all;  // in the order of the shards
+  for (NotFinite& of_shard : found) {
+    if (all.place.empty()) all.place = std::move(of_shard.place);
+    all.samples += of_shard.samples;
+    all.names.insert(all.names.end(), of_shard.names.begin(), of_shard.names.end());
   }
-  if (!bad_parameter.empty()) text << "; parameter " << bad_parameter << " is not finite";
-  if (!bad_operator.empty()) text << "; " << bad_operator;
-  if (bad > 0)
-    text << "; " << bad << " of " << range.count << " samples (" << bad_samples << (bad > 5 ? ", ..." : "") << ")";
-  if (bad == 0 && bad_parameter.empty()) text << "; the outputs are finite, but a gradient is not";
+  const torch::NoGradGuard no_grad;
+  const auto parameter =
+      std::ranges::find_if(state_.parameters, [](const auto& named) { return !finite(named.tensor); });
+  std::ostringstream text;
+  if (parameter != state_.parameters.end()) text << "; parameter " << parameter->name << " is not finite";
+  if (!all.place.empty()) text << "; " << all.place;
+  if (all.samples > 0) {
+    text << "; " << all.samples << " of " << range.count << " samples (";
+    for (size_t i = 0; i < all.names.size() && i < kNamedSamples; ++i) text << (i > 0 ? ", " : "") << all.names[i];
+    text << (all.samples > kNamedSamples ? ", ..." : "") << ")";
+  } else if (parameter == state_.parameters.end()) {
+    text << "; the outputs are finite, but a gradient is not";
+  }
   return text.str();
 }
 
@@ -149,7 +170,8 @@ void Engine::diverged(const data::StepRange& range, double loss, const std::stri
   std::ostringstream text;
   text << "training diverged at step " << state_.step << ": the loss is " << loss;
   try {
-    text << (why.empty() ? cause_of_divergence(range) : "; " + why);
+    if (!why.empty()) text << "; " << why;
+    if (why.empty() && explains_) text << cause_of_divergence(range);
   } catch (const std::exception&) {
     // The samples cannot always be computed again: a library's loss may refuse single samples, or a file may have
     // disappeared. The error then names no cause.

@@ -355,8 +355,9 @@ Reducer::Reduced Engine::reduce_step(const StepMessage& own, const data::StepRan
   return reduced;
 }
 
-StepResult Engine::step(const StepMessage& own, bool want_norm) {
+StepResult Engine::step(const StepMessage& own, bool want_norm, bool explain) {
   newly_left_out_.clear();
+  explains_ = explain;
   try {
     return make_step(own, want_norm);
   } catch (...) {

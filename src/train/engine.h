@@ -44,8 +44,9 @@ class Engine {
   data::StepRange next_range() const;
   int64_t batch_size(Step step) const;  // from the job and the control log
   // Commits one step with the learning rate of the leader's message; a worker that is alone leads. With `want_norm`,
-  // returns the gradient's norm even if nothing is clipped.
-  StepResult step(const StepMessage& own, bool want_norm);
+  // returns the gradient's norm even if nothing is clipped. With `explain`, the error of a step that diverges says what
+  // was not finite first, for which the whole step is computed once more.
+  StepResult step(const StepMessage& own, bool want_norm, bool explain = true);
   StepResult step(double lr, bool want_norm) { return step({lr, {}}, want_norm); }
   void audit_next_step() { audits_next_step_ = true; }  // every shard of it, whatever cluster.audit says
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
@@ -121,9 +122,15 @@ class Engine {
   RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step
   // Throws Diverged if a buffer that was finite so far would not be finite after the step.
   void check_buffers(const data::StepRange& range, double loss, const Contribution& sums);
-  // Throws Diverged. `why` is the reason if it is known; otherwise the step's samples are computed again to find it.
+  // Throws Diverged. `why` is the reason if it is known; otherwise the step's samples may be computed again to find it.
   [[noreturn]] void diverged(const data::StepRange& range, double loss, const std::string& why = "");
   std::string cause_of_divergence(const data::StepRange& range);
+  struct NotFinite {                 // in a shard or a step
+    std::string place;               // what was not finite first; empty: nothing
+    size_t samples = 0;              // those whose loss is not finite
+    std::vector<std::string> names;  // of the first of these samples
+  };
+  NotFinite not_finite_in(int lane, const Work& work);
   void record_skipped(const std::vector<data::Skipped>& samples);  // any lane may call it
   std::vector<int64_t> leave_out(data::Split split, data::Batch& batch);
   std::vector<int64_t> torn_everywhere(data::Split split, const std::vector<int64_t>& samples);
@@ -159,6 +166,7 @@ class Engine {
   std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
   bool audits_next_step_ = false;
+  bool explains_ = true;  // why the current step diverges
   void forget_prefetched();
   int64_t prefetched_step_ = -1;                     // all steps up to this one were requested
   std::map<int64_t, std::vector<bool>> prefetched_;  // for each step: which shards were requested

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "train/engine.h"
 #include "train/resolve.h"
@@ -21,8 +22,14 @@ class EngineTrainer final : public loop::Trainer {
 
   loop::State& state() override { return engine_.state(); }
   int64_t batch_size(Step step) const override { return engine_.batch_size(step); }
-  StepResult step(const StepMessage& own, bool want_norm) override { return engine_.step(own, want_norm); }
-  void audit_next_step() override { engine_.audit_next_step(); }
+  // The loop repeats a step that diverges. Only the repeated step is explained.
+  StepResult step(const StepMessage& own, bool want_norm) override {
+    return engine_.step(own, want_norm, std::exchange(repeats_, false));
+  }
+  void audit_next_step() override {
+    engine_.audit_next_step();
+    repeats_ = true;
+  }
   EvaluationResult evaluate(data::Split split) override { return engine_.evaluate(split); }
   Digest digest() override;
   void compare(Digest own) override { engine_.compare(own); }
@@ -41,6 +48,7 @@ class EngineTrainer final : public loop::Trainer {
   data::Prefetcher prefetcher_;
   std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training
   Engine engine_;
+  bool repeats_ = false;  // the next step
 };
 
 }  // namespace sinew::train

@@ -2,6 +2,7 @@
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
 
 #include "train/engine.h"
@@ -108,6 +109,33 @@ TEST(EngineTrouble, TheExplanationUsesTheSameRandomNumbers) {
     bad += masks[i].eq(0).any(1).sum().item<int64_t>();
   }
   EXPECT_NE(text.find(std::to_string(bad) + " of 40 samples"), std::string::npos) << text;
+}
+
+TEST(EngineTrouble, TheExplanationDoesNotDependOnTheLanes) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  std::vector<std::string> texts;
+  for (const int64_t lanes : {1, 2, 4}) {
+    std::atomic<int> calls = 0;
+    BentEngine test(test_job("mlp", lanes), data, [&](const torch::Tensor& x) {
+      ++calls;
+      return x.abs() / torch::empty_like(x).bernoulli_(0.9);
+    });
+    texts.push_back(refused_step(test.engine));
+    EXPECT_EQ(texts.back(), texts.front()) << lanes;
+    EXPECT_EQ(calls.load(), 16) << "eight shards in the step, and eight again";
+  }
+}
+
+// The loop computes a step that diverges again; only then is the cause worth another step.
+TEST(EngineTrouble, WithoutAnExplanationNothingIsComputedAgain) {
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  int calls = 0;
+  BentEngine test(test_job("mlp"), data, [&](const torch::Tensor& x) {
+    ++calls;
+    return x / 0;
+  });
+  EXPECT_THROW(test.engine.step({0.01, {}}, false, false), Diverged);
+  EXPECT_EQ(calls, 8);
 }
 
 TEST(EngineTrouble, EachCallInEachShardAndStepDrawsOtherNumbers) {

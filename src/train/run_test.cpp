@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
+
 #include "train/small_run.h"
 
 namespace sinew::train {
@@ -83,6 +86,32 @@ TEST_F(TimedRun, AGrowingBatchSizeIsTheSameAfterAResume) {
   std::filesystem::remove(folder_ + "/resolved.yaml");  // so that the directory holds no run
   TickingClock other;
   EXPECT_NE(run_for(other).digest, calm.digest);
+}
+
+class DivergingRun : public SmallRun {};
+
+// The step is computed, then computed again to be sure, and once more to find the cause.
+TEST_F(DivergingRun, SearchesForTheCauseOnce) {
+  job_.optimizer.lr = 1e30;
+  std::mutex mutex;
+  std::map<int64_t, std::map<int64_t, int>> times;  // by step and shard
+  on_work_ = [&](int, const Work& work) {
+    const std::lock_guard lock(mutex);
+    if (work.kind == Work::Kind::computing) ++times[work.step][work.shard];
+  };
+  TickingClock clock;
+  std::string what;
+  try {
+    run_for(clock);
+  } catch (const Diverged& diverged) {
+    what = diverged.what();
+  }
+  EXPECT_THAT(what, testing::HasSubstr("first not finite at"));
+  ASSERT_FALSE(times.empty());
+  for (const auto& [step, shards] : times) {
+    for (const auto& [shard, count] : shards)
+      EXPECT_EQ(count, step == times.rbegin()->first ? 3 : 1) << step << ' ' << shard;
+  }
 }
 
 }  // namespace

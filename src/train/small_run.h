@@ -99,6 +99,7 @@ class SmallRun : public testing::Test {
     options.ledger = ledger_;
     options.stop_signals = &clock.signals;
     options.join = join_;
+    options.on_work = on_work_;
     if (slowly_) {  // gives the disk time to keep up with a save at each step
       options.on_work = [](int, const Work& work) {
         if (work.kind == Work::Kind::updating) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -123,6 +124,7 @@ class SmallRun : public testing::Test {
   std::string folder_, run_directory_;
   Disk* disk_ = &system_disk();
   bool ledger_ = false, slowly_ = false;
+  OnWork on_work_ = nullptr;
   std::function<std::unique_ptr<Membership>(const Identity&)> join_ = nullptr;
   spec::Job job_;
 };
