@@ -133,5 +133,31 @@ TEST(GroupReducer, GivesTheSameBitsAsOneProcess) {
   }
 }
 
+// Only some members add the two shards, and all of them must find out: the step is then computed again and audited.
+TEST(GroupReducer, AllMembersLearnThatAnIntegerBufferChangedDifferently) {
+  for (const int64_t wrong : {-1, 0, 4}) {
+    Town town(3);
+    std::atomic<int> conflicts = 0;
+    std::vector<std::thread> threads;
+    for (auto& group : town.groups) {
+      threads.emplace_back([&, group = group.get()] {
+        group->start_at(0, {0, 42});
+        GroupReducer of_group(*group, 1, system_clock());
+        train::Reducer& reducer = of_group;
+        reducer.begin(kShards, {}, "");
+        while (const auto task = reducer.next_shard()) {
+          train::Contribution leaf;
+          leaf.buffers = {torch::tensor(task->shard.value == wrong ? int64_t{2} : int64_t{1})};
+          reducer.deliver(*task, std::move(leaf));
+        }
+        reducer.reduce();
+        conflicts += reducer.reduced().sums.buffers_conflict ? 1 : 0;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(conflicts, wrong < 0 ? 0 : 3) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace sinew::distribute

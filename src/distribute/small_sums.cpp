@@ -100,6 +100,7 @@ std::string encoded(const train::Contribution& contribution) {
   out.put(contribution.loss);
   out.put(contribution.weight);
   out.put(contribution.samples);
+  out.put<uint8_t>(contribution.buffers_conflict ? 1 : 0);
   out.put_list(contribution.counts.data(), contribution.counts.size());
   out.put_list(contribution.sums.data(), contribution.sums.size());
   out.put_list(contribution.scores.data(), contribution.scores.size());
@@ -115,6 +116,7 @@ train::Contribution decoded(std::string_view bytes) {
   contribution.loss = in.get<double>();
   contribution.weight = in.get<double>();
   contribution.samples = in.get<int64_t>();
+  contribution.buffers_conflict = in.get<uint8_t>() != 0;
   contribution.counts = in.get_list<int64_t>();
   contribution.sums = in.get_list<double>();
   contribution.scores = in.get_list<float>();

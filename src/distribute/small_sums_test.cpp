@@ -23,6 +23,7 @@ train::Contribution random_contribution(uint64_t seed) {
   const auto values = torch::tensor({random.uniform(), -random.uniform(), random.uniform(), 0.0}, torch::kFloat64);
   made.buffers = {values.reshape({2, 2}), {}, torch::tensor(1, torch::kInt64), torch::tensor({3, 4}, torch::kInt32)};
   if (random.below(2) == 0) made.buffers[0] = torch::Tensor();
+  made.buffers_conflict = random.below(4) == 0;
   return made;
 }
 
@@ -34,6 +35,7 @@ void expect_equal(const train::Contribution& a, const train::Contribution& b) {
   EXPECT_EQ(a.sums, b.sums);
   EXPECT_EQ(a.scores, b.scores);
   EXPECT_EQ(a.not_decoded, b.not_decoded);
+  EXPECT_EQ(a.buffers_conflict, b.buffers_conflict);
   ASSERT_EQ(a.buffers.size(), b.buffers.size());
   for (size_t i = 0; i < a.buffers.size(); ++i) {
     ASSERT_EQ(a.buffers[i].defined(), b.buffers[i].defined()) << i;

@@ -79,7 +79,8 @@ struct ShardFailed : Error {
   using Error::Error;
 };
 
-// The loss or the gradient of a step is not finite. The state is still the one before the step.
+// The step cannot be committed, because its loss or its gradient is not finite, or its shards contradict one another.
+// All members find that out in the same way. The state is still the one before the step.
 struct Diverged : Error {
   using Error::Error;
 };

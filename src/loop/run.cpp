@@ -193,9 +193,9 @@ void Run::one_step() {
   report_work(Work::Kind::nothing);
 }
 
-// A loss or gradient that is not finite may come from a faulty machine. All members have the same result, and still the
-// state before the step. Before they call it a fault of the job, they compare these states, and compute the step again
-// with every shard computed twice.
+// A loss or gradient that is not finite may come from a faulty machine, and so may contradicting shards. All members
+// have the same result, and still the state before the step. Before they call it a fault of the job, they compare these
+// states, and compute the step again with every shard computed twice.
 StepResult Run::compute_step(bool want_norm) {
   const StepMessage message{learning_rate(), pending_entries_};
   std::string first;
@@ -209,8 +209,8 @@ StepResult Run::compute_step(bool want_norm) {
   StepResult result = trainer_.step(message, want_norm);
   reporter_->say(report::Level::warning, "step_repeated",
                  first +
-                     "; the step was computed again and did not diverge, so the first result was wrong: a processor "
-                     "or memory of this run is faulty");
+                     "; the step was computed again without that, so the first result was wrong: a processor or "
+                     "memory of this run is faulty");
   return result;
 }
 

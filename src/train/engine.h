@@ -120,7 +120,8 @@ class Engine {
   Mark next_mark(bool compares);
   void check_unchanged(const Mark& before);
   RandomKey shard_key(ShardIndex shard) const;  // key of all random operators in this shard of the next step
-  // Throws Diverged if a buffer that was finite so far would not be finite after the step.
+  // Throws Diverged if a buffer that was finite so far would not be finite after the step, or if an integer buffer
+  // changed differently in two shards.
   void check_buffers(const data::StepRange& range, double loss, const Contribution& sums);
   // Throws Diverged. `why` is the reason if it is known; otherwise the step's samples may be computed again to find it.
   [[noreturn]] void diverged(const data::StepRange& range, double loss, const std::string& why = "");

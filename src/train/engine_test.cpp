@@ -286,6 +286,43 @@ TEST(StepContract, BooleanAndIntegerBuffersChangeOncePerStep) {
   }
 }
 
+// One forward pass changes the buffer in another way. The step is not committed, and right if it is computed again.
+TEST(StepContract, AnIntegerBufferThatChangesDifferentlyIsADivergedStep) {
+  class Erring final : public model::Model {
+   public:
+    explicit Erring(std::unique_ptr<model::Model> inner) : inner_(std::move(inner)) {}
+    torch::Tensor forward(const torch::Tensor& input, const torch::Tensor& target) override {
+      const torch::NoGradGuard no_grad;
+      calls_.add_(++passes_ == 3 ? 2 : 1);
+      const torch::AutoGradMode grad(true);
+      return inner_->forward(input, target);
+    }
+    void set_training(bool on) override { inner_->set_training(on); }
+    std::vector<model::NamedTensor> parameters() override { return inner_->parameters(); }
+    std::vector<model::NamedTensor> buffers() override { return {{"calls", calls_}}; }
+    void share(size_t index, const torch::Tensor& memory) override { inner_->share(index, memory); }
+    bool wants_shadow(size_t index) override { return inner_->wants_shadow(index); }
+
+   private:
+    std::unique_ptr<model::Model> inner_;
+    int passes_ = 0;
+    torch::Tensor calls_ = torch::zeros({1}, torch::kInt64);
+  };
+  const spec::Job job = test_job("mlp");
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  TestEngine test(job, data, [&] { return std::make_unique<Erring>(model::make_model(job.model, data.info(), 4, 7)); });
+  const Digest before = digest(test.engine.state());
+  try {
+    test.engine.step(0.01, false);
+    FAIL();
+  } catch (const Diverged& diverged) {
+    EXPECT_EQ(diverged.code, ErrorCode("TRAIN_BUFFER_CONFLICT"));
+  }
+  EXPECT_EQ(digest(test.engine.state()), before);
+  test.engine.step(0.01, false);
+  EXPECT_EQ(test.engine.state().buffers[0].tensor.item<int64_t>(), 1);
+}
+
 TEST(StepContract, ControlEntriesGiveTheSameBitsOnAnyLanes) {
   for (Case& test : contract_jobs()) {
     const auto story = [&](int64_t lanes, bool prefetched, bool controlled) {

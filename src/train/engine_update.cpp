@@ -90,6 +90,11 @@ void Engine::apply_group(size_t group, double lr, double scale) {
 }
 
 void Engine::check_buffers(const data::StepRange& range, double loss, const Contribution& sums) {
+  if (sums.buffers_conflict)
+    throw Diverged(
+        "TRAIN_BUFFER_CONFLICT",
+        "an integer or boolean buffer changed differently in two shards of step " + std::to_string(state_.step.value),
+        "such buffers must change in the same way for all samples");
   for (size_t b = 0; b < sums.buffers.size(); ++b) {
     const torch::Tensor& delta = sums.buffers[b];
     if (!delta.defined() || !delta.is_floating_point() || at::isfinite(delta).all().item<bool>()) continue;

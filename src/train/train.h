@@ -47,6 +47,9 @@ struct Contribution {
   // For each buffer: the float64 sum of samples * delta. For an integer buffer: its delta, which is equal in all
   // shards.
   std::vector<torch::Tensor> buffers;
+  // The deltas of an integer buffer are not equal. The sum says so instead of an error, because not every member adds
+  // these shards: so all members learn it, at the same step.
+  bool buffers_conflict = false;
   double loss = 0;    // sum of weighted losses
   double weight = 0;  // divisor of the loss: samples, tokens or their class weights
   int64_t samples = 0;

@@ -14,6 +14,7 @@ void add(Contribution& left, Contribution&& right) {
   left.loss += right.loss;
   left.weight += right.weight;
   left.samples += right.samples;
+  left.buffers_conflict = left.buffers_conflict || right.buffers_conflict;
   left.not_decoded.insert(left.not_decoded.end(), right.not_decoded.begin(), right.not_decoded.end());
   left.scores.insert(left.scores.end(), right.scores.begin(), right.scores.end());
   // A shard of which no sample decodes has empty lists.
@@ -31,8 +32,7 @@ void add(Contribution& left, Contribution&& right) {
     } else if (mine.is_floating_point()) {
       mine.add_(other);
     } else if (!torch::equal(mine, other)) {
-      throw Error("TRAIN_BUFFER_CONFLICT", "an integer or boolean buffer changed differently in two shards of one step",
-                  "such buffers must change in the same way for all samples");
+      left.buffers_conflict = true;
     }
   }
 }
