@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -82,61 +83,77 @@ std::vector<PlannedAudit> plan_audits(const cluster::View& view, const std::vect
   return planned;
 }
 
-AuditVerdict judge_audit(const PlannedAudit& planned, const Opinions& opinions, const Audit& audit,
-                         const std::function<std::string(MemberId)>& name) {
+AuditVerdict judge_audit(const PlannedAudit& planned, const Opinions& opinions, const Audit& audit) {
   using Kind = AuditVerdict::Kind;
-  AuditVerdict verdict;
   const auto of = [&](MemberId id) {
     const auto found = opinions.find(id);
     return found == opinions.end() ? std::nullopt : std::optional(found->second);
   };
   const auto first = of(planned.owner), second = of(planned.auditor);
+  AuditVerdict verdict;
   if (!first) verdict.missing.push_back(planned.owner);
   if (!second) verdict.missing.push_back(planned.auditor);
   std::ranges::sort(verdict.missing);
-  const std::string shard = shard_name(audit, ShardIndex(planned.shard));
-  if (!verdict.missing.empty()) {
-    verdict.why = shard + " is not computed twice yet";
-    return verdict;
-  }
-  if (*first == *second) {
-    verdict.kind = Kind::equal;
-    verdict.why = shard + " has the same result on " + name(planned.owner) + " and " + name(planned.auditor);
-    return verdict;
-  }
-  if (audit.of_copies && (*first == Digest() || *second == Digest())) {
-    verdict.kind = Kind::wrong;
-    verdict.wrong = *first == Digest() ? planned.auditor : planned.owner;
-    const MemberId right = *first == Digest() ? planned.owner : planned.auditor;
-    verdict.why = name(*verdict.wrong) + " computed a wrong result of " + shard + ": it is not, on " + name(right);
-    return verdict;
-  }
-  verdict.why = shard + " has result " + to_hex(*first) + " on " + name(planned.owner) + " and " + to_hex(*second) +
-                " on " + name(planned.auditor);
-  if (!planned.third) {
-    verdict.kind = Kind::undecided;
-    verdict.why += std::string(", and no third member can compute it. ") + kRepeatable;
-    return verdict;
-  }
+  if (!verdict.missing.empty()) return verdict;
+  if (*first == *second) return {Kind::equal, std::nullopt, {}};
+  if (audit.of_copies && (*first == Digest() || *second == Digest()))
+    return {Kind::wrong, *first == Digest() ? planned.auditor : planned.owner, {}};
+  if (!planned.third) return {Kind::undecided, std::nullopt, {}};
   const auto third = of(*planned.third);
-  if (!third) {
-    verdict.kind = Kind::needs_third;
-    verdict.missing = {*planned.third};
-    verdict.why += "; " + name(*planned.third) + " is to decide";
-    return verdict;
+  if (!third) return {Kind::needs_third, std::nullopt, {*planned.third}};
+  if (*third != *first && *third != *second) return {Kind::undecided, std::nullopt, {}};
+  return {Kind::wrong, *third == *second ? planned.owner : planned.auditor, {}};
+}
+
+std::string text_of(const AuditVerdict& verdict, const PlannedAudit& planned, const Opinions& opinions,
+                    const Audit& audit, const std::function<std::string(MemberId)>& name) {
+  using Kind = AuditVerdict::Kind;
+  const std::string shard = shard_name(audit, ShardIndex(planned.shard));
+  if (verdict.kind == Kind::waiting) return shard + " is not computed twice yet";
+  if (verdict.kind == Kind::equal)
+    return shard + " has the same result on " + name(planned.owner) + " and " + name(planned.auditor);
+  const auto result = [&](MemberId id) { return to_hex(opinions.at(id)); };
+  if (verdict.kind == Kind::wrong) {
+    const MemberId wrong = *verdict.wrong, right = wrong == planned.owner ? planned.auditor : planned.owner;
+    const std::string text = name(wrong) + " computed a wrong result of " + shard + ": ";
+    // Of copies of the data, one result may be that the sample does not decode, which needs no third member.
+    if (audit.of_copies && opinions.at(right) == Digest()) return text + "it is not, on " + name(right);
+    return text + result(wrong) + ", and " + name(right) + " and " + name(*planned.third) + " computed " +
+           result(right);
   }
-  if (*third != *first && *third != *second) {
-    verdict.kind = Kind::undecided;
-    verdict.why += ", and " + to_hex(*third) + " on " + name(*planned.third) + ". " + kRepeatable;
-    return verdict;
+  const std::string text = shard + " has result " + result(planned.owner) + " on " + name(planned.owner) + " and " +
+                           result(planned.auditor) + " on " + name(planned.auditor);
+  if (verdict.kind == Kind::needs_third) return text + "; " + name(*planned.third) + " is to decide";
+  if (!planned.third) return text + ", and no third member can compute it. " + kRepeatable;
+  return text + ", and " + result(*planned.third) + " on " + name(*planned.third) + ". " + kRepeatable;
+}
+
+Audits::Audits(std::vector<PlannedAudit> planned) : planned_(std::move(planned)) {
+  for (size_t place = 0; place < planned_.size(); ++place) {
+    places_.emplace(planned_[place].shard, place);
+    unsettled_.insert(place);
+    to_judge_.insert(place);
   }
-  verdict.kind = Kind::wrong;
-  const bool owner_errs = *third == *second;
-  verdict.wrong = owner_errs ? planned.owner : planned.auditor;
-  verdict.why = name(*verdict.wrong) + " computed a wrong result of " + shard + ": " +
-                to_hex(owner_errs ? *first : *second) + ", and " + name(owner_errs ? planned.auditor : planned.owner) +
-                " and " + name(*planned.third) + " computed " + to_hex(*third);
-  return verdict;
+}
+
+void Audits::heard(int64_t shard) {
+  const auto found = places_.find(shard);
+  if (found != places_.end()) to_judge_.insert(found->second);
+}
+
+const PlannedAudit* Audits::next_to_judge() {
+  if (to_judge_.empty()) return nullptr;
+  return &planned_[to_judge_.extract(to_judge_.begin()).value()];
+}
+
+void Audits::settle(int64_t shard) {
+  unsettled_.erase(places_.at(shard));
+}
+
+std::vector<const PlannedAudit*> Audits::unsettled() const {
+  std::vector<const PlannedAudit*> found;
+  for (const size_t place : unsettled_) found.push_back(&planned_[place]);
+  return found;
 }
 
 Digest leaf_digest(const Leaf* leaf, const std::vector<int64_t>& lengths) {

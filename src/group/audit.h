@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,11 +47,30 @@ struct AuditVerdict {
   std::optional<MemberId> wrong;
   // The members whose result is missing, ascending. A member that dies is missing and never wrong.
   std::vector<MemberId> missing;
-  std::string why;  // a sentence
 };
-// `name` returns how a member is named in a sentence.
-AuditVerdict judge_audit(const PlannedAudit& planned, const Opinions& opinions, const Audit& audit,
-                         const std::function<std::string(MemberId)>& name);
+AuditVerdict judge_audit(const PlannedAudit& planned, const Opinions& opinions, const Audit& audit);
+// The verdict with its reason, as a sentence. `name` returns how a member is named in it.
+std::string text_of(const AuditVerdict& verdict, const PlannedAudit& planned, const Opinions& opinions,
+                    const Audit& audit, const std::function<std::string(MemberId)>& name);
+
+// The audits of a collective under one view. It tells which of them are to be judged: those of which a result has come
+// since they were last judged. So the work of a collective grows with the number of results. Not thread-safe.
+class Audits {
+ public:
+  Audits() = default;
+  explicit Audits(std::vector<PlannedAudit> planned);  // all are to be judged, because results may have come before
+  const std::vector<PlannedAudit>& planned() const { return planned_; }
+  void heard(int64_t shard);            // a result of the shard has come; ignored if the shard is not audited
+  const PlannedAudit* next_to_judge();  // each once; null: none is left. Valid while this object lives
+  void settle(int64_t shard);           // the shard has two equal results
+  bool settled() const { return unsettled_.empty(); }  // all are
+  std::vector<const PlannedAudit*> unsettled() const;
+
+ private:
+  std::vector<PlannedAudit> planned_;
+  std::map<int64_t, size_t> places_;  // of each audited shard in planned_
+  std::set<size_t> unsettled_, to_judge_;
+};
 
 // The digest of everything that a shard contributes to the sums: each row, absent or not, and the small bytes.
 // `lengths` are those of the collective's rows.

@@ -120,9 +120,9 @@ TEST(AuditVerdict, AnInnocentIsNeverBlamed) {
       const bool errs = MemberId(id) == liar;
       opinions[MemberId(id)] = errs ? Digest{random.bits64(), 3} : right;
     }
-    const AuditVerdict verdict = judge_audit(planned, opinions, {.step = Step(9)}, name);
+    const AuditVerdict verdict = judge_audit(planned, opinions, {.step = Step(9)});
     ++kinds[verdict.kind];
-    EXPECT_FALSE(verdict.why.empty());
+    EXPECT_FALSE(text_of(verdict, planned, opinions, {.step = Step(9)}, name).empty());
     EXPECT_EQ(verdict.kind == VerdictKind::wrong, verdict.wrong.has_value());
     EXPECT_EQ(verdict.wrong.value_or(liar), liar) << "seed " << seed;
     const bool both = opinions.contains(MemberId(1)) && opinions.contains(MemberId(2));
@@ -145,10 +145,11 @@ TEST(AuditVerdict, AnInnocentIsNeverBlamed) {
 TEST(AuditVerdict, ThreeDifferentResultsDecideNothing) {
   const PlannedAudit planned{.shard = 4, .owner = MemberId(1), .auditor = MemberId(2), .third = MemberId(3), .why = ""};
   const Opinions opinions = {{MemberId(1), {1, 1}}, {MemberId(2), {1, 2}}, {MemberId(3), {1, 3}}};
-  const AuditVerdict verdict = judge_audit(planned, opinions, {.step = Step(9)}, name);
+  const AuditVerdict verdict = judge_audit(planned, opinions, {.step = Step(9)});
   EXPECT_EQ(verdict.kind, VerdictKind::undecided);
+  const std::string why = text_of(verdict, planned, opinions, {.step = Step(9)}, name);
   for (const Digest digest : {Digest{1, 1}, Digest{1, 2}, Digest{1, 3}})
-    EXPECT_NE(verdict.why.find(to_hex(digest)), std::string::npos) << verdict.why;
+    EXPECT_NE(why.find(to_hex(digest)), std::string::npos) << why;
 }
 
 // Damage does not make a file decode, so the copy that decodes is the right one, and two members are enough to know.
@@ -157,13 +158,38 @@ TEST(AuditVerdict, OfTwoCopiesTheOneThatDecodesIsRight) {
   const Audit copies{.step = Step(9), .shards = {4}, .of_copies = true};
   for (const std::optional<MemberId> third : {std::optional<MemberId>(), std::optional(MemberId(3))}) {
     const PlannedAudit planned{.shard = 4, .owner = MemberId(1), .auditor = MemberId(2), .third = third, .why = ""};
-    EXPECT_EQ(judge_audit(planned, {{MemberId(1), torn}, {MemberId(2), decodes}}, copies, name).wrong, MemberId(1));
-    EXPECT_EQ(judge_audit(planned, {{MemberId(1), decodes}, {MemberId(2), torn}}, copies, name).wrong, MemberId(2));
+    EXPECT_EQ(judge_audit(planned, {{MemberId(1), torn}, {MemberId(2), decodes}}, copies).wrong, MemberId(1));
+    EXPECT_EQ(judge_audit(planned, {{MemberId(1), decodes}, {MemberId(2), torn}}, copies).wrong, MemberId(2));
+    const Opinions opinions{{MemberId(1), torn}, {MemberId(2), decodes}};
+    const std::string why = text_of(judge_audit(planned, opinions, copies), planned, opinions, copies, name);
+    EXPECT_TRUE(why.ends_with("it is not, on " + name(MemberId(2)))) << why;
     for (const Digest same : {decodes, torn})
-      EXPECT_EQ(judge_audit(planned, {{MemberId(1), same}, {MemberId(2), same}}, copies, name).kind,
-                VerdictKind::equal);
-    EXPECT_EQ(judge_audit(planned, {{MemberId(1), torn}}, copies, name).kind, VerdictKind::waiting);
+      EXPECT_EQ(judge_audit(planned, {{MemberId(1), same}, {MemberId(2), same}}, copies).kind, VerdictKind::equal);
+    EXPECT_EQ(judge_audit(planned, {{MemberId(1), torn}}, copies).kind, VerdictKind::waiting);
   }
+}
+
+TEST(Audits, TellWhichAreToBeJudgedAndWhichAreUnsettled) {
+  Audits audits({{.shard = 4, .owner = MemberId(1), .auditor = MemberId(2), .third = {}, .why = ""},
+                 {.shard = 7, .owner = MemberId(2), .auditor = MemberId(1), .third = {}, .why = ""}});
+  const auto judged = [&] {
+    std::vector<int64_t> shards;
+    while (const PlannedAudit* one = audits.next_to_judge()) shards.push_back(one->shard);
+    return shards;
+  };
+  EXPECT_EQ(judged(), (std::vector<int64_t>{4, 7}));
+  EXPECT_EQ(judged(), std::vector<int64_t>());
+  audits.heard(7);
+  audits.heard(5);  // not audited
+  audits.heard(7);
+  EXPECT_EQ(judged(), std::vector<int64_t>{7});
+  audits.settle(7);
+  EXPECT_FALSE(audits.settled());
+  ASSERT_EQ(audits.unsettled().size(), 1U);
+  EXPECT_EQ(audits.unsettled()[0]->shard, 4);
+  audits.settle(4);
+  EXPECT_TRUE(audits.settled());
+  EXPECT_TRUE(Audits().settled());
 }
 
 TEST(AuditPlan, CopiesAreReadOnTwoMachines) {

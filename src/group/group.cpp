@@ -148,6 +148,16 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
     check_alive();
     return {Turn::Kind::over};
   }
+  Outbox outbox;
+  act_on_audits(outbox);
+  if (!outbox.empty()) {
+    lock.unlock();
+    send(outbox);  // before check_alive(): the others need this member's results even if it ends
+    lock.lock();
+    check_alive();
+    return {Turn::Kind::worked};
+  }
+  check_alive();
   if (open->plan && !open->plan->todo.empty()) {
     const int64_t shard = open->plan->todo.front();
     open->plan->todo.pop_front();
@@ -160,9 +170,6 @@ Group::Turn Group::State::take_turn(std::unique_lock<std::mutex>& lock) {
     return {Turn::Kind::worked};
   }
   if (const auto shard = next_audit()) return {Turn::Kind::shard, *shard, true};
-  Outbox outbox;
-  act_on_audits(outbox);
-  check_alive();
   check_timeout(outbox);
   if (!outbox.empty()) {
     lock.unlock();

@@ -116,6 +116,7 @@ struct GroupOptions {
 struct Counts {               // what this member has done since it began
   int64_t computed = 0;       // shards delivered
   int64_t audited = 0;        // shards of other members that it computed again
+  int64_t judged = 0;         // how often it judged the audit of a shard
   int64_t collectives = 0;    // collectives finished
   int64_t healed = 0;         // shards it computed because another member was lost
   double waited_seconds = 0;  // sum over all lanes: time in next_shard without work

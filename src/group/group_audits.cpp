@@ -4,19 +4,20 @@
 // The owner of an audited shard sends the digest of its result to all computing members, and so does the auditor, which
 // computes the shard when it has nothing else to do. The leader ends the collective only when all audited shards have
 // two equal results. If the two results differ, a third member computes the shard; it knows that from the two digests.
-// All members judge the same digests, so they come to the same end. One of them acts:
+// All members judge the same digests, so they come to the same end:
 //
 // - If every shard of every step is audited (Audit::all), no wrong result was ever used. The first member that is not
 //   the wrong one reports it, the coordinator fences it, and the collective goes on without its shards.
-// - Otherwise, or if the wrong member leads, the leader ends the group with MembersDiffer. The wrong member may have
-// made
-//   errors in earlier steps, perhaps in its state, and once it is gone, no member can compare that state any more. The
-//   leader also writes the records of the run from its own state. So all members go back to the newest checkpoint, for
-//   which the whole states were compared.
-// - If the results do not show which member is wrong, the leader ends the run.
+// - Otherwise, or if the wrong member leads, all members end the group with MembersDiffer. The wrong member may have
+//   made errors in earlier steps, perhaps in its state, and once it is gone, no member can compare that state any more.
+//   The leader also writes the records of the run from its own state. So all members go back to the newest checkpoint,
+//   for which the whole states were compared.
+// - If the results do not show which member is wrong, all members end the group in this way, and the leader ends the
+//   run.
 //
-// If the view changes, the audits are planned and the digests sent anew. A member that leaves is missing and never
-// wrong. The callers of all functions in this file hold the mutex; only the bodies of Works run without it.
+// No member goes on after it has found such a difference, so the death of the leader does not hide it. If the view
+// changes before, the audits are planned and the digests sent anew. A member that leaves is missing and never wrong.
+// The callers of all functions in this file hold the mutex; only the bodies of Works run without it.
 #include <algorithm>
 
 #include "base/check.h"
@@ -24,37 +25,24 @@
 
 namespace sinew::group {
 
-AuditVerdict Group::State::verdict_of(const PlannedAudit& planned) const {
+const Opinions& Group::State::opinions_of(int64_t shard) const {
   static const Opinions none;
   const auto inbox = inboxes.find(open->collective);
-  const Opinions* opinions = &none;
-  if (inbox != inboxes.end()) {
-    const auto found = inbox->second.audits.find(planned.shard);
-    if (found != inbox->second.audits.end()) opinions = &found->second;
-  }
-  return judge_audit(planned, *opinions, open->audit, [this](MemberId id) { return name_in_view(id); });
-}
-
-bool Group::State::audits_agree() const {
-  return std::ranges::all_of(open->plan->audits, [&](const PlannedAudit& planned) {
-    return verdict_of(planned).kind == AuditVerdict::Kind::equal;
-  });
-}
-
-// Whether this member is to compute the shard again.
-bool Group::State::audits_now(const PlannedAudit& planned) const {
-  if (planned.auditor == me) return true;
-  return planned.third == me && verdict_of(planned).kind == AuditVerdict::Kind::needs_third;
+  if (inbox == inboxes.end()) return none;
+  const auto found = inbox->second.audits.find(shard);
+  return found == inbox->second.audits.end() ? none : found->second;
 }
 
 std::optional<ShardIndex> Group::State::next_audit() {
   if (!open->plan) return std::nullopt;
-  for (const PlannedAudit& planned : open->plan->audits) {
-    if (!audits_now(planned)) continue;
-    AuditSlot& slot = open->audits[planned.shard];
+  std::deque<int64_t>& todo = open->plan->to_audit;
+  while (!todo.empty()) {
+    const int64_t shard = todo.front();
+    todo.pop_front();
+    AuditSlot& slot = open->audits[shard];
     if (slot.state != LeafSlot::State::untouched) continue;
     slot.state = LeafSlot::State::in_hand;
-    return ShardIndex(planned.shard);
+    return ShardIndex(shard);
   }
   return std::nullopt;
 }
@@ -74,6 +62,7 @@ Work Group::State::digest_work(int64_t shard) {
 
 void Group::State::send_opinion(int64_t shard, Digest digest, Outbox& outbox) {
   if (!inboxes[open->collective].audits[shard].emplace(me, digest).second) return;
+  if (open->plan) open->plan->audits.heard(shard);
   send_to_others(Kind::audit, open->collective, shard, std::make_shared<const link::Bytes>(encode(digest)), false,
                  outbox);
 }
@@ -82,32 +71,48 @@ void Group::State::take_opinion(MemberId from, const link::Frame& one) {
   if (!computing || view->find(from)->joining || !have || one.collective < *have) return;
   const auto digest = one.payload ? decode_digest(*one.payload) : std::unexpected(std::string("nothing"));
   if (!digest) return fence(member_name(from) + " sent " + digest.error());
-  inboxes[one.collective].audits[one.part].emplace(from, *digest);
+  const bool fresh = inboxes[one.collective].audits[one.part].emplace(from, *digest).second;
+  if (fresh && open && open->plan && open->collective == one.collective) open->plan->audits.heard(one.part);
 }
 
-// Sends what this member has computed again, and acts on what the members have found.
+// Judges the audits of which a result has come. Plans or sends what this member is to compute again, and acts on what
+// the members have found.
 void Group::State::act_on_audits(Outbox& outbox) {
-  if (!open->plan) return;
-  for (const PlannedAudit& planned : open->plan->audits) {
-    const auto slot = open->audits.find(planned.shard);
-    if (slot != open->audits.end() && slot->second.state == LeafSlot::State::delivered && audits_now(planned))
-      send_opinion(planned.shard, slot->second.digest, outbox);
-  }
-  const std::vector<MemberId> everybody = view->computing();
-  for (const PlannedAudit& planned : open->plan->audits) {
-    const AuditVerdict verdict = verdict_of(planned);
-    if (verdict.kind == AuditVerdict::Kind::undecided && everybody.front() == me)
-      return end_differing(
-          "members computed different results, and it is not known which of them is right: " + verdict.why, {});
-    if (!verdict.wrong || !open->plan->wrong.insert(*verdict.wrong).second) continue;
-    if (!open->audit.all || *verdict.wrong == everybody.front()) {
-      if (everybody.front() == me) return end_differing(verdict.why, {*verdict.wrong});
-      continue;
+  if (!open || !open->plan || ended()) return;
+  while (const PlannedAudit* planned = open->plan->audits.next_to_judge()) {
+    const AuditVerdict verdict = judge_audit(*planned, opinions_of(planned->shard), open->audit);
+    ++counts.judged;
+    if (verdict.kind == AuditVerdict::Kind::equal) open->plan->audits.settle(planned->shard);
+    const bool decides = planned->third == me && verdict.kind == AuditVerdict::Kind::needs_third;
+    if (planned->auditor == me || decides) compute_or_send(planned->shard, outbox);
+    if (verdict.kind == AuditVerdict::Kind::wrong || verdict.kind == AuditVerdict::Kind::undecided) {
+      act_on_verdict(verdict, *planned, outbox);
+      if (ended()) return;
     }
-    if (verdict.wrong != me) open->wrong.push_back(verdict.why);
-    const auto speaker = std::ranges::find_if(everybody, [&](MemberId id) { return id != *verdict.wrong; });
-    if (*speaker == me) outbox.wrong.emplace_back(*verdict.wrong, verdict.why);
   }
+}
+
+// This member is the auditor of the shard, or decides about it.
+void Group::State::compute_or_send(int64_t shard, Outbox& outbox) {
+  const auto slot = open->audits.find(shard);
+  if (slot == open->audits.end() || slot->second.state == LeafSlot::State::untouched) {
+    open->plan->to_audit.push_back(shard);
+  } else if (slot->second.state == LeafSlot::State::delivered) {
+    send_opinion(shard, slot->second.digest, outbox);
+  }
+}
+
+void Group::State::act_on_verdict(const AuditVerdict& verdict, const PlannedAudit& planned, Outbox& outbox) {
+  const std::vector<MemberId> everybody = view->computing();
+  if (verdict.wrong && !open->plan->wrong.insert(*verdict.wrong).second) return;
+  const std::string why = text_of(verdict, planned, opinions_of(planned.shard), open->audit,
+                                  [this](MemberId id) { return name_in_view(id); });
+  if (!verdict.wrong)
+    return end_differing("members computed different results, and it is not known which of them is right: " + why, {});
+  if (!open->audit.all || *verdict.wrong == everybody.front()) return end_differing(why, {*verdict.wrong});
+  if (verdict.wrong != me) open->wrong.push_back(why);
+  const auto speaker = std::ranges::find_if(everybody, [&](MemberId id) { return id != *verdict.wrong; });
+  if (*speaker == me) outbox.wrong.emplace_back(*verdict.wrong, why);
 }
 
 void Group::deliver_audit(ShardIndex shard, const std::optional<Leaf>& leaf) {
@@ -128,6 +133,7 @@ void Group::deliver_audit(ShardIndex shard, const std::optional<Leaf>& leaf) {
     AuditSlot& slot = state.open->audits[shard.value];
     SINEW_CHECK(slot.state == LeafSlot::State::in_hand, shard);
     slot = {LeafSlot::State::delivered, digest};
+    if (state.open->plan) state.open->plan->audits.heard(shard.value);
     ++state.counts.audited;
     state.note_progress();
     state.send_progress(outbox);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Digest kOther{5, 5}, kAnother{5, 6};
 
-// A member of a collective of three shards without rows. Its results are the leaf "x". The other members are scripted.
+// A member of a collective of a few shards without rows. Its results are the leaf "x". The other members are scripted.
 struct Audited {
   PaperLinks links;
   std::vector<std::pair<MemberId, std::string>> wrong;
@@ -20,10 +20,10 @@ struct Audited {
   std::vector<PlannedAudit> planned;
   Group group;
 
-  Audited(MemberId me, const std::vector<MemberId>& members, double fraction = 1)
+  Audited(MemberId me, const std::vector<MemberId>& members, double fraction = 1, int64_t shards = 3)
       : view(view_of(1, members)),
-        audit(audit_for(view)),
-        planned(plan_audits(view, cluster::plan_shards(view, 3), audit)),
+        audit(audit_for(view, shards)),
+        planned(plan_audits(view, cluster::plan_shards(view, shards), audit)),
         group(me, links, with_ears(), system_clock()) {
     audit.all = fraction >= 1;
     group.adopt(view);
@@ -31,19 +31,21 @@ struct Audited {
     for (const MemberId id : members) {
       if (id != me) group.on_frame(id, report_frame(1, 0, false, Origin{0, 77}));
     }
-    group.begin(3, {}, "", std::nullopt, audit);
+    group.begin(shards, {}, "", std::nullopt, audit);
     work();
     for (const MemberId id : members) {
-      if (id != me) group.on_frame(id, frame(Kind::small, 1, 0, encode(small_of(id, cluster::plan_shards(view, 3)))));
+      if (id == me) continue;
+      group.on_frame(id, frame(Kind::small, 1, 0, encode(small_of(id, cluster::plan_shards(view, shards)))));
     }
   }
 
   // Chooses all shards, so that each of three members is the third of one shard.
-  static Audit audit_for(const cluster::View& view) {
+  static Audit audit_for(const cluster::View& view, int64_t shards) {
     for (uint64_t seed = 0;; ++seed) {
-      const Audit audit = audit_of(seed, Step(4), 3, 1);
+      const Audit audit = audit_of(seed, Step(4), shards, 1);
       std::set<std::optional<MemberId>> thirds;
-      for (const PlannedAudit& one : plan_audits(view, cluster::plan_shards(view, 3), audit)) thirds.insert(one.third);
+      for (const PlannedAudit& one : plan_audits(view, cluster::plan_shards(view, shards), audit))
+        thirds.insert(one.third);
       if (thirds.size() == view.members.size() || view.members.size() < 3) return audit;
     }
   }
@@ -67,7 +69,7 @@ struct Audited {
   }
 
   static SmallSums small_of(MemberId id, const std::vector<MemberId>& owners) {
-    SmallSums sums{.shape = Shape(3, {}).digest, .rows = {}, .nodes = {}};
+    SmallSums sums{.shape = Shape(static_cast<int64_t>(owners.size()), {}).digest, .rows = {}, .nodes = {}};
     std::vector<bool> mine;
     for (const MemberId owner : owners) mine.push_back(owner == id);
     for (size_t i = 0; i < maximal_nodes(mine).size(); ++i) sums.nodes.emplace_back("x");
@@ -136,29 +138,26 @@ TEST(GroupAudits, AThirdMemberDecidesAndTheWrongOneIsReported) {
   }
 }
 
-// The leader also writes the records of the run from its own state, which may be wrong.
+// The leader also writes the records of the run from its own state, which may be wrong. The others know, if it dies.
 TEST(GroupAudits, AllGoBackIfTheLeaderIsWrong) {
   for (const MemberId me : {kOne, kTwo}) {
     Audited member(me, {kOne, kTwo, kThree});
     const PlannedAudit of = *std::ranges::find_if(member.planned, [](const auto& it) { return it.owner == kOne; });
     if (me == kTwo) {
       member.others_answer(kTwo, kOne, of.shard);
-      member.work();
-      if (*of.third != kTwo) member.hears(*of.third, of.shard, Audited::right());
-      member.work();
-      EXPECT_TRUE(member.wrong.empty()) << "the leader ends the group";
-      continue;
+    } else {
+      for (const PlannedAudit& it : member.planned)
+        for (const MemberId id : {it.owner, it.auditor})
+          if (id != kOne) member.hears(id, it.shard, it.shard == of.shard ? kOther : Audited::right());
     }
-    for (const PlannedAudit& it : member.planned)
-      for (const MemberId id : {it.owner, it.auditor})
-        if (id != kOne) member.hears(id, it.shard, it.shard == of.shard ? kOther : Audited::right());
-    member.hears(*of.third, of.shard, kOther);
+    if (*of.third != me) member.hears(*of.third, of.shard, me == kOne ? kOther : Audited::right());
     try {
       member.work();
-      FAIL();
+      FAIL() << me.value;
     } catch (const MembersDiffer& differ) {
       EXPECT_EQ(differ.outvoted, std::vector{kOne});
     }
+    EXPECT_TRUE(member.wrong.empty());
   }
 }
 
@@ -190,40 +189,49 @@ TEST(GroupAudits, TheGroupGoesOnWithoutTheWrongMember) {
 }
 
 // If not every shard is audited, the wrong member may have erred before: all go back.
-TEST(GroupAudits, TheLeaderEndsTheGroupIfEarlierResultsMayBeWrong) {
+TEST(GroupAudits, AllEndTheGroupIfEarlierResultsMayBeWrong) {
   for (const MemberId me : {kOne, kTwo}) {
     Audited member(me, {kOne, kTwo, kThree}, 0.5);
     const PlannedAudit of = *std::ranges::find_if(member.planned, [](const auto& it) { return it.owner == kThree; });
     member.others_answer(me, kThree, of.shard);
-    const auto decide = [&] {
-      member.work();
-      if (*of.third != me) member.hears(*of.third, of.shard, Audited::right());
-      member.work();
-    };
-    if (me != kOne) {
-      decide();
-      EXPECT_TRUE(member.wrong.empty());
-      continue;
-    }
+    if (*of.third != me) member.hears(*of.third, of.shard, Audited::right());
     try {
-      decide();
-      FAIL();
+      member.work();
+      FAIL() << me.value;
     } catch (const MembersDiffer& differ) {
       EXPECT_EQ(differ.outvoted, std::vector{kThree});
       EXPECT_NE(std::string(differ.what()).find(to_hex(kOther)), std::string::npos) << differ.what();
     }
+    EXPECT_TRUE(member.wrong.empty());
   }
 }
 
-TEST(GroupAudits, WithoutADecisionTheLeaderEndsTheRun) {
-  Audited one(kOne, {kOne, kTwo});
-  one.others_answer(kOne, kTwo, one.planned[0].shard);
-  try {
-    one.work();
-    FAIL();
-  } catch (const MembersDiffer& differ) {
-    EXPECT_TRUE(differ.outvoted.empty());
-    EXPECT_EQ(differ.code, ErrorCode("GROUP_MEMBERS_DIVERGED"));
+// The member that decides ends with the others, and they must know what it decided.
+TEST(GroupAudits, AMemberThatEndsHasSentItsResult) {
+  Audited one(kOne, {kOne, kTwo, kThree}, 0.5);
+  const PlannedAudit of = *std::ranges::find_if(one.planned, [](const auto& it) { return it.third == kOne; });
+  one.others_answer(kOne, of.owner, of.shard);
+  EXPECT_THROW(one.work(), MembersDiffer);
+  for (const MemberId to : {kTwo, kThree}) {
+    const auto frames = one.links.to(to);
+    EXPECT_TRUE(std::ranges::any_of(frames, [&](const link::Frame& frame) {
+      return frame.kind == static_cast<uint16_t>(Kind::audit) && frame.part == of.shard;
+    }));
+  }
+}
+
+// Every member knows it, so that the death of the leader does not hide it.
+TEST(GroupAudits, WithoutADecisionAllMembersEnd) {
+  for (const MemberId me : {kOne, kTwo}) {
+    Audited one(me, {kOne, kTwo});
+    one.others_answer(me, me == kOne ? kTwo : kOne, one.planned[0].shard);
+    try {
+      one.work();
+      FAIL() << me.value;
+    } catch (const MembersDiffer& differ) {
+      EXPECT_TRUE(differ.outvoted.empty());
+      EXPECT_EQ(differ.code, ErrorCode("GROUP_MEMBERS_DIVERGED"));
+    }
   }
   Audited three(kOne, {kOne, kTwo, kThree});
   const PlannedAudit of = *std::ranges::find_if(three.planned, [](const auto& it) { return it.third == kOne; });
@@ -238,6 +246,24 @@ TEST(GroupAudits, WithoutADecisionTheLeaderEndsTheRun) {
     }
   }
   EXPECT_THROW(differing.work(), MembersDiffer);
+}
+
+// An audit is judged when a result of it has come, and not whenever a lane looks for work.
+TEST(GroupAudits, TheWorkGrowsWithTheNumberOfResults) {
+  constexpr int64_t kMany = 1000;
+  Audited one(kOne, {kOne, kTwo, kThree}, 1, kMany);
+  ASSERT_EQ(one.planned.size(), static_cast<size_t>(kMany));
+  for (const PlannedAudit& it : one.planned) {
+    for (const MemberId id : {it.owner, it.auditor}) {
+      if (id == kOne) continue;
+      one.hears(id, it.shard, Audited::right());
+      one.work();
+    }
+  }
+  EXPECT_TRUE(one.work());
+  // Each shard at first, with each of its two results, and when this member has computed it again.
+  EXPECT_LE(one.group.counts().judged, 3 * kMany + one.group.counts().audited);
+  EXPECT_GE(one.group.counts().judged, kMany);
 }
 
 TEST(GroupAudits, RefusesADigestThatDoesNotRead) {

@@ -92,8 +92,9 @@ std::set<MemberId> Group::State::stalled_members(bool include_indirect) const {
     for (const MemberId id : everybody) {
       if (everybody.front() == me && !inbox.small.contains(id)) silent.insert(id);
     }
-    for (const PlannedAudit& planned : open->plan->audits) {
-      for (const MemberId id : verdict_of(planned).missing) silent.insert(id);
+    for (const PlannedAudit* planned : open->plan->audits.unsettled()) {
+      for (const MemberId id : judge_audit(*planned, opinions_of(planned->shard), open->audit).missing)
+        silent.insert(id);
     }
     if (include_indirect) add_missing_senders(silent);
   }

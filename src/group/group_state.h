@@ -86,7 +86,8 @@ struct Plan {
   std::deque<size_t> to_send;    // pieces of other members that no lane has claimed
   std::deque<size_t> to_finish;  // pieces of this member for which all sums are here and that no lane has claimed
   std::vector<int64_t> awaited;  // for each piece of this member: the number of members whose sums are missing
-  std::vector<PlannedAudit> audits;
+  Audits audits;
+  std::deque<int64_t> to_audit;   // shards that this member is to compute again and that no lane has begun
   std::deque<int64_t> to_digest;  // audited shards of this member whose digest no lane has claimed
   std::set<MemberId> wrong;       // members whose error in this collective was noticed under this view
   bool small_claimed = false, reduce_claimed = false;
@@ -215,15 +216,15 @@ struct Group::State {
   void take_sums(MemberId from, const link::Frame& frame);
 
   // -- group_audits.cpp
-  AuditVerdict verdict_of(const PlannedAudit& planned) const;
-  bool audits_agree() const;  // all audited shards were computed twice, with equal results
-  bool audits_now(const PlannedAudit& planned) const;
+  const Opinions& opinions_of(int64_t shard) const;
   std::optional<ShardIndex> next_audit();
   bool has_audit_in_hand() const;
   Work digest_work(int64_t shard);
   void send_opinion(int64_t shard, Digest digest, Outbox& outbox);
   void take_opinion(MemberId from, const link::Frame& frame);
   void act_on_audits(Outbox& outbox);
+  void compute_or_send(int64_t shard, Outbox& outbox);
+  void act_on_verdict(const AuditVerdict& verdict, const PlannedAudit& planned, Outbox& outbox);
 
   // -- group_marks.cpp
   bool claims_agree();                       // ends this incarnation if the members compute different things

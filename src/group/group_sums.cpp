@@ -56,8 +56,8 @@ void Group::State::make_plan() {
   const auto behind =
       std::find_if(plan.to_send.begin(), plan.to_send.end(), [&](size_t p) { return plan.pieces[p].owner > me; });
   std::rotate(plan.to_send.begin(), behind, plan.to_send.end());
-  plan.audits = plan_audits(*view, plan.owners, open->audit);
-  for (const PlannedAudit& audit : plan.audits) {
+  plan.audits = Audits(plan_audits(*view, plan.owners, open->audit));
+  for (const PlannedAudit& audit : plan.audits.planned()) {
     if (audit.owner == me) plan.to_digest.push_back(audit.shard);
   }
   open->plan = std::move(plan);
@@ -112,7 +112,7 @@ std::optional<Work> Group::State::claim() {
   }
   const auto everybody = view->computing();
   if (everybody.front() != me || plan.reduce_claimed || inboxes[open->collective].small.size() < everybody.size() ||
-      !claims_agree() || !audits_agree())
+      !claims_agree() || !plan.audits.settled())
     return std::nullopt;
   plan.reduce_claimed = true;
   return reduce_work();
