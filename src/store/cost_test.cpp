@@ -103,6 +103,33 @@ TEST_P(Cost, APageOfLargeRecordsIsShortAndTheNextContinues) {
   EXPECT_EQ(code_of([&] { store->all(query); }), "REQUEST_TOO_LARGE");
 }
 
+// The names of a run's metrics may take much more memory than its points.
+TEST_P(Cost, SummariesOfRunsAreCountedAndReadOneAfterAnother) {
+  const auto store = open();
+  constexpr int kRuns = 12, kSeries = 2000;
+  std::vector<Series> wanted;
+  std::vector<Subject> subjects;
+  for (int run = 0; run < kRuns; ++run) {
+    const std::string id = "r" + std::to_string(run);
+    make_run(*store, id);
+    Batch batch;
+    for (int i = 0; i < kSeries; ++i)
+      batch.changes.push_back(AddPoints{id, "metric/with/a/long/name/" + std::to_string(i), {{1, 1, 1.0}}});
+    ASSERT_TRUE(store->write(batch));
+    wanted.push_back({id, "metric/with/a/long/name/7"});
+    subjects.push_back({Kind::kRun, id});
+  }
+  // The summaries of three runs fit, and those of all runs do not.
+  CostLimit limit(system_clock(), system_clock().monotonic_seconds() + 300, 1'000'000);
+  const CostLimit::Scope scope(&limit);
+  for (const auto& points : store->history(wanted)) EXPECT_EQ(points.size(), 1U);
+  EXPECT_LT(limit.held(), 10'000);
+  EXPECT_TRUE(store->find(subjects[0]));
+  EXPECT_EQ(code_of([&] { store->find(subjects); }), "REQUEST_TOO_LARGE");
+  EXPECT_EQ(code_of([&] { store->page({.kind = Kind::kRun, .limit = kRuns}); }), "REQUEST_TOO_LARGE");
+  EXPECT_EQ(store->page({.kind = Kind::kRun, .metrics = false, .limit = kRuns}).records.size(), size_t{kRuns});
+}
+
 TEST_P(Cost, AListEndsAtItsLimit) {
   const auto store = open();
   for (int i = 0; i < 10; ++i) make_run(*store, "r" + std::to_string(i));

@@ -208,6 +208,12 @@ std::vector<SeriesSummary> unpack_summary(std::string_view bytes) {
   return series;
 }
 
+int64_t bytes_of(const std::vector<SeriesSummary>& series) {
+  size_t bytes = series.size() * sizeof(SeriesSummary);
+  for (const SeriesSummary& one : series) bytes += one.key.size();
+  return static_cast<int64_t>(bytes);
+}
+
 std::string pack_tail(std::span<const TailPoint> points) {
   Packer packer;
   packer.reserve(points.size() * 24 + 16);

@@ -27,6 +27,7 @@ struct SeriesSummary {
 };
 std::string pack_summary(std::span<const SeriesSummary> series);
 std::vector<SeriesSummary> unpack_summary(std::string_view bytes);
+int64_t bytes_of(const std::vector<SeriesSummary>& series);  // roughly how much memory the summary takes
 
 // A point in the tail, from which it later moves to a chunk. The tail holds points of many runs.
 struct TailPoint {

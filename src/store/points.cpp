@@ -247,19 +247,21 @@ Applied apply(Transaction& transaction, const DropPoints& change) {
 
 namespace {
 
+// Holds the summary of one run at a time: a run may have 100,000 series.
 std::vector<SeriesId> find_series(Database& database, std::span<const Series> wanted) {
-  std::map<std::string, std::pair<int64_t, std::vector<SeriesSummary>>> runs;
-  std::vector<SeriesId> ids;
-  for (const Series& one : wanted) {
-    auto [found, is_new] = runs.try_emplace(one.run);
-    auto& [run, series] = found->second;
-    if (is_new) {
-      run = record_seq(database, {Kind::kRun, one.run});
-      if (run != 0) series = read_summary(database, run);
+  std::map<std::string, std::vector<size_t>> of_runs;  // indices in `wanted`
+  for (size_t i = 0; i < wanted.size(); ++i) of_runs[wanted[i].run].push_back(i);
+  std::vector<SeriesId> ids(wanted.size(), SeriesId(0, -1));
+  for (const auto& [name, indices] : of_runs) {
+    const CostLimit::Temporary summary;
+    const int64_t run = record_seq(database, {Kind::kRun, name});
+    const auto series = run != 0 ? read_summary(database, run) : std::vector<SeriesSummary>();
+    CostLimit::hold_current(bytes_of(series));
+    for (const size_t i : indices) {
+      const auto same = std::ranges::find(series, wanted[i].key, &SeriesSummary::key);
+      ids[i] = {run, same == series.end() ? -1 : same - series.begin()};
     }
-    const auto same =
-        std::find_if(series.begin(), series.end(), [&](const SeriesSummary& known) { return known.key == one.key; });
-    ids.emplace_back(run, same == series.end() ? -1 : same - series.begin());
+    CostLimit::check_current();
   }
   return ids;
 }

@@ -1,6 +1,7 @@
 // Reads records, and the metrics of runs. A metric includes the points that are still in the tail.
 #include <algorithm>
 
+#include "base/cost_limit.h"
 #include "store/transaction.h"
 
 namespace sinew::store {
@@ -20,7 +21,7 @@ constexpr int64_t kMaxPageBytes = int64_t{4} << 20U;
 struct Page {
   std::vector<Record> records;
   std::vector<std::vector<SeriesSummary>> series;  // for each record
-  int64_t bytes = 0;                               // of the rows
+  int64_t bytes = 0;                               // of the rows, with unpacked summaries
 };
 
 void take(Page& page, const Row& row) {
@@ -38,8 +39,13 @@ void take(Page& page, const Row& row) {
   record.params = unpack_labels(row.text(12));
   record.tags = unpack_labels(row.text(13));
   page.series.emplace_back();
-  if (const auto packed = row.text(14); !packed.empty()) page.series.back() = unpack_summary(packed);
-  for (const int column : {2, 4, 5, 11, 12, 13, 14}) page.bytes += static_cast<int64_t>(row.text(column).size());
+  if (const auto packed = row.text(14); !packed.empty()) {
+    page.series.back() = unpack_summary(packed);
+    const int64_t bytes = bytes_of(page.series.back());
+    page.bytes += bytes;
+    CostLimit::hold_current(bytes);
+  }
+  for (const int column : {2, 4, 5, 11, 12, 13}) page.bytes += static_cast<int64_t>(row.text(column).size());
   record.changed_ms = row.integer(15);
   record.owner = row.text(16);
   record.hidden_by = row.text(17);
@@ -88,6 +94,7 @@ int64_t bytes_of(const Record& record) {
 
 std::vector<std::optional<Record>> read_subjects(Database& database, std::span<const Subject> subjects,
                                                  int64_t max_bytes) {
+  const CostLimit::Temporary summaries;
   Page page;
   std::vector<bool> there;
   for (const Subject& subject : subjects) {
@@ -109,6 +116,7 @@ std::vector<std::optional<Record>> read_subjects(Database& database, std::span<c
 
 RecordPage read_records(Database& database, const Query& query) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const CostLimit::Temporary summaries;
   Page page;
   const auto kind = static_cast<int64_t>(query.kind);
   const int64_t before = query.before == 0 ? kAny : query.before, hidden = query.hidden ? 1 : 0,
