@@ -209,7 +209,7 @@ void Connection::parse_input() {
       return refuse(refusal);
     }
     if (state == ParseState::done) return call_handler();
-    if (reader_->wants_continue()) send(kContinue);
+    if (reader_->wants_continue()) send(std::string(kContinue));
     const auto body_end = request_begun_ + to_duration(service_->options.body_seconds);
     if (held_bytes_ > 0 && std::chrono::steady_clock::now() > body_end) return refuse_slow_body();
     if (received_ >= kBytesPerDeadline) {  // no header is that long, so these bytes belong to a body
@@ -281,6 +281,7 @@ void Connection::respond(const Response& response) {
   phase_ = Phase::responding;
   abandoned_ = nullptr;
   release_body();
+  until_sent_ = response.until_sent;
   if (response.known_client && !known_) {
     const std::lock_guard lock(service_->mutex);
     known_ = service_->guests.make_known(this);
@@ -326,10 +327,11 @@ void Connection::take_piece(uint64_t number, std::optional<std::string> piece) {
   }
   if (bytes_left_) *bytes_left_ -= piece->size();
   release(body_at_shutdown_);
-  send(chunked_ ? chunk_of(*piece) : *piece);
+  send(chunked_ ? chunk_of(*piece) : std::move(*piece));
 }
 
 void Connection::end_response() {
+  until_sent_ = nullptr;
   if (keep_alive_) return wait_for_request();
   refused_ ? drain() : close();
 }
@@ -362,6 +364,7 @@ void Connection::close() {
   abandon();
   release_body();
   source_ = nullptr;
+  until_sent_ = nullptr;
   timer_.cancel();
   error_code ignored;
   pipe_->socket().close(ignored);
@@ -395,8 +398,12 @@ void Connection::on_read(const error_code& error, std::string_view bytes) {
   read_more();
 }
 
-void Connection::send(std::string_view text) {
-  output_ += text;
+void Connection::send(std::string text) {
+  if (output_.empty()) {
+    output_ = std::move(text);  // a large answer is not copied
+  } else {
+    output_ += text;
+  }
   write_more();
 }
 
@@ -444,7 +451,7 @@ void Connection::on_deadline() {
   if (phase_ == Phase::reading && reader_->has_header()) return refuse_slow_body();
   if (phase_ != Phase::awaiting_answer) return close();
   if (seconds_left_ > 0) {
-    send(kContinue);
+    send(std::string(kContinue));
     return wait_for_answer();
   }
   abandon();

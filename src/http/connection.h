@@ -91,7 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void drain();
   void read_more();
   void on_read(const error_code& error, std::string_view bytes);
-  void send(std::string_view text);
+  void send(std::string text);
   void write_more();
   void on_written(const error_code& error, size_t size);
   void set_deadline(double seconds);
@@ -130,6 +130,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<char> large_;
   bool reading_ = false, input_ended_ = false;
 
+  std::shared_ptr<const void> until_sent_;  // Response::until_sent of the current response
   std::string output_;
   // bytes of output_ that were written, and bytes written since the deadline was set
   size_t written_ = 0, since_deadline_ = 0;

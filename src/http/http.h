@@ -77,6 +77,9 @@ struct Response {
   // If the server shuts down before a source without a length has given its first piece, the server sends this body
   // instead.
   std::string body_at_shutdown = {};
+  // The server keeps it until the body was sent or can no longer be sent. So the handler knows how much memory answers
+  // take that slow clients have not read yet.
+  std::shared_ptr<const void> until_sent = {};
   // True if the sender of the request is known: it has the secret or a token. The server does not close the connection
   // of a known client in favour of others (ServerOptions::max_connections).
   bool known_client = false;

@@ -7,6 +7,7 @@
 #include "base/cost_limit.h"
 #include "base/size_text.h"
 #include "web/access_log.h"
+#include "web/answer_memory.h"
 #include "web/artifacts.h"
 #include "web/error_status.h"
 #include "web/fields.h"
@@ -35,7 +36,13 @@ http::Response answer_of(const Refused& refused, const http::Request& request) {
   http::Response response = json_response(refusal_json(refused, request.path), refused.kind.status);
   if (refused.kind.status == 401)
     response.headers["www-authenticate"] = "Bearer realm=\"sinew\", Basic realm=\"sinew\"";
+  if (refused.kind.code == kOverloaded.code) response.headers["retry-after"] = "1";
   return response;
+}
+
+[[noreturn]] void refuse_for_answers() {
+  throw Refused(kOverloaded, "too many answers wait until their clients have read them",
+                "read the answers to your other requests, and try again in a moment");
 }
 
 // Returns the length of the body that the header announces: 0 if there is no body, nullopt if the length is unknown.
@@ -130,6 +137,7 @@ struct Api::State {
   explicit State(Options options)
       : shared(std::move(options)),
         router(routes()),
+        answers(shared.options.answer_bytes),
         scans(scan_limits(shared.options.threads), *shared.options.clock),
         pool(other_limits(shared.options.threads), *shared.options.clock) {
     create_default_experiment();
@@ -208,6 +216,19 @@ struct Api::State {
     return match.route->handle(context, call);
   }
 
+  // Calls a route whose answer may be large. Refuses the request if the answers that wait until clients have read them
+  // leave no room. A change is never refused: it was carried out.
+  http::Response call_within_memory(const http::Request& request, const RouteMatch& match, const Caller& caller) {
+    const std::string name = name_of(caller, request);
+    if (is_scan(*match.route) && !answers.has_room(name)) refuse_for_answers();
+    http::Response response = call_route(request, match, caller);
+    const auto bytes = static_cast<int64_t>(response.body.size());
+    if (response.source || bytes <= AnswerMemory::kSmall) return response;
+    response.until_sent = answers.hold(name, bytes, match.route->role > Role::kRead);
+    if (!response.until_sent) refuse_for_answers();
+    return response;
+  }
+
   // Lets a thread of a pool answer the request, within the limits of time and memory for one request.
   void post(const http::Request& request, const RouteMatch& match, const Caller& caller,
             const std::function<void(http::Response)>& finish) {
@@ -227,7 +248,7 @@ struct Api::State {
                                 changes ? nullptr : kept->abandoned);
                 const CostLimit::Scope scope(&limit);
                 limit.check();  // the request may have waited too long already
-                return call_route(*kept, match, caller);
+                return call_within_memory(*kept, match, caller);
               }));
             });
     if (outcome == Pool::Outcome::kAccepted) return;
@@ -293,6 +314,7 @@ struct Api::State {
 
   Shared shared;
   const Router router;
+  AnswerMemory answers;
   Pool scans, pool;  // the last members, because their threads use the others
 };
 

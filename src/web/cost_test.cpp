@@ -139,6 +139,46 @@ TEST(Cost, TheQueueOfACallerIsBounded) {
   EXPECT_NE(refused.find("retry-after: 1"), std::string::npos) << refused;
 }
 
+// The answers are larger than what the system keeps for a connection, so they wait in the server.
+TEST(Cost, AnswersThatNobodyReadsAreBounded) {
+  TestServer test(
+      0, {}, system_clock(), [](Options& options) { options.answer_bytes = 40'000'000; }, 300);
+  const std::string run = new_run(test, "x", "s");
+  store::AddPoints points{run, "m", {}};
+  for (int64_t i = 0; i < 400'000; ++i)
+    points.points.push_back({100'000'000 + i, 1'700'000'000'000 + i, 1.0 / static_cast<double>(i + 3)});
+  ASSERT_TRUE(test.store.write(points));
+  const std::string large = "/api/v1/runs/" + run + "/metrics/m?points=400000";
+  const auto read_slowly = [&](const std::string& who) {
+    auto client = std::make_unique<RawSocket>(test.server->port());
+    client->send("GET " + large + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + test.secrets[who] + "\r\n\r\n");
+    for (int tries = 0; tries < 5000 && !client->has_bytes(); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(client->has_bytes());
+    return client;
+  };
+  auto first = read_slowly("r");
+  const auto second = read_slowly("s");
+  for (const char* who : {"r", "a"}) {  // beyond its own share; beyond that of all
+    const Reply refused = test.call("GET", large, "", who);
+    EXPECT_EQ(refused.status, 503) << who;
+    EXPECT_EQ(refused.json["code"], "API_OVERLOADED") << who;
+    EXPECT_EQ(refused.response.headers.at("retry-after"), "1") << who;
+    EXPECT_EQ(test.call("GET", "/api/v1/runs/" + run, "", who).status, 200) << "small answers pass";
+    EXPECT_EQ(test.call("GET", "/health", "", who).status, 200);
+  }
+  const PlainJson metric{{"run_id", run}, {"key", "n"}, {"value", 1}, {"timestamp", 1}, {"step", 1}};
+  EXPECT_EQ(test.call("POST", kMlflow + "/runs/log-metric", metric.dump(), "s").status, 200);
+  first = nullptr;  // it leaves
+  Reply later;
+  for (int tries = 0; tries < 2000 && later.status != 200; ++tries) {
+    later = test.call("GET", large, "", "a");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(later.status, 200);
+  EXPECT_GT(later.response.body.size(), 13'000'000U);
+}
+
 TEST(Cost, HealthTellsWhenTheStoreIsGoneAndNoWriteIsAcknowledged) {
   TestServer test;
   const std::string run = new_run(test, "x", "s");

@@ -101,7 +101,7 @@ struct Reply {
 class TestServer {
  public:
   explicit TestServer(double requests_per_second = 0, Control control = {}, Clock& clock = system_clock(),
-                      const std::function<void(Options&)>& adjust = {})
+                      const std::function<void(Options&)>& adjust = {}, double read_seconds = 5)
       : store(folder / "store.db"), artifacts(folder / "artifacts") {
     for (const auto& [name, role] : {std::pair("r", Role::kRead), std::pair("s", Role::kSubmit),
                                      std::pair("t", Role::kSubmit), std::pair("a", Role::kAdmin)}) {
@@ -120,7 +120,7 @@ class TestServer {
     if (adjust) adjust(options);
     api = std::make_unique<Api>(options);
     http::ServerOptions http;
-    http.read_seconds = 5;
+    http.read_seconds = read_seconds;
     server = std::make_unique<http::Server>(http, api->handler(), api->admission());
   }
   ~TestServer() { server.reset(); }

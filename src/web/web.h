@@ -116,6 +116,9 @@ struct Options {
   int threads = 16;             // number of threads that may wait for the store; a quarter of them (1 to 6) for scans
   double request_seconds = 60;  // a request that has no answer this long after its arrival is refused
   int64_t request_bytes = int64_t{256} << 20;  // the most memory that the data of one request may take
+  // The most memory of answers that clients have not read yet, beyond small ones. One caller may take a quarter of it,
+  // or one answer.
+  int64_t answer_bytes = int64_t{256} << 20;
   Clock* clock = &system_clock();
 };
 
