@@ -57,6 +57,16 @@ TEST_P(Cost, AReadEndsAtItsDeadline) {
   done(*store, SetTags{{Kind::kRun, "r"}, {{"a", "b"}}});
 }
 
+TEST_P(Cost, ALookThatDoesNotEndInTimeIsSlowAndNoFailure) {
+  const auto store = open();
+  const Condition slow = store->look(-1);  // its time is over before it begins
+  EXPECT_TRUE(slow.slow);
+  EXPECT_FALSE(slow.usable);
+  const Condition good = store->look(30);
+  EXPECT_TRUE(good.usable) << good.problem;
+  EXPECT_FALSE(good.slow);
+}
+
 TEST_P(Cost, ThePointsOfASeriesAreBoundedAndAWindowCostsOnlyItself) {
   const auto store = open();
   make_series(*store, "r", 100'000);

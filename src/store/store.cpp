@@ -203,6 +203,7 @@ Condition Store::State::look(double seconds) {
   CostLimit limit(system_clock(), system_clock().monotonic_seconds() + seconds, kAllBytes);
   const CostLimit::Scope scope(&limit);
   try {
+    limit.check();
     std::optional<int64_t> shrunk_to;
     if (file) {
       file->check();
@@ -222,6 +223,9 @@ Condition Store::State::look(double seconds) {
       return {"store " + without_password(where) + ": " + problem, false};
     }
     if (shrunk_to) file->accept(*shrunk_to);
+  } catch (const Error& error) {
+    looker = nullptr;
+    return {error.what(), false, error.code == ErrorCode("REQUEST_TOO_LONG")};
   } catch (const std::exception& error) {
     looker = nullptr;
     return {error.what(), false};

@@ -278,6 +278,7 @@ struct Lease {
 struct Condition {
   std::string problem;  // empty: there is none
   bool usable = true;   // false: neither reads nor writes can succeed
+  bool slow = false;    // true: look() did not end in time, so it found out nothing
 };
 
 // ---- the store -----------------------------------------------------------------------------------------------------
@@ -338,7 +339,8 @@ class Store {
   // Batch::unchanged.
   int64_t newest_event(const Subject& subject);
   Lease lease(const std::string& name);
-  // Finds out on a separate connection, within about `seconds`, whether the store can be used. For SQLite, checks that
+  // Finds out on a separate connection, within about `seconds`, whether the store can be used. It may take longer in
+  // the disk, while it connects, or if this process does not run. For SQLite, checks that
   // the file is still the one that was opened, and its header and size. For PostgreSQL, checks that the server answers.
   // Also reports damage that an earlier call has found. One thread at a time may call it.
   Condition look(double seconds);

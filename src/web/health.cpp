@@ -1,17 +1,31 @@
 #include "web/health.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
+
+#include "base/clock.h"
 
 namespace sinew::web {
 namespace {
 
-constexpr auto kLookInterval = std::chrono::milliseconds(500), kWatchInterval = std::chrono::milliseconds(100);
+constexpr auto kLookInterval = std::chrono::milliseconds(500);
+constexpr auto kWatchInterval = std::chrono::milliseconds(static_cast<int64_t>(Verdict::kTickSeconds * 1000));
 constexpr double kLookSeconds = 1;
-// If look() takes longer than kLookSeconds, it hangs where it cannot be interrupted: in the disk, or while it connects.
-constexpr auto kHangs = std::chrono::milliseconds(1500);
 
 }  // namespace
+
+void Verdict::found(store::Condition look) {
+  if (look.slow) return;
+  condition_ = std::move(look);
+  silent_ = 0;
+}
+
+void Verdict::tick(double now) {
+  silent_ += std::min(now - ticked_.value_or(now), 2 * kTickSeconds);
+  ticked_ = now;
+  if (silent_ > kPatienceSeconds && condition_.usable) condition_ = {"the store does not answer", false};
+}
 
 Health::Health(store::Store& store) : store_(store) {
   try {
@@ -40,7 +54,7 @@ void Health::stop() {
 
 store::Condition Health::condition() const {
   const std::lock_guard lock(mutex_);
-  return condition_;
+  return verdict_.condition();
 }
 
 uint64_t Health::begin(GiveUp give_up) {
@@ -65,8 +79,6 @@ bool Health::wait(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds 
 void Health::look() {
   std::unique_lock lock(mutex_);
   do {
-    looking_ = true;
-    look_begun_ = std::chrono::steady_clock::now();
     lock.unlock();
     store::Condition now;
     try {
@@ -75,20 +87,18 @@ void Health::look() {
       now = {error.what(), false};
     }
     lock.lock();
-    looking_ = false;
-    condition_ = std::move(now);
+    verdict_.found(std::move(now));
   } while (wait(lock, kLookInterval));
 }
 
-// Notices a look() that hangs. Ends the requests that wait for a store that cannot be used.
+// Notices a store that does not answer. Ends the requests that wait for a store that cannot be used.
 void Health::watch() {
   std::unique_lock lock(mutex_);
   while (wait(lock, kWatchInterval)) {
-    if (looking_ && condition_.usable && std::chrono::steady_clock::now() - look_begun_ > kHangs)
-      condition_ = {"the store does not answer", false};
-    if (condition_.usable || begun_.empty()) continue;
+    verdict_.tick(system_clock().monotonic_seconds());
+    if (verdict_.condition().usable || begun_.empty()) continue;
     const std::map<uint64_t, GiveUp> given_up = std::exchange(begun_, {});
-    const std::string problem = condition_.problem;
+    const std::string problem = verdict_.condition().problem;
     lock.unlock();
     for (const auto& [number, give_up] : given_up) {
       try {

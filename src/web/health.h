@@ -1,5 +1,6 @@
 // Inside web/: knows at any moment whether the store can be used, without waiting for it. One thread looks at the store
-// twice a second, and a second thread notices when the first one hangs. Any thread may call the member functions.
+// twice a second, and a second thread notices when the first one hangs for long. Any thread may call the member
+// functions.
 #pragma once
 
 #include <atomic>
@@ -8,12 +9,33 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "store/store.h"
 
 namespace sinew::web {
+
+// Decides whether the store can be used, from what the looks at it find and from the time that passes. A look that
+// fails counts at once. A look that is slow finds out nothing; only a store that has not answered for long cannot be
+// used. One thread at a time.
+class Verdict {
+ public:
+  static constexpr double kPatienceSeconds = 10;
+  static constexpr double kTickSeconds = 0.1;  // how often tick() is to be called
+
+  void found(store::Condition look);  // a look has ended
+  // `now` is in seconds. If more than two ticks passed since the last call, this process did not run meanwhile, and
+  // that time does not count.
+  void tick(double now);
+  const store::Condition& condition() const { return condition_; }
+
+ private:
+  store::Condition condition_;
+  std::optional<double> ticked_;
+  double silent_ = 0;  // seconds since the last look that was not slow
+};
 
 class Health {
  public:
@@ -28,7 +50,6 @@ class Health {
   void done(uint64_t number);
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
   void look();
   void watch();
   void stop();  // waits until the threads have ended
@@ -37,9 +58,8 @@ class Health {
   store::Store& store_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  store::Condition condition_;
-  Time look_begun_;
-  bool looking_ = false, ending_ = false;
+  Verdict verdict_;
+  bool ending_ = false;
   uint64_t next_ = 1;
   std::map<uint64_t, GiveUp> begun_;
   std::thread looker_, watcher_;
