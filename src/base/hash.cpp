@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "base/hex.h"
+
 namespace sinew {
 namespace {
 
@@ -22,12 +24,6 @@ constexpr auto kCrcTable = crc_table();
 
 void put_big_endian(uint64_t value, std::byte* out) {
   for (int i = 0; i < 8; ++i) out[i] = static_cast<std::byte>(value >> (56 - 8 * i));
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
 }
 
 constexpr size_t kLane = 1024;  // bytes in each of the three streams, which are computed side by side
@@ -136,23 +132,20 @@ void DigestStream::reset() {
 }
 
 std::string to_hex(Digest digest) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const uint64_t half : {digest.high, digest.low}) {
-    for (int shift = 60; shift >= 0; shift -= 4) text.push_back(kDigits[(half >> shift) & 15]);
-  }
-  return text;
+  std::array<std::byte, 16> bytes{};
+  put_big_endian(digest.high, bytes.data());
+  put_big_endian(digest.low, bytes.data() + 8);
+  return hex_of(std::span(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 
 bool from_hex(std::string_view text, Digest& digest) {
-  if (text.size() != 32) return false;
-  uint64_t halves[2] = {0, 0};
-  for (size_t i = 0; i < 32; ++i) {
-    const int digit = hex_digit(text[i]);
-    if (digit < 0) return false;
-    halves[i / 16] = (halves[i / 16] << 4) | static_cast<uint64_t>(digit);
+  std::array<unsigned char, 16> bytes{};
+  if (!read_hex(text, bytes)) return false;
+  digest = {};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    uint64_t& half = i < 8 ? digest.high : digest.low;
+    half = half << 8 | bytes[i];
   }
-  digest = {halves[0], halves[1]};
   return true;
 }
 

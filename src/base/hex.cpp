@@ -9,24 +9,29 @@
 #include "base/error.h"
 
 namespace sinew {
+namespace {
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+}  // namespace
 
 std::string hex_of(std::span<const unsigned char> bytes) {
   std::string text;
   for (const unsigned char byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
+    text += kHexDigits[byte >> 4];
+    text += kHexDigits[byte & 15];
   }
   return text;
 }
 
+bool is_hex(std::string_view text, size_t digits) {
+  return text.size() == digits && text.find_first_not_of(kHexDigits) == std::string_view::npos;
+}
+
 bool read_hex(std::string_view text, std::span<unsigned char> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  if (text.size() != 2 * bytes.size()) return false;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const size_t high = kDigits.find(text[2 * i]), low = kDigits.find(text[2 * i + 1]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return false;
-    bytes[i] = static_cast<unsigned char>(16 * high + low);
-  }
+  if (!is_hex(text, 2 * bytes.size())) return false;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<unsigned char>(16 * kHexDigits.find(text[2 * i]) + kHexDigits.find(text[2 * i + 1]));
   return true;
 }
 

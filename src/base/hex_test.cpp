@@ -22,12 +22,18 @@ TEST(Hex, ReadsOnlyItsOwnText) {
   }
 }
 
+TEST(Hex, SaysWhichTextsAreDigits) {
+  EXPECT_TRUE(is_hex("", 0));
+  EXPECT_TRUE(is_hex("00afff9", 7));
+  for (const char* text : {"00afff", "00afff90", "00aFff9", "00afg9 ", "0x00af9"})
+    EXPECT_FALSE(is_hex(text, 7)) << text;
+}
+
 TEST(Hex, RandomHexDiffersEachTime) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string text = random_hex(16);
-    EXPECT_EQ(text.size(), 32U);
-    EXPECT_EQ(text.find_first_not_of("0123456789abcdef"), std::string::npos);
+    EXPECT_TRUE(is_hex(text, 32)) << text;
     EXPECT_TRUE(seen.insert(text).second);
   }
   EXPECT_EQ(random_hex(0), "");

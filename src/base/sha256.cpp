@@ -3,7 +3,6 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -63,8 +62,7 @@ std::array<unsigned char, 32> hmac_sha256(std::string_view secret, std::string_v
 }
 
 bool is_sha256(std::string_view text) {
-  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), hex);
+  return is_hex(text, 64);
 }
 
 }  // namespace sinew

@@ -22,10 +22,6 @@ std::string token_code(std::string_view signed_text, const std::string& run_secr
   return hex_of(hmac_sha256(run_secret, signed_text));
 }
 
-bool are_hex_digits(std::string_view text, size_t count) {
-  return text.size() == count && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 std::string revoked_directory(const std::string& run_directory) {
   return rundir::file_in(run_directory, rundir::kRevokedTokens);
 }
@@ -51,7 +47,7 @@ std::optional<JoinToken> join_token_of(std::string_view text) {
   const auto [rest, error] = std::from_chars(expires.data(), expires.data() + expires.size(), token.expires);
   const bool is_number = error == std::errc() && rest == expires.data() + expires.size() && token.expires >= 0;
   const auto coordinator = public_key_of_hex(key);
-  if (name != kName || !is_token_id(id) || !is_number || !coordinator || !are_hex_digits(code, kCodeDigits))
+  if (name != kName || !is_token_id(id) || !is_number || !coordinator || !is_hex(code, kCodeDigits))
     return std::nullopt;
   token.id = id;
   token.coordinator = *coordinator;
@@ -68,7 +64,7 @@ std::optional<JoinToken> genuine_join_token(const std::string& text, const std::
 }
 
 bool is_token_id(std::string_view text) {
-  return are_hex_digits(text, kIdDigits);
+  return is_hex(text, kIdDigits);
 }
 
 std::string id_of_token(std::string_view given) {
