@@ -204,7 +204,7 @@ int run_resume(const Arguments& arguments) {
   launch.resume = true;
   const auto job = load_job(launch.job, {});
   if (!job) return kUsage;
-  if (job->command.given() && sandbox::is_of_strangers(launch.run_directory))
+  if (job->command.given() && sandbox::is_untrusted(launch.run_directory))
     throw Error("SANDBOX_COMMAND", launch.job + " has a command now, but confined workers trained this run",
                 "the code of the model has changed the file: do not use this run, or restore the file");
   if (job->command.given()) return start_command(*job, launch.run_directory, given, true);

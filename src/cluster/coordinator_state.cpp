@@ -79,7 +79,7 @@ void CoordinatorState::lose_the_dissolved() {
 }
 
 // Marks the members whose token has expired or was revoked as lost.
-void CoordinatorState::lose_the_unwelcome(Moment at) {
+void CoordinatorState::lose_the_unauthorized(Moment at) {
   for (const auto& [id, incarnation] : incarnations_) {
     const auto member = state_.members.find(id);
     const auto trouble = trouble_of(incarnation.caller, at);
@@ -89,7 +89,7 @@ void CoordinatorState::lose_the_unwelcome(Moment at) {
 
 void CoordinatorState::decide(Moment at) {
   lose_the_dissolved();
-  lose_the_unwelcome(at);
+  lose_the_unauthorized(at);
   const Decision decision = next_view(at.now, state_, options_.cluster);
   why_ = decision.why;
   bool lost = false;

@@ -93,7 +93,7 @@ class CoordinatorState {
   void notice_pause(Moment at);  // every call of the public interface begins with this
   void decide(Moment at);
   void lose_the_dissolved();
-  void lose_the_unwelcome(Moment at);
+  void lose_the_unauthorized(Moment at);
   std::optional<TokenTrouble> trouble_of(const Caller& caller, Moment at) const;
   void log(Moment at, const std::string& text);
   // Returns the answer to a sender that is not a member or must introduce itself first; nullopt if it is a known

@@ -138,7 +138,7 @@ uint64_t machine_memory() {
   return container > 0 ? std::min(machine, container) : machine;
 }
 
-bool is_of_strangers(const std::string& path) {
+bool is_untrusted(const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty()) return false;
   std::error_code unknown;

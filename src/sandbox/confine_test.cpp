@@ -258,13 +258,13 @@ TEST(Protection, TheSentenceSaysWhatIsAllowed) {
 TEST(Strangers, AreConfinedRunsAndRegistries) {
   const Scratch folder;
   fs::create_directories(folder / "run/model");
-  EXPECT_FALSE(is_of_strangers(folder / "run/model/model.pt"));
-  EXPECT_FALSE(is_of_strangers(""));
+  EXPECT_FALSE(is_untrusted(folder / "run/model/model.pt"));
+  EXPECT_FALSE(is_untrusted(""));
   fs::create_directory(folder.run() + "/" + kMark);
-  EXPECT_TRUE(is_of_strangers(folder / "run/model/model.pt"));
-  EXPECT_TRUE(is_of_strangers(folder.run()));
-  EXPECT_FALSE(is_of_strangers(folder / "elsewhere"));
-  EXPECT_TRUE(is_of_strangers(folder / "runs/.sinew/artifacts/ab/cd"));
+  EXPECT_TRUE(is_untrusted(folder / "run/model/model.pt"));
+  EXPECT_TRUE(is_untrusted(folder.run()));
+  EXPECT_FALSE(is_untrusted(folder / "elsewhere"));
+  EXPECT_TRUE(is_untrusted(folder / "runs/.sinew/artifacts/ab/cd"));
 }
 
 }  // namespace

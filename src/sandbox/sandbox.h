@@ -61,7 +61,7 @@ uint64_t machine_memory();
 inline constexpr const char* kMark = "trained-in-sandbox";
 // Returns whether `path` is in the directory of such a run (or is this directory), or in the artifacts of a registry:
 // code that came from there is not trusted.
-bool is_of_strangers(const std::string& path);
+bool is_untrusted(const std::string& path);
 
 // A file outside of the sandbox that a confined process writes. Make it before confine(): a process that is forked here
 // receives the content through a pipe and writes the file. If this process ends without commit(), the file stays as it

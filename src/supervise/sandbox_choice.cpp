@@ -31,13 +31,13 @@ std::optional<task::Sandbox> sandbox_of(const SandboxChoice& choice, const Sandb
                                         const std::function<void(const std::string&)>& say) {
   if (choice.on && choice.off)
     throw UsageError("OPTION_INVALID", "--sandbox and --no-sandbox contradict each other", "leave one of them out");
-  const auto stranger = std::ranges::find_if(needs.sources, sandbox::is_of_strangers);
-  if (choice.off || (!choice.on && stranger == needs.sources.end())) return std::nullopt;
+  const auto untrusted = std::ranges::find_if(needs.sources, sandbox::is_untrusted);
+  if (choice.off || (!choice.on && untrusted == needs.sources.end())) return std::nullopt;
   if (!needs.mirror.empty())
     throw UsageError("SANDBOX_MIRROR", "a confined worker cannot write checkpoint.mirror, " + needs.mirror,
                      "leave checkpoint.mirror out, or use --no-sandbox if you trust the model");
   if (!choice.on)
-    say("the sandbox is on, because " + *stranger +
+    say("the sandbox is on, because " + *untrusted +
         " comes from a confined run or from a registry; --no-sandbox switches it off");
   const sandbox::Protection protection = sandbox::protection_of_this_kernel();
   sandbox::check_complete(protection);
