@@ -153,40 +153,43 @@ class Outside {
   std::set<std::string> said_;
 };
 
-// Receives a descriptor through the socket. Returns -1 if the other process has ended.
-int receive_descriptor(int channel) {
-  char byte = 0;
-  iovec piece{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (::recvmsg(channel, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  int descriptor = -1;
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS)
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  return descriptor;
-}
+// A message of one byte with room for a descriptor, for sendmsg and recvmsg.
+class DescriptorMessage {
+ public:
+  DescriptorMessage() {
+    message_.msg_iov = &piece_;
+    message_.msg_iovlen = 1;
+    message_.msg_control = control_;
+    message_.msg_controllen = sizeof control_;
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
 
-bool send_descriptor(int channel, int descriptor) {
-  char byte = 0;
-  iovec piece{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof descriptor);
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  return ::sendmsg(channel, &message, MSG_NOSIGNAL) == 1;
-}
+  // Receives a descriptor through the socket. Returns -1 if the other process has ended.
+  int receive(int channel) {
+    if (::recvmsg(channel, &message_, MSG_CMSG_CLOEXEC) != 1) return -1;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message_);
+    int descriptor = -1;
+    if (header != nullptr && header->cmsg_type == SCM_RIGHTS)
+      std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    return descriptor;
+  }
+
+  bool send(int channel, int descriptor) {
+    cmsghdr* header = CMSG_FIRSTHDR(&message_);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    return ::sendmsg(channel, &message_, MSG_NOSIGNAL) == 1;
+  }
+
+ private:
+  char byte_ = 0;
+  iovec piece_{&byte_, 1};
+  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message_{};
+};
 
 bool answer(int channel, int code) {
   return ::send(channel, &code, sizeof code, MSG_NOSIGNAL) == sizeof code;
@@ -204,7 +207,7 @@ bool answer(int channel, int code) {
   Outside outside(links, worker);
   const int problem = outside.test(descriptor_of_worker);
   if (!answer(channel, problem) || problem != 0) ::_exit(0);
-  const int listener = receive_descriptor(channel);
+  const int listener = DescriptorMessage().receive(channel);
   if (listener < 0 || !answer(channel, 0)) ::_exit(0);
   ::close(channel);
   outside.serve(listener);
@@ -251,7 +254,7 @@ void Broker::expect_answer(const char* what) const {
 }
 
 void Broker::serve(int listener) {
-  if (!send_descriptor(channel_, listener)) expect_answer("ended");
+  if (!DescriptorMessage().send(channel_, listener)) expect_answer("ended");
   expect_answer("ended");
 }
 
