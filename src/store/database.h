@@ -34,6 +34,14 @@ class Row {
   virtual std::string_view text(int column) const = 0;  // also returns the bytes of a BLOB
 };
 
+// Returns a callback that passes every row to `take`, which must outlive it.
+inline std::function<bool(const Row&)> every_row(const std::function<void(const Row&)>& take) {
+  return [&take](const Row& row) {
+    take(row);
+    return true;
+  };
+}
+
 // The connection was lost. The database has undone the transaction, so the caller can run it again.
 struct ConnectionLost : Error {
   using Error::Error;
@@ -64,17 +72,15 @@ class Database {
   virtual void each_while(std::string_view sql, std::initializer_list<Value> values,
                           const std::function<bool(const Row&)>& take) = 0;
   void each(std::string_view sql, std::initializer_list<Value> values, const std::function<void(const Row&)>& take) {
-    each_while(sql, values, [&take](const Row& row) {
-      take(row);
-      return true;
-    });
+    each_while(sql, values, every_row(take));
   }
   // Returns the seconds on the clock that measures leases. All users of a store share this clock.
   virtual double now() = 0;
   virtual bool has_table(std::string_view name) = 0;
   virtual std::vector<std::string> check() = 0;
   // Looks for damage that is cheap to find, within a read transaction. `shrunk_to`: the present size of the file, if
-  // the file has shrunk: because it was cut, or because another process has compacted it. Returns a message, or "" if it finds no damage.
+  // the file has shrunk: because it was cut, or because another process has compacted it. Returns a message, or "" if
+  // it finds no damage.
   virtual std::string damage(std::optional<int64_t> shrunk_to) = 0;
   // Checks all pages now and then, unless that takes too long. Returns a message, or "" if it finds no damage.
   virtual std::string quick_check() = 0;

@@ -235,11 +235,7 @@ void PostgresLink::fail(pg_result* result, const std::string& what) {
 }
 
 void PostgresLink::finish(const std::function<void(const Row&)>& take_rows_of_last) {
-  if (!take_rows_of_last) return finish_while(nullptr);
-  finish_while([&](const Row& row) {
-    take_rows_of_last(row);
-    return true;
-  });
+  finish_while(take_rows_of_last ? every_row(take_rows_of_last) : nullptr);
 }
 
 void PostgresLink::finish_while(const std::function<bool(const Row&)>& take_rows_of_last) {
