@@ -2,10 +2,11 @@
 // sees.
 //
 // A crash keeps or loses each unsynced change on its own: each write since the file's last sync, and each change of a
-// directory since its last sync. It may also keep a part of a write, or replace its bytes by zeros. The random key
-// draws the combination. Real file systems lose less, so code that survives these files also survives real ones (the
-// model follows "All file systems are not created equal", OSDI 2014). These classes have no lock of their own;
-// FaultyDisk holds its lock during each call.
+// directory since its last sync. A rename between two directories changes both; a crash keeps it as a whole or loses it
+// as a whole, and a sync of either directory makes it durable, as the journal of ext4 does. A crash may also keep a
+// part of a write, or replace its bytes by zeros. The random key draws the combination. Real file systems lose less, so
+// code that survives these files also survives real ones (the model follows "All file systems are not created equal",
+// OSDI 2014). These classes have no lock of their own; FaultyDisk holds its lock during each call.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +28,14 @@ namespace sinew {
 class CachedNode {
  public:
   using Pointer = std::shared_ptr<CachedNode>;
+  // The two halves of a rename between two directories share a fate: whether it is durable, or whether the crash that
+  // happens now keeps it; nullopt while neither is known.
+  using Fate = std::shared_ptr<std::optional<bool>>;
   // A change of a directory's entries. A crash keeps it as a whole or loses it. A null pointer removes the name.
-  using Change = std::vector<std::pair<std::string, Pointer>>;
+  struct Change {
+    std::vector<std::pair<std::string, Pointer>> names;
+    Fate fate = nullptr;
+  };
   struct Write {
     uint64_t offset;
     std::vector<std::byte> bytes;
@@ -46,17 +53,28 @@ class CachedNode {
     apply(what, data);
     pending_.push_back(std::move(what));
   }
-  void change(Change what) {
-    apply(what, entries);
-    changes_.push_back(std::move(what));
+  void change(std::vector<std::pair<std::string, Pointer>> names, Fate fate = nullptr) {
+    changes_.push_back({std::move(names), std::move(fate)});
+    apply(changes_.back(), entries);
   }
   void sync_data() {
     durable_ = data;
     pending_.clear();
   }
   void sync_entries() {
+    for (const Change& change : changes_) {
+      if (change.fate) *change.fate = true;
+    }
     durable_entries_ = entries;
     changes_.clear();
+  }
+  // Makes what this one name means durable, as if the kernel had written it back by itself.
+  void settle_entry(const std::string& name) {
+    for (Change& change : changes_) {
+      const auto gone = std::erase_if(change.names, [&](const auto& one) { return one.first == name; });
+      if (gone > 0 && change.fate) *change.fate = true;
+    }
+    durable_entries_[name] = entries.at(name);
   }
   // For a test that changes `data` itself. forget_writes() drops the unsynced writes. settle_data() makes the changed
   // bytes durable, so that a crash does not lose them.
@@ -68,7 +86,10 @@ class CachedNode {
   template <typename Fate>
   void crash(Fate fate, RandomStream& random) {
     for (const Change& change : changes_) {
-      if (fate() % 2 == 0) apply(change, durable_entries_);
+      const bool decided = change.fate && *change.fate;
+      const bool kept = decided ? **change.fate : fate() % 2 == 0;
+      if (change.fate) *change.fate = kept;
+      if (kept) apply(change, durable_entries_);
     }
     for (Write write : pending_) {
       const uint64_t what = fate();
@@ -86,7 +107,7 @@ class CachedNode {
 
  private:
   static void apply(const Change& change, std::map<std::string, Pointer>& to) {
-    for (const auto& [name, node] : change) {
+    for (const auto& [name, node] : change.names) {
       if (node == nullptr)
         to.erase(name);
       else
@@ -164,6 +185,12 @@ class CachedFiles {
     }
     return entries;
   }
+  // The paths that lead to this file, without those that pass a link.
+  std::vector<std::string> names_of(const CachedNode& node) const {
+    std::vector<std::string> found;
+    find_names(*root_, "", node, found);
+    return found;
+  }
   // The number of bytes in all files.
   uint64_t bytes() const { return bytes_below(*root_); }
   void make_directories(const std::string& path) {
@@ -178,6 +205,20 @@ class CachedFiles {
       node = node->entries.at(name);
     }
   }
+  void make_directory(const std::string& path) {
+    const auto [parent, name] = parent_of(path);
+    if (parent->entries.contains(name)) fail(path, EEXIST);
+    make_directories(path);
+  }
+  // Makes the names on the path and the file's bytes durable.
+  void settle(const std::string& path) {
+    NodePtr node = root_;
+    for (const std::string& name : split(path)) {
+      node->settle_entry(name);
+      node = node->entries.at(name);
+    }
+    if (!node->directory) node->sync_data();
+  }
   void rename(const std::string& from, const std::string& to) {
     const auto [from_parent, from_name] = parent_of(from);
     const auto [to_parent, to_name] = parent_of(to);
@@ -189,9 +230,9 @@ class CachedFiles {
       if (old->directory && !old->entries.empty()) fail(to, ENOTEMPTY);
     }
     if (from_parent == to_parent) return from_parent->change({{from_name, nullptr}, {to_name, node}});
-    // two separate changes, of which a crash may keep one: real file systems keep more order than this
-    from_parent->change({{from_name, nullptr}});
-    to_parent->change({{to_name, node}});
+    const auto fate = std::make_shared<std::optional<bool>>();
+    from_parent->change({{from_name, nullptr}}, fate);
+    to_parent->change({{to_name, node}}, fate);
   }
   void symlink(const std::string& target, const std::string& path) {
     const auto [parent, name] = parent_of(path);
@@ -216,6 +257,13 @@ class CachedFiles {
     uint64_t bytes = node.data.size();
     for (const auto& [name, child] : node.entries) bytes += bytes_below(*child);
     return bytes;
+  }
+  static void find_names(const CachedNode& below, const std::string& path, const CachedNode& node,
+                         std::vector<std::string>& found) {
+    for (const auto& [name, child] : below.entries) {
+      if (child.get() == &node) found.push_back(path + "/" + name);
+      find_names(*child, path + "/" + name, node, found);
+    }
   }
   [[noreturn]] static void fail(const std::string& path, int code) {
     throw DiskError(path + ": code " + std::to_string(code), "", code);

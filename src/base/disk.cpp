@@ -129,12 +129,13 @@ class SystemFile final : public Disk::File {
   SystemFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
   void write(std::span<const std::byte> bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written = retrying([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
-      if (written < 0) fail("write", path_, errno);
-      if (written == 0) fail("write", path_, EIO);  // no progress without an error: do not loop for ever
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    }
+    while (!bytes.empty()) bytes = bytes.subspan(write_some(bytes));
+  }
+  size_t write_some(std::span<const std::byte> bytes) override {
+    const ssize_t written = retrying([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
+    if (written < 0) fail("write", path_, errno);
+    if (written == 0) fail("write", path_, EIO);  // no progress without an error: do not loop for ever
+    return static_cast<size_t>(written);
   }
   void sync() override {
     if (retrying([&] { return ::fsync(descriptor_.get()); }) < 0) fail("sync", path_, errno);
@@ -221,6 +222,9 @@ class SystemDisk final : public Disk {
     fs::create_directories(path, code);
     if (code) fail("create directory", path, code.value());
   }
+  void make_directory(const std::string& path) override {
+    if (::mkdir(path.c_str(), 0777) < 0) fail("create directory", path, errno);
+  }
   void rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) < 0) fail("rename " + from + " to", to, errno);
   }
@@ -291,9 +295,9 @@ std::string read_text(Disk& disk, const std::string& path) {
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
   const fs::path target(path);
   const std::string temporary =
-      (target.parent_path() / ("." + target.filename().string() + "." + std::to_string(::getpid()) + "-" +
-                               random_hex(8) + std::string(kTemporaryEnd)))
-          .string();
+      disk.staging((target.parent_path() / ("." + target.filename().string() + "." + std::to_string(::getpid()) + "-" +
+                                            random_hex(8) + std::string(kTemporaryEnd)))
+                       .string());
   const auto file = disk.create_new(temporary);
   try {
     fill(*file);

@@ -32,7 +32,12 @@ class Disk {
   class File {
    public:
     virtual ~File() = default;
-    virtual void write(std::span<const std::byte> bytes) = 0;
+    virtual void write(std::span<const std::byte> bytes) = 0;  // all of them; if it throws, some may be in the file
+    // Writes at least one of the bytes and returns how many. If it throws, it has written none.
+    virtual size_t write_some(std::span<const std::byte> bytes) {
+      write(bytes);
+      return bytes.size();
+    }
     // fsync. If it fails, write a new file: a later sync of the same file may succeed although the bytes were lost.
     virtual void sync() = 0;
     virtual void close() = 0;
@@ -47,6 +52,7 @@ class Disk {
   // Creates a file that does not exist yet. The system's disk fails if this name exists, even as a dangling link. So
   // nobody who may write to the directory can redirect the bytes. Other disks may replace an existing file.
   virtual std::unique_ptr<File> create_new(const std::string& path) { return create(path); }
+  // Opens a file that grows, and creates it if it does not exist.
   virtual std::unique_ptr<File> append(const std::string& path) = 0;
   virtual std::vector<std::byte> read(const std::string& path) = 0;
   // Fills `out` from `offset` on and returns the number of bytes read, which is below out.size() only at the file's
@@ -57,6 +63,9 @@ class Disk {
   virtual bool exists(const std::string& path) = 0;
   virtual uint64_t size(const std::string& path) = 0;
   virtual void make_directories(const std::string& path) = 0;
+  // Makes one directory, in a directory that exists. Throws DiskError with EEXIST if the name exists: of several
+  // processes, one makes it.
+  virtual void make_directory(const std::string& path) = 0;
   virtual void rename(const std::string& from, const std::string& to) = 0;  // atomic replace
   virtual void symlink(const std::string& target, const std::string& path) = 0;
   virtual void remove_file(const std::string& path) = 0;  // succeeds if the file does not exist
@@ -66,14 +75,18 @@ class Disk {
   // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. It has no effect
   // on pages that were not synced, and none on a file system in memory.
   virtual void drop_cache(const std::string& path) = 0;
+  // Returns where a caller prepares the file, link or directory that it then renames into place, and to which it moves
+  // what it is about to remove. `hidden` is a hidden name beside the final one, which nothing else uses. This is
+  // `hidden` itself, except for a WriteFence (base/write_fence.h).
+  virtual std::string staging(const std::string& hidden) { return hidden; }
 };
 
 // The disk of this machine.
 Disk& system_disk();
 
-// Replaces the whole file, atomically and durably: writes a temporary file beside it, syncs it, renames it and syncs
-// the parent directory. Each call uses a temporary name of its own, so two writers of one path cannot mix their bytes.
-// A call that fails removes its temporary file.
+// Replaces the whole file, atomically and durably: writes a temporary file beside it (or where Disk::staging says),
+// syncs it, renames it and syncs the parent directory. Each call uses a temporary name of its own, so two writers of
+// one path cannot mix their bytes. A call that fails removes its temporary file.
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes);
 void write_durably(Disk& disk, const std::string& path, std::string_view text);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);

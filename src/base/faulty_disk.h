@@ -37,10 +37,14 @@ class FaultyDisk final : public Disk {
     const std::lock_guard lock(mutex_);
     return files_.bytes();
   }
-  // Hooks that run before the disk takes its lock, for instance to simulate a slow disk. before_rename gets the new
-  // path.
-  std::function<void()> before_write;
+  // Hooks that run before the disk takes its lock, for instance to simulate a slow disk. before_call comes before each
+  // call. before_write gets the path with which the file was opened, before_rename the new path.
+  std::function<void()> before_call;
+  std::function<void(const std::string& path)> before_write;
   std::function<void(const std::string& to)> before_rename;
+  // Hooks that run after a change. after_write gets the file's names at this moment; a removed file has none.
+  std::function<void(const std::vector<std::string>& paths)> after_write;
+  std::function<void(const std::string& from, const std::string& to)> after_rename;
   int64_t calls() const { return count_; }
 
   // Simulates a crash and restart of the machine. The key draws which unsynced changes survive. Without a key all of
@@ -62,14 +66,19 @@ class FaultyDisk final : public Disk {
     node.forget_writes();
     return node.data;
   }
+  // Makes a file durable that nobody has synced, as if the kernel had written it back by itself.
+  void settle(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    files_.settle(path);
+  }
   void settle_raw(const std::string& path) { files_.at(path)->settle_data(); }
 
   // ---- Disk --------------------------------------------------------------------------------------------------------
   std::unique_ptr<Disk::File> create(const std::string& path) override {
-    return call([&] { return std::make_unique<Open>(*this, files_.open(path, true)); });
+    return call([&] { return std::make_unique<Open>(*this, path, files_.open(path, true)); });
   }
   std::unique_ptr<Disk::File> append(const std::string& path) override {
-    return call([&] { return std::make_unique<Open>(*this, files_.open(path, false)); });
+    return call([&] { return std::make_unique<Open>(*this, path, files_.open(path, false)); });
   }
   std::vector<std::byte> read(const std::string& path) override {
     return call([&] { return files_.file_at(path)->data; });
@@ -95,9 +104,13 @@ class FaultyDisk final : public Disk {
   void make_directories(const std::string& path) override {
     call([&] { files_.make_directories(path); });
   }
+  void make_directory(const std::string& path) override {
+    call([&] { files_.make_directory(path); });
+  }
   void rename(const std::string& from, const std::string& to) override {
     if (before_rename) before_rename(to);
     call([&] { files_.rename(from, to); });
+    if (after_rename) after_rename(from, to);
   }
   void symlink(const std::string& target, const std::string& path) override {
     call([&] { files_.symlink(target, path); });
@@ -121,9 +134,10 @@ class FaultyDisk final : public Disk {
  private:
   class Open final : public Disk::File {
    public:
-    Open(FaultyDisk& disk, CachedNode::Pointer node) : disk_(disk), node_(std::move(node)) {}
+    Open(FaultyDisk& disk, std::string path, CachedNode::Pointer node)
+        : disk_(disk), path_(std::move(path)), node_(std::move(node)) {}
     void write(std::span<const std::byte> bytes) override {
-      if (disk_.before_write) disk_.before_write();
+      if (disk_.before_write) disk_.before_write(path_);
       const auto put = [&](size_t size) {
         node_->write({node_->data.size(), {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}, false});
       };
@@ -134,6 +148,7 @@ class FaultyDisk final : public Disk {
             put(bytes.size());
           },
           [&] { put(bytes.size() / 2); });
+      if (disk_.after_write) disk_.after_write(disk_.files_.names_of(*node_));
     }
     void sync() override {
       disk_.call(
@@ -153,6 +168,7 @@ class FaultyDisk final : public Disk {
 
    private:
     FaultyDisk& disk_;
+    const std::string path_;
     CachedNode::Pointer node_;
   };
 
@@ -161,6 +177,7 @@ class FaultyDisk final : public Disk {
   template <typename Effect>
   auto call(
       Effect effect, const std::function<void()>& half = [] {}) -> decltype(effect()) {
+    if (before_call) before_call();
     const std::lock_guard lock(mutex_);
     if (stopped_) throw WorldStopped();
     const int64_t now = ++count_;

@@ -2,11 +2,12 @@
 // The checkpoint writer and the code that ends a run use it.
 //
 // Two processes may both believe that they run the job, but only one at a time may write; a lease, for example, decides
-// which. Every visible change that the callers make is a rename or a removal: a file or a step directory appears,
-// disappears or gets a hidden name, or `last` or `best` changes. So it is enough to check before each rename and before
-// each removal of a visible name, however long the work before it took. Names that begin with a dot are hidden and
-// belong to this process alone. Their removal needs no check: a process that has lost the right to write still removes
-// its own hidden files.
+// which. The check keeps a process from writing while it has no lease. A process that is stopped between the check and
+// the change is the business of the WriteFence (base/write_fence.h), which is below this disk in a run. Every visible
+// change that the callers make is a rename or a removal: a file or a step directory appears, disappears or gets a
+// hidden name, or `last` or `best` changes. So it is enough to check before each rename and before each removal of a
+// visible name, however long the work before it took. Names that begin with a dot are hidden and belong to this process
+// alone. Their removal needs no check: a process that has lost the right to write still removes its own hidden files.
 //
 // The path itself may lead to a directory that belongs to somebody else. Then the process must not even create hidden
 // files. Checks::creations therefore checks before each creation, too.
@@ -70,9 +71,11 @@ class FencedDisk final : public Disk {
   bool exists(const std::string& path) override { return disk().exists(path); }
   uint64_t size(const std::string& path) override { return disk().size(path); }
   void make_directories(const std::string& path) override { for_creation().make_directories(path); }
+  void make_directory(const std::string& path) override { for_creation().make_directory(path); }
   void symlink(const std::string& target, const std::string& path) override { for_creation().symlink(target, path); }
   void sync_directory(const std::string& path) override { disk().sync_directory(path); }
   void drop_cache(const std::string& path) override { disk().drop_cache(path); }
+  std::string staging(const std::string& hidden) override { return disk().staging(hidden); }
 
  private:
   static bool is_hidden(std::string_view path) {

@@ -45,7 +45,7 @@ std::vector<Step> to_delete(const std::vector<Step>& present, const std::vector<
 }
 
 void point_link(Disk& disk, const std::string& root, const std::string& name, Step step) {
-  const std::string temporary = join(root, "." + name + ".link");
+  const std::string temporary = disk.staging(join(root, "." + name + ".link"));
   disk.remove_file(temporary);  // left over if a writer died between the next two calls
   disk.symlink(step_name(step), temporary);
   disk.rename(temporary, join(root, name));

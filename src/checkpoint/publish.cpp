@@ -76,8 +76,8 @@ std::string publish(Disk& disk, const std::string& root, Step step, Digest diges
     return path;
   }
   const HiddenName saving(HiddenName::Use::saving, step), removed(HiddenName::Use::removed, step);
-  const std::string temporary = join(root, saving.name());
-  const std::string aside = present == Present::damaged ? join(root, removed.name()) : "";
+  const std::string temporary = disk.staging(join(root, saving.name()));
+  const std::string aside = present == Present::damaged ? disk.staging(join(root, removed.name())) : "";
   try {
     disk.make_directories(temporary);
     fill(temporary);
@@ -94,7 +94,7 @@ std::string publish(Disk& disk, const std::string& root, Step step, Digest diges
 
 void delete_step(Disk& disk, const std::string& root, Step step) {
   const HiddenName removed(HiddenName::Use::removed, step);
-  const std::string aside = join(root, removed.name());
+  const std::string aside = disk.staging(join(root, removed.name()));
   disk.rename(join(root, step_name(step)), aside);
   disk.sync_directory(root);  // make the rename durable before deleting the first file
   disk.remove_all(aside);

@@ -93,7 +93,7 @@ TEST(WriterBest, AnOlderStepThatComesLateIsNotTheNewest) {
 struct SlowMirror {
   SlowMirror() {
     disk.before_rename = [this](const std::string& to) { mirroring = mirroring || to.starts_with(kRoot + "/step-"); };
-    disk.before_write = [this] {
+    disk.before_write = [this](const std::string&) {
       std::unique_lock lock(mutex);
       if (!mirroring) return;
       arrived = true;

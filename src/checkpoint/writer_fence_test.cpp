@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "base/faulty_disk.h"
+#include "base/write_fence.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/names.h"
 #include "checkpoint/samples.h"
 
 namespace sinew::checkpoint {
@@ -66,6 +68,49 @@ TEST(WriterFence, MakesNoVisibleChangeAfterThePermissionEnds) {
     }
   }
   EXPECT_GE(most, 10);  // two publications, two links, two deletions, and a check before each piece of work
+}
+
+// Another writer takes over before each call of the disk. After that, the replaced writer changes nothing below root,
+// and what it had published is complete.
+TEST(WriterFence, ChangesNothingAfterAnotherWriterHasTakenOver) {
+  const std::string run = "run", root = run + "/checkpoints";
+  const auto names = [&](FaultyDisk& disk) {
+    std::string all;
+    for (const auto& entry : disk.list(root)) {
+      all += entry.name + " ";
+      if (entry.directory) all += read_text(disk, join(join(root, entry.name), kManifest)) + "\n";
+    }
+    return all;
+  };
+  bool interrupted = true;
+  for (int64_t k = 1; interrupted; ++k) {
+    SCOPED_TRACE(k);
+    FaultyDisk disk;
+    disk.make_directories(run);
+    WriteFence first(disk, run, 1), second(disk, run, 2);
+    save(first, root, Sample(10).snapshot(), 1.0);
+    point_link(first, root, "last", Step(10));
+    std::string before;
+    interrupted = false;
+    {
+      Writer writer(first, {root, "", 1, 1});
+      int64_t call = 0;
+      disk.before_call = [&] {
+        if (++call != k) return;
+        second.take_over();
+        before = names(disk);
+        interrupted = true;
+      };
+      save_and_wait(writer, 20);
+      disk.before_call = nullptr;
+    }
+    if (interrupted) EXPECT_EQ(names(disk), before);
+    EXPECT_TRUE(disk.list(run + "/.writers").size() == 1);
+    const Newest newest = load_newest(disk, root);
+    ASSERT_TRUE(newest.loaded);
+    EXPECT_TRUE(newest.damaged.empty());
+    EXPECT_TRUE(Sample(newest.loaded->step.value).equals(*newest.loaded));
+  }
 }
 
 }  // namespace

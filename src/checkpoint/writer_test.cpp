@@ -90,7 +90,7 @@ TEST(Writer, KeepsOnlyTheNewestOfTheBest) {
 TEST(Writer, NeverBlocksTheStepThreadOnASlowDisk) {
   FaultyDisk disk;
   WriteBlocker blocker;
-  disk.before_write = [&] { blocker.pass(); };
+  disk.before_write = [&](const std::string&) { blocker.pass(); };
   Writer writer(disk, {kRoot, "", 2, 1});
   blocker.set(false);
   ASSERT_TRUE(writer.submit(Sample(10).owned()));
@@ -185,7 +185,7 @@ TEST(Writer, HoldsAtMostOneSnapshot) {
   }
   FaultyDisk disk;
   WriteBlocker blocker;
-  disk.before_write = [&] { blocker.pass(); };
+  disk.before_write = [&](const std::string&) { blocker.pass(); };
   Writer writer(disk, {kRoot, "", 1, 0});
   blocker.set(false);
   const int64_t before = in_use();

@@ -1,6 +1,7 @@
 // Runs a coordinator together with the files of its run directory.
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -8,6 +9,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/process.h"
+#include "base/write_fence.h"
 #include "cluster/coordinator.h"
 #include "cluster/coordinator_info.h"
 #include "cluster/join_token.h"
@@ -114,7 +116,10 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
   options.listen = given.listen;
   options.port = given.port;
   options.at_least = Generation(info.incarnation * kNumbersOfAnIncarnation);
-  options.first_id = MemberId(info.incarnation * kNumbersOfAnIncarnation);
+  // A member that becomes the leader writes under its id. The ids are above those of all earlier writers, also of those
+  // that trained alone.
+  options.first_id = MemberId(std::max(info.incarnation * kNumbersOfAnIncarnation,
+                                       WriteFence::highest_number(system_disk(), given.run_directory)));
   const std::string path = rundir::file_in(given.run_directory, rundir::kViewFile);
   options.last_view = read_view(path);
   options.on_view = [path, &place](const View& view) {

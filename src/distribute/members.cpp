@@ -41,14 +41,16 @@ class Joined final : public train::Membership {
         member_(member_options(options, identity), clock),
         reducer_(member_.group(), options.pace, clock),
         members_(
-            member_, [this] { return reducer_.speed(); }, clock) {
-    if (options.on_joined) options.on_joined(member_.group().id());
+            member_, [this] { return reducer_.speed(); }, clock),
+        id_(member_.group().id()) {
+    if (options.on_joined) options.on_joined(id_);
   }
 
   ~Joined() override {
     if (ending_ != nullptr) ending_->exit_code = members_.exit_code_if_fenced();
   }
 
+  MemberId id() const override { return id_; }
   loop::Members& members() override { return members_; }
   train::Reducer& reducer() override { return reducer_; }
 
@@ -57,6 +59,7 @@ class Joined final : public train::Membership {
   group::Member member_;
   GroupReducer reducer_;
   loop::GroupMembers members_;
+  const MemberId id_;
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ void RunReporter::open_reporter(std::optional<int64_t> resumed_at) {
   options.errors = run_.errors;
   options.tensorboard = run_.job.logging.tensorboard;
   if (resumed_at) options.resumed_at = Step(*resumed_at);
-  reporter_ = std::make_unique<report::Reporter>(options, clock_);
+  reporter_ = std::make_unique<report::Reporter>(options, system_disk(), clock_);
   std::map<std::string, std::string> params;
   for (const spec::NamedValue& param : run_.job.command.params) params[param.name] = param.value;
   if (!params.empty()) reporter_->hparams(params);

@@ -18,8 +18,8 @@ constexpr int64_t kRememberedSteps = 64;  // minimum number of steps to remember
 }  // namespace
 
 LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
-                               const Members* members, Clock& clock)
-    : options_(std::move(options)), hparams_(hparams), members_(members), clock_(clock) {
+                               const Members* members, WriteFence& disk, Clock& clock)
+    : options_(std::move(options)), hparams_(hparams), members_(members), disk_(disk), clock_(clock) {
   if (members_ != nullptr) {
     options_.may_write = [this, also = std::move(options_.may_write)] {
       return (leads_alone_ || members_->may_write()) && (!also || also());
@@ -29,11 +29,36 @@ LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<s
   reports();
 }
 
+// Ends the right to write of all earlier leaders. Returns false if this process may not write, or if the disk does not
+// let it take over; then the records wait until it does.
+bool LeaderReporter::takes_over() {
+  if (!options_.may_write()) return false;
+  try {
+    disk_.take_over();
+    trouble_.clear();
+    return true;
+  } catch (const WriterReplaced&) {
+    throw;
+  } catch (const MayNotWrite&) {
+    return false;
+  } catch (const DiskError& error) {
+    trouble_ = error.what();
+    return false;
+  }
+}
+
 bool LeaderReporter::reports() {
   if (reporter_) return true;
-  // The reporter opens the files only once this process may write: then the previous leader has written its last line.
-  if (members_ != nullptr && !leads_alone_ && !(members_->is_leader() && members_->may_write())) return false;
-  reporter_ = std::make_unique<report::Reporter>(options_, clock_);
+  // The reporter opens the files only once this process may write. The previous leader may still believe that it leads.
+  if (members_ == nullptr) {
+    disk_.take_over();
+  } else if ((!leads_alone_ && !members_->is_leader()) || !takes_over()) {
+    return false;
+  }
+  auto reporter = std::make_unique<report::Reporter>(options_, disk_, clock_);
+  // The lease ended meanwhile; the next call begins again.
+  if (members_ != nullptr && reporter->waits_to_begin()) return false;
+  reporter_ = std::move(reporter);
   reporter_->hparams(hparams_);
   for (const Record& record : remembered_) write(*reporter_, record);
   flush();
@@ -49,6 +74,7 @@ void LeaderReporter::write(report::Reporter& reporter, const Record& record) {
 }
 
 void LeaderReporter::take(Record record) {
+  newest_ = std::max(newest_, record.step);
   if (!reports()) return remember(std::move(record));
   write(*reporter_, record);
   if (members_ != nullptr) remembered_.push_back(std::move(record));  // until flush() has written it
@@ -124,16 +150,25 @@ void LeaderReporter::finish(bool success) {
 }
 
 std::string LeaderReporter::trouble() const {
-  return reporter_ ? reporter_->trouble() : "";
+  return reporter_ ? reporter_->trouble() : trouble_;
 }
 
-void LeaderReporter::lead_alone() {
+// A new reporter reads from the files what another member has written meanwhile, and adds the remembered records.
+void LeaderReporter::lead_alone(bool anew) {
+  if (anew && reporter_) {
+    options_.takes_over = true;
+    options_.resumed_at = newest_;
+    reporter_.reset();  // without the lease it writes nothing
+  }
   leads_alone_ = true;
   flush();
 }
 
 void LeaderReporter::flush() {
-  if (!reports()) return;
+  if (!reports()) {
+    has_unwritten_ = !remembered_.empty();
+    return;
+  }
   reporter_->flush();
   has_unwritten_ = reporter_->waits_for_permission();
   if (!has_unwritten_) remembered_.clear();

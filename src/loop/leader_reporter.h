@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/write_fence.h"
 #include "loop/loop.h"
 
 namespace sinew::loop {
@@ -22,8 +23,11 @@ class LeaderReporter {
   // options.may_write allow it. A member that becomes the leader later truncates the files to its own step. The
   // previous leader, or an earlier attempt of a resumed run, may have written later steps; the new leader computes
   // these itself.
+  //
+  // A member takes over `disk` when it becomes the leader, before it reads any file. A call throws WriterReplaced if
+  // another process has taken over since.
   LeaderReporter(report::ReporterOptions options, const std::map<std::string, std::string>& hparams,
-                 const Members* members, Clock& clock);
+                 const Members* members, WriteFence& disk, Clock& clock);
 
   bool reports();  // Returns whether this process writes the files. Opens them once it leads and may write.
   void metrics(Step step, int64_t samples, const report::Metrics& values);
@@ -36,8 +40,9 @@ class LeaderReporter {
   void finish(bool success);
   void flush();
   // From now on this process writes the files, although it is not the leader: no coordinator leads the run any more,
-  // and the caller has made sure that nobody else writes.
-  void lead_alone();
+  // and the caller has made sure that nobody else writes. `anew`: the disk was taken over again, so files that this
+  // process had open may belong to another member.
+  void lead_alone(bool anew);
   // Returns whether the last flush left records in memory because this process did not hold the lease. No checkpoint
   // may appear before these records are in the files, because a run that resumes from it does not write them again.
   // Records that wait for a disk do not count: one file that cannot be written must not stop all checkpoints. Any
@@ -59,6 +64,7 @@ class LeaderReporter {
     std::string event, text;
     double remembered_at = 0;
   };
+  bool takes_over();
   void take(Record record);
   void remember(Record record);
   static void write(report::Reporter& reporter, const Record& record);
@@ -66,7 +72,10 @@ class LeaderReporter {
   report::ReporterOptions options_;
   std::map<std::string, std::string> hparams_;
   const Members* members_;
+  WriteFence& disk_;
   Clock& clock_;
+  std::string trouble_;  // why this process could not take over the disk
+  Step newest_;          // of the records
   std::atomic<bool> has_unwritten_{false}, leads_alone_{false};
   std::unique_ptr<report::Reporter> reporter_;
   // For a leader, only the records since all records were last in the files.

@@ -23,11 +23,15 @@ class TestMembership final : public MembersStub {
 };
 
 struct TestMember {
+  static inline int64_t ids = 0;
   TestMembership membership;
   HandClock clock;
+  WriteFence disk;
   LeaderReporter reporter;
   explicit TestMember(const std::string& folder, bool leads = false, int64_t begins_at = 0)
-      : membership(membership_of(leads)), reporter(options_in(folder, begins_at), {}, &membership, clock) {}
+      : membership(membership_of(leads)),
+        disk(system_disk(), folder, ++ids),
+        reporter(options_in(folder, begins_at), {}, &membership, disk, clock) {}
   static TestMembership membership_of(bool leads) {
     TestMembership membership;
     membership.leads = membership.writes = leads;
@@ -121,6 +125,62 @@ TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   successor.membership.writes = true;
   successor.step(++step, 0.02);
   expect_every_step(folder, step);
+}
+
+// The leader was stopped after its lease was checked. It writes on when it wakes up, and nobody sees it.
+TEST(LeaderReporter, ALeaderThatWakesUpLateDoublesNoLine) {
+  const std::string folder = new_folder("late");
+  TestMember leader(folder, true), successor(folder);
+  for (int64_t step = 1; step <= 20; ++step) {
+    leader.step(step, 0.1);
+    successor.step(step, 0.1);
+  }
+  successor.membership.leads = successor.membership.writes = true;
+  successor.step(21, 0.1);
+  for (int64_t step = 21; step <= 40; ++step) leader.step(step, 0.1);
+  for (int64_t step = 22; step <= 30; ++step) successor.step(step, 0.1);
+  expect_every_step(folder, 30);
+  EXPECT_THROW(leader.disk.check(), WriterReplaced);
+  // Nor can it open the files again.
+  EXPECT_THROW(LeaderReporter(TestMember::options_in(folder, 0), {}, &leader.membership, leader.disk, leader.clock),
+               WriterReplaced);
+  expect_every_step(folder, 30);
+}
+
+// A new leader is stopped while it opens the files, and its lease ends. When it has one again, it doubles no line.
+TEST(LeaderReporter, ALeaderWhoseLeaseEndsWhileItOpensTheFilesBeginsAgain) {
+  class Leaving final : public MembersStub {
+   public:
+    bool is_leader() const override { return leads; }
+    bool may_write() const override { return leads && (may-- > 0 || comes_back); }
+    bool leads = false, comes_back = false;
+    mutable int may = 0;
+  };
+  for (int may = 0; may < 12; ++may) {
+    const std::string folder = new_folder("leaving");
+    HandClock clock;
+    {
+      TestMember leader(folder, true);
+      for (int64_t step = 1; step <= 20; ++step) leader.step(step, 0.1);
+    }
+    Leaving members;
+    WriteFence disk(system_disk(), folder, ++TestMember::ids);
+    LeaderReporter successor(TestMember::options_in(folder, 0), {}, &members, disk, clock);
+    const auto step = [&](int64_t number) {
+      successor.ledger(Step(number), Digest{static_cast<uint64_t>(number), 7});
+      if (number % 10 == 0)
+        successor.metrics(Step(number), number * 4, {{"train/loss", 1.0 / static_cast<double>(number)}});
+      successor.end_step();
+    };
+    for (int64_t number = 11; number <= 20; ++number) step(number);
+    members.leads = true;
+    members.may = may;
+    step(21);
+    EXPECT_EQ(successor.has_unwritten(), steps_in(folder + "/ledger.jsonl").size() < 21) << may;
+    members.comes_back = true;
+    for (int64_t number = 22; number <= 25; ++number) step(number);
+    expect_every_step(folder, 25);
+  }
 }
 
 // The first leader of a resumed run dies before it may write.

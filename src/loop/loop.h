@@ -27,6 +27,7 @@
 #include "base/going_back.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/write_fence.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
 #include "loop/control.h"
@@ -181,9 +182,11 @@ struct RunResult {
   report::Metrics last;
 };
 
-// Trains the job until its end, a stop or an error. `members` is null if the run has one worker. Throws Error for
-// problems that the user can fix.
-RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk,
+// Trains the job until its end, a stop or an error. `members` is null if the run has one worker; then this process
+// holds the run's lock and has taken over `disk`. A member takes over when it becomes the leader. Throws Error for
+// problems that the user can fix. If another process has taken over the run directory, throws WriterReplaced, and a
+// member throws group::Fenced; nothing was written there since.
+RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, WriteFence& disk,
               Clock& clock);
 
 }  // namespace sinew::loop

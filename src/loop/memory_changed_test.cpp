@@ -47,8 +47,9 @@ class MemoryChange : public testing::Test {
     options.screen.output = options.screen.errors = [](std::string_view) {};
     options.in_background = [](const std::function<void()>& work) { work(); };
     code_.clear();
+    WriteFence disk(system_disk(), directory_, WriteFence::free_number(system_disk(), directory_));
     try {
-      return run(plan_, options, trainer, members, system_disk(), clock_);
+      return run(plan_, options, trainer, members, disk, clock_);
     } catch (const Error& error) {
       code_ = error.code.text();
       throw;

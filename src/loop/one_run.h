@@ -27,7 +27,7 @@ std::string metrics_text(const report::Metrics& metrics);  // "  val/accuracy 0.
 
 class Run {
  public:
-  Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk, Clock& clock);
+  Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, WriteFence& disk, Clock& clock);
   // Throws MemoryChanged if the run has one worker and must go back to the newest checkpoint. This object is then of no
   // further use, and going_back() counts this time, too.
   RunResult train();
@@ -38,6 +38,8 @@ class Run {
   void count_intervals();
   std::optional<int64_t> budget_steps() const;  // the steps of budget.training; nullopt: no such budget
   std::optional<checkpoint::Loaded> state_to_begin_with();
+  checkpoint::Newest newest_checkpoint(const std::string& root);
+  void take_over_early();
   std::string check_job(const checkpoint::Loaded& loaded) const;
   void keep_decisions();
   void remove_earlier_report();
@@ -134,7 +136,7 @@ class Run {
   const RunOptions& options_;
   Trainer& trainer_;
   Members* members_;  // null if the run has one worker
-  Disk& disk_;
+  WriteFence& disk_;
   Clock& clock_;
   double began_, before_ = 0;
   std::unique_ptr<LeaderReporter> reporter_;

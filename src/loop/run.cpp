@@ -40,7 +40,8 @@ BeginTime begin_time(const Clock& clock) {
   return {wall_seconds, clock.monotonic_seconds()};
 }
 
-Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk, Clock& clock)
+Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, WriteFence& disk,
+         Clock& clock)
     : plan_(plan),
       options_(options),
       trainer_(trainer),
@@ -72,6 +73,8 @@ RunResult Run::train() {
     if (leads_at_end()) finish();
   } catch (const DirectoryLost&) {
     throw;  // the report has no place either
+  } catch (const WriterReplaced&) {
+    throw;  // the report is another process's
   } catch (const group::Fenced& out) {
     if (!members_->unled(options_.run_directory)) throw;
     throw group::Fenced(std::string(out.what()) + "; " + save_unled());
@@ -230,6 +233,7 @@ void Run::poll() {
 void Run::look_at_place() {
   next_look_ = now() + kPlaceCheckSeconds;
   check_place();
+  disk_.check();
   keep_decisions();  // the leader may have died before it wrote them
 }
 
@@ -405,8 +409,8 @@ EvaluationResult Run::evaluate_validation() {
 }
 
 // The only worker of a run goes back to its newest checkpoint by itself. With several members, the supervisor starts
-// the worker again.
-RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, Disk& disk,
+// the worker again. It also starts a member again that another one has replaced as the leader.
+RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, WriteFence& disk,
               Clock& clock) {
   RunOptions attempt = options;
   while (true) {
@@ -417,6 +421,9 @@ RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Mem
       if (members) throw;
       attempt.resume = true;
       attempt.going_back = run.going_back();
+    } catch (const WriterReplaced& replaced) {
+      if (!members) throw;
+      throw group::Fenced(replaced.what());
     }
   }
 }

@@ -11,6 +11,7 @@ namespace sinew::loop {
 namespace {
 
 constexpr size_t kMostColumns = 60;  // of a table, in the output
+constexpr int kMostReads = 10;  // of the checkpoints, while other members replace them
 
 }  // namespace
 
@@ -35,6 +36,16 @@ std::optional<int64_t> Run::budget_steps() const {
   return steps_of(*budget, lengths_);
 }
 
+// A member may be stopped while it reads. Meanwhile the others may have saved newer checkpoints and deleted those that
+// it reads, which then seem damaged. If none can be loaded and there are other ones now, it reads again.
+checkpoint::Newest Run::newest_checkpoint(const std::string& root) {
+  for (int reads = 1;; ++reads) {
+    const std::vector<std::string> present = checkpoint::list(disk_, root);
+    checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
+    if (newest.loaded || reads == kMostReads || checkpoint::list(disk_, root) == present) return newest;
+  }
+}
+
 // Returns another member's state if there is one. Otherwise returns the newest checkpoint if the run resumes, or if it
 // has several members, because all of them may have died before. Otherwise returns nullopt.
 std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
@@ -45,14 +56,27 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
     }
   }
   if (!options_.resume && !members_) return std::nullopt;
+  take_over_early();
   const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
-  checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
+  checkpoint::Newest newest = newest_checkpoint(root);
   damaged_ = std::move(newest.damaged);
   if (!newest.loaded && !damaged_.empty()) {
     throw Error("CHECKPOINT_DAMAGED", "every checkpoint in " + root + " is damaged",
                 "see what is damaged with: sinew checkpoint verify " + root);
   }
   return std::move(newest.loaded);
+}
+
+// A leader that was stopped may save another checkpoint when it wakes up. So the new leader takes over before it reads
+// the checkpoints, if it may write already. If this fails, the reporter tries again, and says why.
+void Run::take_over_early() {
+  if (!is_leader() || !may_write()) return;
+  try {
+    disk_.take_over();
+  } catch (const WriterReplaced&) {
+    throw;
+  } catch (const Error&) {
+  }
 }
 
 // Refuses a state that was computed with other options. Otherwise a digit that changed in resolved.yaml would silently
@@ -130,7 +154,7 @@ void Run::start_reporting(Step begins_at) {
   options.ledger = options_.ledger;
   if (options_.resume || members_) options.resumed_at = begins_at;
   if (options_.place_lost) options.may_write = [this] { return options_.place_lost().empty(); };
-  reporter_ = std::make_unique<LeaderReporter>(options, spec::changed_options(plan_.job), members_, clock_);
+  reporter_ = std::make_unique<LeaderReporter>(options, spec::changed_options(plan_.job), members_, disk_, clock_);
 }
 
 void Run::log_start() {

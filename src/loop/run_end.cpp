@@ -81,6 +81,7 @@ void Run::with_lease(const std::function<void()>& work) {
       return work();
     } catch (const MayNotWrite&) {
       check_place();
+      disk_.check();
       throw;
     }
   }
@@ -88,9 +89,12 @@ void Run::with_lease(const std::function<void()>& work) {
   for (;;) {
     check_place();
     members_->check_membership();
+    disk_.check();
     if (members_->may_write()) {
       try {
         return work();
+      } catch (const WriterReplaced&) {
+        throw;
       } catch (const MayNotWrite&) {
       }
     }

@@ -58,7 +58,8 @@ checkpoint::Writer& Run::writer() {
                                    options.keep, options.keep_best};
   wanted.in_background = options_.in_background;
   if (members_) {
-    wanted.may_write = [this] { return may_write() && !reporter_->has_unwritten(); };
+    // The step thread takes over the disk, with the reporter.
+    wanted.may_write = [this] { return disk_.has_taken_over() && may_write() && !reporter_->has_unwritten(); };
   } else if (options_.place_lost) {
     wanted.may_write = [this] { return may_write(); };
   }

@@ -74,10 +74,14 @@ std::string Run::save_under_lock() {
   }
   trainer_.leave_group();
   trainer_.check_memory();
-  write_decisions(disk_, options_.run_directory, plan_);
-  reporter_->lead_alone();
-  if (const std::string lines = reporter_->trouble(); !lines.empty()) return lines;
   writer_.reset();
+  // Another member may have taken over since this one led. As the holder of the lock, this one may write after it.
+  const std::string lines_before = reporter_->trouble();
+  const bool anew = disk_.take_over_again();
+  if (anew && !lines_before.empty()) return lines_before;  // lines that only the earlier reporter has
+  write_decisions(disk_, options_.run_directory, plan_);
+  reporter_->lead_alone(anew);
+  if (const std::string lines = reporter_->trouble(); !lines.empty()) return lines;
   checkpoint::WriterOptions wanted{root, "", plan_.job.checkpoint.keep, plan_.job.checkpoint.keep_best};
   wanted.in_background = options_.in_background;
   checkpoint::Writer writer(disk_, wanted, clock_);

@@ -85,7 +85,8 @@ class RunUnled : public testing::Test {
     options.screen.output = options.screen.errors = [](std::string_view) {};
     options.in_background = [](const std::function<void()>& work) { work(); };
     options.stop_signals = &stop_signals_;
-    return run(plan_, options, trainer, members, system_disk(), clock_);
+    WriteFence disk(system_disk(), in(run_name), WriteFence::free_number(system_disk(), in(run_name)));
+    return run(plan_, options, trainer, members, disk, clock_);
   }
   // Trains until the coordinator is lost before the step after `step`. Returns what the worker says at its end.
   std::string lose_at(const std::string& run_name, int64_t step, Unled& members) {
@@ -212,6 +213,26 @@ TEST_F(RunUnled, TheNewerStateOfAnotherWorkerStays) {
   EXPECT_EQ(saved("two").back(), 7);
   EXPECT_EQ(text("two", "ledger.jsonl"), ledger);
   expect_to_go_on_from("two", 7);
+}
+
+// The leader may write its lines only to step 5. Another member, which has no newer step, saves first; then the leader,
+// which the other one has replaced, saves its newer state under a new number.
+TEST_F(RunUnled, ALeaderThatAnotherMemberReplacedSavesItsNewerState) {
+  Unled leader;
+  NumberTrainer trainer;
+  trainer.before_step = [&](int64_t step) {
+    if (step == 5) leader.lost = true;
+    if (step != 7) return;
+    Unled other;
+    other.leader = false;
+    fs::rename(in("both") + "/checkpoints", in("both") + "/hidden");  // it begins at step 0, as the leader did
+    EXPECT_THAT(lose_at("both", 6, other), HasSubstr("step 6 is saved"));
+    fs::rename(in("both") + "/hidden/step-00000004", in("both") + "/checkpoints/step-00000004");
+    leader.lose();
+  };
+  EXPECT_THAT(end_of("both", trainer, leader), HasSubstr("step 7 is saved"));
+  EXPECT_EQ(saved("both").back(), 7);
+  expect_to_go_on_from("both", 7);
 }
 
 TEST_F(RunUnled, AWorkerWithoutAStepOfItsOwnSavesNothing) {

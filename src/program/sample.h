@@ -151,6 +151,7 @@ class MemoryDisk final : public Disk {
   std::unique_ptr<File> append(const std::string& path) override { unused(path); }
   std::vector<Entry> list(const std::string& path) override { unused(path); }
   void make_directories(const std::string& path) override { unused(path); }
+  void make_directory(const std::string& path) override { unused(path); }
   void symlink(const std::string&, const std::string& path) override { unused(path); }
   void remove_all(const std::string& path) override { unused(path); }
   void drop_cache(const std::string& path) override { unused(path); }

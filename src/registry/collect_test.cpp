@@ -32,6 +32,7 @@ class CrowdedDisk final : public Disk {
   bool exists(const std::string& path) override { return gap(), disk_.exists(path); }
   uint64_t size(const std::string& path) override { return gap(), disk_.size(path); }
   void make_directories(const std::string& path) override { gap(), disk_.make_directories(path); }
+  void make_directory(const std::string& path) override { gap(), disk_.make_directory(path); }
   void rename(const std::string& from, const std::string& to) override { gap(), disk_.rename(from, to); }
   void symlink(const std::string& target, const std::string& path) override { disk_.symlink(target, path); }
   void remove_file(const std::string& path) override { gap(), disk_.remove_file(path); }

@@ -29,6 +29,7 @@ class ShrinkingDisk final : public Disk {
   std::unique_ptr<File> create(const std::string& path) override { return disk_.create(path); }
   std::unique_ptr<File> append(const std::string& path) override { return disk_.append(path); }
   void make_directories(const std::string& path) override { disk_.make_directories(path); }
+  void make_directory(const std::string& path) override { disk_.make_directory(path); }
   void rename(const std::string& from, const std::string& to) override { disk_.rename(from, to); }
   void symlink(const std::string& target, const std::string& path) override { disk_.symlink(target, path); }
   void remove_file(const std::string& path) override { disk_.remove_file(path); }

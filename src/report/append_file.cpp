@@ -1,10 +1,9 @@
 #include "report/append_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
+#include <span>
+
+#include "base/write_fence.h"
 
 namespace sinew::report {
 namespace {
@@ -12,10 +11,6 @@ namespace {
 constexpr size_t kMaxWaiting = 8 << 20;
 
 }  // namespace
-
-AppendFile::~AppendFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
 
 void AppendFile::append(std::string_view record) {
   if (waiting_.size() + record.size() > kMaxWaiting) flush();
@@ -27,34 +22,23 @@ void AppendFile::append(std::string_view record) {
   waiting_.append(record);
 }
 
-bool AppendFile::open() {
-  if (descriptor_ >= 0) return true;
-  do {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  } while (descriptor_ < 0 && errno == EINTR);
-  return descriptor_ >= 0;
-}
-
-void AppendFile::flush() noexcept {
-  if (waiting_.empty()) return;
+void AppendFile::flush() {
+  if (waiting_.empty() && !go_on_) return;
   refused_ = may_write_ && !may_write_();
   if (refused_) return;
-  if (!open()) {
-    code_ = errno;
-    return;
-  }
-  size_t done = 0;
   code_ = 0;
-  while (done < waiting_.size()) {
-    const ssize_t written = ::write(descriptor_, waiting_.data() + done, waiting_.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      code_ = written < 0 ? errno : EIO;
-      break;
-    }
-    done += static_cast<size_t>(written);
+  try {
+    if (go_on_) file_ = go_on_();
+    go_on_ = nullptr;
+    if (!file_ && !waiting_.empty()) file_ = disk_.append(path_);
+    while (!waiting_.empty()) waiting_.erase(0, file_->write_some(std::as_bytes(std::span(waiting_))));
+  } catch (const WriterReplaced&) {
+    throw;
+  } catch (const MayNotWrite&) {
+    refused_ = true;
+  } catch (const DiskError& error) {
+    code_ = error.system_code;
   }
-  waiting_.erase(0, done);
 }
 
 std::string AppendFile::trouble() const {

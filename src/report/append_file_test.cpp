@@ -37,7 +37,7 @@ TEST(AppendFile, a_disk_that_fills_up_and_empties_leaves_no_hole_and_no_half_rec
     RandomStream random(random_key({seed}));
     const TemporaryDirectory directory;
     std::string expected;
-    AppendFile file(directory / "x");
+    AppendFile file(system_disk(), directory / "x");
     const auto append = [&] {
       const std::string record(1 + random.below(200), static_cast<char>('a' + random.below(26)));
       file.append(record + "\n");
@@ -66,7 +66,7 @@ TEST(AppendFile, a_disk_that_fills_up_and_empties_leaves_no_hole_and_no_half_rec
 TEST(AppendFile, memory_is_bounded_and_losses_are_counted) {
   const TemporaryDirectory directory;
   std::filesystem::create_symlink("/dev/full", directory / "x");
-  AppendFile file(directory / "x");
+  AppendFile file(system_disk(), directory / "x");
   const std::string record(1 << 20, 'x');
   for (int i = 0; i < 20; ++i) file.append(record);
   file.flush();
@@ -76,7 +76,7 @@ TEST(AppendFile, memory_is_bounded_and_losses_are_counted) {
 TEST(AppendFile, records_wait_and_no_file_changes_while_may_write_is_false) {
   const TemporaryDirectory directory;
   bool turn = false;
-  AppendFile file(directory / "x", [&] { return turn; });
+  AppendFile file(system_disk(), directory / "x", [&] { return turn; });
   file.append("one\n");
   file.flush();
   EXPECT_FALSE(std::filesystem::exists(directory / "x"));
@@ -97,7 +97,7 @@ TEST(AppendFile, records_wait_and_no_file_changes_while_may_write_is_false) {
 
 TEST(AppendFile, creates_the_file_once_its_directory_exists) {
   const TemporaryDirectory directory;
-  AppendFile file(directory / "later/x");
+  AppendFile file(system_disk(), directory / "later/x");
   file.append("one\n");
   file.flush();
   EXPECT_NE(file.trouble().find("No such file"), std::string::npos);
@@ -109,7 +109,7 @@ TEST(AppendFile, creates_the_file_once_its_directory_exists) {
 
 TEST(AppendFile, creates_no_file_without_records) {
   const TemporaryDirectory directory;
-  { AppendFile file(directory / "x"); }
+  { AppendFile file(system_disk(), directory / "x"); }
   EXPECT_FALSE(std::filesystem::exists(directory / "x"));
 }
 

@@ -6,9 +6,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
+#include <filesystem>
+#include <span>
+#include <utility>
 
-#include "base/disk.h"
+#include "base/write_fence.h"
 
 namespace sinew::report {
 namespace {
@@ -66,46 +68,35 @@ class LineSplitter {
   int64_t number_ = 0;
 };
 
-struct Range {
-  uint64_t begin = 0, end = 0;
+// What a file keeps of its lines.
+struct Kept {
+  std::vector<Range> ranges;
+  uint64_t end = 0;         // of the file
+  bool unfinished = false;  // the last line that is kept has no newline
+
+  bool all() const { return end == 0 || (ranges.size() == 1 && ranges[0].begin == 0 && ranges[0].end == end); }
 };
 
-std::string read_range(int descriptor, const std::string& path, Range range) {
-  std::string text(range.end - range.begin, '\0');
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t got =
-        ::pread(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(range.begin + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read", path, errno);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  text.resize(done);
-  return text;
-}
-
-// Replaces the file by a new one with only the kept ranges. This is necessary if they are not the beginning of the
-// file, because its records were out of order.
-void rewrite(const std::string& path, const std::vector<Range>& kept) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.value < 0) fail("read", path, errno);
-  std::string text;
-  for (const Range& range : kept) text += read_range(file.value, path, range);
-  write_durably(system_disk(), path, text);
-}
-
-// Opens the file first, because truncate(2) is forbidden in the sandbox of a worker.
-void truncate(const std::string& path, uint64_t size) {
-  const Descriptor file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
-  if (file.value < 0 || ::ftruncate(file.value, static_cast<off_t>(size)) < 0) fail("truncate", path, errno);
-}
-
-void end_with_newline(const std::string& path) {
-  const auto file = system_disk().append(path);
-  const char newline = '\n';
-  file->write(std::as_bytes(std::span(&newline, 1)));
-  file->close();
+Kept kept_lines(Disk& disk, const std::string& path, Step step,
+                const std::function<std::optional<int64_t>(std::string_view)>& step_of) {
+  Kept kept;
+  bool keep = true, torn = false;
+  const auto place = [&](uint64_t end, bool stays) {  // keeps or drops the bytes from kept.end to `end`
+    if (stays && !kept.ranges.empty() && kept.ranges.back().end == kept.end) {
+      kept.ranges.back().end = end;
+    } else if (stays) {
+      kept.ranges.push_back({kept.end, end});
+    }
+    kept.end = end;
+  };
+  for_each_line(disk, path, [&](const Line& line) {
+    const std::optional<int64_t> its = line.too_long ? std::nullopt : step_of(line.text);
+    if (its) keep = *its <= step.value;
+    torn = !line.whole && !its;
+    kept.unfinished = !line.whole && its && keep;
+    place(line.end, keep && !torn);
+  });
+  return kept;
 }
 
 }  // namespace
@@ -131,33 +122,45 @@ void for_each_line(const std::string& path, const std::function<void(const Line&
   splitter.finish(false);
 }
 
-void cut_after(const std::string& path, Step step,
-               const std::function<std::optional<int64_t>(std::string_view)>& step_of) {
-  std::vector<Range> kept;
-  uint64_t previous_end = 0;
-  bool keep = true, unfinished = false, torn = false;
-  const auto place = [&](uint64_t end, bool stays) {  // keeps or drops the bytes from previous_end to `end`
-    if (stays && !kept.empty() && kept.back().end == previous_end) {
-      kept.back().end = end;
-    } else if (stays) {
-      kept.push_back({previous_end, end});
-    }
-    previous_end = end;
-  };
-  for_each_line(path, [&](const Line& line) {
-    const std::optional<int64_t> its = line.too_long ? std::nullopt : step_of(line.text);
-    if (its) keep = *its <= step.value;
-    torn = !line.whole && !its;
-    unfinished = !line.whole && its && keep;
-    place(line.end, keep && !torn);
-  });
-  if (previous_end == 0) return;
-  if (kept.size() > 1 || (!kept.empty() && kept[0].begin > 0)) {
-    rewrite(path, kept);
-  } else {
-    truncate(path, kept.empty() ? 0 : kept.back().end);
+void for_each_line(Disk& disk, const std::string& path, const std::function<void(const Line&)>& visit) {
+  if (!disk.exists(path)) return;
+  LineSplitter splitter(visit);
+  std::vector<std::byte> chunk(kChunk);
+  uint64_t at = 0;
+  while (const size_t got = disk.read_at(path, at, chunk)) {
+    splitter.take({reinterpret_cast<const char*>(chunk.data()), got});
+    at += got;
   }
-  if (unfinished) end_with_newline(path);
+  splitter.finish(false);
+}
+
+std::unique_ptr<Disk::File> keep_ranges(Disk& disk, const std::string& path, const std::vector<Range>& kept) {
+  const std::filesystem::path target(path);
+  const std::string copy = disk.staging((target.parent_path() / ("." + target.filename().string() + ".kept")).string());
+  auto file = disk.create(copy);
+  try {
+    for (const Range& range : kept) copy_bytes(disk, path, range.begin, range.end, *file);
+    file->sync();
+    disk.rename(copy, path);
+  } catch (const DiskError&) {
+    try {
+      disk.remove_file(copy);  // it takes space, which may be what is missing
+    } catch (const Error&) {   // the caller gets the first error
+    }
+    throw;
+  }
+  return file;
+}
+
+std::unique_ptr<Disk::File> go_on_after(Disk& disk, const std::string& path, Step step,
+                                        const std::function<std::optional<int64_t>(std::string_view)>& step_of) {
+  if (!disk.exists(path)) return nullptr;
+  auto file = disk.append(path);
+  const Kept kept = kept_lines(disk, path, step, step_of);
+  if (!kept.all()) file = keep_ranges(disk, path, kept.ranges);
+  const char newline = '\n';
+  if (kept.unfinished) file->write(std::as_bytes(std::span(&newline, 1)));
+  return file;
 }
 
 }  // namespace sinew::report

@@ -8,10 +8,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/disk.h"
 #include "base/ids.h"
 
 namespace sinew::report {
@@ -27,12 +30,26 @@ struct Line {
 
 // Calls `visit` for each line that is not empty. A missing file has no lines. Throws DiskError if the file cannot be
 // read, or is not a regular file.
+//
+// The file that has the path at the beginning is read to its end, even if another process replaces it meanwhile.
 void for_each_line(const std::string& path, const std::function<void(const Line&)>& visit);
+// Does the same on any disk, for a file that no other process replaces.
+void for_each_line(Disk& disk, const std::string& path, const std::function<void(const Line&)>& visit);
 
-// Drops the records after `step`. `step_of` returns the step of a line, or nullopt if the line has none; such a line is
-// kept or dropped together with the line before it. Drops a last line without a newline, unless it has a step and is
-// kept; then adds the newline. Throws DiskError.
-void cut_after(const std::string& path, Step step,
-               const std::function<std::optional<int64_t>(std::string_view)>& step_of);
+// Opens a file that an earlier attempt or another process wrote, and drops the records after `step`. `step_of` returns
+// the step of a line, or nullopt if the line has none; such a line is kept or dropped together with the line before it.
+// Drops a last line without a newline, unless it has a step and is kept; then adds the newline.
+//
+// First opens the file by Disk::append. On the disk of a writer this makes a copy that nobody else writes, so what is
+// read afterwards is what stays. Returns the open file, or null if there is none. Throws DiskError.
+std::unique_ptr<Disk::File> go_on_after(Disk& disk, const std::string& path, Step step,
+                                        const std::function<std::optional<int64_t>(std::string_view)>& step_of);
+
+struct Range {  // of bytes
+  uint64_t begin = 0, end = 0;
+};
+// Replaces the file by one that has only these ranges of it, and returns that file, open at its end. The new file is
+// durable before it gets the name.
+std::unique_ptr<Disk::File> keep_ranges(Disk& disk, const std::string& path, const std::vector<Range>& kept);
 
 }  // namespace sinew::report

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/disk.h"
 #include "base/printable.h"
 #include "base/random.h"
 #include "report/report.h"
@@ -135,7 +136,7 @@ TEST(ProgressLine, the_last_line_is_not_older_than_the_metrics) {
     ReporterOptions options;
     options.directory = directory.path;
     options.output = [&](std::string_view text) { out += text; };
-    Reporter reporter(options, clock);
+    Reporter reporter(options, system_disk(), clock);
     for (const int step : {10, waiting}) reporter.progress({.step = Step(step), .total_steps = 60, .shown = {}});
     reporter.metrics(Step(60), 600, {{"val/loss", 0.5}});
     reporter.finish(true);

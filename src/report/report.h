@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/disk.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/json_text.h"
@@ -92,13 +93,14 @@ struct ReporterOptions {
   std::function<bool()> may_write = nullptr;
 };
 
-// No call throws or waits because of the disk. If records cannot be written, the Reporter keeps them up to a limit,
-// prints one warning, and shows the reason in trouble(). It tries again at calls that are at least a second apart.
-// Otherwise records reach the kernel at the first call of a method after a second. Call flush() before you save a
-// checkpoint, so that a resumed run finds every record up to it.
+// Writes by `disk`, which must outlive it. A call throws WriterReplaced if another writer has taken over the run
+// directory (base/write_fence.h). No call throws or waits because of the disk. If records cannot be written, the
+// Reporter keeps them up to a limit, prints one warning, and shows the reason in trouble(). It tries again at calls
+// that are at least a second apart. Otherwise records reach the kernel at the first call of a method after a second.
+// Call flush() before you save a checkpoint, so that a resumed run finds every record up to it.
 class Reporter {
  public:
-  Reporter(ReporterOptions options, Clock& clock);
+  Reporter(ReporterOptions options, Disk& disk, Clock& clock);
   ~Reporter();  // flushes
 
   void hparams(const std::map<std::string, std::string>& values);   // call once, before the first metrics
@@ -112,7 +114,10 @@ class Reporter {
   // Shows the last progress, ends the live line and the TensorBoard session, and flushes. Later messages, such as the
   // verdict on the objective, appear below the last line.
   void finish(bool success);
-  void flush();                       // passes all records to the kernel
+  void flush();  // passes all records to the kernel
+  // Whether the files of an earlier process are not open yet, because may_write returned false at the last flush.
+  // Before they are, the Reporter does not know which records they have, so it must not get records that they may have.
+  bool waits_to_begin() const;
   bool waits_for_permission() const;  // whether records wait because may_write returned false at the last flush
   // Returns why a file could not be written, for example because the disk is full; "" if every record was written.
   std::string trouble() const;

@@ -34,16 +34,20 @@ const char* name_of(Level level) {
 }  // namespace
 
 struct Reporter::State {
-  State(ReporterOptions given, Clock& the_clock)
+  State(ReporterOptions given, Disk& the_disk, Clock& the_clock)
       : options(std::move(given)),
+        disk(the_disk),
         clock(the_clock),
         screen(options),
-        metrics(rundir::file_in(options.directory, rundir::kMetricsFile), [this] { return may_write_now(); }),
-        log(rundir::file_in(options.directory, rundir::kLogFile), [this] { return may_write_now(); }),
-        ledger(rundir::file_in(options.directory, rundir::kLedgerFile), [this] { return may_write_now(); }) {}
+        metrics(disk, file(rundir::kMetricsFile), options.may_write,
+                [this] { return go_on(rundir::kMetricsFile, newest_metrics); }),
+        log(disk, file(rundir::kLogFile), options.may_write, [this] { return go_on_with_log(); }),
+        ledger(disk, file(rundir::kLedgerFile), options.may_write,
+               [this] { return go_on(rundir::kLedgerFile, newest_ledger); }) {}
 
-  bool may_write_now();
-  void cut_back();
+  std::string file(const char* name) const { return rundir::file_in(options.directory, name); }
+  std::unique_ptr<Disk::File> go_on(const char* name, int64_t& newest);
+  std::unique_ptr<Disk::File> go_on_with_log();
   bool already_written(Step at, const Metrics& values) const;
   void open_events();
   void flush_files();
@@ -57,13 +61,14 @@ struct Reporter::State {
   std::vector<AppendFile*> files() { return {&metrics, &ledger, events ? &*events : &log, &log}; }
 
   ReporterOptions options;
+  Disk& disk;
   Clock& clock;
   Screen screen;
   AppendFile metrics, log, ledger;
   std::optional<AppendFile> events;                 // the file of TensorBoard events
   std::optional<Step> step;                         // the step of the last call that named one
   int64_t newest_metrics = -1, newest_ledger = -1;  // last steps that another process or an earlier attempt has written
-  bool has_hparams = false, finished = false, cut = false;
+  bool has_hparams = false, finished = false;
   double flushed_at = 0;
   std::optional<double> shown_at;
   std::optional<Progress> unshown;        // the newest progress that the line has not shown yet
@@ -71,39 +76,23 @@ struct Reporter::State {
   std::string line;                       // reused buffer
 };
 
-// Returns whether files may be written now. Before the first write, drops the records that this attempt will repeat.
-bool Reporter::State::may_write_now() {
-  if (options.may_write && !options.may_write()) return false;
-  if (!std::exchange(cut, true)) cut_back();
-  return true;
-}
-
-// Drops old records from each file. If this fails for one file, goes on with the others.
-void Reporter::State::cut_back() {
-  const auto attempt = [](AppendFile& file, auto&& cut) {
-    try {
-      cut();
-    } catch (const std::exception& error) {
-      file.fail(error.what());
-    }
-  };
+// Opens the metrics or the ledger of an earlier attempt or of another process, without the records that this attempt
+// will repeat. Sets `newest` to the step of the newest record that stays, if this process goes on with the run.
+std::unique_ptr<Disk::File> Reporter::State::go_on(const char* name, int64_t& newest) {
   const Step step_kept =
       options.resumed_at.value_or(Step(std::numeric_limits<int64_t>::max()));  // max: drops only incomplete last lines
   const bool goes_on = options.takes_over || options.resumed_at;
-  const auto cut_noting = [&](AppendFile& file, int64_t& newest) {
-    cut_after(file.path(), step_kept, [&](std::string_view text) {
-      const auto line_step = step_of_line(text);
-      if (goes_on && line_step && *line_step <= step_kept.value) newest = std::max(newest, *line_step);
-      return line_step;
-    });
-  };
-  attempt(metrics, [&] { cut_noting(metrics, newest_metrics); });
-  attempt(ledger, [&] { cut_noting(ledger, newest_ledger); });
-  attempt(log, [&] {
-    cut_after(log.path(), Step(std::numeric_limits<int64_t>::max()),
-              [](std::string_view text) { return text.ends_with('}') ? std::optional<int64_t>(0) : std::nullopt; });
+  return go_on_after(disk, file(name), step_kept, [&](std::string_view text) {
+    const auto line_step = step_of_line(text);
+    if (goes_on && line_step && *line_step <= step_kept.value) newest = std::max(newest, *line_step);
+    return line_step;
   });
-  if (events) attempt(*events, [&] { cut_session_end(options.directory); });
+}
+
+std::unique_ptr<Disk::File> Reporter::State::go_on_with_log() {
+  return go_on_after(
+      disk, file(rundir::kLogFile), Step(std::numeric_limits<int64_t>::max()),
+      [](std::string_view text) { return text.ends_with('}') ? std::optional<int64_t>(0) : std::nullopt; });
 }
 
 // Returns whether another process or attempt has already written these metrics of this step. It is not enough to
@@ -114,7 +103,7 @@ bool Reporter::State::already_written(Step at, const Metrics& values) const {
   if (at.value > newest_metrics) return false;
   std::set<std::string> names;
   try {
-    for_each_line(metrics.path(), [&](const Line& line) {
+    for_each_line(disk, metrics.path(), [&](const Line& line) {
       if (line.too_long || step_of_line(line.text) != at.value) return;
       const auto record = parse_metrics_line(line.text);
       for (const auto& [name, value] : record ? record->values : Metrics()) names.insert(name);
@@ -130,16 +119,23 @@ bool Reporter::State::already_written(Step at, const Metrics& values) const {
 void Reporter::State::open_events() {
   if (!options.tensorboard) return;
   const double now = clock.wall_seconds();
-  events.emplace(new_event_path(options.directory, now), [this] { return may_write_now(); });
+  const auto end_earlier_session = [this]() -> std::unique_ptr<Disk::File> {
+    try {
+      cut_session_end(disk, options.directory);
+    } catch (const DiskError& error) {
+      events->fail(error.what());  // the new file does not depend on it
+    }
+    return nullptr;
+  };
+  events.emplace(disk, new_event_path(disk, options.directory, now), options.may_write, end_earlier_session);
   events->append(version_record(now));
-  may_write_now();  // sets newest_metrics if this process may write
+  metrics.flush();  // sets newest_metrics if this process may write
   const int64_t kept = options.resumed_at ? options.resumed_at->value : options.takes_over ? newest_metrics : -1;
   events->append(session_start_record(now, kept + 1));
 }
 
 void Reporter::State::flush_files() {
-  may_write_now();  // drops old records even if there is nothing to write
-  for (AppendFile* file : files()) file->flush();
+  for (AppendFile* file : files()) file->flush();  // drops old records even if there is nothing to write
   flushed_at = clock.monotonic_seconds();
   warn_about_failed_files();
 }
@@ -188,13 +184,18 @@ void Reporter::State::show(const Progress& progress, bool last) {
   if (last) screen.end_live();
 }
 
-Reporter::Reporter(ReporterOptions options, Clock& clock) : state_(std::make_unique<State>(std::move(options), clock)) {
+Reporter::Reporter(ReporterOptions options, Disk& disk, Clock& clock)
+    : state_(std::make_unique<State>(std::move(options), disk, clock)) {
   state_->open_events();
   state_->flush_files();
 }
 
+// Nothing may leave a destructor: neither that another writer has taken over, nor the end of a simulated process.
 Reporter::~Reporter() {
-  flush();
+  try {
+    flush();
+  } catch (...) {
+  }
   state_->screen.end_live();
 }
 
@@ -273,6 +274,10 @@ void Reporter::finish(bool success) {
 
 void Reporter::flush() {
   state_->flush_files();
+}
+
+bool Reporter::waits_to_begin() const {
+  return std::ranges::any_of(state_->files(), &AppendFile::waits_to_go_on);
 }
 
 bool Reporter::waits_for_permission() const {

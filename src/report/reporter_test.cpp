@@ -57,7 +57,7 @@ struct Bench {
     options.resumed_at = options_.resumed_at;
     return options;
   }
-  Reporter make() { return Reporter(options(), clock); }
+  Reporter make() { return Reporter(options(), system_disk(), clock); }
   std::vector<nlohmann::ordered_json> log() const {
     std::vector<nlohmann::ordered_json> lines;
     std::istringstream text(read_file(directory / "log.jsonl"));
@@ -151,7 +151,7 @@ TEST(Reporter, uses_colour_only_on_terminals) {
       bench.options_.terminal = terminal;
       ReporterOptions options = bench.options();
       options.color = color;
-      Reporter reporter(options, bench.clock);
+      Reporter reporter(options, system_disk(), bench.clock);
       reporter.progress(at(1));
       reporter.say(Level::warning, "x", "slow");
       EXPECT_EQ((bench.terminal.all + bench.errors).find("\x1b[0m") != std::string::npos, terminal && color);
@@ -273,9 +273,9 @@ TEST(Reporter, a_resumed_run_replaces_the_steps_it_repeats) {
 
 TEST(Reporter, a_full_disk_gives_one_warning_and_stops_nothing) {
   Bench bench;
-  std::filesystem::create_symlink("/dev/full", bench.directory / "metrics.jsonl");
   bench.options_.tensorboard = false;
   Reporter reporter = bench.make();
+  std::filesystem::create_symlink("/dev/full", bench.directory / "metrics.jsonl");
   for (int step = 1; step <= 50; ++step) {
     reporter.metrics(Step(step), step, {{"a", 1}});
     reporter.progress(at(step));
@@ -341,7 +341,7 @@ TEST(Reporter, while_may_write_is_false_no_file_changes_and_no_record_is_lost) {
     bench.options_.resumed_at = Step(12);
     ReporterOptions options = bench.options();
     options.may_write = [&] { return turn; };
-    Reporter reporter(options, bench.clock);
+    Reporter reporter(options, system_disk(), bench.clock);
     const auto train_step = [&](int64_t step) {
       reporter.metrics(Step(step), step, {{"train/loss", 2}});
       reporter.ledger(Step(step), {1, static_cast<uint64_t>(step)});
@@ -379,7 +379,7 @@ TEST(Reporter, records_of_a_process_that_never_may_write_are_lost_without_harm) 
   {
     ReporterOptions options = bench.options();
     options.may_write = [] { return false; };
-    Reporter reporter(options, bench.clock);
+    Reporter reporter(options, system_disk(), bench.clock);
     reporter.metrics(Step(1), 1, {{"a", 1}});
   }
   EXPECT_EQ(files_in(bench.directory.path).size(), 0U);

@@ -1,20 +1,18 @@
 #include "report/tensorboard.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "base/disk.h"
 #include "base/hash.h"
+#include "report/lines.h"
 #include "report/protobuf.h"
 
 namespace sinew::report {
@@ -64,34 +62,59 @@ std::string hparams_summary_record(double wall_seconds, std::string_view tag, co
   return tfrecord(event_at(wall_seconds, 0).message(5, Message().message(1, value)).wire());
 }
 
-std::vector<std::string> event_files(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    if (entry.path().filename().string().starts_with(kPrefix)) names.push_back(entry.path().filename().string());
+std::vector<std::string> event_files(Disk& disk, const std::string& directory) {
+  std::vector<std::string> names;  // sorted, as Disk::list returns them
+  for (const Disk::Entry& entry : disk.list(directory)) {
+    if (entry.name.starts_with(kPrefix)) names.push_back(entry.name);
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 
+// Reads a file from its beginning to its end.
+class FileReader {
+ public:
+  FileReader(Disk& disk, std::string path) : disk_(disk), path_(std::move(path)), piece_(kPiece) {}
+  // Returns the next `size` bytes, or nullopt if the file has fewer.
+  std::optional<std::string> take(size_t size) {
+    while (held_.size() - used_ < size) {
+      const size_t got = disk_.read_at(path_, at_, piece_);
+      if (got == 0) return std::nullopt;
+      held_.erase(0, std::exchange(used_, 0));
+      held_.append(reinterpret_cast<const char*>(piece_.data()), got);
+      at_ += got;
+    }
+    return held_.substr(std::exchange(used_, used_ + size), size);
+  }
+
+ private:
+  static constexpr size_t kPiece = 256 << 10;
+
+  Disk& disk_;
+  const std::string path_;
+  std::vector<std::byte> piece_;
+  std::string held_;  // read and not yet taken, from used_ on
+  size_t used_ = 0;
+  uint64_t at_ = 0;
+};
+
 // Returns the offset at which to cut the file: before an incomplete record, and before the last record if that ends a
 // session.
-off_t end_without_session_end(int descriptor) {
+uint64_t end_without_session_end(Disk& disk, const std::string& path) {
   constexpr uint64_t kMaxBytes = 64 << 20;  // far larger than any record that this file writes
-  off_t end = 0, last = 0;
+  constexpr size_t kHeader = 12, kCrc = 4;
+  FileReader reader(disk, path);
+  uint64_t end = 0, last = 0;
   std::string data;
-  while (true) {
+  while (const auto header = reader.take(kHeader)) {
     uint64_t length = 0;
-    char header[12];
-    if (::pread(descriptor, header, sizeof header, end) != static_cast<ssize_t>(sizeof header)) break;
-    std::memcpy(&length, header, sizeof length);
+    std::memcpy(&length, header->data(), sizeof length);
     if (length > kMaxBytes) break;
-    std::string body(length + 4, '\0');
-    if (::pread(descriptor, body.data(), body.size(), end + 12) != static_cast<ssize_t>(body.size())) break;
+    auto body = reader.take(static_cast<size_t>(length) + kCrc);
+    if (!body) break;
     last = end;
-    end += static_cast<off_t>(length + 16);
-    body.resize(length);
-    data = std::move(body);
+    end += kHeader + length + kCrc;
+    body->resize(static_cast<size_t>(length));
+    data = std::move(*body);
   }
   return data.find(kEndTag) != std::string::npos ? last : end;
 }
@@ -141,10 +164,10 @@ std::string session_end_record(double wall_seconds, bool success) {
   return hparams_summary_record(wall_seconds, kEndTag, Message().message(4, end));
 }
 
-std::string new_event_path(const std::string& directory, double wall_seconds) {
+std::string new_event_path(Disk& disk, const std::string& directory, double wall_seconds) {
   auto second = static_cast<long long>(wall_seconds);
   // The newest file may be of the same second, or of a time when the clock was fast.
-  for (const std::string& name : event_files(directory)) {
+  for (const std::string& name : event_files(disk, directory)) {
     long long there = 0;
     const auto [end, code] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), there);
     if (code == std::errc() && there >= second && there < 9'999'999'999LL) second = there + 1;
@@ -156,16 +179,13 @@ std::string new_event_path(const std::string& directory, double wall_seconds) {
   return (std::filesystem::path(directory) / (std::string(kPrefix) + name)).string();
 }
 
-void cut_session_end(const std::string& directory) {
-  const std::vector<std::string> names = event_files(directory);
+void cut_session_end(Disk& disk, const std::string& directory) {
+  const std::vector<std::string> names = event_files(disk, directory);
   if (names.empty()) return;
   const std::string path = (std::filesystem::path(directory) / names.back()).string();
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) throw DiskError("cannot open " + path + ": " + std::strerror(errno), "", errno);
-  const bool cut = ::ftruncate(descriptor, end_without_session_end(descriptor)) == 0;
-  const int code = errno;
-  ::close(descriptor);
-  if (!cut) throw DiskError("cannot truncate " + path + ": " + std::strerror(code), "", code);
+  disk.append(path);
+  const uint64_t end = end_without_session_end(disk, path);
+  if (end < disk.size(path)) keep_ranges(disk, path, {{0, end}});
 }
 
 }  // namespace sinew::report

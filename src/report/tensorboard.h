@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/disk.h"
 #include "report/report.h"
 
 namespace sinew::report {
@@ -28,10 +29,11 @@ std::string tfrecord(std::string_view data);  // u64 length | crc | data | crc
 
 // Returns the path of a new event file. Its name sorts after those of all existing event files, because readers load
 // the files in the order of their names.
-std::string new_event_path(const std::string& directory, double wall_seconds);
+std::string new_event_path(Disk& disk, const std::string& directory, double wall_seconds);
 
-// Removes the session end that an earlier attempt wrote, because readers keep only the first one that they see. Also
-// removes an incomplete last record. Throws DiskError.
-void cut_session_end(const std::string& directory);
+// Removes the session end that an earlier attempt wrote to the newest file, because readers keep only the first one
+// that they see. Also removes an incomplete last record. First opens the file by Disk::append: on the disk of a writer,
+// no earlier writer can change it any more (only the newest file can have one that still lives). Throws DiskError.
+void cut_session_end(Disk& disk, const std::string& directory);
 
 }  // namespace sinew::report

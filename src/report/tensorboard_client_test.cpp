@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/disk.h"
 #include "report/report.h"
 #include "report/testing.h"
 
@@ -28,7 +29,7 @@ class TensorboardClient : public ::testing::Test {
     options.directory = directory_.path;
     options.resumed_at = resumed_at;
     options.output = options.errors = [](std::string_view) {};
-    Reporter reporter(options, clock_);
+    Reporter reporter(options, system_disk(), clock_);
     reporter.hparams({{"optimizer.lr", "0.001"}, {"model.name", "cnn"}, {"data.shuffle", "true"}});
     for (int64_t step = from; step <= to; ++step) {
       clock_.now += 0.25;

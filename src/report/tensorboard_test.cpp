@@ -104,7 +104,7 @@ TEST(TensorBoard, a_new_file_sorts_after_all_others) {
   std::string previous;
   // the same second twice, and a clock that is set back
   for (const double now : {1000.0, 1000.0, 900.0, 5000.0, 5000.5}) {
-    const std::string path = new_event_path(directory.path, now);
+    const std::string path = new_event_path(system_disk(), directory.path, now);
     EXPECT_GT(path, previous);
     write_file(path, "");
     previous = path;
@@ -117,9 +117,9 @@ TEST(TensorBoard, cut_session_end_works_wherever_the_file_is_torn) {
   const std::string whole = kept + session_end_record(2, false);
   for (size_t length = kept.size(); length <= whole.size(); ++length) {
     const TemporaryDirectory directory;
-    const std::string path = new_event_path(directory.path, 1);
+    const std::string path = new_event_path(system_disk(), directory.path, 1);
     write_file(path, whole.substr(0, length));
-    cut_session_end(directory.path);
+    cut_session_end(system_disk(), directory.path);
     EXPECT_EQ(read_file(path), kept) << length;
   }
 }

@@ -48,7 +48,7 @@ void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string
       }
     }
     write_durably(disk, path, outcome_json(failure));
-  } catch (const DiskError&) {
+  } catch (const Error&) {  // the disk fails, or another process has taken over the run
   }
 }
 

@@ -67,5 +67,27 @@ TEST(GrowingFile, SeesACutThatGrewPastTheOldEnd) {
   EXPECT_TRUE(file.next().lines.empty());
 }
 
+// A writer that takes over a run replaces the file by a copy. The path then leads to another file.
+TEST(GrowingFile, GoesOnInTheCopyThatANewWriterMakes) {
+  const std::string path = testing::TempDir() + "copied-" + std::to_string(::getpid());
+  const auto replace = [&](const std::string& text) {
+    std::ofstream(path + ".new") << text;
+    std::filesystem::rename(path + ".new", path);
+  };
+  std::ofstream old(path);
+  old << "a1\na2\n" << std::flush;
+  GrowingFile file(path);
+  EXPECT_EQ(file.next().lines, (std::vector<std::string>{"a1", "a2"}));
+  replace("a1\na2\na3\n");
+  old << "late\n" << std::flush;
+  auto news = file.next();
+  EXPECT_FALSE(news.cut_back);
+  EXPECT_EQ(news.lines, (std::vector<std::string>{"a3"}));
+  replace("a1\nb2\nb3\n");  // cut after a1
+  news = file.next();
+  EXPECT_TRUE(news.cut_back);
+  EXPECT_EQ(news.lines, (std::vector<std::string>{"a1", "b2", "b3"}));
+}
+
 }  // namespace
 }  // namespace sinew::rundir

@@ -178,8 +178,8 @@ struct Attempt {
 // Sets `outcome` to the failure of a run. `error` says why it failed, `hint` what to try.
 void set_failed(Outcome& outcome, const std::string& error, const std::string& hint);
 // Writes a report that the attempt failed, unless the attempt has written its own. Replaces the report of an earlier
-// attempt, but keeps its steps, digest and metrics. Ignores errors of the disk, because the user must see the failure
-// itself.
+// attempt, but keeps its steps, digest and metrics. Ignores all errors of the disk, because the user must see the
+// failure itself.
 void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string& error, const std::string& hint,
                            double now_wall_seconds);
 

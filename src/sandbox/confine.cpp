@@ -16,6 +16,7 @@
 #include "base/joined.h"
 #include "base/proc.h"
 #include "base/size_text.h"
+#include "base/write_fence.h"
 #include "sandbox/broker.h"
 #include "sandbox/filter.h"
 #include "sandbox/landlock.h"
@@ -26,7 +27,8 @@ namespace {
 
 constexpr const char* kWithoutSandbox =
     "use another kernel, or --no-sandbox if you trust the model like a program that you run";
-constexpr const char* kLinksFolder = "checkpoints";  // a run's checkpoints, with links to the newest and the best
+// A run's checkpoints, with links to the newest and the best; and the folders of its writers, where both are prepared.
+constexpr const char* kLinksFolders[] = {"checkpoints", WriteFence::kDirectory};
 constexpr uint64_t kMoreThreads = 4096;
 
 // A thread that exists already would not be confined, or not by every part.
@@ -46,12 +48,14 @@ void make_folder(const std::string& path) {
               "let the user of this process write to the run directory, and move away what has the name");
 }
 
-// The confined process may remove folders of checkpoints/ only, so the mark stays.
+// The confined process may remove folders of checkpoints/ and .writers/ only, so the mark stays.
 void allow_run(WriteRules& rules, const std::string& run_directory) {
   make_folder(run_directory + "/" + kMark);
-  make_folder(run_directory + "/" + kLinksFolder);
   rules.allow_files(run_directory);
-  rules.allow_all(run_directory + "/" + kLinksFolder);
+  for (const char* folder : kLinksFolders) {
+    make_folder(run_directory + "/" + folder);
+    rules.allow_all(run_directory + "/" + folder);
+  }
 }
 
 void set_limit(__rlimit_resource_t resource, uint64_t value) {
@@ -91,11 +95,11 @@ Protection protection_of_this_kernel() {
 
 void check_complete(const Protection& protection) {
   if (protection.complete()) return;
-  const std::string missing =
-      !protection.seccomp ? protection.landlock > 0 ? "seccomp" : "seccomp and no Landlock" : "Landlock";
+  const bool landlock = Protection{true, protection.landlock}.complete();
+  const std::string missing = !protection.seccomp ? landlock ? "seccomp" : "seccomp and no Landlock" : "Landlock";
   throw UsageError(
-      "SANDBOX_UNAVAILABLE", "this kernel has no " + missing + ", so it cannot confine the code of a model",
-      "use Linux 5.13 or later with Landlock (lsm=landlock,...), or --no-sandbox if you trust the model like a "
+      "SANDBOX_UNAVAILABLE", "this kernel has no " + missing + " that can confine the code of a model",
+      "use Linux 5.19 or later with Landlock (lsm=landlock,...), or --no-sandbox if you trust the model like a "
       "program that you run");
 }
 

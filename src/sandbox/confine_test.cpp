@@ -74,14 +74,24 @@ TEST(Confine, TheRunDirectoryCanBeWrittenAndTheRestRead) {
     all.add("inside", opened(run + "/model/model.json", O_CREAT | O_WRONLY));
     all.add("step", ::mkdir((links + "/.saving").c_str(), 0755));
     all.add("publish", ::rename((links + "/.saving").c_str(), (links + "/step-1").c_str()));
+    const std::string writers = run + "/.writers";  // where a writer prepares files and folders
+    all.add("writer", ::mkdir((writers + "/1").c_str(), 0755))
+        .add("prepare", opened(writers + "/1/report", O_CREAT | O_WRONLY))
+        .add("place", ::rename((writers + "/1/report").c_str(), (run + "/report.json").c_str()))
+        .add("take", ::rename((run + "/report.json").c_str(), (writers + "/1/gone").c_str()))
+        .add("prepare folder", ::mkdir((writers + "/1/step").c_str(), 0755))
+        .add("place folder", ::rename((writers + "/1/step").c_str(), (links + "/step-2").c_str()))
+        .add("take folder", ::rename((links + "/step-2").c_str(), (writers + "/1/step").c_str()))
+        .add("take over", ::rename((writers + "/1").c_str(), (writers + "/.gone").c_str()));
     all.add("link", ::symlink("step-1", (links + "/last").c_str())).add("drop", ::rmdir((links + "/step-1").c_str()));
     all.add("read", ::read(opened(folder / "data", O_RDONLY), &byte, 1)).add("nothing", opened("/dev/null", O_WRONLY));
     return all.text();
   });
-  EXPECT_EQ(
-      said,
-      "create=ok write=ok cut=ok sync=ok rename=ok remove=ok folder=ok inside=ok step=ok publish=ok link=ok drop=ok "
-      "read=ok nothing=ok");
+  EXPECT_EQ(said,
+            "create=ok write=ok cut=ok sync=ok rename=ok remove=ok folder=ok inside=ok step=ok publish=ok writer=ok "
+            "prepare=ok "
+            "place=ok take=ok prepare folder=ok place folder=ok take folder=ok take over=ok link=ok drop=ok "
+            "read=ok nothing=ok");
 }
 
 // What unconfined processes trust: the mark stays, and no name in the run directory leads out of it.
@@ -101,6 +111,8 @@ TEST(Confine, TheMarkStaysAndNothingLeadsOut) {
         .add("links", ::rename(links.c_str(), (run + "/gone").c_str()))
         .add("symlink", ::symlink("/etc/passwd", (run + "/metrics.jsonl").c_str()))
         .add("carry", ::rename((links + "/out").c_str(), (run + "/out").c_str()))
+        .add("hide", ::rename(mark.c_str(), (run + "/.writers/gone").c_str()))
+        .add("writers", ::rename((run + "/.writers").c_str(), (run + "/gone").c_str()))
         .add("hard", ::link("/etc/passwd", (run + "/passwd").c_str()))
         .add("pipe", ::mkfifo((run + "/pipe").c_str(), 0644))
         .add("mode", ::chmod(run.c_str(), 0777))
@@ -110,7 +122,7 @@ TEST(Confine, TheMarkStaysAndNothingLeadsOut) {
   EXPECT_EQ(
       said,
       "rmdir=EACCES rename=EACCES replace=EACCES exchange=EPERM move=EACCES links=EACCES symlink=EACCES carry=EACCES "
-      "hard=EPERM pipe=EPERM mode=EPERM attribute=EPERM");
+      "hide=EACCES writers=EACCES hard=EPERM pipe=EPERM mode=EPERM attribute=EPERM");
   EXPECT_TRUE(fs::is_directory(folder.run() + "/" + kMark));
 }
 
@@ -240,8 +252,9 @@ TEST(Confine, ALinkInPlaceOfTheCheckpointsIsRefused) {
 }
 
 TEST(Protection, WhatIsMissingIsNamed) {
-  EXPECT_NO_THROW(check_complete({true, 1}));
-  EXPECT_ERROR(error_of([] { check_complete({true, 0}); }), "SANDBOX_UNAVAILABLE", "no Landlock");
+  EXPECT_NO_THROW(check_complete({true, 2}));
+  for (const int version : {0, 1})
+    EXPECT_ERROR(error_of([=] { check_complete({true, version}); }), "SANDBOX_UNAVAILABLE", "no Landlock");
   EXPECT_ERROR(error_of([] { check_complete({false, 3}); }), "SANDBOX_UNAVAILABLE", "no seccomp");
   EXPECT_ERROR(error_of([] { check_complete({false, 0}); }), "SANDBOX_UNAVAILABLE", "no seccomp and no Landlock");
 }

@@ -65,13 +65,13 @@ WriteRules::~WriteRules() {
 }
 
 void WriteRules::allow_files(const std::string& directory) {
-  allow(directory, O_DIRECTORY, kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMakeFolder);
+  allow(directory, O_DIRECTORY, kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMakeFolder | kMoveBetween);
 }
 
 // O_NOFOLLOW: nobody may point the permission at another directory.
 void WriteRules::allow_all(const std::string& directory) {
   allow(directory, O_DIRECTORY | O_NOFOLLOW,
-        kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMakeFolder | kRemoveFolder | kMakeLink);
+        kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMakeFolder | kRemoveFolder | kMakeLink | kMoveBetween);
 }
 
 void WriteRules::allow_file(const std::string& path) {

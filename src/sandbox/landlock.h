@@ -15,7 +15,7 @@ class WriteRules {
   WriteRules(const WriteRules&) = delete;
   WriteRules& operator=(const WriteRules&) = delete;
 
-  // Files below this directory may be made, written and removed, and folders made.
+  // Files below this directory may be made, written, removed and moved between its folders, and folders made.
   void allow_files(const std::string& directory);
   // Also folders may be removed and renamed, and symbolic links made.
   void allow_all(const std::string& directory);

@@ -24,7 +24,8 @@ namespace sinew::sandbox {
 struct Protection {
   bool seccomp = false;  // filters of system calls, with notifications
   int landlock = 0;      // version of Landlock's interface; 0: there is no Landlock
-  bool complete() const { return seccomp && landlock > 0; }
+  // Version 2 of Landlock can allow that a file is moved from one folder to another, as each write of a run needs.
+  bool complete() const { return seccomp && landlock >= 2; }
 };
 Protection protection_of_this_kernel();
 // Throws Error (SANDBOX_UNAVAILABLE), which names what is missing. Pure.
@@ -38,8 +39,8 @@ struct Links {
 };
 
 struct Confinement {
-  // The directory that may be written. In its folder checkpoints/, also folders may be removed and links made. Empty:
-  // nothing may be written.
+  // The directory that may be written. In its folders checkpoints/ and .writers/, also folders may be removed and links
+  // made. Empty: nothing may be written.
   std::string run_directory;
   std::unique_ptr<const Links> links;  // null: no network at all
   uint64_t memory_bytes = 0;           // limit of this process; 0: none

@@ -7,6 +7,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/write_fence.h"
 #include "cluster/cluster.h"
 #include "rundir/rundir.h"
 
@@ -48,6 +49,8 @@ WorkerLaunch launch_of(const OutsideWorker& worker) {
     launch.run_directory = worker.more[1];
     launch.overrides = {worker.more.begin() + 2, worker.more.end()};
     system_disk().make_directories(launch.run_directory);
+    // Writers that another coordinator has numbered say nothing about the ids that this one gives.
+    system_disk().remove_all(rundir::file_in(launch.run_directory, WriteFence::kDirectory));
     cluster::CoordinatorInfo info;
     info.url = worker.where;
     info.secret = read_secret(worker.secret_file);

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/fenced_disk.h"
 #include "base/machine.h"
+#include "base/write_fence.h"
 #include "rundir/rundir.h"
 #include "train/engine_trainer.h"
 
@@ -89,8 +89,9 @@ FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
   return {disk, [&place] { return place.lost().empty(); }, FencedDisk::Checks::creations};
 }
 
+// `fence` is the disk of a worker that is alone. A member makes its own, because its number is its id in the group.
 RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, const rundir::RunPlace& place,
-                       Disk& disk, Clock& clock) {
+                       Disk& disk, WriteFence* fence, Clock& clock) {
   const auto data = open_data(options.job);
   const Machine machine = machine_of(options);
   const Resolved resolved = resolve_for_training(options, data->info(), machine);
@@ -98,20 +99,22 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   // group, the leader writes them once it was admitted; a resumed run does so once its checkpoint was compared.
   loop::Plan decisions{.resolved_yaml = spec::to_yaml(resolved.written, resolved.reasons),
                        .environment = environment_json(machine)};
-  if (!options.join && !rundir::is_run(options.run_directory))
-    loop::write_decisions(disk, options.run_directory, decisions);
+  if (fence != nullptr && !rundir::is_run(options.run_directory))
+    loop::write_decisions(*fence, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
   EngineTrainer trainer(resolved, *data, options, disk);
   std::unique_ptr<Membership> membership;
+  std::optional<WriteFence> of_member;
   if (options.join) {
     membership =
         join_group(options, identity_of(resolved, data->info(), trainer.engine()), decisions.resolved_yaml, disk);
     trainer.engine().set_reducer(membership->reducer());
+    fence = &of_member.emplace(disk, options.run_directory, membership->id().value);
   }
   loop::Plan plan = trainer.plan();
   plan.environment = std::move(decisions.environment);
   return loop::run(plan, loop_options(options, began, place), trainer, membership ? &membership->members() : nullptr,
-                   disk, clock);
+                   *fence, clock);
 }
 
 }  // namespace
@@ -121,14 +124,16 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   if (options.join) {  // the supervisor of the workers holds the lock
     const rundir::RunPlace place(options.run_directory);
     FencedDisk here = disk_of(place, disk);
-    return run_in_place(options, began, place, here, clock);
+    return run_in_place(options, began, place, here, nullptr, clock);
   }
   const rundir::RunLock lock = take_lock(options.run_directory);
   const rundir::RunPlace place(options.run_directory, lock.descriptor());
   FencedDisk here = disk_of(place, disk);
-  rundir::remove_abandoned_writes(here, options.run_directory);
+  WriteFence fence(here, options.run_directory, WriteFence::free_number(here, options.run_directory));
+  fence.take_over();  // an earlier worker may live, if the lock file was removed or its machine lost the lock
+  rundir::remove_abandoned_writes(fence, options.run_directory);
   // An earlier attempt may have had several workers. Those that are left must not continue this run by their view.
-  here.remove_file(rundir::file_in(options.run_directory, rundir::kViewFile));
+  fence.remove_file(rundir::file_in(options.run_directory, rundir::kViewFile));
   // Another process may have run here since the user's command checked the directory.
   if (!options.resume && rundir::is_run(options.run_directory))
     throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",
@@ -136,19 +141,21 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const rundir::Attempt attempt{options.run_directory, options.job.name, began.wall_seconds,
                                 rundir::report_text(disk, options.run_directory)};
   try {
-    return run_in_place(options, began, place, here, clock);
+    return run_in_place(options, began, place, here, &fence, clock);
+  } catch (const WriterReplaced&) {
+    throw;
   } catch (const Error& error) {
     // A run that fails before its loop can report also leaves a report. But if the run already has a report, a mistake
     // on the command line must not replace it.
     const bool says_something = attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr;
     if (says_something && place.lost().empty())
-      rundir::report_failed_attempt(disk, attempt, error.what(), error.hint, clock.wall_seconds());
+      rundir::report_failed_attempt(fence, attempt, error.what(), error.hint, clock.wall_seconds());
     throw;
   } catch (const std::exception& error) {
     const auto shortage = shortage_of(error);
     if (!shortage) throw;
     if (place.lost().empty()) {
-      rundir::report_failed_attempt(disk, attempt, shortage->what(), shortage->hint, clock.wall_seconds());
+      rundir::report_failed_attempt(fence, attempt, shortage->what(), shortage->hint, clock.wall_seconds());
     }
     throw *shortage;
   }

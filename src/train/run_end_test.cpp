@@ -25,7 +25,7 @@ class Asked final : public Alone {
 class NoRoomForCheckpoints final : public Disk {
  public:
   std::unique_ptr<File> create(const std::string& path) override {
-    if (path.find("/checkpoints/") != std::string::npos)
+    if (path.find("/.saving-") != std::string::npos)
       throw DiskError("cannot write " + path + ": File too large", "", EFBIG);
     return disk_.create(path);
   }
@@ -38,6 +38,7 @@ class NoRoomForCheckpoints final : public Disk {
   bool exists(const std::string& path) override { return disk_.exists(path); }
   uint64_t size(const std::string& path) override { return disk_.size(path); }
   void make_directories(const std::string& path) override { disk_.make_directories(path); }
+  void make_directory(const std::string& path) override { disk_.make_directory(path); }
   void symlink(const std::string& target, const std::string& path) override { disk_.symlink(target, path); }
   void sync_directory(const std::string& path) override { disk_.sync_directory(path); }
   void drop_cache(const std::string& path) override { disk_.drop_cache(path); }

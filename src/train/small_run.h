@@ -38,6 +38,7 @@ class Alone : public Membership, protected loop::Members {
  public:
   explicit Alone(std::vector<ControlEntry> asked = {}, bool leased = true)
       : pending_entries_(std::move(asked)), reducer_(make_local_reducer()), leased_(leased) {}
+  MemberId id() const override { return id_; }
   loop::Members& members() override { return *this; }
   Reducer& reducer() override { return *reducer_; }
 
@@ -65,6 +66,10 @@ class Alone : public Membership, protected loop::Members {
   std::vector<ControlEntry> pending_entries_;
   std::unique_ptr<Reducer> reducer_;
   bool leased_;
+  // Leaves room for the numbers of runs without a group in the same directory.
+  static constexpr int64_t kBetween = 1000;
+  static inline int64_t newest_ = 0;
+  const MemberId id_{newest_ += kBetween};
 };
 
 class SmallRun : public testing::Test {

@@ -163,6 +163,7 @@ struct Identity {
 class Membership {
  public:
   virtual ~Membership() = default;
+  virtual MemberId id() const = 0;  // no other member of the run has had it, and later members have higher ones
   virtual loop::Members& members() = 0;
   virtual Reducer& reducer() = 0;  // adds up the contributions of all members
 };

@@ -109,7 +109,7 @@ class Diverge(unittest.TestCase):
         while process.poll() is None:
             pid = self.worker_of(process)
             os.kill(pid, signal.SIGSTOP)
-            idle = (directory / "checkpoints/last").is_symlink() and not list(directory.glob("checkpoints/.saving-*"))
+            idle = (directory / "checkpoints/last").is_symlink() and not list(directory.glob(".writers/*/.saving-*"))
             if idle:
                 self.assertGreater(flip_a_bit(pid, weights), 0)
             os.kill(pid, signal.SIGCONT)

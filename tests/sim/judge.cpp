@@ -57,6 +57,7 @@ void Judge::Tally::operator+=(const Tally& other) {
   not_judged += other.not_judged;
   lies += other.lies;
   blamed += other.blamed;
+  replaced += other.replaced;
 }
 
 Judge::Tally Judge::tally() const {
@@ -72,7 +73,8 @@ Judge::Tally Judge::tally() const {
               .splits = splits_,
               .not_judged = not_judged_ ? 1 : 0,
               .lies = lies_,
-              .blamed = static_cast<int64_t>(blamed_.size())};
+              .blamed = static_cast<int64_t>(blamed_.size()),
+              .replaced = replaced_};
   for (const Attempt& attempt : attempts_) {
     tally.steps += static_cast<int64_t>(attempt.after.size());
     for (const auto& [shard, by] : attempt.computed) tally.recomputed += static_cast<int64_t>(by.size()) - 1;
@@ -306,6 +308,20 @@ void Judge::effect(int64_t pid, bool leads, double confirmed, const std::string&
   complain("process " + number(pid) + " changes " + path + (leads ? " and its lease is over" : " and does not lead"));
 }
 
+// A leader that was stopped may wake up at any call of the disk.
+void Judge::renames(int64_t member, int64_t newest, const std::string& path) {
+  appends(member, path);
+  if (newest > member)
+    complain("member " + number(member) + " changes " + path + ", and member " + number(newest) + " has taken over");
+}
+
+void Judge::appends(int64_t member, const std::string& path) {
+  int64_t& newest = changed_by_[path];
+  if (newest > member)
+    complain("member " + number(member) + " changes " + path + ", and member " + number(newest) + " has changed it");
+  newest = std::max(newest, member);
+}
+
 // A run may end in three ways:
 // - with exit code 0.
 // - stopped, because its only worker was asked to leave. The exit code is "resumable", or "training error" if the
@@ -328,9 +344,15 @@ void Judge::ends(int code) {
 }
 
 // Checks that the last state is durable and that the ledger has every step once, in order. For each line, some attempt
-// must have the digest of this line and the digest of the line before.
-void Judge::ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved) {
+// must have the digest of this line and the digest of the line before. No metrics may be there twice.
+void Judge::ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved,
+                      const std::vector<std::pair<int64_t, std::string>>& metrics) {
   if (not_judged_) return;
+  std::set<std::pair<int64_t, std::string>> seen;
+  for (const auto& line : metrics) {
+    if (!seen.insert(line).second)
+      return complain("the metrics have two lines of step " + number(line.first) + " with " + line.second);
+  }
   if (saved != Step(job_.steps)) return complain("the run ends and its last state is not durable");
   for (size_t i = 0; i < ledger.size(); ++i) {
     const auto& [step, digest] = ledger[i];

@@ -76,6 +76,13 @@ class Judge {
   void durable(int64_t step, int64_t attempt);
   // A process is about to rename a file on the shared disk. Only the leader may do this, and only with a valid lease.
   void effect(int64_t pid, bool leads, double confirmed, const std::string& path);
+  // A member has given this name in the run directory to another file, or removed it. `newest` is the highest member
+  // that has taken over the directory.
+  void renames(int64_t member, int64_t newest, const std::string& path);
+  // A member has appended to the file that has this name. A newer member may have taken over, but it has not yet opened
+  // the file, because that makes a copy.
+  void appends(int64_t member, const std::string& path);
+  void learns_that_it_was_replaced() { ++replaced_; }
   // The story disturbed this process, or it ended. It may be fenced, and other members may repeat its work.
   void disturbed(int64_t pid);
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
@@ -96,8 +103,10 @@ class Judge {
   bool result_is_gone(int64_t attempt, int64_t step) const;
   void ends(int code);
   bool ended_well() const { return ended_well_; }
-  // Called when the run has ended well, with the lines of its ledger and the step of its newest checkpoint.
-  void ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved);
+  // Called when the run has ended well, with the lines of its ledger and the step of its newest checkpoint. `metrics`
+  // has the step and the names of each line of metrics.
+  void ends_with(const std::vector<std::pair<int64_t, Digest>>& ledger, std::optional<Step> saved,
+                 const std::vector<std::pair<int64_t, std::string>>& metrics);
   void complain(const std::string& what);
 
   const std::optional<std::string>& complaint() const { return complaint_; }
@@ -105,6 +114,7 @@ class Judge {
     int64_t stories = 0, attempts = 0, steps = 0, views = 0, recomputed = 0, effects = 0, entries = 0;
     int64_t changes = 0, noticed = 0, splits = 0, not_judged = 0;  // about changes of members' memory
     int64_t lies = 0, blamed = 0;
+    int64_t replaced = 0;  // leaders that found out that another had taken over
     void operator+=(const Tally& other);
   };
   Tally tally() const;
@@ -145,9 +155,10 @@ class Judge {
   std::map<std::pair<int64_t, std::string>, int64_t> next_;
   std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0;
+  std::map<std::string, int64_t> changed_by_;  // path -> the highest member that changed it
   bool stops_ = false, ended_well_ = false;
   std::map<int64_t, int64_t> changed_;  // process whose memory changed -> the attempt
-  int64_t changes_ = 0, noticed_ = 0, splits_ = 0, lies_ = 0;
+  int64_t changes_ = 0, noticed_ = 0, splits_ = 0, lies_ = 0, replaced_ = 0;
   std::set<MemberId> liars_, blamed_;
   bool not_judged_ = false;
 };

@@ -1,23 +1,9 @@
 #include "scene.h"
 
-#include <stdlib.h>
-
-#include <filesystem>
-
-#include "base/check.h"
-
 namespace sinew::sim {
 namespace {
 
 constexpr int64_t kBatch = 64;
-
-std::string new_directory() {
-  const char* memory = "/dev/shm";  // used if it exists, because files in memory are fastest
-  const auto root = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-  std::string pattern = (root / "sinew-story-XXXXXX").string();
-  SINEW_CHECK(mkdtemp(pattern.data()) != nullptr, pattern);
-  return pattern;
-}
 
 spec::Duration steps(uint64_t number) {
   return {static_cast<double>(number), spec::Duration::Unit::steps};
@@ -50,15 +36,10 @@ loop::Plan random_plan(RandomStream& random, const TrainingJob& job) {
 
 }  // namespace
 
-Scene::Scene(uint64_t seed)
-    : world(seed), network(world), post(world), run_directory(new_directory()), job(seed), judge(world, job) {
+Scene::Scene(uint64_t seed) : world(seed), network(world), post(world), job(seed), judge(world, job) {
   plan = random_plan(world.random, job);
   shard_seconds = world.random.uniform(0.02, 0.2);
   frozen_parts = 1 + world.random.below(5);
-}
-
-Scene::~Scene() {
-  std::filesystem::remove_all(run_directory);
 }
 
 }  // namespace sinew::sim

@@ -15,18 +15,17 @@ namespace sinew::sim {
 
 struct Scene {
   explicit Scene(uint64_t seed);
-  ~Scene();
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
   World world;
   Network network;
   Post post;
-  // The simulated disk has the checkpoints and everything else that must survive a crash of the machine. A Reporter
-  // writes to the real disk, below run_directory: its files need not survive such a crash, but no step may be missing
-  // or written twice when another worker becomes the leader.
+  // The simulated disk has all files of the run. Checkpoints must survive a crash of the machine. The files of a
+  // Reporter need not, so the story settles them first; but no step may be missing or written twice when another worker
+  // becomes the leader.
   FaultyDisk disk;
-  const std::string run_directory;
+  const std::string run_directory = "runs/story";
   const TrainingJob job;
   Judge judge;
   loop::Plan plan;

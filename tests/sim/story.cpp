@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "rundir/rundir.h"
 
@@ -14,6 +14,9 @@ using supervise::ChaosEvent;
 
 constexpr int64_t kChaosEvents = 12, kTroubles = 8;
 constexpr uint64_t kMostChanges = 3;
+constexpr int64_t kStops = 10;       // of leaders, in a story of two leaders
+constexpr uint64_t kMostCalls = 60;  // between the decision to stop the leader and the call of the disk in which it is
+constexpr double kLongestStop = 8;   // seconds; after about two, the others go on without a stopped member
 constexpr double kEverySeconds = 1.5;     // between two events of the plan
 constexpr double kPatienceSeconds = 300;  // added to the time that the slowest worker would need for the run alone
 
@@ -25,24 +28,81 @@ double audited_part(uint64_t seed, Faults faults) {
   return parts[seed % 3];
 }
 
+// Names below .writers/ are nobody else's.
+bool is_of_the_run(const std::string& path) {
+  return path.find(WriteFence::kDirectory) == std::string::npos;
+}
+
 }  // namespace
 
 Story::Story(uint64_t seed, Faults faults)
     : seed_(seed), faults_(faults), scene_(seed), begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
+  if (faults_ == Faults::two_leaders) begins_with_ = 2 + begins_with_ % 3;
   scene_.plan.job.cluster.audit = audited_part(seed, faults);
-  scene_.disk.before_write = [this] {
-    if (Fiber::current() == nullptr) return;
-    constexpr double kStall = 0.02;
-    const bool stalls = scene_.world.chance(kStall);
-    Fiber::current()->sleep(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01));
-  };
-  scene_.disk.before_rename = [this](const std::string& path) {
-    for (const auto& worker : run_.workers) {
-      if (Fiber::current() != nullptr && &Fiber::current()->process() == &worker->process)
-        scene_.judge.effect(worker->pid, worker->leads(), worker->confirmed(),
-                            path.substr(scene_.run_directory.size()));
-    }
-  };
+  scene_.disk.before_write = [this](const std::string& path) { write_slowly(path); };
+  scene_.disk.before_rename = [this](const std::string& path) { judge_lease(path); };
+  scene_.disk.after_rename = [this](const std::string& from, const std::string& to) { judge_rename(from, to); };
+  scene_.disk.after_write = [this](const std::vector<std::string>& names) { judge_write(names); };
+  if (faults_ == Faults::two_leaders) scene_.disk.before_call = [this] { perhaps_stop(); };
+}
+
+// Returns the worker whose thread runs now, or null.
+Worker* Story::running() const {
+  const Fiber* const thread = Fiber::current();
+  for (const auto& worker : run_.workers) {
+    if (thread != nullptr && &thread->process() == &worker->process) return worker.get();
+  }
+  return nullptr;
+}
+
+// Lines are written in the step thread, so slow ones hold up the whole group.
+void Story::write_slowly(const std::string& path) {
+  if (Fiber::current() == nullptr || (faults_ != Faults::two_leaders && path.find(".jsonl") != std::string::npos))
+    return;
+  constexpr double kStall = 0.02;
+  const bool stalls = scene_.world.chance(kStall);
+  Fiber::current()->sleep(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01));
+}
+
+// A story of two leaders stops the leader after its lease was checked.
+void Story::judge_lease(const std::string& path) {
+  const Worker* const worker = running();
+  if (worker == nullptr) return;
+  const bool judged = faults_ != Faults::two_leaders;
+  scene_.judge.effect(worker->pid, worker->leads() || !judged, judged ? worker->confirmed() : scene_.world.now(),
+                      path.substr(scene_.run_directory.size()));
+}
+
+void Story::judge_rename(const std::string& from, const std::string& to) {
+  const Worker* const by = running();
+  if (by == nullptr) return;
+  int64_t newest = 0;
+  for (const auto& worker : run_.workers) {
+    if (worker->has_taken_over()) newest = std::max(newest, worker->number());
+  }
+  for (const std::string& path : {from, to}) {
+    if (is_of_the_run(path)) scene_.judge.renames(by->number(), newest, path);
+  }
+}
+
+void Story::judge_write(const std::vector<std::string>& names) {
+  const Worker* const by = running();
+  for (const std::string& path : names) {
+    if (by != nullptr && is_of_the_run(path)) scene_.judge.appends(by->number(), path.substr(1));  // "/runs/..."
+  }
+}
+
+// Stops the leader before its call of the disk, once `calls_until_stop_` calls have passed.
+void Story::perhaps_stop() {
+  Worker* const worker = running();
+  if (worker == nullptr || !worker->leads() || !calls_until_stop_ || (*calls_until_stop_)-- > 0) return;
+  calls_until_stop_.reset();
+  const double seconds = scene_.world.random.uniform(0.1, kLongestStop);
+  scene_.world.say("-- process " + std::to_string(worker->pid) + " is stopped in a call of the disk for " +
+                   std::to_string(seconds) + " s");
+  worker->stop();
+  scene_.world.after(seconds, [worker] { worker->go_on(); });
+  Fiber::current()->sleep(0);
 }
 
 void Story::begin_supervision() {
@@ -54,9 +114,14 @@ double Story::disturb() {
   double end = 0;
   for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
     end = 1 + event.at;
-    const bool only_deaths = faults_ == Faults::changes || faults_ == Faults::lies;
+    const bool only_deaths = faults_ == Faults::changes || faults_ == Faults::lies || faults_ == Faults::two_leaders;
     if (only_deaths && event.kind != ChaosEvent::Kind::kill_worker) continue;
     world.after(1 + event.at, [this, event] { happens(event); });
+  }
+  if (faults_ == Faults::two_leaders) {
+    for (int64_t i = 0; i < kStops; ++i)
+      world.after(world.random.uniform(1, end), [this] { calls_until_stop_ = scene_.world.random.below(kMostCalls); });
+    return end;
   }
   for (uint64_t i = 1 + world.random.below(kMostChanges); faults_ != Faults::without_changes && i > 0; --i) {
     world.after(world.random.uniform(1, end), [this] {
@@ -94,15 +159,27 @@ void Story::play() {
 void Story::check_the_end() {
   if (!scene_.judge.ended_well()) return;
   std::vector<std::pair<int64_t, Digest>> ledger;
-  std::ifstream file(scene_.run_directory + "/" + rundir::kLedgerFile);
-  for (std::string line; std::getline(file, line);) {
-    const auto document = nlohmann::json::parse(line);
+  for (const nlohmann::json& line : lines_of(rundir::kLedgerFile)) {
     Digest digest;
-    if (!from_hex(document.at("digest").get<std::string>(), digest)) scene_.judge.complain("no digest: " + line);
-    ledger.emplace_back(document.at("step"), digest);
+    if (!from_hex(line.at("digest").get<std::string>(), digest)) scene_.judge.complain("no digest: " + line.dump());
+    ledger.emplace_back(line.at("step"), digest);
+  }
+  std::vector<std::pair<int64_t, std::string>> metrics;
+  for (const nlohmann::json& line : lines_of(rundir::kMetricsFile)) {
+    std::string names;
+    for (const auto& [name, value] : line.items()) names += name.starts_with("throughput/") ? "" : name + " ";
+    metrics.emplace_back(line.at("step"), names);
   }
   const auto newest = checkpoint::load_newest(scene_.disk, rundir::file_in(scene_.run_directory, rundir::kCheckpoints));
-  scene_.judge.ends_with(ledger, newest.loaded ? std::optional(newest.loaded->step) : std::nullopt);
+  scene_.judge.ends_with(ledger, newest.loaded ? std::optional(newest.loaded->step) : std::nullopt, metrics);
+}
+
+std::vector<nlohmann::json> Story::lines_of(const char* name) {
+  std::vector<nlohmann::json> lines;
+  const std::string path = rundir::file_in(scene_.run_directory, name);
+  std::istringstream text(scene_.disk.exists(path) ? read_text(scene_.disk, path) : "");
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
 }
 
 std::vector<Worker*> Story::living() const {
@@ -193,8 +270,8 @@ void Story::reset_link() {
   scene_.network.reset(one->address(), other->address());
 }
 
-// The machine loses power: all processes end, and the disk loses all bytes that were not synced. A little later, a new
-// supervisor starts the run again.
+// The machine loses power: all processes end, and the disk loses bytes that were not synced, but no lines. A little
+// later, a new supervisor starts the run again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
   run_.last_view.reset();
@@ -202,6 +279,10 @@ void Story::machine_dies() {
   for (const auto& worker : run_.workers) worker->kill();
   if (scene_.post.office) scene_.post.office->die();
   scene_.post.office.reset();
+  for (const char* name : {rundir::kLedgerFile, rundir::kMetricsFile, rundir::kLogFile}) {
+    const std::string path = rundir::file_in(scene_.run_directory, name);
+    if (scene_.disk.exists(path)) scene_.disk.settle(path);
+  }
   scene_.disk.crash(RandomKey{scene_.world.random.bits64()});
   scene_.world.after(scene_.world.random.uniform(0.1, 1), [this] {
     if (!supervisors_.back()->process.alive()) begin_supervision();

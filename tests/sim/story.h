@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@ struct Trouble {
 };
 
 // The faults of a story. without_changes: all but changes of memory and lies. all: all but lies. changes: only changes
-// of memory and deaths of workers. lies: only wrong results of workers and deaths of workers.
-enum class Faults { without_changes, all, changes, lies };
+// of memory and deaths of workers. lies: only wrong results of workers and deaths of workers. two_leaders: the disk is
+// slow for all files, leaders are stopped in the middle of their work on it for longer than their lease, and workers
+// die.
+enum class Faults { without_changes, all, changes, lies, two_leaders };
 
 class Story {
  public:
@@ -42,6 +45,13 @@ class Story {
   void request();
   void begin_supervision();
   void check_the_end();
+  std::vector<nlohmann::json> lines_of(const char* name);
+  Worker* running() const;
+  void write_slowly(const std::string& path);
+  void judge_lease(const std::string& path);
+  void judge_rename(const std::string& from, const std::string& to);
+  void judge_write(const std::vector<std::string>& names);
+  void perhaps_stop();
   std::vector<Worker*> living() const;
   Worker* anyone();
 
@@ -49,6 +59,7 @@ class Story {
   const Faults faults_;
   Scene scene_;
   int64_t begins_with_;
+  std::optional<uint64_t> calls_until_stop_;  // set if the leader is to be stopped
   RunOfStory run_;
   std::vector<std::unique_ptr<Supervisor>> supervisors_;  // all but the last one are dead
 };

@@ -13,8 +13,8 @@
 namespace sinew::sim {
 namespace {
 
-constexpr uint64_t kShort = 200;  // stories
-constexpr size_t kLines = 200;    // last lines of a failed story's log
+constexpr uint64_t kShort = 200, kTwoLeaders = 300;  // stories
+constexpr size_t kLines = 200;                       // last lines of a failed story's log
 
 uint64_t number_in_environment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -49,7 +49,8 @@ Judge::Tally play(uint64_t first, uint64_t count, Faults faults = Faults::withou
     if (!story.complaint()) continue;
     print_log(story, kLines);
     ADD_FAILURE() << "seed " << seed << ": " << *story.complaint() << "\nonce more: SINEW_SIM_SEED=" << seed
-                  << " build/plain/bin/sim_test --gtest_filter=Story.*";
+                  << " build/plain/bin/sim_test --gtest_filter='" << (faults == Faults::two_leaders ? "Two" : "Story")
+                  << "*'";
     break;
   }
   std::cout << tally.stories << " stories: " << tally.attempts << " attempts, " << tally.steps << " steps, "
@@ -57,7 +58,7 @@ Judge::Tally play(uint64_t first, uint64_t count, Faults faults = Faults::withou
             << " changes of the disk, " << tally.entries << " control entries, " << tally.changes
             << " changes of memory, " << tally.noticed << " times noticed, " << tally.splits << " without a majority, "
             << tally.not_judged << " not judged, " << tally.lies << " wrong results, " << tally.blamed
-            << " blamed for one\n";
+            << " blamed for one, " << tally.replaced << " leaders replaced\n";
   return tally;
 }
 
@@ -109,6 +110,25 @@ TEST(Story, AWrongResultLeavesNoTrace) {
   EXPECT_GT(tally.blamed, tally.stories / 2);
   EXPECT_GT(tally.splits, tally.stories / 50);
   EXPECT_LT(tally.not_judged, tally.stories / 4);
+}
+
+void play_two_leaders(uint64_t first, uint64_t count) {
+  const auto tally = play(first, count, Faults::two_leaders);
+  if (tally.stories < static_cast<int64_t>(kTwoLeaders)) return;
+  EXPECT_GT(tally.replaced, tally.stories / 2);
+}
+
+// A leader is stopped in a call of the disk, another takes over, and the first wakes up. From then on it changes
+// nothing.
+TEST(TwoLeaders, OnlyTheNewestChangesFilesOfTheRun) {
+  const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
+  play_two_leaders(number_in_environment("SINEW_SIM_SEED", 0),
+                   number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kTwoLeaders));
+}
+
+TEST(LongTwoLeaders, OnlyTheNewestChangesFilesOfTheRun) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  play_two_leaders(1'000'000, 20'000);
 }
 
 TEST(Story, ASeedAlwaysGivesTheSameStory) {

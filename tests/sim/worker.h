@@ -15,6 +15,7 @@
 
 #include "base/exit_code.h"
 #include "base/process.h"
+#include "base/write_fence.h"
 #include "cluster/membership_client.h"
 #include "fiber.h"
 #include "group/group.h"
@@ -52,6 +53,8 @@ class Worker final : public group::Membership, public Lanes {
   bool in_view() const { return group_ && role_->in_view(); }
   bool is_told() const { return group_ != nullptr; }  // the coordinator has given this worker an id
   bool leads() const { return role_ && role_->is_leader(); }
+  int64_t number() const { return group_ ? membership_->id().value : 0; }  // as a member and as a writer
+  bool has_taken_over() const { return fence_ && fence_->has_taken_over(); }
   double confirmed() const { return confirmed_; }
   std::vector<LaneActivity> activity() const;  // what its activity board would show
 
@@ -118,6 +121,7 @@ class Worker final : public group::Membership, public Lanes {
   std::string out_;
 
   std::atomic<int> stop_signals_{0};
+  std::optional<WriteFence> fence_;
   std::unique_ptr<Trainer> trainer_;
   bool lies_ = false;
   int64_t in_collective_ = 0;  // the newest collective's number, for the judge

@@ -91,10 +91,12 @@ ProcessEnd Worker::run_loop(std::string& why) {
   options.in_background = [this](std::function<void()> work) {
     start_thread([this, work = std::move(work)] { write_in_background(work); });
   };
+  fence_.emplace(scene_.disk, scene_.run_directory, number());
   try {
-    const loop::RunResult result = loop::run(scene_.plan, options, *trainer_, &members, scene_.disk, scene_.world);
+    const loop::RunResult result = loop::run(scene_.plan, options, *trainer_, &members, *fence_, scene_.world);
     return ends("the run is over", result.exit_code);
   } catch (const group::Fenced& out) {
+    if (std::string(out.what()).find("has taken over") != std::string::npos) scene_.judge.learns_that_it_was_replaced();
     return ends(out.what(), members.exit_code_if_fenced());
   } catch (const group::MembersDiffer& differ) {
     return ends(differ.what(), kTrainingError);
