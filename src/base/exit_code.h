@@ -10,7 +10,8 @@ enum ExitCode {
   kBudget = 3,
   kCheckFailed = 4,
   kResumable = 75,  // stopped or preempted, after saving a checkpoint
-  kRejoin = 76,     // a worker lost its group and can join it again: its supervisor restarts it
+  // a worker lost its group and can join it again: its supervisor restarts it; or a coordinator was replaced by another
+  kRejoin = 76,
 };
 
 }  // namespace sinew

@@ -117,6 +117,10 @@ bool readable(int descriptor, double seconds) {
 
 }  // namespace
 
+void outlive_parent() {
+  ::prctl(PR_SET_PDEATHSIG, 0);
+}
+
 void forget_signals() {
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action {};

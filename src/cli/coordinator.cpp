@@ -53,7 +53,7 @@ int run_coordinator(const Arguments& arguments) {
   Clock& clock = system_clock();
   if (!system_disk().exists(run.run_directory))
     throw UsageError("FILE_NOT_FOUND", "there is no " + run.run_directory, "create it, or check the path");
-  supervise::RunLog log(run.run_directory, "coordinator", clock);
+  cluster::RunLog log(run.run_directory, "coordinator", clock);
   run.log = [&log](const std::string& line) { log.write(line); };
   return cluster::run_coordinator(run, stop, clock);
 }

@@ -37,7 +37,9 @@ struct Client::Impl {
   MembershipClient membership;
   bool urgent = true;  // true: a heartbeat must be sent before the next pulse
   bool stopping = false;
+  std::optional<View> newest;  // the newest view that came
   std::thread sender, receiver;
+  std::unique_ptr<Standby> standby;  // null: this member cannot be elected
 
   Impl(const ClientOptions& options_given, ClientEvents events_given, Clock& clock_given)
       : options(options_given),
@@ -48,6 +50,22 @@ struct Client::Impl {
         membership(options, random_hex(16)) {}  // no other incarnation has this name
 
   CoordinatorPlace place() const { return {options.url(), options.secret}; }
+
+  Candidate candidate() const {
+    const std::lock_guard lock(mutex);
+    Candidate now;
+    now.me = membership.id();
+    now.secret = options.secret;
+    now.view = newest;
+    now.out = membership.over() || membership.is_out();
+    now.unled_seconds = membership.unled_seconds(clock.monotonic_seconds());
+    return now;
+  }
+
+  bool knows_end() const {
+    const std::lock_guard lock(mutex);
+    return membership.knows_end();
+  }
 
   // ---- joining -----------------------------------------------------------------------------------------------------
 
@@ -137,6 +155,7 @@ struct Client::Impl {
     {
       const std::lock_guard lock(mutex);
       actions = membership.receive(response, sent, clock.monotonic_seconds());
+      if (actions.view) newest = actions.view;
       urgent = urgent || actions.send_heartbeat;
       changed.notify_all();
     }
@@ -169,8 +188,13 @@ Client::Client(const ClientOptions& options, ClientEvents events, Clock& clock)
   impl->sender = std::thread([impl] { impl->send(); });
   try {
     impl->receiver = std::thread([impl] { impl->receive(); });
+    if (options.standby)
+      impl->standby = std::make_unique<Standby>(
+          *options.standby, [impl] { return impl->candidate(); }, clock);
   } catch (...) {  // the machine has no thread left
     impl->stop();
+    impl->updates_connection.cancel();
+    if (impl->receiver.joinable()) impl->receiver.join();
     impl->sender.join();
     throw;
   }
@@ -182,6 +206,7 @@ Client::~Client() {
   impl.updates_connection.cancel();
   impl.receiver.join();
   impl.sender.join();  // sends what is left to report, within kHeartbeatSeconds
+  if (impl.standby && impl.knows_end()) impl.standby->wait_for_end();
 }
 
 MemberId Client::id() const {

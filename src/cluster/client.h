@@ -14,6 +14,7 @@
 #include "base/key_pair.h"
 #include "cluster/cluster_state.h"
 #include "cluster/control_request.h"
+#include "cluster/standby.h"
 
 namespace sinew::cluster {
 
@@ -55,13 +56,18 @@ struct ClientOptions {
   std::optional<PublicKey> key;  // of the member's links; the coordinator certifies it
   double pulse_seconds = 0.25;   // the longest time between two heartbeats
   double patience_seconds = 60;  // the client calls on_fenced after this time without a coordinator
+  // Set: this member may be elected coordinator. It then waits kStandbyPatienceSeconds instead of patience_seconds once
+  // it has joined: a network file system keeps the lock of a dead machine for 90 s.
+  std::optional<StandbyOptions> standby;
 };
+inline constexpr double kStandbyPatienceSeconds = 110;
 
 // A member's connection to the coordinator, on two threads of its own. It sends a heartbeat at every change and every
 // pulse, and receives views by a long poll. If the coordinator does not answer, the client tries again and reports
 // everything to the coordinator that replaces the dead one. Events may come before the constructor returns, and may
 // call report(). No event comes after the destructor has returned; the destructor first sends what is left to report,
-// within two seconds.
+// within two seconds. If this process leads the run as an elected coordinator, and the run is over, the destructor also
+// waits until the other members know it, at most ten seconds.
 class Client {
  public:
   // Joins the run. Throws Error when the coordinator refuses this member (the message names the difference) or cannot

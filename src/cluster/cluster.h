@@ -13,5 +13,8 @@
 #include "cluster/coordinator.h"         // the coordinator
 #include "cluster/coordinator_client.h"  // single calls to a coordinator, and its status
 #include "cluster/coordinator_info.h"    // RUN/coordinator.json
+#include "cluster/election.h"            // which member becomes coordinator when none is left
 #include "cluster/join_token.h"          // secrets of single members
+#include "cluster/run_log.h"             // RUN/coordinator.log
+#include "cluster/standby.h"             // a member that may become coordinator
 #include "cluster/view.h"                // views, and who computes what under a view

@@ -96,8 +96,10 @@ struct Coordinator::Impl {
 
   // Answers every waiting poll that has updates or has waited long enough.
   void answer_polls(Moment at, Outbox& outbox) {
+    const auto refused = state.refuse_without_lead(at.now);
+    if (refused && !state.superseded_by()) return;  // the polls wait until it knows whether it leads
     for (auto one = waiting.begin(); one != waiting.end();) {
-      auto reply = state.updates(one->poll, at);
+      auto reply = refused ? refused : state.updates(one->poll, at);
       if (!reply && at.now >= one->until) reply = state.no_updates(one->poll, at);
       if (!reply) {
         ++one;
@@ -174,6 +176,8 @@ struct Coordinator::Impl {
       if (stopping) {
         outbox.emplace_back(std::move(answer),
                             refuse(503, kNotReady, "the coordinator stops", "its successor answers soon"));
+      } else if (auto without_lead = state.refuse_without_lead(at.now); without_lead && request.path != "/v2/status") {
+        outbox.emplace_back(std::move(answer), *std::move(without_lead));
       } else if (route.call != nullptr) {
         outbox.emplace_back(std::move(answer), route.call(state, request.body, at, caller));
         answer_polls(at, outbox);
@@ -186,6 +190,7 @@ struct Coordinator::Impl {
           outbox.emplace_back(std::move(answer), poll.error());
         } else {
           poll->caller = caller;
+          state.hear(*poll, at);
           waiting.push_back({*poll, std::move(answer), at.now + kHoldSeconds});
           answer_polls(at, outbox);
         }
@@ -263,6 +268,21 @@ std::string Coordinator::url() const {
 
 void Coordinator::tick() {
   impl_->tick();
+}
+
+void Coordinator::confirm(double seconds) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->state.confirm(seconds);
+}
+
+void Coordinator::supersede(int64_t term) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->state.supersede(term, "coordinator.json", impl_->moment());
+}
+
+std::optional<int64_t> Coordinator::superseded_by() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->state.superseded_by();
 }
 
 std::optional<int64_t> Coordinator::over() const {

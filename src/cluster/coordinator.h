@@ -13,6 +13,7 @@
 #include "base/signals.h"
 #include "cluster/cluster_state.h"
 #include "cluster/control_request.h"
+#include "cluster/election.h"
 
 namespace sinew::cluster {
 
@@ -24,6 +25,11 @@ struct CoordinatorOptions {
   std::string run_directory, job;
   std::string listen = "127.0.0.1";
   uint16_t port = 0;
+  int64_t term = 0;  // grows with each coordinator of the run; see election.h
+  // Above 0: the coordinator decides and answers members only if it was confirmed within this time (confirm()). So a
+  // coordinator that slept, or is cut off from the run directory, does nothing before it has looked whether another one
+  // has taken over.
+  double confirm_seconds = 0;
   Generation at_least;  // generations are above this one (a new coordinator must not repeat those of a dead one)
   MemberId first_id;    // ids are above this one
   // The newest view that an earlier coordinator of this run made, if it is known. Exactly the members that compute by
@@ -45,6 +51,12 @@ class Coordinator {
   ~Coordinator();
   std::string url() const;
   void tick();  // makes the decisions that the passing of time requires; call it about every 50 ms
+  // The run directory still named this coordinator as the newest at `seconds`, a time of the clock.
+  void confirm(double seconds);
+  // A coordinator of this newer term has taken over: from now on, this one decides nothing and refuses all calls.
+  void supersede(int64_t term);
+  // The newer term, once this coordinator was superseded or heard of such a term from a member.
+  std::optional<int64_t> superseded_by() const;
   // The run's exit code, once the leader reported it and every member has received it or is silent.
   std::optional<int64_t> over() const;
 
@@ -55,6 +67,12 @@ class Coordinator {
 
 // ---- the coordinator of a run directory ----------------------------------------------------------------------------
 
+// It looks at coordinator.json every kLookAtFileSeconds, and decides nothing if it could not look for kConfirmSeconds.
+// A lease that it granted before lasts for another second. If it is not known that the coordinator before has ended,
+// its successor listens to the members for longer than both together, and long enough for a member that waits for an
+// answer of the one before. So its first view and its first lease come when that one is powerless.
+inline constexpr double kLookAtFileSeconds = 0.25, kConfirmSeconds = 1, kCautiousSettleSeconds = 3;
+
 struct RunCoordinatorOptions {
   std::string run_directory, job;
   int64_t workers = 1;  // the wanted number of workers
@@ -62,19 +80,28 @@ struct RunCoordinatorOptions {
   std::string listen = "127.0.0.1";
   uint16_t port = 0;  // 0: any free port
   bool tls = false;
+  // true: a member was elected, and leads as long as it holds the lock of the run directory. It listens where the
+  // coordinator before it did, if it can, because workers that joined by a URL know no other address.
+  bool elected = false;
+  bool keep_address = true;  // false: it cannot listen at a port of its choice
+  std::string advertise;     // host name in its url; empty: the address on which it listens
   std::function<void(const std::string& line)> log = nullptr;  // its actions and decisions, as sentences
 };
 
 // Returns why this member may have been left behind by the group that trains in this run directory, or "" if it is one
-// of those that computed last: by view.json, which each coordinator writes before a member receives a view, and which
-// each attempt removes before it begins. In a directory in which no coordinator ever ran, a worker that joined by a URL
-// is alone.
+// of those that computed last: by view.json, which each coordinator writes before a member receives a view. In a
+// directory in which no coordinator ever ran, a worker that joined by a URL is alone.
 std::string why_not_last(const std::string& run_directory, MemberId me);
 
+// Reads coordinator.json and view.json. Throws Error if a later version wrote one of them.
+RunRecord read_run_record(const std::string& run_directory);
+
 // Runs a coordinator for a run directory until the run is over or `stop` brings a request. Returns the run's exit code,
-// or 128 + the number of the signal. Reads the coordinator.json and view.json that a predecessor left, uses the
-// predecessor's secret, and writes both files. A damaged coordinator.json is moved aside, and the secret is new. Throws
-// Error when it cannot begin.
+// or 128 + the number of the signal. Returns kRejoin if another coordinator took over, as coordinator.json or a member
+// says: then this one steps down, and the log says so. Holds the lock of the directory, unless the run's supervisor or
+// the caller holds it, so that no member is elected while this coordinator lives. Reads the coordinator.json and
+// view.json that a predecessor left, uses the predecessor's secret, and writes both files. A damaged coordinator.json
+// is moved aside, and the secret is new. Throws Error when it cannot begin.
 int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Clock& clock);
 
 }  // namespace sinew::cluster

@@ -27,7 +27,7 @@ Reply done(const Json& json) {
 
 CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at)
     : options_(options), revoked_(options.revoked) {
-  state_.began = state_.awake = last_call_ = at.now;
+  state_.began = state_.awake = last_call_ = confirmed_ = at.now;
   state_.at_least = options.at_least;
   next_id_ = options.first_id.value + 1;
   const bool successor = options.at_least.value > 0 || options.first_id.value > 0;
@@ -38,6 +38,25 @@ CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at)
 void CoordinatorState::tick(Moment at) {
   notice_pause(at);
   decide(at);
+}
+
+void CoordinatorState::supersede(int64_t term, const std::string& by, Moment at) {
+  if (superseded_by_) return;
+  superseded_by_ = term;
+  log(at, "steps down, because another coordinator leads the run: " + by + " names term " + std::to_string(term) +
+              ", and this coordinator has term " + std::to_string(options_.term));
+}
+
+std::optional<Reply> CoordinatorState::refuse_without_lead(double now) const {
+  if (superseded_by_) {
+    return refuse(503, kSuperseded, "another coordinator leads the run now",
+                  "coordinator.json in the run directory says where it listens");
+  }
+  if (options_.confirm_seconds <= 0 || now - confirmed_ <= options_.confirm_seconds) return std::nullopt;
+  return refuse(503, kNotReady,
+                "the coordinator does not know whether it still leads the run: it did not run, or its "
+                "run directory does not answer",
+                "try again in two seconds");
 }
 
 // Ticks come every 50 ms, so a longer time between two calls means that this process did not run. Heartbeats that
@@ -88,6 +107,7 @@ void CoordinatorState::lose_the_unauthorized(Moment at) {
 }
 
 void CoordinatorState::decide(Moment at) {
+  if (!leads(at.now)) return;
   lose_the_dissolved();
   lose_the_unauthorized(at);
   const Decision decision = next_view(at.now, state_, options_.cluster);

@@ -39,6 +39,7 @@ struct UpdatesPoll {
   Generation known_view;
   std::string requests_key;
   bool knows_end = false;
+  int64_t term = 0;
   Caller caller = {};
 };
 std::expected<UpdatesPoll, Reply> poll_of(const std::map<std::string, std::string>& query);
@@ -53,6 +54,12 @@ class CoordinatorState {
   CoordinatorState(const CoordinatorOptions& options, Moment at);
 
   void tick(Moment at);
+  void confirm(double now) { confirmed_ = now; }  // see Coordinator::confirm
+  // A coordinator of a newer term has taken over. `by` says who says so.
+  void supersede(int64_t term, const std::string& by, Moment at);
+  std::optional<int64_t> superseded_by() const { return superseded_by_; }
+  // Returns nullopt if this coordinator leads, as far as it can know now. All calls but status() must ask this before.
+  std::optional<Reply> refuse_without_lead(double now) const;
   // Returns nullopt if the coordinator takes calls of this caller. Calls of a member whose token is no longer valid
   // have another answer: heartbeat() and updates() tell the member that it is fenced.
   std::optional<Reply> refuse_caller(const Caller& caller, Moment at) const;
@@ -65,6 +72,7 @@ class CoordinatorState {
   Reply status(Moment at) const;
   // Returns nullopt if the member has received everything.
   std::optional<Reply> updates(const UpdatesPoll& poll, Moment at) const;
+  void hear(const UpdatesPoll& poll, Moment at);  // call it once for each poll, before updates()
   Reply no_updates(const UpdatesPoll& poll, Moment at) const;
   std::optional<int64_t> over(double now) const;
   // Returns the time at which the next tick must come, because time alone may then change the decision. Returns nullopt
@@ -89,6 +97,10 @@ class CoordinatorState {
     std::optional<double> seconds;  // nullopt: not over
   };
 
+  bool leads(double now) const { return !refuse_without_lead(now); }
+  Reply fenced_reply(const std::string& why) const;
+  Reply introduce_reply() const;
+  void hear_term(int64_t term, MemberId from, const Caller& caller, Moment at);
   Reply admitted(MemberId id, const JoinRequest& request) const;
   void notice_pause(Moment at);  // every call of the public interface begins with this
   void decide(Moment at);
@@ -129,7 +141,8 @@ class CoordinatorState {
   std::deque<LogLine> log_;
   std::optional<Recovery> recovery_;
   std::optional<double> due_;
-  double last_call_ = 0;
+  double last_call_ = 0, confirmed_ = 0;
+  std::optional<int64_t> superseded_by_;
   Generation made_;       // the newest view that this coordinator made
   Generation abandoned_;  // no member that has the state of a view up to this generation is left
   std::string why_;       // reason of the newest decision

@@ -31,18 +31,6 @@ Reply reply_of(const HeartbeatReply& reply) {
   return {200, to_json(reply)};
 }
 
-Reply fenced_reply(const std::string& why) {
-  HeartbeatReply reply;
-  reply.fenced = why;
-  return reply_of(reply);
-}
-
-Reply introduce_reply() {
-  HeartbeatReply reply;
-  reply.introduce = true;
-  return reply_of(reply);
-}
-
 // Refuses a caller that speaks for a member which joined with another token. Returns nullopt if it is the member
 // itself.
 std::optional<Reply> refuse_other(const Caller& member, const Caller& caller) {
@@ -75,8 +63,35 @@ std::expected<UpdatesPoll, Reply> poll_of(const std::map<std::string, std::strin
     return std::unexpected(refuse(400, kBadRequest, "\"id\" and \"known_view\" must be whole numbers",
                                   "/v2/updates?id=1&incarnation=...&known_view=0"));
   }
-  return UpdatesPoll{MemberId(id), text_in(query, "incarnation"), Generation(known_view),
-                     text_in(query, "requests_key"), number_in(query, "knows_end") == 1};
+  return UpdatesPoll{MemberId(id),
+                     text_in(query, "incarnation"),
+                     Generation(known_view),
+                     text_in(query, "requests_key"),
+                     number_in(query, "knows_end") == 1,
+                     std::max<int64_t>(0, number_in(query, "term"))};
+}
+
+Reply CoordinatorState::fenced_reply(const std::string& why) const {
+  HeartbeatReply reply;
+  reply.term = options_.term;
+  reply.fenced = why;
+  return reply_of(reply);
+}
+
+Reply CoordinatorState::introduce_reply() const {
+  HeartbeatReply reply;
+  reply.term = options_.term;
+  reply.introduce = true;
+  return reply_of(reply);
+}
+
+// A member has heard of a newer coordinator. The holder of a join token is not believed: it may not end a coordinator.
+void CoordinatorState::hear_term(int64_t term, MemberId from, const Caller& caller, Moment at) {
+  if (term > options_.term && !caller.token) supersede(term, "member " + std::to_string(from.value), at);
+}
+
+void CoordinatorState::hear(const UpdatesPoll& poll, Moment at) {
+  hear_term(poll.term, poll.id, poll.caller, at);
 }
 
 Reply CoordinatorState::join(const std::string& body, Moment at, const Caller& caller) {
@@ -115,7 +130,7 @@ Reply CoordinatorState::join(const std::string& body, Moment at, const Caller& c
 
 // The certificate holds for all coordinators of the run, because they have the same key.
 Reply CoordinatorState::admitted(MemberId id, const JoinRequest& request) const {
-  JoinReply reply{id, std::nullopt};
+  JoinReply reply{id, options_.term, std::nullopt};
   if (request.key) reply.certificate = certify(KeyPair::of_secret(options_.secret), id, *request.key);
   return {200, to_json(reply)};
 }
@@ -125,6 +140,8 @@ Reply CoordinatorState::heartbeat(const std::string& body, Moment at, const Call
   if (const auto trouble = trouble_of(caller, at)) return fenced_reply(trouble->what);
   const auto heartbeat = heartbeat_of(body);
   if (!heartbeat) return refuse(400, kBadRequest, heartbeat.error(), kSeeFormat);
+  hear_term(heartbeat->term, heartbeat->id, caller, at);
+  if (auto refused = refuse_without_lead(at.now)) return *std::move(refused);
   if (const auto answer = admit(*heartbeat, at, caller)) return *answer;
   apply(*heartbeat, at);
   decide(at);
@@ -274,6 +291,7 @@ std::string CoordinatorState::requests_key() const {
 HeartbeatReply CoordinatorState::reply_for(MemberId id, Generation known_view, const std::string& known_requests,
                                            bool knows_end, double now) const {
   HeartbeatReply reply;
+  reply.term = options_.term;
   reply.requests_key = requests_key();
   if (reply.requests_key != known_requests) reply.requests = requests_;
   if (state_.finished && !knows_end) reply.finished = state_.finished;

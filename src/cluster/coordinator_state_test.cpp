@@ -293,7 +293,7 @@ TEST(CoordinatorState, OnlyItsOwnTokenSpeaksForAMember) {
     Heartbeat lie = victim->heartbeat;
     lie.report.phase = Phase::leaving;
     EXPECT_EQ(coordinator.heartbeat(to_json(lie), {1.4, 1.4}, other).status, 403);
-    UpdatesPoll poll{lie.id, lie.incarnation, {}, "", false, other};
+    UpdatesPoll poll{lie.id, lie.incarnation, {}, "", false, 0, other};
     const auto answer = coordinator.updates(poll, {1.4, 1.4});
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 403);

@@ -38,7 +38,8 @@ bool MembershipClient::joined(const http::Response& response, double now) {
     throw refusal;
   }
   const auto reply = join_reply_of(response.body);
-  if (!reply || (options_.key && !reply->certificate)) return false;
+  if (!reply || reply->term < term_ || (options_.key && !reply->certificate)) return false;
+  term_ = reply->term;
   id_ = reply->id;
   certificate_ = reply->certificate.value_or(Signature{});
   reached_ = now;
@@ -52,6 +53,7 @@ std::string MembershipClient::heartbeat() const {
   heartbeat.known_view = known_view_;
   heartbeat.requests_key = requests_key_;
   heartbeat.knows_end = knows_end_;
+  heartbeat.term = term_;
   heartbeat.report = report_;
   heartbeat.acting_view = report_.view ? report_.view->generation : Generation();
   if (introducing_) {
@@ -64,7 +66,7 @@ std::string MembershipClient::heartbeat() const {
 std::string MembershipClient::updates_target() const {
   return "/v2/updates?id=" + std::to_string(id_.value) + "&incarnation=" + incarnation_ +
          "&known_view=" + std::to_string(known_view_.value) + "&requests_key=" + requests_key_ +
-         "&knows_end=" + (knows_end_ ? "1" : "0");
+         "&knows_end=" + (knows_end_ ? "1" : "0") + "&term=" + std::to_string(term_);
 }
 
 bool MembershipClient::report(const std::function<void(MemberReport&)>& change) {
@@ -77,7 +79,8 @@ ReplyActions MembershipClient::receive(const http::Response& response, double se
   if (over_) return {.understood = true};
   const auto reply =
       response.status == 200 ? heartbeat_reply_of(response.body) : std::unexpected(std::string("an error"));
-  if (!reply) return {};
+  if (!reply || reply->term < term_) return {};
+  term_ = reply->term;
   ReplyActions actions{.understood = true};
   reached_ = now;
   introducing_ = reply->introduce;
@@ -112,7 +115,8 @@ ReplyActions MembershipClient::receive(const http::Response& response, double se
 }
 
 std::optional<std::string> MembershipClient::failed(const std::string& why, double now) {
-  if (over_ || now - reached_ <= options_.patience_seconds) return std::nullopt;
+  const double patience = options_.standby ? kStandbyPatienceSeconds : options_.patience_seconds;
+  if (over_ || now - reached_ <= patience) return std::nullopt;
   end();
   return "no coordinator has answered for so long that this member gives up: " + why;
 }

@@ -54,7 +54,12 @@ class MembershipClient {
   bool over() const { return over_; }
   bool leased(double now, double seconds) const { return !over_ && now - confirmed_ < seconds; }
   static constexpr double kUnledSeconds = 5;
-  bool unled(double now) const { return !told_ && !knows_end_ && now - reached_ >= kUnledSeconds; }
+  bool unled(double now) const { return !is_out() && unled_seconds(now) >= kUnledSeconds; }
+  double unled_seconds(double now) const { return now - reached_; }  // since a coordinator last answered
+  bool knows_end() const { return knows_end_; }
+  // Whether a coordinator told this member that it is fenced, or that the run is over.
+  bool is_out() const { return told_ || knows_end_; }
+  int64_t term() const { return term_; }
 
  private:
   void end();
@@ -65,6 +70,7 @@ class MembershipClient {
   Signature certificate_{};
   MemberReport report_;
   bool introducing_ = false, over_ = false;
+  int64_t term_ = 0;  // the newest term of a coordinator that has answered; answers of older ones are refused
   Generation known_view_;
   std::string requests_key_;
   std::vector<ControlRequest> requests_;

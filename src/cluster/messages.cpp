@@ -139,6 +139,7 @@ std::string to_json(const JoinRequest& request) {
 
 std::string to_json(const JoinReply& reply) {
   Json json = {{"id", reply.id.value}};
+  if (reply.term > 0) json["term"] = reply.term;
   if (reply.certificate) json["certificate"] = hex_of(*reply.certificate);
   return dump(json);
 }
@@ -158,6 +159,7 @@ std::string to_json(const Heartbeat& heartbeat) {
   if (report.taken_requests > 0) json["taken_requests"] = report.taken_requests;
   if (report.finished) json["finished"] = *report.finished;
   if (heartbeat.knows_end) json["knows_end"] = true;
+  if (heartbeat.term > 0) json["term"] = heartbeat.term;
   if (!report.dissolve.empty()) json["dissolve"] = one_line(report.dissolve, kLongestText);
   put_peers(json, "lost", report.lost);
   put_peers(json, "wrong", report.wrong);
@@ -170,8 +172,11 @@ std::string to_json(const Heartbeat& heartbeat) {
 }
 
 std::string to_json(const HeartbeatReply& reply) {
-  if (reply.introduce) return R"({"introduce":true})";
-  Json json = {{"newest_view", reply.newest.value}, {"lease", reply.lease}, {"requests_key", reply.requests_key}};
+  Json json = {{"introduce", true}};
+  if (!reply.introduce)
+    json = {{"newest_view", reply.newest.value}, {"lease", reply.lease}, {"requests_key", reply.requests_key}};
+  if (reply.term > 0) json["term"] = reply.term;
+  if (reply.introduce) return dump(json);
   if (reply.fenced) json["fenced"] = *reply.fenced;
   if (reply.view) json["view"] = json_of(*reply.view);
   if (reply.requests) json["requests"] = json_of(*reply.requests);
@@ -199,6 +204,7 @@ std::expected<JoinReply, std::string> join_reply_of(const std::string& text) {
   Fields fields(*json);
   JoinReply reply;
   reply.id = MemberId(fields.whole("id", 1));
+  reply.term = fields.whole("term", 0, 0);
   if (fields.has("certificate")) {
     reply.certificate = signature_of_hex(fields.text("certificate", kLongestText));
     if (!reply.certificate) fields.blame("\"certificate\" must be 128 hex digits");
@@ -217,6 +223,7 @@ std::expected<Heartbeat, std::string> heartbeat_of(const std::string& text) {
   heartbeat.requests_key = fields.text("requests_key", kLongestText);
   heartbeat.acting_view = Generation(fields.whole("acting_view", 0));
   heartbeat.knows_end = fields.truth("knows_end", false);
+  heartbeat.term = fields.whole("term", 0, 0);
   heartbeat.report = report_of(fields);
   heartbeat.report.view = view_in(fields);
   heartbeat.requests = requests_of(fields);
@@ -233,6 +240,7 @@ std::expected<HeartbeatReply, std::string> heartbeat_reply_of(const std::string&
   if (!json) return std::unexpected("the answer is not JSON");
   Fields fields(*json);
   HeartbeatReply reply;
+  reply.term = fields.whole("term", 0, 0);
   reply.introduce = fields.truth("introduce", false);
   if (reply.introduce) return result_of(fields, std::move(reply));
   reply.newest = Generation(fields.whole("newest_view", 0));

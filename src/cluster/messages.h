@@ -33,6 +33,7 @@ struct Heartbeat {
   Generation known_view;     // the newest view it has received
   std::string requests_key;  // identifies the list of requests that the member has received
   bool knows_end = false;    // true: the member has received that the run is over
+  int64_t term = 0;          // the newest term of a coordinator that the member has heard of
   MemberReport report;       // its view is sent only with the introduction
   Generation acting_view;    // the generation of the view by which the member acts; 0: it has no view yet
   std::optional<Introduction> introduction;
@@ -41,6 +42,7 @@ struct Heartbeat {
 
 // The answer to a heartbeat and to GET /v2/updates.
 struct HeartbeatReply {
+  int64_t term = 0;  // of the coordinator
   // the coordinator does not know the member, which must introduce itself; the other fields are not set
   bool introduce = false;
   std::optional<std::string> fenced;  // this incarnation has ended, for this reason
@@ -62,6 +64,7 @@ struct JoinRequest {
 };
 struct JoinReply {
   MemberId id;
+  int64_t term = 0;                      // of the coordinator
   std::optional<Signature> certificate;  // the coordinator confirms that the member with this id has this key
 };
 

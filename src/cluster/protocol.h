@@ -27,6 +27,7 @@ inline constexpr ErrorCode kMemberFenced = "COORDINATOR_MEMBER_FENCED";
 inline constexpr ErrorCode kTooMany = "COORDINATOR_TOO_MANY";
 inline constexpr ErrorCode kNotReady = "COORDINATOR_NOT_READY";
 inline constexpr ErrorCode kCallDamaged = "COORDINATOR_CALL_DAMAGED";
+inline constexpr ErrorCode kSuperseded = "COORDINATOR_SUPERSEDED";
 // The caller makes these codes itself: the answer changed on its way, it has an unknown code, or no answer came.
 inline constexpr ErrorCode kAnswerDamaged = "COORDINATOR_ANSWER_DAMAGED";
 inline constexpr ErrorCode kRefused = "COORDINATOR_REFUSED";
@@ -36,7 +37,7 @@ inline constexpr ErrorCode kUnreachable = "COORDINATOR_UNREACHABLE";
 constexpr ErrorCode code_named(std::string_view text) {
   constexpr std::array kAll = {kBadRequest,   kVersionDiffers,  kWrongSecret,  kTokenExpired,  kTokenRevoked,
                                kNotAllowed,   kIdentityDiffers, kUnknownRoute, kUnknownMember, kRunOver,
-                               kMemberFenced, kTooMany,         kNotReady,     kCallDamaged};
+                               kMemberFenced, kTooMany,         kNotReady,     kCallDamaged,   kSuperseded};
   for (const ErrorCode code : kAll) {
     if (code.text() == text) return code;
   }

@@ -2,18 +2,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/process.h"
 #include "base/write_fence.h"
 #include "cluster/coordinator.h"
 #include "cluster/coordinator_info.h"
 #include "cluster/join_token.h"
 #include "cluster/view_json.h"
+#include "http/http.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cluster {
@@ -103,9 +107,18 @@ std::optional<View> read_view(const std::string& path) {
   return view_of(*json);
 }
 
+// Returns whether it is sure that this coordinator has ended, or that there was none.
+bool has_ended(const CoordinatorInfo& before) {
+  return before.pid == 0 || (http::is_this_machine(http::host_of(before.url)) && !process_facts(before.pid));
+}
+
+// `info` has the address and the pid of the coordinator before.
 CoordinatorOptions options_of(const RunCoordinatorOptions& given, const CoordinatorInfo& info,
                               const rundir::RunPlace& place) {
   CoordinatorOptions options;
+  options.term = info.incarnation;
+  options.confirm_seconds = kConfirmSeconds;
+  if (!has_ended(info)) options.cluster.settle_seconds = kCautiousSettleSeconds;
   options.cluster.minimum = given.minimum;
   options.cluster.wanted = given.workers;
   options.secret = info.secret;
@@ -129,18 +142,76 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
   return options;
 }
 
+// Returns 0 if the url names no port.
+uint16_t port_of(const std::string& url) {
+  uint16_t port = 0;
+  const size_t colon = url.rfind(':');
+  if (colon != url.npos) std::from_chars(url.data() + colon + 1, url.data() + url.size(), port);
+  return port;
+}
+
+// Makes the coordinator. `old_url` is that of the coordinator before this one.
+std::unique_ptr<Coordinator> begin_to_listen(const RunCoordinatorOptions& given, const CoordinatorOptions& options,
+                                             const std::string& old_url, Clock& clock) {
+  const std::string host = http::host_of(old_url);
+  if (given.elected && given.keep_address && http::is_this_machine(host) && port_of(old_url) > 0) {
+    CoordinatorOptions same = options;
+    same.listen = host;
+    same.port = port_of(old_url);
+    try {
+      return std::make_unique<Coordinator>(same, clock);
+    } catch (const Error&) {  // another process has the port
+    }
+  }
+  return std::make_unique<Coordinator>(options, clock);
+}
+
+std::string advertised(const std::string& url, const std::string& host) {
+  const size_t scheme = url.find("://"), colon = url.rfind(':');
+  return host.empty() || scheme == url.npos || colon <= scheme ? url
+                                                               : url.substr(0, scheme + 3) + host + url.substr(colon);
+}
+
+// Returns the term of another coordinator that has taken over, according to coordinator.json. Nobody has taken over if
+// the file is missing or cannot be read: each coordinator writes it before it listens. If a coordinator of an older
+// term wrote the file late, writes it again.
+std::optional<int64_t> newer_term(const std::string& run_directory, const CoordinatorInfo& own) {
+  const auto now = coordinator_info_now(run_directory);
+  if (!now || (now->incarnation == own.incarnation && now->pid == own.pid)) return std::nullopt;
+  if (now->incarnation >= own.incarnation) return now->incarnation;
+  try {
+    write_coordinator_info(run_directory, own);
+  } catch (const DiskError&) {  // the next look tries again
+  }
+  return std::nullopt;
+}
+
+// Takes the lock of the directory if nobody holds it. A file system without locks has no elections.
+std::optional<rundir::RunLock> lock_if_free(const std::string& run_directory, Clock& clock) {
+  if (rundir::lock_is_held(run_directory)) return std::nullopt;
+  try {
+    if (auto taken = rundir::RunLock::take(run_directory, clock)) return *std::move(taken);
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+// Writes the address of a coordinator that listens. Returns false if another coordinator has begun meanwhile.
+bool publish(const std::string& run_directory, const CoordinatorInfo& own) {
+  const auto now = coordinator_info_now(run_directory);
+  if (now && now->incarnation > own.incarnation) return false;
+  write_coordinator_info(run_directory, own);
+  return true;
+}
+
 }  // namespace
 
+RunRecord read_run_record(const std::string& run_directory) {
+  return {read_coordinator_info(run_directory), read_view(rundir::file_in(run_directory, rundir::kViewFile))};
+}
+
 std::string why_not_last(const std::string& run_directory, MemberId me) try {
-  const auto info = read_coordinator_info(run_directory);
-  if (info && info->exit_code) return "the run has ended with exit code " + std::to_string(*info->exit_code);
-  if (info && info->pid == 0) return "";  // `sinew join URL` wrote it
-  const std::string path = rundir::file_in(run_directory, rundir::kViewFile);
-  const auto view = read_view(path);
-  if (!view) return "there is no " + path + ": another attempt of the run has begun";
-  const ViewMember* const found = view->find(me);
-  if (found != nullptr && !found->joining) return "";
-  return "by " + path + " the run went on without this worker";
+  return why_not_last(read_run_record(run_directory), me);
 } catch (const Error& error) {
   return error.what();
 }
@@ -151,12 +222,27 @@ int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Cl
   };
   const rundir::RunPlace place(options.run_directory);
   CoordinatorInfo info = begin_incarnation(options.run_directory, clock, log);
-  Coordinator coordinator(options_of(options, info, place), clock);
-  info.url = coordinator.url();
+  const auto made = begin_to_listen(options, options_of(options, info, place), info.url, clock);
+  Coordinator& coordinator = *made;
+  info.url = advertised(coordinator.url(), options.advertise);
   info.pid = getpid();
-  write_coordinator_info(options.run_directory, info);
+  if (!publish(options.run_directory, info)) {
+    log("another coordinator has begun; this one ends");
+    return kRejoin;
+  }
   log("listens at " + info.url + ", pid " + std::to_string(info.pid));
+  const auto lock = options.elected ? std::nullopt : lock_if_free(options.run_directory, clock);
+  double next_look = 0;
   while (true) {
+    if (const double now = clock.monotonic_seconds(); now >= next_look) {
+      next_look = now + kLookAtFileSeconds;
+      if (const auto term = newer_term(options.run_directory, info)) {
+        coordinator.supersede(*term);
+      } else {
+        coordinator.confirm(now);
+      }
+    }
+    if (coordinator.superseded_by()) return kRejoin;  // it has logged why
     coordinator.tick();
     if (const auto code = coordinator.over()) {
       try {

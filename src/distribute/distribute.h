@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -30,6 +31,14 @@ struct JoinOptions {
   double pace = 1;                                    // slows every shard down by this factor, for tests
   double patience_seconds = 120;                      // see GroupOptions
   MembershipEnd* ending = nullptr;                    // must outlive the Membership
+  // Set: this worker may be elected coordinator (cluster/standby.h). The links' addresses are also those of the
+  // coordinator.
+  struct Standby {
+    std::string run_directory, job;
+    bool keep_address = true;  // see cluster::RunCoordinatorOptions
+    std::function<void(const std::string&)> say = nullptr;
+  };
+  std::optional<Standby> standby;
 };
 
 // Joins the run's group. Returns when a view contains this worker. Throws Error if the coordinator refuses the worker.

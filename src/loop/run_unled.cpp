@@ -8,8 +8,9 @@
 //   `sinew resume` does, too. So the supervisor is dead, no other attempt runs, and none can begin before this process
 //   has written. Of several workers with one directory, one writes at a time.
 // - By view.json, this worker is among those that computed last. A coordinator writes that file before a member
-//   receives a view, and an attempt removes it before it begins. So the group did not go on without this worker, and no
-//   attempt has begun since.
+//   receives a view, and an attempt removes it before it begins, unless the attempt before it has no recorded end: then
+//   its coordinator writes the file when it makes its first view. So the group did not go on without this worker, and
+//   no attempt has made a step since.
 //
 // So the directory holds no step that is newer than those of the last members, and what it holds of older steps is
 // equal to what they computed. A worker writes only if its step is newer than the newest checkpoint: of members that

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/disk.h"
 #include "report/report.h"
 
 namespace sinew::report {
@@ -19,7 +20,7 @@ struct Quiet {
     options.terminal = true;
     options.ledger = true;
     options.output = [](std::string_view) {};
-    reporter = std::make_unique<Reporter>(options, system_clock());
+    reporter = std::make_unique<Reporter>(options, system_disk(), system_clock());
   }
   ~Quiet() {
     reporter.reset();

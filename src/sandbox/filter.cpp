@@ -203,7 +203,9 @@ void allow_with_arguments(Program& program, pid_t self) {
   program.allow_if(SYS_fcntl, {{{1,
                                  {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK,
                                   F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW}}}});
-  program.allow_if(SYS_prctl, {{{0, {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE}}}});
+  // A member of a run lives on when its supervisor dies (base/process.h), so it may give up its death signal.
+  program.allow_if(
+      SYS_prctl, {{{0, {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE}}}, {{0, {PR_SET_PDEATHSIG}}, {1, {0}}}});
 }
 
 void allow_links(Program& program) {

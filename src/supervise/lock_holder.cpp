@@ -2,10 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/process.h"
+#include "cluster/cluster.h"
 #include "rundir/rundir.h"
 
 namespace sinew::supervise {
@@ -38,6 +41,15 @@ pid_t process_that_holds(const std::string& run_directory) {
     throw Error("RUN_ELSEWHERE", run_directory + " runs on " + holder->host,
                 "stop it there, or: sinew control " + run_directory + " stop");
   return has_open(holder->pid, rundir::file_in(run_directory, rundir::kLockFile)) ? holder->pid : 0;
+}
+
+bool ask_to_stop(const std::string& run_directory, pid_t holder, bool again) {
+  const auto info = cluster::coordinator_info_now(run_directory);
+  if (!info || info->pid != holder || info->exit_code) return ::kill(holder, SIGTERM) == 0;
+  if (again) return true;
+  cluster::check_coordinator_address(*info, "");
+  cluster::request_control(*info, run_directory, "stop", kResumable, "sinew stop");
+  return true;
 }
 
 }  // namespace sinew::supervise

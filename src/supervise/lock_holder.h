@@ -1,4 +1,4 @@
-// Finds the process that holds the lock of a run.
+// Finds the process that holds the lock of a run, and asks it to stop the run.
 #pragma once
 
 #include <sys/types.h>
@@ -11,5 +11,10 @@ namespace sinew::supervise {
 // command may then still hold the lock. Throws Error if the run is on another machine, or if this user has no
 // permission to inspect the process.
 pid_t process_that_holds(const std::string& run_directory);
+
+// Asks the process that holds the run's lock to stop the run, and returns whether it was asked. Sends it SIGTERM. A
+// worker that was elected coordinator gets a request to the run instead, because a signal would end only this worker;
+// `again` then has no effect.
+bool ask_to_stop(const std::string& run_directory, pid_t holder, bool again);
 
 }  // namespace sinew::supervise

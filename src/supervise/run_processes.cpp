@@ -33,8 +33,8 @@ class MachineProcesses final : public RunProcesses {
 
   pid_t start_worker(const std::string& coordinator_url, bool later) override {
     ChildActivityBoard board;
-    WorkerStart start =
-        worker_start(options_.launch, coordinator_url, later, options_.workers_per_machine, board.path());
+    WorkerStart start = worker_start(options_.launch, coordinator_url, later, options_.workers_per_machine,
+                                     board.path(), Parent::supervisor);
     Worker worker{std::move(board), std::move(start.task), Process(start.process)};
     const pid_t pid = worker.process.pid();
     workers_.emplace(pid, std::move(worker));

@@ -14,7 +14,6 @@
 #include "supervise/lock_holder.h"
 #include "supervise/outside_worker.h"
 #include "supervise/restart_loop.h"
-#include "supervise/run_log.h"
 #include "supervise/sandbox_choice.h"
 #include "supervise/supervisor.h"
 #include "supervise/worker_start.h"

@@ -231,6 +231,13 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
   coordinator.unanswered_starts = coordinator.heard ? 0 : coordinator.unanswered_starts + 1;
   coordinator.done = finished.has_value();
   if (finished) end_run(now, state, static_cast<int>(*finished), true, "");
+  if (end == ProcessEnd{kRejoin, 0}) {
+    coordinator.superseded = true;
+    end_run(
+        now, state, kResumable, false,
+        "another coordinator leads the run now: this supervisor steps down and ends its workers; coordinator.log in "
+        "the run directory says why\n  try: sinew join, to let this machine's workers help the run again");
+  }
   if (state.over) return "";
   // Once the run has begun, its members can train without a coordinator for a while. A temporary cause, such as a full
   // disk, therefore does not end the run.

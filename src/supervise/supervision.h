@@ -61,6 +61,7 @@ struct CoordinatorProcess {
   std::optional<double> heard;          // the time of this coordinator's last answer
   std::optional<double> asked, killed;  // when SIGTERM and SIGKILL were sent
   bool done = false;              // the last coordinator ended after it had told every member that the run is over
+  bool superseded = false;        // the last coordinator ended because one of another process leads the run
   int64_t unanswered_starts = 0;  // number of coordinators in a row that ended without having answered
 };
 
@@ -137,6 +138,7 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
 // The worker holds up the run and must be ended; `why` says what the worker is doing.
 void worker_hangs(Supervision& state, pid_t pid, const std::string& why);
 void coordinator_started(double now, Supervision& state, pid_t pid);
+// A coordinator that ends with kRejoin was replaced by one of another process: the run goes on without this supervisor.
 std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& end, std::optional<int64_t> finished,
                               const SupervisionOptions& options = {});
 // The coordinator answered. Its answer contains the wanted number of workers, the newest step, and the run's exit code

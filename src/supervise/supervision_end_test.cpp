@@ -26,6 +26,21 @@ TEST(SupervisionEnd, AWorkersEndGivesTheRunsExitCode) {
   }
 }
 
+// The supervisor was stopped, or cut off from the run directory, and meanwhile a member was elected coordinator.
+TEST(SupervisionEnd, AnotherCoordinatorLeadsSoThisSupervisorStepsDown) {
+  World world(2);
+  world.begin(90);
+  world.end_coordinator({kRejoin, 0});
+  EXPECT_TRUE(world.state.coordinator.superseded);
+  EXPECT_EQ(world.state.coordinator.pid, 0) << "it starts no coordinator against the other one";
+  ASSERT_EQ(world.sent.size(), 2u) << "the workers leave";
+  EXPECT_EQ(world.sent[0].signal, SIGTERM);
+  world.obey();
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->code, kResumable);
+  EXPECT_NE(world.finished->why.find("this supervisor steps down"), std::string::npos);
+}
+
 TEST(SupervisionEnd, AfterTheEndAsksThenKillsRemainingWorkers) {
   World world(2);
   world.begin(90);

@@ -10,7 +10,6 @@
 #include "base/shell_loop.h"
 #include "rundir/rundir.h"
 #include "supervise/coordinator_link.h"
-#include "supervise/run_log.h"
 #include "supervise/run_processes.h"
 #include "supervise/supervisor_shell.h"
 
@@ -50,10 +49,12 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   check_address_space();
   allow_open_files(kOwnFiles + kFilesOfWorker * static_cast<uint64_t>(options.workers));
   const rundir::RunPlace place(directory, lock->descriptor());
-  RunLog log(directory, "supervisor", clock);
+  cluster::RunLog log(directory, "supervisor", clock);
   rundir::remove_abandoned_writes(system_disk(), directory);
-  // All members of an earlier attempt have ended, so this attempt must not use their view.
-  system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
+  // If the earlier attempt has ended, this attempt must not use its view. If its supervisor was killed, members of it
+  // may live: then this attempt's coordinator leads them, and the view says who of them has the state.
+  if (const auto before = cluster::coordinator_info_now(directory); !before || before->exit_code)
+    system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
   // A worker that joins learns from this file that the run has a ledger, even if it joins before the first step.
   if (options.launch.ledger) system_disk().append(rundir::file_in(directory, rundir::kLedgerFile))->close();
 

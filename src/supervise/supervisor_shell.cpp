@@ -192,6 +192,7 @@ int SupervisorShell::finish(const Action& action) {
   // The run may have ended at the very moment when the request to stop reached its processes.
   const bool stopped = code == kResumable || code > 128;
   if (stopped && options_.reported_end) code = options_.reported_end().value_or(code);
+  if (state_.coordinator.superseded) return code;  // the records are those of the other coordinator
   // A failing disk must not change the run's exit code.
   if (const std::string trouble = coordinator_.record_end(code); !trouble.empty())
     say("coordinator.json does not say how the run ended: " + trouble);

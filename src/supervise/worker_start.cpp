@@ -16,7 +16,7 @@ WorkerLaunch with_fixed_address(WorkerLaunch launch) {
 }
 
 WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordinator_url, bool later,
-                         int64_t workers_per_machine, const std::string& activity_board) {
+                         int64_t workers_per_machine, const std::string& activity_board, Parent parent) {
   const bool resolved = later && rundir::is_run(launch.run_directory);
   task::Train train;
   train.job = resolved ? rundir::file_in(launch.run_directory, rundir::kResolvedFile) : launch.job;
@@ -36,13 +36,14 @@ WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordina
   group.link_advertise = launch.link_advertise;
   group.hang_seconds = launch.hang_seconds;
   group.local_workers = workers_per_machine;
+  group.outlives_parent = parent == Parent::supervisor;
   WorkerStart start{task::TaskFile(train), {}};
   // The worker reads the task only. The run directory is an argument for users who list processes.
   start.process.command = {launch.programs.worker, start.task.path(), launch.run_directory};
   // With this setting, MKL chooses the same kernels for the same shapes. It reads the variable when the worker's
   // libraries load.
   if (std::getenv("MKL_CBWR") == nullptr) start.process.environment["MKL_CBWR"] = "AUTO";
-  start.process.death_signal = SIGKILL;  // the worker ends with the supervisor; the newest checkpoint remains valid
+  start.process.death_signal = SIGKILL;  // a member of the group may switch this off (task::Group::outlives_parent)
   return start;
 }
 

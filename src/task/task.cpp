@@ -20,6 +20,7 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
   visit("link_advertise", task.link_advertise);
   visit("hang_seconds", task.hang_seconds);
   visit("local_workers", task.local_workers);
+  visit("outlives_parent", task.outlives_parent);
 }
 
 template <typename Visitor, typename Value>

@@ -13,7 +13,7 @@
 
 namespace sinew::task {
 
-inline constexpr int kVersion = 3;
+inline constexpr int kVersion = 4;
 
 // Makes the worker a member of a group of workers that train one run.
 struct Group {
@@ -22,6 +22,8 @@ struct Group {
   std::string link_advertise;    // address at which other members reach the worker's links; empty: link_listen
   double hang_seconds = 60;   // the supervisor kills a worker that hangs longer; the other members wait twice as long
   int64_t local_workers = 1;  // how many workers of this group share the cores that this worker may use
+  // true: once the worker is a member, it lives on when the process that started it dies, and may lead the run
+  bool outlives_parent = false;
   bool operator==(const Group&) const = default;
 };
 

@@ -61,9 +61,9 @@ TEST(Task, DamageIsRefused) {
     for (size_t length = 0; length + 2 < text.size(); ++length)
       EXPECT_EQ(code_of(text.substr(0, length)), ErrorCode("TASK_UNREADABLE")) << length;
   }
-  EXPECT_EQ(code_of(R"({"version":3,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
-  EXPECT_EQ(code_of(R"({"version":3,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
-  EXPECT_EQ(code_of(R"({"version":3,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
+  EXPECT_EQ(code_of(R"({"version":4,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
+  EXPECT_EQ(code_of(R"({"version":4,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
+  EXPECT_EQ(code_of(R"({"version":4,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
             ErrorCode("TASK_UNREADABLE"));
 }
 

@@ -4,6 +4,7 @@
 #include "base/activity_board.h"
 #include "base/error.h"
 #include "base/machine.h"
+#include "base/process.h"
 #include "distribute/distribute.h"
 #include "sandbox/sandbox.h"
 #include "worker/injected_faults.h"
@@ -39,10 +40,19 @@ void confine_training(const task::Train& task) {
   sandbox::confine(confinement);
 }
 
-int train_in_group(const task::Group& group, train::RunOptions& options, FlippedBit& flip) {
+int train_in_group(const task::Train& task, train::RunOptions& options, FlippedBit& flip) {
+  const task::Group& group = *task.group;
   distribute::MembershipEnd ending;
   distribute::JoinOptions joining = join_options(group, ending);
-  joining.on_joined = [&flip](MemberId me) { flip.set_member(me.value); };
+  joining.on_joined = [&](MemberId me) {
+    flip.set_member(me.value);
+    if (group.outlives_parent) outlive_parent();
+  };
+  auto& standby = joining.standby.emplace();
+  standby.run_directory = task.run_directory;
+  standby.job = options.job.name;
+  standby.keep_address = !task.sandbox;  // a confined process listens only at ports that the kernel chooses
+  standby.say = [](const std::string& sentence) { std::fprintf(stderr, "sinew-worker: %s\n", sentence.c_str()); };
   options.workers_here = group.local_workers;
   options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
   try {
@@ -70,7 +80,7 @@ int train_as_told(const task::Train& task, ActivityBoard& board) {
   };
   FlippedBit flip;
   options.faults = flip.faults();
-  if (task.group) return train_in_group(*task.group, options, flip);
+  if (task.group) return train_in_group(task, options, flip);
   flip.set_member(0);
   return train::run(options, system_disk(), system_clock()).exit_code;
 }

@@ -58,6 +58,7 @@ void Judge::Tally::operator+=(const Tally& other) {
   lies += other.lies;
   blamed += other.blamed;
   replaced += other.replaced;
+  elections += other.elections;
 }
 
 Judge::Tally Judge::tally() const {
@@ -74,7 +75,8 @@ Judge::Tally Judge::tally() const {
               .not_judged = not_judged_ ? 1 : 0,
               .lies = lies_,
               .blamed = static_cast<int64_t>(blamed_.size()),
-              .replaced = replaced_};
+              .replaced = replaced_,
+              .elections = elections_};
   for (const Attempt& attempt : attempts_) {
     tally.steps += static_cast<int64_t>(attempt.after.size());
     for (const auto& [shard, by] : attempt.computed) tally.recomputed += static_cast<int64_t>(by.size()) - 1;
@@ -302,8 +304,23 @@ void Judge::durable(int64_t step, int64_t attempt) {
     complain("the checkpoint of step " + number(step) + " has a state that may be wrong");
 }
 
-void Judge::effect(int64_t pid, bool leads, double confirmed, const std::string& path) {
+void Judge::makes(int64_t term, const cluster::View& made) {
+  if (term < view_term_)
+    complain("the coordinator of term " + number(term) + " makes view " + number(made.generation.value) +
+             " after one of term " + number(view_term_) + " made a view");
+  view_term_ = std::max(view_term_, term);
+}
+
+void Judge::elects() {
+  ++elections_;
+}
+
+void Judge::effect(int64_t pid, bool leads, double confirmed, int64_t term, const std::string& path) {
   ++effects_;
+  if (term < effect_term_)
+    complain("process " + number(pid) + " changes " + path + " under term " + number(term) + ", and term " +
+             number(effect_term_) + " had effects before");
+  effect_term_ = std::max(effect_term_, term);
   if (leads && world_.now() - confirmed < kLeaseSeconds) return;
   complain("process " + number(pid) + " changes " + path + (leads ? " and its lease is over" : " and does not lead"));
 }

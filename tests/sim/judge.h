@@ -75,7 +75,8 @@ class Judge {
   void digest(int64_t attempt, int64_t step, Digest digest);
   void durable(int64_t step, int64_t attempt);
   // A process is about to rename a file on the shared disk. Only the leader may do this, and only with a valid lease.
-  void effect(int64_t pid, bool leads, double confirmed, const std::string& path);
+  // `term` is that of the coordinator that gave the lease. Effects never go back to an older term.
+  void effect(int64_t pid, bool leads, double confirmed, int64_t term, const std::string& path);
   // A member has given this name in the run directory to another file, or removed it. `newest` is the highest member
   // that has taken over the directory.
   void renames(int64_t member, int64_t newest, const std::string& path);
@@ -83,6 +84,9 @@ class Judge {
   // the file, because that makes a copy.
   void appends(int64_t member, const std::string& path);
   void learns_that_it_was_replaced() { ++replaced_; }
+  // The coordinator of this term makes a view. No coordinator may make one after a coordinator of a newer term did.
+  void makes(int64_t term, const cluster::View& view);
+  void elects();  // a member becomes coordinator
   // The story disturbed this process, or it ended. It may be fenced, and other members may repeat its work.
   void disturbed(int64_t pid);
   bool is_disturbed(int64_t pid) const { return disturbed_.contains(pid); }
@@ -115,6 +119,7 @@ class Judge {
     int64_t changes = 0, noticed = 0, splits = 0, not_judged = 0;  // about changes of members' memory
     int64_t lies = 0, blamed = 0;
     int64_t replaced = 0;  // leaders that found out that another had taken over
+    int64_t elections = 0;
     void operator+=(const Tally& other);
   };
   Tally tally() const;
@@ -154,7 +159,8 @@ class Judge {
   // (history, control message) -> the history that follows from them
   std::map<std::pair<int64_t, std::string>, int64_t> next_;
   std::set<int64_t> disturbed_;
-  int64_t durable_ = 0, effects_ = 0;
+  int64_t durable_ = 0, effects_ = 0, elections_ = 0;
+  int64_t effect_term_ = 0, view_term_ = 0;  // the newest of an effect, of a view
   std::map<std::string, int64_t> changed_by_;  // path -> the highest member that changed it
   bool stops_ = false, ended_well_ = false;
   std::map<int64_t, int64_t> changed_;  // process whose memory changed -> the attempt

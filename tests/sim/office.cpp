@@ -27,12 +27,25 @@ std::map<std::string, std::string> query_of(const std::string& target) {
 
 }  // namespace
 
-Office::Office(World& world, int64_t pid_given, const cluster::CoordinatorOptions& options)
-    : pid(pid_given), process(world), world_(world), coordinator_(options, moment()) {
+Office::Office(World& world, int64_t pid_given, const cluster::CoordinatorOptions& options, const RunFiles& files)
+    : pid(pid_given),
+      process(world),
+      world_(world),
+      files_(files),
+      term_(options.term),
+      coordinator_(options, moment()) {
   tick();
 }
 
 void Office::tick() {
+  if (const double now = world_.now(); now >= next_look_) {
+    next_look_ = now + cluster::kLookAtFileSeconds;
+    if (files_.coordinators - 1 > term_) {
+      coordinator_.supersede(files_.coordinators - 1, "coordinator.json", moment());
+    } else {
+      coordinator_.confirm(now);
+    }
+  }
   coordinator_.tick(moment());
   settle();
   process.after(kTickSeconds, [this] { tick(); });
@@ -48,9 +61,12 @@ cluster::Reply Office::reply(const std::string& method, const std::string& path,
 }
 
 void Office::handle(const std::string& method, const std::string& target, const std::string& body, Answer answer) {
+  if (auto refused = coordinator_.refuse_without_lead(world_.now()); refused && target != "/v2/status")
+    return answer(response_of(*std::move(refused)));
   if (target.starts_with("/v2/updates?")) {
     const auto poll = cluster::poll_of(query_of(target));
     if (!poll) return answer(response_of(poll.error()));
+    coordinator_.hear(*poll, moment());
     waiting_.push_back({*poll, std::move(answer), world_.now() + kHoldSeconds});
   } else {
     answer(response_of(reply(method, target, body)));
@@ -60,8 +76,10 @@ void Office::handle(const std::string& method, const std::string& target, const 
 
 // Answers every waiting poll that has updates or has waited long enough.
 void Office::settle() {
+  const auto refused = coordinator_.refuse_without_lead(world_.now());
+  if (refused && !superseded()) return;
   for (auto one = waiting_.begin(); one != waiting_.end();) {
-    auto reply = coordinator_.updates(one->poll, moment());
+    auto reply = refused ? refused : coordinator_.updates(one->poll, moment());
     if (!reply && world_.now() >= one->until) reply = coordinator_.no_updates(one->poll, moment());
     if (!reply) {
       ++one;
@@ -94,21 +112,35 @@ void Post::cut(int64_t pid, double seconds) {
   world_.after(seconds, [this, pid] { cuts_.erase(cuts_.find(pid)); });
 }
 
-// Calls `answer` once: with the response, or with nullopt if the call fails or the timeout ends first.
 void Post::call(int64_t pid, const Process& from, const std::string& method, const std::string& target,
                 const std::string& body, double timeout_seconds, Answer answer) {
+  std::shared_ptr<Office>& connection = connections_[{pid, method}];
+  if (!connection) connection = office;
+  const auto keep = [this, pid, method, there = connection.get(), answer = std::move(answer)](auto response) {
+    std::shared_ptr<Office>& now = connections_[{pid, method}];
+    if ((!response || response->status >= 500) && now.get() == there) now.reset();
+    answer(std::move(response));
+  };
+  call_at(connection, pid, from, method, target, body, timeout_seconds, keep);
+}
+
+// Calls `answer` once: with the response, or with nullopt if the call fails or the timeout ends first.
+void Post::call_at(const std::shared_ptr<Office>& there, int64_t pid, const Process& from, const std::string& method,
+                   const std::string& target, const std::string& body, double timeout_seconds, Answer answer) {
   const auto once = [answered = std::make_shared<bool>(false), answer](std::optional<http::Response> response) {
     if (!std::exchange(*answered, true)) answer(std::move(response));
   };
   from.after(timeout_seconds, [once] { once(std::nullopt); });
   if (cuts_.contains(pid)) return;
-  if (!office) return from.after(latency(), [once] { once(std::nullopt); });
+  if (!there) return from.after(latency(), [once] { once(std::nullopt); });
   const auto back = [this, pid, &from, once](std::optional<http::Response> response) {
     if (!cuts_.contains(pid)) from.after(latency(), [once, response] { once(response); });
   };
-  world_.after(latency(), [there = office, method, target, body, back] {
+  world_.after(latency(), [there, method, target, body, back] {
     if (!there->process.alive()) return back(std::nullopt);
-    there->handle(method, target, body, back);
+    // A stopped process handles the call when it goes on.
+    there->process.after(
+        0, [there = there.get(), method, target, body, back] { there->handle(method, target, body, back); });
   });
 }
 

@@ -1,5 +1,9 @@
 #include "scene.h"
 
+#include <algorithm>
+
+#include "base/check.h"
+
 namespace sinew::sim {
 namespace {
 
@@ -40,6 +44,33 @@ Scene::Scene(uint64_t seed) : world(seed), network(world), post(world), job(seed
   plan = random_plan(world.random, job);
   shard_seconds = world.random.uniform(0.02, 0.2);
   frozen_parts = 1 + world.random.below(5);
+}
+
+cluster::CoordinatorOptions Scene::begin_coordinator(int64_t workers) {
+  constexpr int64_t kNumbersOfACoordinator = 1'000'000;
+  cluster::CoordinatorOptions options;
+  options.cluster.wanted = workers;
+  if (std::ranges::any_of(offices, [](const auto& one) { return one->process.alive(); }))
+    options.cluster.settle_seconds = cluster::kCautiousSettleSeconds;
+  options.term = files.coordinators++;
+  options.confirm_seconds = cluster::kConfirmSeconds;
+  options.at_least = Generation(options.term * kNumbersOfACoordinator);
+  options.first_id = MemberId(options.term * kNumbersOfACoordinator);
+  options.last_view = files.last_view;
+  options.on_view = [this, term = options.term](const cluster::View& view) {
+    judge.makes(term, view);
+    files.last_view = view;
+  };
+  options.log = [this, term = options.term](const std::string& line) {
+    world.say("coordinator " + std::to_string(term) + ": " + line);
+  };
+  return options;
+}
+
+std::shared_ptr<Office> Scene::listen(int64_t pid, const cluster::CoordinatorOptions& options) {
+  if (files.coordinators - 1 > options.term) return nullptr;
+  offices.push_back(std::make_shared<Office>(world, pid, options, files));
+  return post.office = offices.back();
 }
 
 }  // namespace sinew::sim

@@ -2,7 +2,9 @@
 // disk, the job and the judge.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/faulty_disk.h"
 #include "judge.h"
@@ -21,6 +23,8 @@ struct Scene {
   World world;
   Network network;
   Post post;
+  RunFiles files;
+  std::vector<std::shared_ptr<Office>> offices;  // all coordinators of the story, dead or alive
   // The simulated disk has all files of the run. Checkpoints must survive a crash of the machine. The files of a
   // Reporter need not, so the story settles them first; but no step may be missing or written twice when another worker
   // becomes the leader.
@@ -31,6 +35,12 @@ struct Scene {
   loop::Plan plan;
   double shard_seconds = 0.03;
   size_t frozen_parts = 1;  // number of parts of a member's memory; each step compares one part
+
+  // What cluster::run_coordinator does with the files of the run directory before it listens.
+  cluster::CoordinatorOptions begin_coordinator(int64_t workers);
+  // The coordinator with these options and this pid listens now, unless another one has begun meanwhile: then returns
+  // null.
+  std::shared_ptr<Office> listen(int64_t pid, const cluster::CoordinatorOptions& options);
 };
 
 }  // namespace sinew::sim

@@ -12,19 +12,23 @@ namespace {
 
 using supervise::ChaosEvent;
 
-constexpr int64_t kChaosEvents = 12, kTroubles = 8;
+constexpr int64_t kChaosEvents = 12, kTroubles = 8, kTroublesOfLeaders = 3;
 constexpr uint64_t kMostChanges = 3;
 constexpr int64_t kStops = 10;       // of leaders, in a story of two leaders
 constexpr uint64_t kMostCalls = 60;  // between the decision to stop the leader and the call of the disk in which it is
 constexpr double kLongestStop = 8;   // seconds; after about two, the others go on without a stopped member
-constexpr double kEverySeconds = 1.5;     // between two events of the plan
+constexpr double kEverySeconds = 1.5;  // between two events of the plan
+constexpr double kEverySecondsOfLeaders = 6;
+constexpr double kSlowSteps = 12;         // with Faults::leaders, a step takes this much longer than usual
+constexpr double kPersonSeconds = 5;      // between two looks of a person at the run
 constexpr double kPatienceSeconds = 300;  // added to the time that the slowest worker would need for the run alone
 
 // If all shards are audited, a member whose memory changed is fenced and the group goes on, so the group as a whole
 // would not notice the change, as the judge expects it.
 double audited_part(uint64_t seed, Faults faults) {
   if (faults == Faults::lies) return 1;
-  const double parts[] = {0, 0.3, faults == Faults::without_changes ? 1 : 0.1};
+  const bool changes = faults == Faults::all || faults == Faults::changes;
+  const double parts[] = {0, 0.3, changes ? 0.1 : 1};
   return parts[seed % 3];
 }
 
@@ -39,6 +43,7 @@ Story::Story(uint64_t seed, Faults faults)
     : seed_(seed), faults_(faults), scene_(seed), begins_with_(static_cast<int64_t>(1 + scene_.world.random.below(8))) {
   if (faults_ == Faults::two_leaders) begins_with_ = 2 + begins_with_ % 3;
   scene_.plan.job.cluster.audit = audited_part(seed, faults);
+  if (faults == Faults::leaders) scene_.shard_seconds *= kSlowSteps;
   scene_.disk.before_write = [this](const std::string& path) { write_slowly(path); };
   scene_.disk.before_rename = [this](const std::string& path) { judge_lease(path); };
   scene_.disk.after_rename = [this](const std::string& from, const std::string& to) { judge_rename(from, to); };
@@ -70,7 +75,7 @@ void Story::judge_lease(const std::string& path) {
   if (worker == nullptr) return;
   const bool judged = faults_ != Faults::two_leaders;
   scene_.judge.effect(worker->pid, worker->leads() || !judged, judged ? worker->confirmed() : scene_.world.now(),
-                      path.substr(scene_.run_directory.size()));
+                      worker->lease_term(), path.substr(scene_.run_directory.size()));
 }
 
 void Story::judge_rename(const std::string& from, const std::string& to) {
@@ -112,7 +117,9 @@ void Story::begin_supervision() {
 double Story::disturb() {
   World& world = scene_.world;
   double end = 0;
-  for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, kEverySeconds)) {
+  const bool leaders = faults_ == Faults::leaders;
+  const double every = leaders ? kEverySecondsOfLeaders : kEverySeconds;
+  for (const ChaosEvent& event : supervise::chaos_plan(seed_, begins_with_, kChaosEvents, every)) {
     end = 1 + event.at;
     const bool only_deaths = faults_ == Faults::changes || faults_ == Faults::lies || faults_ == Faults::two_leaders;
     if (only_deaths && event.kind != ChaosEvent::Kind::kill_worker) continue;
@@ -123,14 +130,15 @@ double Story::disturb() {
       world.after(world.random.uniform(1, end), [this] { calls_until_stop_ = scene_.world.random.below(kMostCalls); });
     return end;
   }
-  for (uint64_t i = 1 + world.random.below(kMostChanges); faults_ != Faults::without_changes && i > 0; --i) {
+  const bool changes = faults_ != Faults::without_changes && !leaders;
+  for (uint64_t i = changes ? 1 + world.random.below(kMostChanges) : 0; i > 0; --i) {
     world.after(world.random.uniform(1, end), [this] {
       Worker* worker = anyone();
       if (worker != nullptr) faults_ == Faults::lies ? worker->lie() : worker->change_memory();
     });
   }
   if (faults_ == Faults::changes || faults_ == Faults::lies) return end;
-  for (int64_t i = 0; i < kTroubles; ++i) {
+  for (int64_t i = leaders ? kTroubles - kTroublesOfLeaders : 0; i < kTroubles; ++i) {
     using Kind = Trouble::Kind;
     // A kind with more entries is drawn more often. Faults that end all workers have one entry, so that they are rare.
     const Kind kinds[] = {Kind::cut_links,       Kind::cut_links,   Kind::cut_coordinator, Kind::cut_coordinator,
@@ -139,6 +147,16 @@ double Story::disturb() {
     const Trouble trouble{world.random.uniform(1, end), kinds[world.random.below(std::size(kinds))]};
     world.after(trouble.at, [this, trouble] { happens(trouble); });
   }
+  if (!leaders) return end;
+  for (uint64_t i = 2 + world.random.below(3); i > 0; --i) {
+    using Kind = Trouble::Kind;
+    const Kind kinds[] = {Kind::lose_supervisor,    Kind::lose_supervisor,  Kind::lose_supervisor,
+                          Kind::strand_coordinator, Kind::pause_supervisor, Kind::lose_lock,
+                          Kind::lose_lock};
+    const Trouble trouble{world.random.uniform(1, end / 3), kinds[world.random.below(std::size(kinds))]};
+    world.after(trouble.at, [this, trouble] { happens(trouble); });
+  }
+  look_as_a_person();
   return end;
 }
 
@@ -151,7 +169,7 @@ void Story::play() {
   for (int64_t collective = 0; collective < scene_.job.numbers.collectives(); ++collective)
     alone += static_cast<double>(scene_.job.numbers.shape(collective).shards) * scene_.shard_seconds * kMostPace *
              kMostOfUsual;
-  world.run(end + alone + kPatienceSeconds);
+  world.run(end + alone + kPatienceSeconds * (faults_ == Faults::leaders ? 5 : 1));
   if (!world.stopped()) scene_.judge.complain("the run does not end");
   check_the_end();
 }
@@ -207,9 +225,7 @@ void Story::happens(const ChaosEvent& event) {
     case ChaosEvent::Kind::pause_worker:
       picked(0)->stop();
       return scene_.world.after(event.seconds, [worker = picked(0)] { worker->go_on(); });
-    case ChaosEvent::Kind::kill_coordinator:
-      if (scene_.post.office) scene_.post.office->die();
-      return;
+    case ChaosEvent::Kind::kill_coordinator: return kill_coordinator();
     case ChaosEvent::Kind::scale:
       return supervisors_.back()->post("/v2/scale", nlohmann::json({{"workers", event.workers}}).dump(),
                                        [](const auto&) {});
@@ -222,6 +238,10 @@ void Story::happens(const Trouble& trouble) {
     case Trouble::Kind::reset_link: return reset_link();
     case Trouble::Kind::machine_dies: return machine_dies();
     case Trouble::Kind::request: return request();
+    case Trouble::Kind::lose_supervisor:
+    case Trouble::Kind::strand_coordinator:
+    case Trouble::Kind::pause_supervisor:
+    case Trouble::Kind::lose_lock: return lose(trouble.kind);
     case Trouble::Kind::all_workers_die:
       scene_.world.say("-- all workers die");
       for (Worker* worker : living()) worker->kill();
@@ -274,10 +294,10 @@ void Story::reset_link() {
 // later, a new supervisor starts the run again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
-  run_.last_view.reset();
-  supervisors_.back()->die();
+  scene_.files.last_view.reset();
+  for (const auto& supervisor : supervisors_) supervisor->die();
   for (const auto& worker : run_.workers) worker->kill();
-  if (scene_.post.office) scene_.post.office->die();
+  for (const auto& office : scene_.offices) office->die();
   scene_.post.office.reset();
   for (const char* name : {rundir::kLedgerFile, rundir::kMetricsFile, rundir::kLogFile}) {
     const std::string path = rundir::file_in(scene_.run_directory, name);
@@ -285,8 +305,62 @@ void Story::machine_dies() {
   }
   scene_.disk.crash(RandomKey{scene_.world.random.bits64()});
   scene_.world.after(scene_.world.random.uniform(0.1, 1), [this] {
-    if (!supervisors_.back()->process.alive()) begin_supervision();
+    if (!supervisors_.back()->process.alive() && scene_.files.lock_is_free(scene_.world.now())) begin_supervision();
   });
+}
+
+// A coordinator that was elected dies with the process of its member.
+void Story::kill_coordinator() {
+  for (const auto& worker : run_.workers) {
+    if (worker->coordinates()) return worker->kill();
+  }
+  if (scene_.post.office) scene_.post.office->die();
+}
+
+void Story::lose(Trouble::Kind kind) {
+  using Kind = Trouble::Kind;
+  World& world = scene_.world;
+  Supervisor* const supervisor = supervisors_.back().get();
+  if (!supervisor->process.alive() || supervisor->process.stopped()) return;
+  for (const auto& worker : run_.workers) scene_.judge.disturbed(worker->pid);
+  const std::shared_ptr<Office> office = supervisor->office();
+  if (kind == Kind::lose_supervisor) {
+    world.say("-- the supervisor and its coordinator die");
+    supervisor->die();
+    if (office) office->die();
+    for (Worker* worker : living()) {
+      if (world.chance(0.25)) world.after(world.random.uniform(0, 0.3), [worker] { worker->kill(); });
+    }
+    return;
+  }
+  const double seconds = world.random.uniform(0.5, kind == Kind::strand_coordinator ? 60 : 40);
+  const bool strands = kind == Kind::strand_coordinator;
+  world.say(std::string("-- the supervisor ") + (strands ? "dies" : "is stopped") +
+            ", and its coordinator is stopped for " + std::to_string(seconds) + " s" +
+            (kind == Kind::lose_lock ? "; the lock is lost" : ""));
+  if (kind == Kind::lose_lock) scene_.files.lock_holder = nullptr;
+  if (strands) {
+    supervisor->die();
+  } else {
+    supervisor->process.stop();
+  }
+  if (office) office->process.stop();
+  world.after(seconds, [this, supervisor, office] {
+    scene_.world.say("-- they go on");
+    if (office && office->process.alive()) office->process.go_on();
+    if (supervisor->process.alive()) supervisor->process.go_on();
+  });
+}
+
+// A person resumes the run when nobody leads it. The person does not know whether workers live.
+void Story::look_as_a_person() {
+  World& world = scene_.world;
+  world.after(kPersonSeconds, [this] { look_as_a_person(); });
+  if (scene_.files.exit_code || !scene_.files.lock_is_free(world.now())) return;
+  const bool supervised = supervisors_.back()->process.alive();
+  if (!world.chance(supervised || !living().empty() ? 0.03 : 1)) return;
+  world.say("-- a person resumes the run");
+  begin_supervision();
 }
 
 void Story::request() {

@@ -1,4 +1,5 @@
-// Plays the story of one seed: a run of one to eight workers under a supervisor, and the faults that disturb it.
+// Plays the story of one seed: a run of one to eight workers under a supervisor, and the faults that disturb it. If
+// nobody leads the run any more, a person resumes it.
 #pragma once
 
 #include <memory>
@@ -15,16 +16,28 @@ namespace sinew::sim {
 
 // A fault or request that is not an event of `sinew chaos`, which cannot cut cables or crash a machine.
 struct Trouble {
-  enum class Kind { cut_links, cut_coordinator, reset_link, all_workers_die, machine_dies, request };
+  enum class Kind {
+    cut_links,
+    cut_coordinator,
+    reset_link,
+    all_workers_die,
+    machine_dies,
+    request,
+    lose_supervisor,     // it dies with its coordinator and perhaps some workers; the other workers live
+    strand_coordinator,  // the supervisor dies; its coordinator is stopped, and goes on later
+    pause_supervisor,    // both are stopped, and go on later
+    lose_lock,           // the same, and meanwhile the file system gives the lock of the run to others
+  };
   double at = 0;
   Kind kind = Kind::request;
 };
 
 // The faults of a story. without_changes: all but changes of memory and lies. all: all but lies. changes: only changes
-// of memory and deaths of workers. lies: only wrong results of workers and deaths of workers. two_leaders: the disk is
+// of memory and deaths of workers. lies: only wrong results of workers and deaths of workers. leaders: those of
+// without_changes, less often, and losses of the supervisor with its coordinator. two_leaders: the disk is
 // slow for all files, leaders are stopped in the middle of their work on it for longer than their lease, and workers
 // die.
-enum class Faults { without_changes, all, changes, lies, two_leaders };
+enum class Faults { without_changes, all, changes, lies, leaders, two_leaders };
 
 class Story {
  public:
@@ -42,6 +55,9 @@ class Story {
   void cut_links();
   void reset_link();
   void machine_dies();
+  void kill_coordinator();
+  void lose(Trouble::Kind kind);
+  void look_as_a_person();
   void request();
   void begin_supervision();
   void check_the_end();

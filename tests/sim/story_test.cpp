@@ -58,7 +58,8 @@ Judge::Tally play(uint64_t first, uint64_t count, Faults faults = Faults::withou
             << " changes of the disk, " << tally.entries << " control entries, " << tally.changes
             << " changes of memory, " << tally.noticed << " times noticed, " << tally.splits << " without a majority, "
             << tally.not_judged << " not judged, " << tally.lies << " wrong results, " << tally.blamed
-            << " blamed for one, " << tally.replaced << " leaders replaced\n";
+            << " blamed for one, " << tally.replaced << " leaders replaced, "
+            << tally.elections << " elections\n";
   return tally;
 }
 
@@ -131,13 +132,32 @@ TEST(LongTwoLeaders, OnlyTheNewestChangesFilesOfTheRun) {
   play_two_leaders(1'000'000, 20'000);
 }
 
+// Supervisors die with their coordinators, are stopped and come back, and lose the lock of the run. The members elect a
+// coordinator, which may die or be stopped as well. Never do two coordinators lead.
+TEST(Story, ACoordinatorThatIsLostIsReplacedByAMember) {
+  const auto first = number_in_environment("SINEW_SIM_SEED", 0);
+  const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
+  const auto tally = play(first, number_in_environment("SINEW_SIM_SEEDS", one ? 1 : kShort), Faults::leaders);
+  if (tally.stories < static_cast<int64_t>(kShort)) return;
+  EXPECT_GT(tally.elections, tally.stories / 4);
+}
+
 TEST(Story, ASeedAlwaysGivesTheSameStory) {
-  for (const uint64_t seed : {3, 4, 5}) {
-    Story one(seed), other(seed);
-    one.play();
-    other.play();
-    EXPECT_EQ(one.log(), other.log()) << "seed " << seed;
+  for (const Faults faults : {Faults::without_changes, Faults::leaders}) {
+    for (const uint64_t seed : {3, 4, 5}) {
+      Story one(seed, faults), other(seed, faults);
+      one.play();
+      other.play();
+      EXPECT_EQ(one.log(), other.log()) << "seed " << seed;
+    }
   }
+}
+
+TEST(LongStory, ACoordinatorThatIsLostIsReplacedByAMember) {
+  if (std::getenv("SINEW_LONG") == nullptr) GTEST_SKIP();
+  const auto tally = play(200'000, 20'000, Faults::leaders);
+  EXPECT_EQ(tally.stories, 20'000);
+  EXPECT_GT(tally.elections, tally.stories / 4);
 }
 
 TEST(LongStory, WhateverHappensTheRunIsThatOfOneUndisturbedMember) {

@@ -9,7 +9,6 @@ namespace sinew::sim {
 namespace {
 
 constexpr double kTurnSeconds = 0.05, kAnswerSeconds = 1;  // as in supervise/supervisor.cpp and coordinator_link.cpp
-constexpr int64_t kNumbersOfACoordinator = 1'000'000;
 constexpr const char* kHost = "here";
 
 // No user sends a signal to the supervisors of a story.
@@ -35,6 +34,7 @@ Supervisor::Supervisor(Scene& scene, RunOfStory& run, int64_t workers)
       run_(run),
       shell_(shell_options(scene, workers), *this, *this, scene.world),
       thread_(std::make_unique<Fiber>(process, [this] { supervise(); })) {
+  scene.files.lock_holder = &process;
   process.after(0, [this] { thread_->resume(); });
 }
 
@@ -42,6 +42,10 @@ void Supervisor::supervise() {
   NoSignals signals;
   while (true) {
     if (const auto code = shell_turn(shell_, signals)) {
+      if (superseded_) {
+        scene_.world.say("the supervisor has stepped down");
+        return process.after(0, [this] { die(); });
+      }
       scene_.world.say("the run is over with exit code " + std::to_string(*code));
       return scene_.world.stop();
     }
@@ -58,15 +62,17 @@ void Supervisor::post(const std::string& path, const std::string& body, Answer a
   scene_.post.call(0, process, body.empty() ? "GET" : "POST", path, body, kAnswerSeconds, std::move(answer));
 }
 
-// The response arrives as an event of this process, so it never arrives after the fiber has ended.
+// Calls the coordinator that this supervisor started. The response arrives as an event of this process, so it never
+// arrives after the fiber has ended.
 std::optional<http::Response> Supervisor::call(const std::string& path, const std::string& body) {
   bool answered = false;
   std::optional<http::Response> response;
-  post(path, body, [&, thread = thread_.get()](std::optional<http::Response> given) {
-    response = std::move(given);
-    answered = true;
-    thread->resume();
-  });
+  scene_.post.call_at(office_, 0, process, body.empty() ? "GET" : "POST", path, body, kAnswerSeconds,
+                      [&, thread = thread_.get()](std::optional<http::Response> given) {
+                        response = std::move(given);
+                        answered = true;
+                        thread->resume();
+                      });
   while (!answered) Fiber::current()->wait();
   return response;
 }
@@ -76,20 +82,15 @@ std::optional<http::Response> Supervisor::call(const std::string& path, const st
 // A new coordinator reserves its range of generations and member ids at once, but listens only after a random delay.
 pid_t Supervisor::start_coordinator(int64_t workers) {
   const int64_t pid = ++run_.pids;
-  cluster::CoordinatorOptions options;
-  options.cluster.wanted = workers;
-  options.at_least = Generation(run_.coordinators * kNumbersOfACoordinator);
-  options.first_id = MemberId(run_.coordinators * kNumbersOfACoordinator);
-  options.last_view = run_.last_view;
-  options.on_view = [this](const cluster::View& view) { run_.last_view = view; };
-  options.log = [this](const std::string& line) { scene_.world.say("coordinator: " + line); };
-  ++run_.coordinators;
+  const cluster::CoordinatorOptions options = scene_.begin_coordinator(workers);
   coordinator_ = static_cast<pid_t>(pid);
   coordinator_end_.reset();
   recorded_end_.reset();
+  office_.reset();
   process.after(scene_.world.random.uniform(0.03, 0.3), [this, pid, options] {
-    if (coordinator_ == pid && !coordinator_end_)
-      scene_.post.office = std::make_shared<Office>(scene_.world, pid, options);
+    if (coordinator_ != pid || coordinator_end_) return;
+    office_ = scene_.listen(pid, options);
+    if (!office_) end_coordinator({kRejoin, 0});
   });
   return coordinator_;
 }
@@ -112,23 +113,26 @@ std::vector<supervise::RunProcesses::EndedWorker> Supervisor::take_ended_workers
 }
 
 std::optional<ProcessEnd> Supervisor::take_ended_coordinator() {
-  const auto& office = scene_.post.office;
-  if (office && office->pid == coordinator_) {
-    if (!office->process.alive()) {
+  if (office_ && !coordinator_end_) {
+    if (!office_->process.alive()) {
       end_coordinator({0, SIGKILL});
-    } else if (const auto over = office->over()) {
+    } else if (office_->superseded()) {
+      end_coordinator({kRejoin, 0});
+    } else if (const auto over = office_->over()) {
       recorded_end_ = *over;
       end_coordinator({static_cast<int>(*over), 0});
     }
   }
+  superseded_ = superseded_ || coordinator_end_ == ProcessEnd{kRejoin, 0};
   return std::exchange(coordinator_end_, std::nullopt);
 }
 
 void Supervisor::end_coordinator(ProcessEnd end) {
   coordinator_end_ = end;
-  if (!scene_.post.office || scene_.post.office->pid != coordinator_) return;  // the coordinator does not listen yet
-  scene_.post.office->die();
-  scene_.post.office.reset();
+  if (!office_) return;  // the coordinator does not listen yet
+  office_->die();
+  if (scene_.post.office == office_) scene_.post.office.reset();
+  office_.reset();
 }
 
 std::vector<LaneActivity> Supervisor::activity(pid_t worker) const {
@@ -163,7 +167,7 @@ void Supervisor::kill_all() {
 // ---- calls to the coordinator --------------------------------------------------------------------------------------
 
 bool Supervisor::connect(pid_t coordinator) {
-  connected_ = connected_ || (scene_.post.office && scene_.post.office->pid == coordinator);
+  connected_ = connected_ || (office_ && office_->pid == coordinator);
   return connected_;
 }
 
@@ -184,6 +188,7 @@ bool Supervisor::control(const std::string& kind, double, const std::string& rea
 }
 
 std::string Supervisor::record_end(int exit_code) {
+  scene_.files.exit_code = exit_code;
   scene_.judge.ends(exit_code);
   return "";
 }

@@ -15,13 +15,10 @@
 
 namespace sinew::sim {
 
-// The state that outlives a supervisor: all workers of the story, dead or alive, and the contents of some files of the
-// run directory.
+// The state that outlives a supervisor: all workers of the story, dead or alive.
 struct RunOfStory {
   std::vector<std::unique_ptr<Worker>> workers;
-  std::optional<cluster::View> last_view;  // view.json
   int64_t pids = 100;
-  int64_t coordinators = 0;  // how many have been started, as coordinator.json counts them
 };
 
 // The supervisor's only thread is a fiber, because the shell blocks while it waits for the coordinator's responses.
@@ -31,7 +28,9 @@ class Supervisor final : public supervise::RunProcesses, public supervise::Coord
 
   const Process process;
   void die();
-  // Calls the coordinator. Unlike the methods of CoordinatorLink, post() does not wait for the response.
+  const std::shared_ptr<Office>& office() const { return office_; }  // null while none of this supervisor listens
+  // Calls the run's coordinator, as a person does. Unlike the methods of CoordinatorLink, post() does not wait for the
+  // response.
   void post(const std::string& path, const std::string& body, Answer answer);
 
  private:
@@ -65,6 +64,8 @@ class Supervisor final : public supervise::RunProcesses, public supervise::Coord
   supervise::SupervisorShell shell_;
   std::vector<Worker*> children_;  // not yet reaped
   pid_t coordinator_ = 0;
+  std::shared_ptr<Office> office_;             // the coordinator that this supervisor started last, once it listens
+  bool superseded_ = false;                    // a coordinator of another process has taken over
   std::optional<ProcessEnd> coordinator_end_;  // set while the coordinator has ended and is not yet reaped
   std::optional<int64_t> recorded_end_;  // the exit code of the run, if a coordinator ended because the run is over
   bool connected_ = false;

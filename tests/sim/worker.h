@@ -56,6 +56,8 @@ class Worker final : public group::Membership, public Lanes {
   int64_t number() const { return group_ ? membership_->id().value : 0; }  // as a member and as a writer
   bool has_taken_over() const { return fence_ && fence_->has_taken_over(); }
   double confirmed() const { return confirmed_; }
+  int64_t lease_term() const { return lease_term_; }  // of the coordinator that gave the newest lease
+  bool coordinates() const { return elected_ && elected_->process.alive(); }
   std::vector<LaneActivity> activity() const;  // what its activity board would show
 
  private:
@@ -72,6 +74,12 @@ class Worker final : public group::Membership, public Lanes {
   void send_state(std::shared_ptr<const checkpoint::OwnedSnapshot> snapshot, int64_t collective, uint64_t history,
                   MemberId joiner);
   void end_process(ProcessEnd end, const std::string& why);
+
+  // -- worker_standby.cpp: what cluster::Standby does in the product
+  void stand_by();
+  void lead(const std::string& why);
+  void watch_own_coordinator();
+  void end_coordinator(ProcessEnd end);
 
   // -- worker_member.cpp: the member, as the loop sees it
   group::Group& group() override { return *group_; }
@@ -119,6 +127,11 @@ class Worker final : public group::Membership, public Lanes {
   int64_t taken_ = 0;
   std::optional<int64_t> finished_;
   std::string out_;
+  std::optional<cluster::View> newest_;  // the newest view that came
+  std::shared_ptr<Office> elected_;      // the coordinator of this process
+  int64_t seen_coordinators_ = 0;        // in coordinator.json, since same_since_
+  double same_since_ = 0;
+  int64_t lease_term_ = 0;
 
   std::atomic<int> stop_signals_{0};
   std::optional<WriteFence> fence_;

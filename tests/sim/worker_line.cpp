@@ -31,6 +31,7 @@ Worker::Worker(Scene& scene, int64_t pid_given)
   client_.host = "here";
   client_.pid = pid;
   client_.identity = {"job", "machine", "probe"};
+  client_.standby.emplace();
   membership_ = std::make_unique<cluster::MembershipClient>(client_, "life-" + std::to_string(pid));
   later(scene.world.random.uniform(0.2, 0.8), [this] { join(); });
 }
@@ -61,6 +62,7 @@ void Worker::end_process(ProcessEnd end, const std::string& why) {
   end_ = end;
   scene_.world.say("process " + std::to_string(pid) + " " + to_string(end) + ": " + why);
   process.die();
+  end_coordinator(end);
   for (auto thread = threads_.rbegin(); thread != threads_.rend(); ++thread) (*thread)->cancel();
   scene_.network.died(address_);
   if (computed_ && end.code == kRejoin && !scene_.judge.is_disturbed(pid) &&
@@ -77,6 +79,7 @@ void Worker::kill() {
 void Worker::stop() {
   scene_.judge.disturbed(pid);
   process.stop();
+  if (elected_) elected_->process.stop();
   scene_.network.stopped(address_);
 }
 
@@ -93,7 +96,9 @@ void Worker::ask_to_leave() {
 }
 
 void Worker::go_on() {
-  if (process.alive()) process.go_on();
+  if (!process.alive()) return;
+  process.go_on();
+  if (elected_) elected_->process.go_on();
 }
 
 // ---- the coordinator -----------------------------------------------------------------------------------------------
@@ -134,6 +139,7 @@ void Worker::become_member(MemberId id) {
   start_thread([this] { run(); });
   speak();
   listen();
+  stand_by();
 }
 
 void Worker::speak() {
@@ -175,8 +181,11 @@ void Worker::listen() {
 }
 
 bool Worker::take(const http::Response& response, double sent) {
-  if (response.body.find("\"lease\":true") != std::string::npos) confirmed_ = std::max(confirmed_, sent);
   const cluster::ReplyActions actions = membership_->receive(response, sent, scene_.world.now());
+  if (actions.understood && response.body.find("\"lease\":true") != std::string::npos && sent > confirmed_) {
+    confirmed_ = sent;
+    lease_term_ = membership_->term();
+  }
   dirty_ = dirty_ || actions.send_heartbeat;
   if (actions.view) act_on(*actions.view);
   if (actions.requests) requests_ = *actions.requests;
@@ -189,6 +198,7 @@ bool Worker::take(const http::Response& response, double sent) {
 
 void Worker::act_on(const cluster::View& view) {
   scene_.judge.view(view);
+  newest_ = view;
   group_->adopt(view);
   role_->take(view);
   report([&](cluster::MemberReport& report) { role_->report_view(report); });

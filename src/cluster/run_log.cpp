@@ -1,11 +1,11 @@
-#include "supervise/run_log.h"
+#include "cluster/run_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "rundir/rundir.h"
 
-namespace sinew::supervise {
+namespace sinew::cluster {
 
 RunLog::RunLog(const std::string& run_directory, std::string writer, Clock& clock)
     : descriptor_(::open(rundir::file_in(run_directory, rundir::kCoordinatorLog).c_str(),
@@ -23,4 +23,4 @@ void RunLog::write(const std::string& sentence) {
     const ssize_t written = ::write(descriptor_, line.data(), line.size());
 }
 
-}  // namespace sinew::supervise
+}  // namespace sinew::cluster

@@ -5,9 +5,10 @@
 
 #include "base/clock.h"
 
-namespace sinew::supervise {
+namespace sinew::cluster {
 
-// The coordinator and the supervisor append to the same file. A full disk loses lines and never stops the run.
+// The coordinator, the supervisor and members that stand by append to the same file. A full disk loses lines and never
+// stops the run.
 class RunLog {
  public:
   RunLog(const std::string& run_directory, std::string writer, Clock& clock);
@@ -22,4 +23,4 @@ class RunLog {
   Clock& clock_;
 };
 
-}  // namespace sinew::supervise
+}  // namespace sinew::cluster
