@@ -54,7 +54,8 @@ int run_join(const Arguments& arguments) {
                    "use the https:// URL of coordinator.json, or --insecure if something else protects the network");
   if (!given.by_url() && !(given.secret_file.empty() && given.more.empty()))
     options.refuse("with a run's directory, join needs nothing else");
-  if (given.by_url() && !load_training(given.more[0], {given.more.begin() + 2, given.more.end()}, "sinew join"))
+  std::optional<spec::Job> job;
+  if (given.by_url() && !(job = load_training(given.more[0], {given.more.begin() + 2, given.more.end()}, "sinew join")))
     return kUsage;
   const auto launched = supervise::launch_of(own_environment());
   given.programs = programs();
@@ -71,9 +72,10 @@ int run_join(const Arguments& arguments) {
     const auto code = supervise::wait_for_run(launch.run_directory, wait_seconds, signals, system_clock(), print_event);
     if (code) return *code;
   }
-  supervise::SandboxNeeds needs{.writable = launch.run_directory, .links = true, .workers = sharers};
-  needs.sources = {launch.run_directory, launch.job};
-  needs.coordinator_url = given.by_url() ? given.where : "";
+  if (!job && !(job = load_training(launch.job, {}, "sinew join"))) return kUsage;
+  const auto sources = supervise::sources_of(*job, launch.job, launch.run_directory);
+  const std::string url = given.by_url() ? given.where : "";
+  const supervise::SandboxNeeds needs{sources, launch.run_directory, "", true, url, sharers};
   launch.sandbox = supervise::sandbox_of(sandbox, needs, print_event);
   launch = supervise::with_fixed_address(launch);
   return supervise::restart_loop(launch.run_directory, make, signals, system_clock(), print_event);

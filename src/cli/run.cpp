@@ -41,10 +41,8 @@ int run_run(const Arguments& arguments) {
   options
       .about(
           "The command is limited, watched, restarted, and never left behind. It gets a run directory like a "
-          "training's, "
-          "and its metrics are read from lines such as {\"step\": 10, \"loss\": 0.5} in its output. The command and "
-          "its "
-          "arguments stand behind --.")
+          "training's, and its metrics are read from lines such as {\"step\": 10, \"loss\": 0.5} in its output. The "
+          "command and its arguments stand behind --.")
       .rest("key=value", overrides,
             "options of the job file: resources.memory=2GiB, params.lr=0.1, budget.time=2h, early_stopping=val/loss")
       .text("--name", "NAME", name, "the job's name; by default the command's")

@@ -9,6 +9,7 @@
 #include "jobs/jobs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
+#include "sandbox/sandbox.h"
 #include "supervise/supervise.h"
 
 namespace sinew::cli {
@@ -61,16 +62,17 @@ int run_stop(const Arguments& arguments) {
   const report::RunSummary run = report::pick_run(root, name);
   const std::string& directory = run.directory;
   Clock& clock = system_clock();
+  // In the directory of a sandboxed run, the code of a model may have written the attempts, so they name no process.
+  const bool trusted = !sandbox::is_untrusted(directory);
   if (run.status != "running") {
-    const int left = jobs::attempts_of(directory).empty() ? 0 : jobs::clean_up(directory, clock);
+    const int left = trusted ? jobs::clean_up(directory, clock) : 0;
     std::printf("%s was not running: %s%s\n", directory.c_str(), run.status.c_str(),
                 left > 0 ? "; its sinew had been killed, and its processes are ended now" : "");
     return kDone;
   }
   wait_for_end(directory, wait, clock);
-  // The processes that held the lock may have been killed while this command waited. Only this call then ends the
-  // processes that they left running.
-  if (!jobs::attempts_of(directory).empty()) jobs::clean_up(directory, clock);
+  // The holders of the lock may have been killed meanwhile. Only this call then ends the processes that they left.
+  if (trusted) jobs::clean_up(directory, clock);
   std::printf("%s: %s\n", directory.c_str(), status_of(directory).c_str());
   return kDone;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/joined.h"
 #include "base/process.h"
 #include "cli/options.h"
 #include "cluster/cluster.h"
@@ -37,18 +38,18 @@ int create(const Given& given, const std::string& run) {
 }
 
 int revoke(const Given& given, const std::string& run, const std::string& word) {
-  const std::string id = cluster::id_of_token(word);
-  if (id.empty()) {
-    throw UsageError("OPTION_INVALID", "'" + word + "' is neither the id of a join token nor a token",
-                     "`sinew ps` shows the ids of the workers' tokens");
-  }
   const std::string directory = directory_of(given, run);
   const cluster::CoordinatorInfo info = cluster::info_with_secret(directory);
+  const std::string id = cluster::id_in_run(word, info.secret);
+  if (id.empty())
+    throw UsageError("OPTION_INVALID", "'" + word + "' is neither the id of a join token nor a token of " + directory,
+                     "`sinew ps` shows the ids of the workers' tokens");
   cluster::check_coordinator_address(info, own_variable("SINEW_COORDINATORS"));
   // The record comes first, so that a coordinator that starts from now on knows it, whatever happens to the call.
   cluster::record_revocation(system_disk(), directory, id, system_clock().wall_seconds());
-  if (!info.exit_code) cluster::request_revocation(info, directory, id);
-  std::printf("%s: the join token %s is revoked\n", directory.c_str(), id.c_str());
+  const auto members = info.exit_code ? "" : joined_numbers(cluster::request_revocation(info, directory, id), ", ");
+  std::printf("%s: the join token %s is revoked; %s\n", directory.c_str(), id.c_str(),
+              members.empty() ? "no member has it now" : ("these members had it: " + members).c_str());
   return kDone;
 }
 

@@ -16,7 +16,6 @@
 #include "cli/programs.h"
 #include "cluster/cluster.h"
 #include "rundir/rundir.h"
-#include "sandbox/sandbox.h"
 
 namespace sinew::cli {
 namespace {
@@ -105,16 +104,17 @@ supervise::WorkerLaunch launch_options(const Given& given) {
   return launch;
 }
 
-// `directory` is the run directory, the only place that a confined worker may write to.
-std::optional<task::Sandbox> sandbox_for(const spec::Job& job, const std::string& directory, const Given& given) {
+std::optional<task::Sandbox> sandbox_for(const spec::Job& job, const supervise::WorkerLaunch& launch,
+                                         const Given& given) {
+  supervise::SandboxNeeds needs{supervise::sources_of(job, launch.job, launch.run_directory), launch.run_directory,
+                                job.checkpoint.mirror, in_group(job, given)};
   const int64_t workers = given.workers > 0 ? given.workers : job.workers.max;
-  supervise::SandboxNeeds needs{.writable = directory, .mirror = job.checkpoint.mirror, .links = in_group(job, given)};
-  needs.sources = {directory, job.model.file, job.model.init_from.path, job.loss.library, job.data.library};
   needs.workers = given.launch ? supervise::sharers_here(given.launch) : workers;
   return supervise::sandbox_of(given.sandbox, needs, print_sentence);
 }
 
-void check_group_options(const spec::Job& about, const Given& given) {
+void check_options(const spec::Job& about, const Given& given, const std::string& job_file) {
+  if (about.command.given()) supervise::refuse_untrusted_command({job_file, given.run_directory});
   if (!in_group(about, given) && !about.command.given() && (!given.listen.empty() || given.tls || given.insecure))
     throw UsageError("OPTION_INVALID", "--listen, --tls and --insecure are for a run with workers", "add --workers N");
 }
@@ -161,7 +161,7 @@ int run_train(const Arguments& arguments) {
   const std::string text = read_job_file(given.job_or_run);
   const auto job = read_job_text(text, job_file_name(given.job_or_run), given.overrides);
   if (!job) return kUsage;
-  check_group_options(*job, given);
+  check_options(*job, given, job_file_name(given.job_or_run));
   supervise::WorkerLaunch launch = launch_options(given);
   launch.job = job_file_name(given.job_or_run);
   launch.job_text = text;
@@ -170,7 +170,7 @@ int run_train(const Arguments& arguments) {
   if (!job->command.given()) ignore_checkpoint_requests();  // before anybody can see the run and send one
   launch.run_directory =
       given.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : given.run_directory;
-  if (!job->command.given()) launch.sandbox = sandbox_for(*job, launch.run_directory, given);
+  if (!job->command.given()) launch.sandbox = sandbox_for(*job, launch, given);
   const bool first = !given.launch || given.launch->rank == 0;
   if (first) {
     rundir::keep_job_file(launch.run_directory, text + override_comments(given.overrides), given.resume);
@@ -204,13 +204,10 @@ int run_resume(const Arguments& arguments) {
   launch.resume = true;
   const auto job = load_job(launch.job, {});
   if (!job) return kUsage;
-  if (job->command.given() && sandbox::is_untrusted(launch.run_directory))
-    throw Error("SANDBOX_COMMAND", launch.job + " has a command now, but confined workers trained this run",
-                "the code of the model has changed the file: do not use this run, or restore the file");
+  check_options(*job, given, launch.job);
   if (job->command.given()) return start_command(*job, launch.run_directory, given, true);
-  launch.sandbox = sandbox_for(*job, launch.run_directory, given);
+  launch.sandbox = sandbox_for(*job, launch, given);
   ignore_checkpoint_requests();
-  check_group_options(*job, given);
   return start(*job, launch, given);
 }
 

@@ -88,6 +88,7 @@ int begin(const Given& given, const study::Options& options) {
   study.job_text = read_job_file(study.job_path);
   auto job = read_job_text(study.job_text, job_file_name(study.job_path), study.overrides);
   if (!job) return kUsage;
+  if (job->command.given()) supervise::refuse_untrusted_command({study.job_path, study.directory});
   study.job = *std::move(job);
   if (study.directory.empty())
     study.directory = rundir::new_run_directory("runs", study.job.name, options.clock) + "-study";
@@ -95,6 +96,7 @@ int begin(const Given& given, const study::Options& options) {
 }
 
 int go_on(const Given& given, study::Options options, const study::Extension& extension) {
+  supervise::refuse_untrusted_command({given.words[0]});  // the record of the study may have one
   options.slots = given.parallel;
   return lead(options, [&](const study::Options& all) { return study::resume(all, given.words[0], extension); });
 }
@@ -107,8 +109,7 @@ int run_tune(const Arguments& arguments) {
   options
       .about(
           "Searches the options that JOB names below tune.search. Each trial is a training of its own; trials run side "
-          "by "
-          "side, unpromising ones are paused at a checkpoint, and a killed one resumes from its own.\n\n"
+          "by side, unpromising ones are paused at a checkpoint, and a killed one resumes from its own.\n\n"
           "  JOB [key=value ...]   starts a study\n"
           "  resume STUDY          resumes it, with --trials N in all; while other processes lead it, it helps them\n"
           "  extend STUDY          resumes it with --trials N more\n"

@@ -158,8 +158,16 @@ void request_control(const CoordinatorInfo& info, const std::string& run_directo
   call_run(info, run_directory, Repeat::if_without_effect, "POST", "/v2/control", control_body(kind, value, reason));
 }
 
-void request_revocation(const CoordinatorInfo& info, const std::string& run_directory, const std::string& token_id) {
-  call_run(info, run_directory, Repeat::unless_refused, "POST", "/v2/revoke", dump({{"token", token_id}}));
+std::vector<int64_t> request_revocation(const CoordinatorInfo& info, const std::string& run_directory,
+                                        const std::string& token_id) {
+  const std::string body = dump({{"token", token_id}});
+  const auto json = parse_json(call_run(info, run_directory, Repeat::unless_refused, "POST", "/v2/revoke", body));
+  std::vector<int64_t> members;
+  if (!json || !json->contains("members")) return members;
+  for (const Json& id : (*json)["members"]) {
+    if (id.is_number_integer()) members.push_back(id.get<int64_t>());
+  }
+  return members;
 }
 
 void request_scale(const CoordinatorInfo& info, const std::string& run_directory, int64_t wanted) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cluster/coordinator_info.h"
 #include "cluster/coordinator_status.h"
@@ -41,7 +42,9 @@ std::string call(const std::string& url, const std::string& secret, const std::s
 std::string fetch_status(const CoordinatorInfo& info, const std::string& run_directory);  // JSON
 void request_control(const CoordinatorInfo& info, const std::string& run_directory, const std::string& kind,
                      double value, const std::string& reason);
-void request_revocation(const CoordinatorInfo& info, const std::string& run_directory, const std::string& token_id);
+// Returns the members that had the token.
+std::vector<int64_t> request_revocation(const CoordinatorInfo& info, const std::string& run_directory,
+                                        const std::string& token_id);
 void request_scale(const CoordinatorInfo& info, const std::string& run_directory, int64_t wanted);
 
 }  // namespace sinew::cluster

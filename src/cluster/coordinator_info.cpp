@@ -13,6 +13,7 @@
 #include "base/private_files.h"
 #include "cluster/join_token.h"
 #include "cluster/json.h"
+#include "cluster/protocol.h"
 #include "http/http.h"
 #include "rundir/rundir.h"
 
@@ -93,6 +94,10 @@ CoordinatorInfo info_with_secret(const std::string& run_directory) {
   if (join_token_of(info->secret)) {
     throw UsageError("TOKEN_NEEDS_SECRET", run_directory + " has a join token, and not the run's secret",
                      "run this command on the machine of the run's coordinator");
+  }
+  if (info->url.empty()) {
+    throw Error(kNotReady, "the first coordinator of " + run_directory + " does not listen yet",
+                "try again in two seconds; `sinew ps` shows whether the run has begun");
   }
   return *info;
 }

@@ -28,8 +28,8 @@ std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& pat
 // Like read_coordinator_info, but returns nullopt on every Error: the file cannot be read, is invalid, was written by a
 // later version, or is a symbolic link. For callers that read the file again later.
 std::optional<CoordinatorInfo> coordinator_info_now(const std::string& run_directory);
-// Returns the information of a run's own directory, with the run's secret. Throws Error if the run had no coordinator,
-// or if the directory is that of a worker that joined with a token.
+// Returns the information of a run's own directory, with the run's secret. Throws Error if the run had no coordinator
+// or its first one does not listen yet, or if the directory is that of a worker that joined with a token.
 CoordinatorInfo info_with_secret(const std::string& run_directory);
 void write_coordinator_info(const std::string& run_directory, const CoordinatorInfo& info);
 // Records that the run ended, unless a newer coordinator than `pid` has taken over.

@@ -50,5 +50,16 @@ TEST(CoordinatorFile, IsNoLinkToTheFileOfAnotherRun) {
   std::filesystem::remove_all(folder);
 }
 
+// In the first seconds of a run, coordinator.json has the secret and no URL yet.
+TEST(CoordinatorFile, WithoutAUrlIsNotReady) {
+  std::string folder = "/tmp/sinew-info-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  write_coordinator_info(folder, at(""));
+  EXPECT_EQ(code_of([&] { info_with_secret(folder); }), "COORDINATOR_NOT_READY");
+  write_coordinator_info(folder, at("http://127.0.0.1:1"));
+  EXPECT_EQ(info_with_secret(folder).secret, "s");
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace sinew::cluster

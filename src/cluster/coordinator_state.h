@@ -112,9 +112,10 @@ class CoordinatorState {
   // member.
   std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at, const Caller& caller);
   std::optional<Reply> introduce(const Heartbeat& heartbeat, Moment at, const Caller& caller);
+  Generation newest_view() const;  // of all that are known here
   void learn_view(const View& view, Moment at);
   void learn_requests(const std::vector<ControlRequest>& requests);
-  void apply(const Heartbeat& heartbeat, Moment at);
+  void apply(const Heartbeat& heartbeat, Moment at, const Caller& caller);
   void dissolve(MemberId by, const std::string& why, Moment at);
   void lose_the_wrong(MemberId by, MemberId peer, const std::string& why, Moment at);
   void update_recovery(Moment at);

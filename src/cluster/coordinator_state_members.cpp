@@ -143,7 +143,7 @@ Reply CoordinatorState::heartbeat(const std::string& body, Moment at, const Call
   hear_term(heartbeat->term, heartbeat->id, caller, at);
   if (auto refused = refuse_without_lead(at.now)) return *std::move(refused);
   if (const auto answer = admit(*heartbeat, at, caller)) return *answer;
-  apply(*heartbeat, at);
+  apply(*heartbeat, at, caller);
   decide(at);
   update_recovery(at);
   if (const auto fenced = fenced_.find(heartbeat->incarnation); fenced != fenced_.end())
@@ -160,9 +160,8 @@ std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment 
   if (known) {
     if (auto refused = refuse_other(incarnation->second.caller, caller)) return refused;
   }
-  const Generation newest = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
   if (!heartbeat.introduction) {
-    if (known && heartbeat.acting_view <= newest) return std::nullopt;
+    if (known && heartbeat.acting_view <= newest_view()) return std::nullopt;
     return introduce_reply();
   }
   const auto& view = heartbeat.report.view;
@@ -175,17 +174,25 @@ std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment 
   if (!known) {
     if (auto answer = introduce(heartbeat, at, caller)) return answer;
   }
+  if (caller.token) return std::nullopt;  // with the run's secret, other members or view.json bring what it knows
   if (view) learn_view(*view, at);
   learn_requests(heartbeat.requests);
   return std::nullopt;
 }
 
 std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Moment at, const Caller& caller) {
+  // Every earlier coordinator of the run gave ids below those that this one gives.
+  if (caller.token && heartbeat.id.value >= next_id_) {
+    const std::string why = "no coordinator of this run has given the id " + std::to_string(heartbeat.id.value);
+    return refuse(403, kNotAllowed, why, kSeeFormat);
+  }
   const auto other = incarnations_.find(heartbeat.id);
-  // Two members have the same id. The member that is in the view keeps it.
+  // Two members have the same id. The one that has the run's secret keeps it, or else the member that is in the view.
   if (other != incarnations_.end()) {
     const bool known_is_in_view = state_.view && state_.view->find(heartbeat.id) != nullptr;
-    const std::string& loser = known_is_in_view || !heartbeat.report.view ? heartbeat.incarnation : other->second.name;
+    const bool secret_comes = other->second.caller.token && !caller.token;
+    const bool newcomer_loses = caller.token || (!secret_comes && (known_is_in_view || !heartbeat.report.view));
+    const std::string& loser = newcomer_loses ? heartbeat.incarnation : other->second.name;
     const std::string why = "another member has id " + std::to_string(heartbeat.id.value);
     const bool newcomer_goes = loser == heartbeat.incarnation;
     fence(loser, why);
@@ -197,17 +204,20 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
     fence(heartbeat.incarnation, why);
     return fenced_reply(why);
   }
-  next_id_ = std::max(next_id_, heartbeat.id.value + kSkippedNumbers);
+  if (!caller.token) next_id_ = std::max(next_id_, heartbeat.id.value + kSkippedNumbers);
   state_.members[heartbeat.id] = member;
   incarnations_[heartbeat.id] = {heartbeat.incarnation, false, caller};
   return std::nullopt;
 }
 
+Generation CoordinatorState::newest_view() const {
+  return std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
+}
+
 // Takes over a predecessor's view if it is newer than the known one. The predecessor may have made still newer views
 // that this coordinator never sees, so this coordinator's first view gets a much higher generation.
 void CoordinatorState::learn_view(const View& view, Moment at) {
-  const Generation known = std::max(state_.view ? state_.view->generation : Generation(), abandoned_);
-  if (view.generation <= std::max(known, made_)) return;
+  if (view.generation <= std::max(newest_view(), made_)) return;
   state_.view = view;
   const auto age = [](const GoingBack& back) { return std::pair(back.durable, back.count); };
   if (age(view.going_back) > age(state_.going_back)) state_.going_back = view.going_back;
@@ -226,12 +236,13 @@ void CoordinatorState::learn_requests(const std::vector<ControlRequest>& request
   }
 }
 
-void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
+void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at, const Caller& caller) {
   Member& member = state_.members.at(heartbeat.id);
   const MemberReport& report = heartbeat.report;
   member.heard = at.now;
   member.phase = report.phase;
-  member.view = std::max(member.view, heartbeat.acting_view);
+  const bool known_view = heartbeat.acting_view <= newest_view();
+  if (!caller.token || known_view) member.view = std::max(member.view, heartbeat.acting_view);
   member.step = report.step;
   member.durable_step = report.durable_step;
   durable_ = std::max(durable_, report.durable_step);
@@ -245,14 +256,17 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at) {
     if (fresh) due_ = at.now + options_.cluster.report_seconds;
   }
   const ViewMember* entry = state_.view ? state_.view->find(heartbeat.id) : nullptr;
-  if (entry == nullptr || entry->joining) return;  // only a computing member can end the run or take requests
+  if (entry == nullptr || entry->joining) return;
+  if (!report.dissolve.empty()) dissolve(heartbeat.id, report.dissolve, at);
+  for (const auto& [peer, why] : report.wrong) lose_the_wrong(heartbeat.id, peer, why, at);
+  if (state_.view->leader() != heartbeat.id) return;  // only the leader can end the run or take requests
+  // A member that has the run's secret may still claim this id. The report comes again with the next heartbeat.
+  if (caller.token && listening(at.now)) return;
   if (report.finished && !state_.finished) {
     state_.finished = report.finished;
     log(at, "member " + std::to_string(heartbeat.id.value) + " ends the run with exit code " +
                 std::to_string(*report.finished));
   }
-  if (!report.dissolve.empty()) dissolve(heartbeat.id, report.dissolve, at);
-  for (const auto& [peer, why] : report.wrong) lose_the_wrong(heartbeat.id, peer, why, at);
   taken_ = std::max(taken_, report.taken_requests);
   last_request_ = std::max(last_request_, taken_);
   std::erase_if(requests_, [&](const ControlRequest& request) { return request.number <= taken_; });

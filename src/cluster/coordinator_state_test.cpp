@@ -321,6 +321,100 @@ TEST(CoordinatorState, ASuccessorKnowsTheRevokedTokens) {
   expect_without(guest, all, second, 11.4);
 }
 
+// The holder of a token may not make requests, so a coordinator does not believe it that a user made one.
+TEST(CoordinatorState, ATokenIntroducesNoRequests) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto all = group(coordinator, 2, 0);
+  Speaker guest = guest_of(coordinator, all, with_token("0123456789abcdef", 1000));
+  guest.heartbeat.requests = {{1, "stop", 0, "forged"}};
+  guest.heartbeat.introduction = guest.introduction;
+  guest.speak(coordinator, 1.4);
+  EXPECT_FALSE(guest.reply.fenced);
+  EXPECT_TRUE(status_of(coordinator, 1.4)["requests"].empty());
+  EXPECT_EQ(coordinator.control(R"({"kind":"evaluate"})", {1.5, 1.5}).body, R"({"number":1})");
+}
+
+TEST(CoordinatorState, ATokenIntroducesNoViewAndNoNumbers) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto all = group(coordinator, 2, 0);
+  Speaker guest = guest_of(coordinator, all, with_token("0123456789abcdef", 1000));
+  const View real = *guest.heartbeat.report.view;
+  Heartbeat lie = guest.heartbeat;
+  lie.introduction = guest.introduction;
+  lie.report.view = View{Generation(1LL << 52), {{guest.heartbeat.id, "127.0.0.1:1", 1, false, {}}}, false, "forged"};
+  lie.acting_view = lie.report.view->generation;
+  lie.report.finished = 0;
+  EXPECT_EQ(coordinator.heartbeat(to_json(lie), {1.4, 1.4}, guest.caller).status, 200);
+  lie.id = MemberId(1LL << 52);
+  lie.incarnation = "forged";
+  EXPECT_EQ(coordinator.heartbeat(to_json(lie), {1.4, 1.4}, guest.caller).status, 403);
+  EXPECT_EQ(coordinator.over(1.4), std::nullopt);
+  EXPECT_FALSE(status_of(coordinator, 1.4).contains("finished"));
+  EXPECT_EQ(status_of(coordinator, 1.4)["view"]["generation"], real.generation.value);
+  Speaker next("next");
+  next.join(coordinator, 1.5);
+  EXPECT_EQ(next.heartbeat.id.value, guest.heartbeat.id.value + 1);
+  next.speak(coordinator, 1.5);
+  ASSERT_TRUE(next.reply.view);
+  EXPECT_EQ(next.reply.view->generation, real.generation.next());
+}
+
+TEST(CoordinatorState, OnlyTheLeaderEndsTheRunAndTakesRequests) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto all = group(coordinator, 2, 0);
+  coordinator.control(R"({"kind":"stop"})", {0.1, 0.1});
+  for (const size_t i : {size_t{1}, size_t{0}}) {
+    all[i].heartbeat.report.finished = 0;
+    all[i].heartbeat.report.taken_requests = 1;
+    all[i].speak(coordinator, 0.2);
+    EXPECT_EQ(status_of(coordinator, 0.2)["requests"].size(), i);
+    EXPECT_EQ(status_of(coordinator, 0.2).contains("finished"), i == 0);
+  }
+}
+
+// Before the members of a view have introduced themselves to a successor, the holder of a token claims their ids.
+TEST(CoordinatorState, ATokenTakesNoMembersPlaceAtASuccessor) {
+  CoordinatorState first(options_for(2), {0, 0});
+  auto all = group(first, 2, 0);
+  CoordinatorOptions options = options_for(2, 100);
+  options.first_id = MemberId(100);
+  options.last_view = all[0].heartbeat.report.view;
+  CoordinatorState second(options, {10, 10});
+  Speaker thief("thief");
+  thief.caller = with_token("0123456789abcdef", 1000);
+  thief.heartbeat = all[0].heartbeat;
+  thief.heartbeat.incarnation = "thief";
+  thief.heartbeat.report.finished = 0;
+  thief.speak(second, 10.1);
+  EXPECT_FALSE(status_of(second, 10.1).contains("finished"));
+  for (const double now : {10.2, 10.8, 11.3}) {
+    for (Speaker& speaker : all) speaker.speak(second, now);
+  }
+  expect_without(Speaker("nobody"), all, second, 11.4);
+  thief.speak(second, 11.4);
+  EXPECT_TRUE(thief.reply.fenced);
+}
+
+// The view comes from view.json or from a member with the run's secret; the member with the token stays in it.
+TEST(CoordinatorState, AMemberWithATokenGoesOnAtASuccessor) {
+  CoordinatorState first(options_for(2), {0, 0});
+  auto all = group(first, 2, 0);
+  Speaker guest = guest_of(first, all, with_token("0123456789abcdef", 1000));
+  const View before = *guest.heartbeat.report.view;
+  CoordinatorOptions options = options_for(2, 100);
+  options.first_id = MemberId(100);
+  CoordinatorState second(options, {10, 10});
+  for (const double now : {10.1, 10.5, 10.9, 11.3, 11.5}) {
+    guest.speak(second, now);
+    for (Speaker& speaker : all) speaker.speak(second, now);
+  }
+  guest.speak(second, 11.6);
+  EXPECT_FALSE(guest.reply.fenced);
+  EXPECT_FALSE(guest.reply.introduce);
+  EXPECT_TRUE(guest.reply.lease);
+  EXPECT_EQ(*guest.heartbeat.report.view, before);
+}
+
 TEST(CoordinatorState, CertifiesTheKeyOfAMember) {
   CoordinatorOptions options = options_for(2);
   options.secret = "sesame";

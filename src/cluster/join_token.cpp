@@ -67,6 +67,10 @@ bool is_token_id(std::string_view text) {
   return is_hex(text, kIdDigits);
 }
 
+std::string id_in_run(const std::string& given, const std::string& run_secret) {
+  return is_token_id(given) || genuine_join_token(given, run_secret) ? id_of_token(given) : "";
+}
+
 std::string id_of_token(std::string_view given) {
   if (is_token_id(given)) return std::string(given);
   const auto token = join_token_of(given);

@@ -37,6 +37,8 @@ std::optional<JoinToken> join_token_of(std::string_view text);
 std::optional<JoinToken> genuine_join_token(const std::string& text, const std::string& run_secret);
 bool is_token_id(std::string_view text);
 std::string id_of_token(std::string_view given);  // `given` is an id or the text of a token; "" if it is neither
+// Like id_of_token, but returns "" also for a token of another run. Nobody records the ids, so it takes any id.
+std::string id_in_run(const std::string& given, const std::string& run_secret);
 
 // Why the coordinator takes no more calls with this token, as a sentence without its subject: "expired at ...".
 struct TokenTrouble {

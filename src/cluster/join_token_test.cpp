@@ -26,6 +26,10 @@ TEST(JoinToken, HasWhatItWasMadeWith) {
   EXPECT_EQ(id_of_token(text), token->id);
   EXPECT_EQ(id_of_token(token->id), token->id);
   EXPECT_EQ(id_of_token("no token"), "");
+  EXPECT_EQ(id_in_run(text, "sesame"), token->id);
+  EXPECT_EQ(id_in_run(token->id, "sesame"), token->id);
+  EXPECT_EQ(id_in_run(text, "another"), "");
+  EXPECT_EQ(id_in_run("no token", "sesame"), "");
 }
 
 TEST(JoinToken, IsGenuineOnlyUnchangedAndInItsRun) {

@@ -177,7 +177,9 @@ class Town {
   void hear_of_wrong(MemberId id, const std::string& why);  // any thread
   std::vector<Person*> established_computing();
   bool all_done() const;
-  bool ended_by_wrong_leader(const std::string& why) const;
+  bool is_called_wrong(const Person& liar) const;
+  bool ended_by_lie(const Person& person) const;
+  bool dissolve_if_a_lie_ended_it();
   void check();
   std::vector<std::unique_ptr<Person>> people_;
   std::vector<std::function<void()>> actions_;

@@ -7,6 +7,13 @@
 #include "group/simulation.h"
 
 namespace sinew::group::simulation {
+namespace {
+
+bool is_undecided(const std::string& why) {
+  return why.find("it is not known which of them is right") != std::string::npos;
+}
+
+}  // namespace
 
 Town::Town(const Script& script, World world)
     : script_(script),
@@ -190,6 +197,7 @@ void Town::hear_of_wrong(MemberId id, const std::string& why) {
 
 // Removes dead members, leaving members, and joiners whose donor died before it sent the state.
 void Town::remove_the_dead() {
+  if (dissolve_if_a_lie_ended_it()) return;
   std::set<MemberId> gone, wrong;
   {
     const std::lock_guard lock(mutex_);
@@ -250,17 +258,38 @@ bool Town::all_done() const {
   return true;
 }
 
-// A leader that is found wrong ends the group: every member ends with a reason that names it.
-bool Town::ended_by_wrong_leader(const std::string& why) const {
+// Whether a member ended for a reason that calls this one wrong.
+bool Town::is_called_wrong(const Person& liar) const {
+  const std::string name = "Error: member " + std::to_string(liar.id.value) + " (";
   return std::ranges::any_of(people_, [&](const auto& person) {
-    return person->lied && why.starts_with("Error: member " + std::to_string(person->id.value) + " (") &&
-           why.find(" computed a wrong result of ") != std::string::npos;
+    const std::string why = person->why();
+    return why.starts_with(name) && why.find(" computed a wrong result of ") != std::string::npos;
   });
 }
 
+// A leader that is found wrong ends the group, and so does a lie that nobody can decide, because only two members
+// compute.
+bool Town::ended_by_lie(const Person& person) const {
+  const std::string why = person.why();
+  if (!person.over() || !why.starts_with("Error: ")) return false;
+  return std::ranges::any_of(
+      people_, [&](const auto& other) { return other->lied && (is_undecided(why) || is_called_wrong(*other)); });
+}
+
+// In the product, the first member that ends in this way dissolves the group, unless the leader does so.
+bool Town::dissolve_if_a_lie_ended_it() {
+  if (std::ranges::none_of(people_, [&](const auto& person) { return ended_by_lie(*person); })) return false;
+  for (const auto& person : people_) {
+    if (person->over()) continue;
+    person->asked_to_end = true;
+    person->end("the group is dissolved");
+  }
+  return true;
+}
+
 void Town::check() {
-  int64_t shards = 0, computed = 0, lost = 0, alive = 0;
-  bool group_ended = false;
+  int64_t shards = 0, computed = 0, lost = 0, alive = 0, lied = 0;
+  bool group_ended = false, undecided = false;
   for (int64_t collective = 0; collective < job_.collectives(); ++collective) shards += job_.shape(collective).shards;
   std::map<int64_t, std::string> control_messages;
   std::optional<uint64_t> history;
@@ -268,16 +297,16 @@ void Town::check() {
     computed += person->delivered(0);
     tally_.healed += person->counts().healed;
     tally_.audited += person->counts().audited;
-    if (person->lied) ++tally_.lied;
-    if (wrong_.contains(person->id)) {
+    if (person->lied) ++lied;
+    if (wrong_.contains(person->id) || is_called_wrong(*person)) {
       ++tally_.named;
       EXPECT_TRUE(person->lied) << "seed " << script_.seed << ": member " << person->id << " is blamed and innocent";
     }
     if (person->over() || person->asked_to_end) {
       const auto why = person->why();
-      if (ended_by_wrong_leader(why)) {
+      if (ended_by_lie(*person)) {
         group_ended = true;
-        tally_.named += person->lied ? 1 : 0;
+        undecided = undecided || is_undecided(why);
         continue;
       }
       EXPECT_FALSE(why.starts_with("Error")) << "seed " << script_.seed << ", member " << person->id << ": " << why;
@@ -300,7 +329,8 @@ void Town::check() {
   }
   tally_.recomputed = computed - shards;
   tally_.views = view_.generation.value;
-  if (group_ended) return;  // its work is not complete, and all would begin again from a checkpoint
+  if (!undecided) tally_.lied += lied;  // nobody can name the others
+  if (group_ended) return;              // its work is not complete, and all would begin again from a checkpoint
   EXPECT_GT(alive, 0) << "seed " << script_.seed;
   EXPECT_GE(computed, shards);
   EXPECT_LE(computed - shards, lost) << "seed " << script_.seed

@@ -52,6 +52,7 @@ std::vector<AttemptSummary> attempts_of(const std::string& directory) {
 }
 
 int clean_up(const std::string& directory, Clock& clock) {
+  if (read_attempts(system_disk(), directory).empty()) return 0;
   const rundir::RunLock lock = lock_run(directory, clock);
   return static_cast<int>(AttemptLog(system_disk(), directory, clock).close_interrupted().size());
 }

@@ -65,7 +65,8 @@ struct AttemptSummary {
 std::vector<AttemptSummary> attempts_of(const std::string& directory);
 
 // Kills the processes that are left of a run whose sinew process was killed, and records the end of its attempts.
-// Returns the number of attempts that had no recorded end. Throws Error if the run is in use.
+// Returns the number of attempts that had no recorded end. Throws Error if the run is in use. Believes attempts.jsonl,
+// so do not call it for a directory that somebody else may have written.
 int clean_up(const std::string& directory, Clock& clock);
 
 // ---- checkpoints of a command ---------------------------------------------------------------------------------------

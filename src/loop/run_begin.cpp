@@ -11,7 +11,7 @@ namespace sinew::loop {
 namespace {
 
 constexpr size_t kMostColumns = 60;  // of a table, in the output
-constexpr int kMostReads = 10;  // of the checkpoints, while other members replace them
+constexpr int kMostReads = 10;       // of the checkpoints, while other members replace them
 
 }  // namespace
 
@@ -37,12 +37,12 @@ std::optional<int64_t> Run::budget_steps() const {
 }
 
 // A member may be stopped while it reads. Meanwhile the others may have saved newer checkpoints and deleted those that
-// it reads, which then seem damaged. If none can be loaded and there are other ones now, it reads again.
+// it reads, which then seem damaged. If one seems damaged and there are other ones now, it reads again.
 checkpoint::Newest Run::newest_checkpoint(const std::string& root) {
   for (int reads = 1;; ++reads) {
     const std::vector<std::string> present = checkpoint::list(disk_, root);
     checkpoint::Newest newest = checkpoint::load_newest(disk_, root);
-    if (newest.loaded || reads == kMostReads || checkpoint::list(disk_, root) == present) return newest;
+    if (newest.damaged.empty() || reads == kMostReads || checkpoint::list(disk_, root) == present) return newest;
   }
 }
 

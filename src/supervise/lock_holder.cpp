@@ -48,7 +48,12 @@ bool ask_to_stop(const std::string& run_directory, pid_t holder, bool again) {
   if (!info || info->pid != holder || info->exit_code) return ::kill(holder, SIGTERM) == 0;
   if (again) return true;
   cluster::check_coordinator_address(*info, "");
-  cluster::request_control(*info, run_directory, "stop", kResumable, "sinew stop");
+  try {
+    cluster::request_control(*info, run_directory, "stop", kResumable, "sinew stop");
+  } catch (const Error& error) {
+    if (error.code != ErrorCode("COORDINATOR_NOT_READY")) throw;
+    return false;  // it was elected just now, and still listens to the members
+  }
   return true;
 }
 

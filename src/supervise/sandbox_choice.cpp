@@ -27,6 +27,19 @@ std::vector<std::string> addresses(const std::string& list) {
 
 }  // namespace
 
+std::vector<std::string> sources_of(const spec::Job& job, const std::string& job_file,
+                                    const std::string& run_directory) {
+  return {run_directory, job_file, job.model.file, job.model.init_from.path, job.loss.library, job.data.library};
+}
+
+void refuse_untrusted_command(const std::vector<std::string>& paths) {
+  const auto untrusted = std::ranges::find_if(paths, sandbox::is_untrusted);
+  if (untrusted == paths.end()) return;
+  throw Error("SANDBOX_COMMAND",
+              "the job has a command, and " + *untrusted + " comes from a confined run or from a registry",
+              "the code of a model may have written the command: use a job file of your own, and do not use this run");
+}
+
 std::optional<task::Sandbox> sandbox_of(const SandboxChoice& choice, const SandboxNeeds& needs,
                                         const std::function<void(const std::string&)>& say) {
   if (choice.on && choice.off)

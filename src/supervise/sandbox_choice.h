@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/spec.h"
 #include "task/task.h"
 
 namespace sinew::supervise {
@@ -26,6 +27,15 @@ struct SandboxNeeds {
   std::string coordinator_url = "";  // if the user named it: its host is a machine of the run
   int64_t workers = 1;               // workers that share the memory of this machine
 };
+
+// Returns the paths from which the workers of a job load code or weights (some may be empty). `job_file` says what they
+// load, so whoever wrote that file decides what code runs.
+std::vector<std::string> sources_of(const spec::Job& job, const std::string& job_file,
+                                    const std::string& run_directory);
+
+// A command runs without the sandbox. Throws Error if one of these paths, which name the command or are its run
+// directory, was written by the code of a model, or comes from a registry.
+void refuse_untrusted_command(const std::vector<std::string>& paths);
 
 // Returns nullopt if the workers are not confined. Without a choice, they are confined if a source was written by the
 // code of a model, or comes from a registry. Tells `say` what protects. Throws UsageError if the choice is no choice,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -47,6 +48,27 @@ TEST(SandboxChoice, TheUsersOwnModelsAreNotConfinedUnlessAsked) {
   EXPECT_NE(choose({.on = true}, {{place.path()}, place.path()}, &said), std::nullopt);
   EXPECT_EQ(said.find("the sandbox is on, because"), said.npos);
   EXPECT_NE(said.find("writes: only " + place.path()), said.npos) << said;
+}
+
+TEST(SandboxChoice, TheJobFileAndAllThatItLoadsAreSources) {
+  spec::Job job;
+  job.model.file = "model.pt2";
+  job.model.init_from.path = "old/model";
+  job.loss.library = "loss.so";
+  job.data.library = "data.so";
+  const auto sources = sources_of(job, "job.yaml", "run");
+  for (const char* path : {"job.yaml", "run", "model.pt2", "old/model", "loss.so", "data.so"})
+    EXPECT_NE(std::ranges::find(sources, path), sources.end()) << path;
+}
+
+TEST(SandboxChoice, ACommandThatAConfinedRunMayHaveWrittenIsRefused) {
+  const Place place;
+  EXPECT_NO_THROW(refuse_untrusted_command({place.path() + "/resolved.yaml", ""}));
+  fs::create_directory(place.path() + "/" + sandbox::kMark);
+  EXPECT_ERROR(error_of([&] {
+                 refuse_untrusted_command({"job.yaml", place.path() + "/resolved.yaml"});
+               }),
+               "SANDBOX_COMMAND", place.path());
 }
 
 TEST(SandboxChoice, WhatAConfinedRunWroteIsConfined) {

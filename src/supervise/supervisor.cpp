@@ -40,6 +40,15 @@ void report_failure(const rundir::Attempt& attempt, const std::string& why, cons
       now);
 }
 
+// A worker that joins learns from this file that the run has a ledger, even if it joins before the first step. If the
+// file cannot be made, the leader says so.
+void make_ledger(const std::string& directory) {
+  try {
+    system_disk().append(rundir::file_in(directory, rundir::kLedgerFile))->close();
+  } catch (const DiskError&) {
+  }
+}
+
 }  // namespace
 
 int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& clock) {
@@ -55,8 +64,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   // may live: then this attempt's coordinator leads them, and the view says who of them has the state.
   if (const auto before = cluster::coordinator_info_now(directory); !before || before->exit_code)
     system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
-  // A worker that joins learns from this file that the run has a ledger, even if it joins before the first step.
-  if (options.launch.ledger) system_disk().append(rundir::file_in(directory, rundir::kLedgerFile))->close();
+  if (options.launch.ledger) make_ledger(directory);
 
   const rundir::Attempt attempt{directory, options.job_name, clock.wall_seconds(),
                                 rundir::report_text(system_disk(), directory)};

@@ -4,6 +4,7 @@ import os
 import pathlib
 import pty
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -304,6 +305,19 @@ exit $?""")
         self.assertEqual(process.returncode, 143)
         again = self.sinew("stop", self.run_directory)
         self.assertIn("was not running", again.stdout)
+
+    def test_stop_of_a_sandboxed_run_kills_no_other_command(self):
+        process = self.start_script("echo up; exec sleep 1000")
+        self.wait_for_text("output/stdout.log", "up")
+        forged = pathlib.Path(self.folder) / "forged"
+        shutil.copytree(self.run_directory, forged)  # with attempts.jsonl, which names the command that runs
+        (forged / "trained-in-sandbox").mkdir()
+        done = self.sinew("stop", forged)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("was not running", done.stdout)
+        facts = json.loads(self.sinew("ps", self.run_directory, "--json").stdout)
+        self.assertEqual([process["rank"] for process in facts["processes"]], [0])
+        self.end(process)
 
     def test_stop_now_works_while_sinew_is_stopped(self):
         process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")

@@ -66,7 +66,7 @@ class Fence(unittest.TestCase):
 
     def test_a_leader_that_was_stopped_changes_nothing_when_it_goes_on(self):
         directory = self.path / "group"
-        process = self.start("group", "train", self.job, "--run-dir", directory, "--ledger", "--workers", 2, SINEW_PACE="4")
+        process = self.start("group", "train", self.job, "--run-dir", directory, "--ledger", "--workers", 2, SINEW_PACE="20")
         for _ in range(STOPS):
             self.wait_until(lambda: len(sp.computing(directory)) == 2, process, "group")
             pid, number = self.leader_of(directory)

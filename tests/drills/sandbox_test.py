@@ -127,6 +127,9 @@ class Sandbox(unittest.TestCase):
         resolved.write_text(f"name: drill\ncommand: [touch, {self.path}/touched]\n")
         for words in ((), ("--no-sandbox",)):
             self.assertIn("[SANDBOX_COMMAND]", sp.run("resume", self.path / "run", *words, check=1).stderr)
+            self.assertIn("[SANDBOX_COMMAND]", sp.run("train", resolved, "--run-dir", self.path / "new", *words, check=1).stderr)
+        self.assertIn("[SANDBOX_COMMAND]", sp.run("tune", resolved, "--study", self.path / "new", check=1).stderr)
+        self.assertFalse((self.path / "new").exists())
         self.assertFalse((self.path / "touched").exists())
 
 

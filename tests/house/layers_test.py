@@ -12,7 +12,7 @@ MAY_INCLUDE = {
     "store": ["base"],
     "rundir": ["base", "spec"],
     "task": ["base"],
-    "supervise": ["base", "http", "sandbox", "rundir", "task", "cluster"],
+    "supervise": ["base", "spec", "http", "sandbox", "rundir", "task", "cluster"],
     "checkpoint": ["base", "spec"],
     "report": ["base", "spec", "rundir"],
     "http": ["base"],

@@ -103,9 +103,10 @@ void Judge::view(const cluster::View& heard) {
     complain("there are two views " + number(heard.generation.value));
 }
 
-// A fenced member that does not know it yet may load a newer checkpoint than the other members. Such a member gets an
-// attempt of its own, in which it commits no step.
-Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from) {
+// A fenced member that does not know it yet may load a newer checkpoint than the other members, or, if it was
+// stopped, an older one. Such a member gets an attempt of its own, in which it commits no step.
+Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from,
+                     bool disturbed) {
   const int64_t history = static_cast<int64_t>(histories_.size());
   histories_.push_back({step, from ? histories_[static_cast<size_t>(from->history)].control : Control(), {}});
   const auto computing = view.computing();
@@ -119,7 +120,7 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
     return {attempts_.rend() - theirs - 1, history};
   }
   world_.say("attempt " + number(static_cast<int64_t>(attempts_.size())) + " begins at step " + number(step));
-  if (step < durable_)
+  if (step < durable_ && !disturbed)
     complain("member " + number(id.value) + " begins at step " + number(step) + ", and step " + number(durable_) +
              " was durable");
   Attempt* const before = from ? &attempts_[static_cast<size_t>(from->attempt)] : nullptr;

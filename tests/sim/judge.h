@@ -65,8 +65,10 @@ class Judge {
   void given(MemberId id);                // the coordinator gave this id to a joining worker
   void view(const cluster::View& heard);  // a member received this view
   // A member begins to compute without the state of another member. `from` says which attempt its checkpoint comes
-  // from; nullopt if it begins at step 0.
-  Origin begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from);
+  // from; nullopt if it begins at step 0. `disturbed`: its process was stopped, perhaps between the moment at which it
+  // read the checkpoints and now.
+  Origin begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from,
+                bool disturbed);
   void delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid);
   Origin commits(const Commit& commit);  // returns the origin of the state after the step
   void evaluates(int64_t pid, int64_t attempt, int64_t number, uint64_t state, const group::Reduced& reduced);
@@ -160,7 +162,7 @@ class Judge {
   std::map<std::pair<int64_t, std::string>, int64_t> next_;
   std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0, elections_ = 0;
-  int64_t effect_term_ = 0, view_term_ = 0;  // the newest of an effect, of a view
+  int64_t effect_term_ = 0, view_term_ = 0;    // the newest of an effect, of a view
   std::map<std::string, int64_t> changed_by_;  // path -> the highest member that changed it
   bool stops_ = false, ended_well_ = false;
   std::map<int64_t, int64_t> changed_;  // process whose memory changed -> the attempt

@@ -106,7 +106,16 @@ void Story::perhaps_stop() {
   scene_.world.say("-- process " + std::to_string(worker->pid) + " is stopped in a call of the disk for " +
                    std::to_string(seconds) + " s");
   worker->stop();
-  scene_.world.after(seconds, [worker] { worker->go_on(); });
+  // Others may lose their links to it for so long that the coordinator puts them out. These stories judge only who
+  // writes.
+  const auto disturb_all = [this] {
+    for (const Worker* other : living()) scene_.judge.disturbed(other->pid);
+  };
+  disturb_all();
+  scene_.world.after(seconds, [worker, disturb_all] {
+    disturb_all();
+    worker->go_on();
+  });
   Fiber::current()->sleep(0);
 }
 

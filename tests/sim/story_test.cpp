@@ -58,8 +58,7 @@ Judge::Tally play(uint64_t first, uint64_t count, Faults faults = Faults::withou
             << " changes of the disk, " << tally.entries << " control entries, " << tally.changes
             << " changes of memory, " << tally.noticed << " times noticed, " << tally.splits << " without a majority, "
             << tally.not_judged << " not judged, " << tally.lies << " wrong results, " << tally.blamed
-            << " blamed for one, " << tally.replaced << " leaders replaced, "
-            << tally.elections << " elections\n";
+            << " blamed for one, " << tally.replaced << " leaders replaced, " << tally.elections << " elections\n";
   return tally;
 }
 

@@ -80,8 +80,8 @@ ProcessEnd Worker::run_loop(std::string& why) {
   };
   trainer_ = std::make_unique<Trainer>(scene_, pid, static_cast<Lanes&>(*this));
   Members members(*this, speed, scene_.world, [this](Step step) {
-    trainer_->origin =
-        scene_.judge.begins(membership_->id(), *role_->view(), step.value, trainer_->numbers(), trainer_->origin);
+    trainer_->origin = scene_.judge.begins(membership_->id(), *role_->view(), step.value, trainer_->numbers(),
+                                           trainer_->origin, scene_.judge.is_disturbed(pid));
   });
   loop::RunOptions options{.run_directory = scene_.run_directory, .ledger = true};
   options.screen.output = options.screen.errors = [](std::string_view) {};

@@ -341,7 +341,8 @@ class Supervisor(unittest.TestCase):
             (run.directory / "finish").touch()
             run.ends(0)
 
-    def test_no_process_outlives_the_supervisor(self):
+    # A real worker gives up its death signal once it is a member: drills/elect_test.py.
+    def test_no_process_with_a_death_signal_outlives_the_supervisor(self):
         with Run(self, 3) as run:
             run.wait_computing(3)
             run.process.kill()

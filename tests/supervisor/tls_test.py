@@ -119,6 +119,8 @@ class Tls(unittest.TestCase):
                     self.assertIn(f"[{code}]", run.sinew(*words).stderr)
                 done = run.sinew("token", "revoke", str(run.directory), ident)
                 self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, f"{ident} is revoked; these members had it: [0-9]+\n")
+                self.assertIn("no member has it now", run.sinew("token", "revoke", str(run.directory), "0123456789abcdef").stdout)
                 said = joined.communicate(timeout=LONG)[1]
                 self.assertEqual(joined.returncode, 2, said)
                 self.assertIn("COORDINATOR_TOKEN_REVOKED", said)

@@ -2,6 +2,7 @@
 step may get two digests, and a member without a valid lease must not publish or delete a checkpoint."""
 import collections
 import ctypes
+import errno
 import os
 import pathlib
 import random
@@ -27,22 +28,31 @@ Renamed = collections.namedtuple("Renamed", "published step pid")
 
 
 class Hands(threading.Thread):
-    """Records, in order, which process published or deleted which checkpoint in a directory. To do so, a process
-    renames a checkpoint from or to a hidden name, which contains the number of the process."""
-    MOVED_FROM, MOVED_TO, NONBLOCK = 0x40, 0x80, 0o4000
+    """Records, in order, which process published or deleted which checkpoint of a run. To do so, a process renames a
+    checkpoint from or to a hidden name in its own directory below .writers/; the name contains the process's number."""
+    MOVED_FROM, MOVED_TO, CREATE, NONBLOCK = 0x40, 0x80, 0x100, 0o4000
 
     def __init__(self, directory):
         super().__init__(daemon=True)
-        libc = ctypes.CDLL(None, use_errno=True)
-        self.descriptor = libc.inotify_init1(self.NONBLOCK)
-        if self.descriptor < 0 or libc.inotify_add_watch(self.descriptor, os.fsencode(directory),
-                                                         self.MOVED_FROM | self.MOVED_TO) < 0:
-            raise OSError(ctypes.get_errno(), "inotify")
-        self.seen, self.from_names, self.over = [], {}, threading.Event()
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.descriptor = self.libc.inotify_init1(self.NONBLOCK)
+        self.writers, self.seen, self.from_names, self.over = directory.parent / ".writers", [], {}, threading.Event()
+        self.writers.mkdir(exist_ok=True)  # before a member writes
+        self.watch(directory)
+        self.of_writers = self.watch(self.writers)
+        for writer in self.writers.iterdir():
+            self.watch(writer)
         self.start()
 
+    def watch(self, directory):
+        """A writer may have ended, and its directory with it."""
+        number = self.libc.inotify_add_watch(self.descriptor, os.fsencode(directory), self.MOVED_FROM | self.MOVED_TO | self.CREATE)
+        if number < 0 and ctypes.get_errno() != errno.ENOENT:
+            raise OSError(ctypes.get_errno(), "inotify")
+        return number
+
     def run(self):
-        while not self.over.wait(0.01):
+        while not self.over.wait(0.002):
             self.look()
         os.close(self.descriptor)
 
@@ -53,13 +63,15 @@ class Hands(threading.Thread):
             return
         at = 0
         while at < len(data):
-            _, mask, cookie, length = struct.unpack_from("iIII", data, at)
+            watch, mask, cookie, length = struct.unpack_from("iIII", data, at)
             name = data[at + 16:at + 16 + length].rstrip(b"\0").decode()
             at += 16 + length
             if mask & self.MOVED_FROM:
                 self.from_names[cookie] = name
             elif mask & self.MOVED_TO:
                 self.renamed(self.from_names.pop(cookie, ""), name)
+            elif mask & self.CREATE and watch == self.of_writers:
+                self.watch(self.writers / name)
 
     def renamed(self, before, after):
         hidden = r"\.%s-step-(\d+)-(\d+)-\d+"
