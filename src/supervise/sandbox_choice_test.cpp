@@ -65,7 +65,7 @@ TEST(SandboxChoice, ACommandThatAConfinedRunMayHaveWrittenIsRefused) {
   const Place place;
   EXPECT_NO_THROW(refuse_untrusted_command({place.path() + "/resolved.yaml", ""}));
   fs::create_directory(place.path() + "/" + sandbox::kMark);
-  EXPECT_ERROR(error_of([&] {
+  EXPECT_ERROR(sinew::error_of([&] {
                  refuse_untrusted_command({"job.yaml", place.path() + "/resolved.yaml"});
                }),
                "SANDBOX_COMMAND", place.path());
