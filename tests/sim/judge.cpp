@@ -238,6 +238,7 @@ void Judge::compares(int64_t pid, int64_t attempt, int64_t at) {
 }
 
 void Judge::digest(int64_t attempt, int64_t step, Digest digest) {
+  if (not_judged_) return;
   if (const Attempt& of = attempts_[static_cast<size_t>(attempt)]; of.wrong_from && step > *of.wrong_from) return;
   if (attempts_[static_cast<size_t>(attempt)].digests.emplace(step, digest).first->second != digest)
     complain("the state at step " + number(step) + " has two digests");
