@@ -29,9 +29,9 @@ std::string_view name_of(DType dtype) {
   return kNames[static_cast<size_t>(dtype)];
 }
 
-Buffer::Buffer(size_t size, size_t alignment) : size_(size) {
-  const size_t rounded = (size + alignment - 1) / alignment * alignment;
-  auto* bytes = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded));
+Buffer::Buffer(size_t size) : size_(size) {
+  const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+  auto* bytes = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded));
   if (bytes == nullptr) throw std::bad_alloc();
   bytes_.reset(bytes);
 }

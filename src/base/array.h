@@ -16,14 +16,13 @@ enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64
 size_t size_of(DType dtype);            // bytes of one element
 std::string_view name_of(DType dtype);  // "f32"
 
-// Memory that begins at a multiple of 64 bytes or of `alignment`, a power of two; initially undefined; move-only. The
-// alignment speeds up vector loads. It also keeps results reproducible: a library may choose its code path by the
-// alignment of an address.
+// Memory that begins at a multiple of 64 bytes; initially undefined; move-only. The alignment speeds up vector loads.
+// It also keeps results reproducible: a library may choose its code path by the alignment of an address.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 64;
   Buffer() = default;
-  explicit Buffer(size_t size, size_t alignment = kAlignment);
+  explicit Buffer(size_t size);
   std::byte* data() { return bytes_.get(); }
   const std::byte* data() const { return bytes_.get(); }
   size_t size() const { return size_; }

@@ -15,7 +15,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/array.h"
 #include "base/hex.h"
 #include "base/machine.h"
 
@@ -125,19 +124,6 @@ std::vector<std::byte> bytes_or_fail(size_t size, const std::string& path) {
   }
 }
 
-// Reads until `out` is full or the file ends. Returns the number of bytes read.
-size_t read_from(int descriptor, const std::string& path, uint64_t offset, std::span<std::byte> out) {
-  size_t done = 0;
-  while (done < out.size() && offset + done < static_cast<uint64_t>(std::numeric_limits<off_t>::max())) {
-    const auto from = static_cast<off_t>(offset + done);
-    const ssize_t got = retrying([&] { return ::pread(descriptor, out.data() + done, out.size() - done, from); });
-    if (got < 0) fail("read", path, errno);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return done;
-}
-
 class SystemFile final : public Disk::File {
  public:
   SystemFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
@@ -164,68 +150,6 @@ class SystemFile final : public Disk::File {
   Descriptor descriptor_;
 };
 
-// A file that is written with O_DIRECT. Collects the bytes in an aligned buffer, because the kernel takes only aligned
-// blocks. Without O_DIRECT (the file system refuses it, or the end of the file is not aligned) it writes as SystemFile
-// does.
-class DirectFile final : public Disk::File {
- public:
-  DirectFile(std::string path, int descriptor)
-      : path_(path), descriptor_(descriptor), file_(std::move(path), descriptor) {}
-
-  void write(std::span<const std::byte> bytes) override {
-    while (!bytes.empty()) {
-      const size_t taken = std::min(bytes.size(), kBufferBytes - filled_);
-      std::memcpy(block_.data() + filled_, bytes.data(), taken);
-      filled_ += taken;
-      bytes = bytes.subspan(taken);
-      if (filled_ == kBufferBytes) write_block();
-    }
-  }
-  void sync() override {
-    write_rest();
-    file_.sync();
-  }
-  void close() override {
-    write_rest();
-    file_.close();
-  }
-
- private:
-  static constexpr size_t kBufferBytes = 1 << 20;
-
-  // Writes the aligned part of the buffer, which must be full or the last one.
-  void write_block() {
-    const size_t aligned = filled_ / Disk::kDirectAlignment * Disk::kDirectAlignment;
-    size_t done = 0;
-    while (direct_ && done < aligned) {
-      const ssize_t written = retrying([&] { return ::write(descriptor_, block_.data() + done, aligned - done); });
-      if (written < 0 && errno != EINVAL) fail("write", path_, errno);
-      // EINVAL: this file system needs another alignment. A partial write may end anywhere.
-      direct_ = written > 0 && static_cast<size_t>(written) % Disk::kDirectAlignment == 0;
-      done += written > 0 ? static_cast<size_t>(written) : 0;
-    }
-    if (done < filled_) {
-      use_cache();
-      file_.write({block_.data() + done, filled_ - done});
-    }
-    filled_ = 0;
-  }
-  void write_rest() {
-    if (filled_ > 0) write_block();
-  }
-  void use_cache() {
-    direct_ = false;
-    ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_DIRECT);
-  }
-
-  const std::string path_;
-  const int descriptor_;  // owned by file_
-  SystemFile file_;
-  Buffer block_{kBufferBytes, Disk::kDirectAlignment};
-  size_t filled_ = 0;
-  bool direct_ = true;
-};
-
 class SystemDisk final : public Disk {
  public:
   std::unique_ptr<File> create(const std::string& path) override {
@@ -234,13 +158,6 @@ class SystemDisk final : public Disk {
   std::unique_ptr<File> create_new(const std::string& path) override {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
     return std::make_unique<SystemFile>(path, open_or_fail(path, flags, "create").release());
-  }
-  std::unique_ptr<File> create_past_cache(const std::string& path) override {
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-    const int descriptor = retrying([&] { return ::open(path.c_str(), flags | O_DIRECT, 0644); });
-    if (descriptor < 0 && errno == EINVAL) return create(path);  // this file system has no O_DIRECT
-    if (descriptor < 0) fail("create", path, errno);
-    return std::make_unique<DirectFile>(path, descriptor);
   }
   std::unique_ptr<File> append(const std::string& path) override {
     return std::make_unique<SystemFile>(path, open_or_fail(path, O_WRONLY | O_CREAT | O_APPEND, "open").release());
@@ -264,25 +181,17 @@ class SystemDisk final : public Disk {
   }
 
   size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
-    return read_from(open_regular(path).descriptor.get(), path, offset, out);
-  }
-
-  size_t read_past_cache(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
     const OpenFile file = open_regular(path);
-    const bool aligned =
-        reinterpret_cast<uintptr_t>(out.data()) % kDirectAlignment == 0 && offset % kDirectAlignment == 0;
-    const auto direct = out.first(aligned ? out.size() / kDirectAlignment * kDirectAlignment : 0);
     size_t done = 0;
-    if (!direct.empty() && ::fcntl(file.descriptor.get(), F_SETFL, O_DIRECT) == 0) {
-      const ssize_t got = retrying(
-          [&] { return ::pread(file.descriptor.get(), direct.data(), direct.size(), static_cast<off_t>(offset)); });
-      // An error may come from O_DIRECT itself, so the rest is read without it. A real error then comes again.
-      done = got > 0 ? static_cast<size_t>(got) : 0;
-      ::fcntl(file.descriptor.get(), F_SETFL, 0);
+    while (done < out.size() && offset + done < static_cast<uint64_t>(std::numeric_limits<off_t>::max())) {
+      const auto from = static_cast<off_t>(offset + done);
+      const ssize_t got =
+          retrying([&] { return ::pread(file.descriptor.get(), out.data() + done, out.size() - done, from); });
+      if (got < 0) fail("read", path, errno);
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
     }
-    if (done == out.size()) return done;
-    ::posix_fadvise(file.descriptor.get(), 0, 0, POSIX_FADV_DONTNEED);
-    return done + read_from(file.descriptor.get(), path, offset + done, out.subspan(done));
+    return done;
   }
 
   std::vector<Entry> list(const std::string& directory) override {
@@ -368,11 +277,6 @@ size_t Disk::read_at(const std::string& path, uint64_t offset, std::span<std::by
   const auto got = std::min<uint64_t>(out.size(), bytes.size() - offset);
   std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), got, out.begin());
   return got;
-}
-
-size_t Disk::read_past_cache(const std::string& path, uint64_t offset, std::span<std::byte> out) {
-  drop_cache(path);
-  return read_at(path, offset, out);
 }
 
 void write_durably(Disk& disk, const std::string& path, std::span<const std::byte> bytes) {

@@ -52,9 +52,6 @@ class Disk {
   // Creates a file that does not exist yet. The system's disk fails if this name exists, even as a dangling link. So
   // nobody who may write to the directory can redirect the bytes. Other disks may replace an existing file.
   virtual std::unique_ptr<File> create_new(const std::string& path) { return create(path); }
-  // Creates a file for many bytes that nobody reads soon. If the file system allows it, they go to the device without a
-  // copy in the page cache (O_DIRECT): that costs less CPU time, and the cache keeps what other programs read.
-  virtual std::unique_ptr<File> create_past_cache(const std::string& path) { return create(path); }
   // Opens a file that grows, and creates it if it does not exist.
   virtual std::unique_ptr<File> append(const std::string& path) = 0;
   virtual std::vector<std::byte> read(const std::string& path) = 0;
@@ -75,11 +72,8 @@ class Disk {
   // succeeds if the path does not exist; removes links, not their targets
   virtual void remove_all(const std::string& path) = 0;
   virtual void sync_directory(const std::string& path) = 0;
-  // Reads as read_at does, but from the device. It has no effect on pages that were not synced, and none on a file
-  // system in memory. It is fastest if `out` and `offset` are multiples of kDirectAlignment.
-  virtual size_t read_past_cache(const std::string& path, uint64_t offset, std::span<std::byte> out);
-  static constexpr size_t kDirectAlignment = 4096;
-  // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device.
+  // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. It has no effect
+  // on pages that were not synced, and none on a file system in memory.
   virtual void drop_cache(const std::string& path) = 0;
   // Returns where a caller prepares the file, link or directory that it then renames into place, and to which it moves
   // what it is about to remove. `hidden` is a hidden name beside the final one, which nothing else uses. This is

@@ -17,7 +17,6 @@
 #include <fstream>
 #include <thread>
 
-#include "base/array.h"
 #include "base/random.h"
 
 namespace sinew {
@@ -90,42 +89,6 @@ TEST(SystemDisk, ReadsBackWhatItWroteWhateverTheSize) {
     EXPECT_EQ(disk.read(folder / "a"), bytes) << size;
     EXPECT_EQ(disk.size(folder / "a"), size);
   }
-}
-
-// The temporary folder may be in memory, where O_DIRECT does not exist; the working directory is on a disk.
-TEST(SystemDisk, ReadsAndWritesPastTheCacheWhateverTheSizeAndTheAlignment) {
-  const Folder folder;
-  Disk& disk = system_disk();
-  const std::string here = (fs::current_path() / "past_cache.tmp").string();
-  for (const std::string& path : {folder / "a", here}) {
-    for (const size_t size : {0, 1, 4095, 4096, 4097, (1 << 20) - 1, 1 << 20, (1 << 20) + 4096, 3'000'001}) {
-      const auto bytes = random_bytes(size, size);
-      const auto file = disk.create_past_cache(path);
-      RandomStream random(random_key({size}));
-      for (size_t at = 0; at < size;) {
-        const size_t next = std::min<size_t>(size, at + 1 + random.below(size / 2 + 1));
-        file->write(std::span(bytes).subspan(at, next - at));
-        if (random.below(4) == 0) file->sync();  // the file goes on after a part of a block
-        at = next;
-      }
-      file->sync();
-      file->close();
-      EXPECT_EQ(disk.read(path), bytes) << size;
-      Buffer buffer(size + 8192, Disk::kDirectAlignment);
-      for (const size_t offset : {size_t{0}, size_t{4096}, size_t{100}, size + 1}) {
-        for (const size_t shift : {0, 1}) {
-          const std::span out(buffer.data() + shift, size + 4096);
-          const size_t rest = size - std::min(size, offset);
-          ASSERT_EQ(disk.read_past_cache(path, offset, out), rest) << size << " from " << offset;
-          EXPECT_TRUE(
-              std::equal(out.begin(), out.begin() + static_cast<long>(rest), bytes.end() - static_cast<long>(rest)));
-        }
-      }
-    }
-  }
-  disk.remove_file(here);
-  EXPECT_EQ(code_of([&] { disk.create_past_cache(folder / "none/file"); }), ENOENT);
-  EXPECT_EQ(code_of([&] { disk.read_past_cache(folder / "none", 0, {}); }), ENOENT);
 }
 
 TEST(SystemDisk, ReadAtAgreesWithReadAndWithTheDefault) {

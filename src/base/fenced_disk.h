@@ -62,16 +62,10 @@ class FencedDisk final : public Disk {
 
   std::unique_ptr<File> create(const std::string& path) override { return for_creation().create(path); }
   std::unique_ptr<File> create_new(const std::string& path) override { return for_creation().create_new(path); }
-  std::unique_ptr<File> create_past_cache(const std::string& path) override {
-    return for_creation().create_past_cache(path);
-  }
   std::unique_ptr<File> append(const std::string& path) override { return for_creation().append(path); }
   std::vector<std::byte> read(const std::string& path) override { return disk().read(path); }
   size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
     return disk().read_at(path, offset, out);
-  }
-  size_t read_past_cache(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
-    return disk().read_past_cache(path, offset, out);
   }
   std::vector<Entry> list(const std::string& directory) override { return disk().list(directory); }
   bool exists(const std::string& path) override { return disk().exists(path); }

@@ -216,14 +216,6 @@ std::unique_ptr<Disk::File> WriteFence::create_new(const std::string& path) {
   return file;
 }
 
-std::unique_ptr<Disk::File> WriteFence::create_past_cache(const std::string& path) {
-  check_creation(path);
-  if (place_of(path) == Place::outside) return disk_.create_past_cache(path);
-  std::unique_ptr<File> file;
-  act([&] { file = disk_.create_past_cache(path); });
-  return file;
-}
-
 void WriteFence::symlink(const std::string& target, const std::string& path) {
   check_creation(path);
   if (place_of(path) == Place::outside) return disk_.symlink(target, path);

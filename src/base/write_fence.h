@@ -83,7 +83,6 @@ class WriteFence final : public Disk {
 
   std::unique_ptr<File> create(const std::string& path) override;
   std::unique_ptr<File> create_new(const std::string& path) override;
-  std::unique_ptr<File> create_past_cache(const std::string& path) override;
   // Replaces the file by a copy of its own, and returns that. The copy is durable before it gets the name.
   std::unique_ptr<File> append(const std::string& path) override;
   void make_directories(const std::string& path) override;
@@ -97,9 +96,6 @@ class WriteFence final : public Disk {
   std::vector<std::byte> read(const std::string& path) override { return disk_.read(path); }
   size_t read_at(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
     return disk_.read_at(path, offset, out);
-  }
-  size_t read_past_cache(const std::string& path, uint64_t offset, std::span<std::byte> out) override {
-    return disk_.read_past_cache(path, offset, out);
   }
   std::vector<Entry> list(const std::string& directory) override { return disk_.list(directory); }
   bool exists(const std::string& path) override { return disk_.exists(path); }

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 
-#include "base/array.h"
-
 namespace sinew::checkpoint {
 namespace {
-
-constexpr uint64_t kPieceBytes = 64 << 10;
 
 std::string wrong_chunk(size_t index, std::span<const std::byte> bytes, Digest expected, Digest found) {
   const uint64_t begin = index * kChunkBytes;
@@ -22,12 +18,11 @@ std::string wrong_chunk(size_t index, std::span<const std::byte> bytes, Digest e
 
 }  // namespace
 
-// Takes pieces that fit into the processor's cache, because each piece is read twice.
 void ChecksumStream::update(std::span<const std::byte> bytes) {
+  whole_.update(bytes);
   while (!bytes.empty()) {
     const uint64_t room = kChunkBytes - checksums_.bytes % kChunkBytes;
-    const auto piece = bytes.first(std::min({room, kPieceBytes, uint64_t{bytes.size()}}));
-    whole_.update(piece);
+    const auto piece = bytes.first(std::min<uint64_t>(room, bytes.size()));
     chunk_.update(piece);
     checksums_.bytes += piece.size();
     if (piece.size() == room) {
@@ -45,17 +40,17 @@ FileChecksums ChecksumStream::finish() {
 }
 
 std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileChecksums& checksums,
-                                        bool past_cache, const TakeChunk& take) {
+                                        const TakeChunk& take) {
   const uint64_t size = disk.size(path);
   if (size != checksums.bytes) {
     return "is " + std::to_string(size) + " bytes long, expected " + std::to_string(checksums.bytes);
   }
-  Buffer buffer(std::min(kChunkBytes, size), Disk::kDirectAlignment);
+  std::vector<std::byte> buffer(std::min(kChunkBytes, size));
   DigestStream whole;
   for (size_t i = 0; i < checksums.chunks.size(); ++i) {
     const uint64_t begin = i * kChunkBytes;
-    const std::span chunk(buffer.data(), std::min(kChunkBytes, size - begin));
-    const size_t got = past_cache ? disk.read_past_cache(path, begin, chunk) : disk.read_at(path, begin, chunk);
+    const auto chunk = std::span(buffer).first(std::min(kChunkBytes, size - begin));
+    const size_t got = disk.read_at(path, begin, chunk);
     if (got != chunk.size())
       return "ends at byte " + std::to_string(begin + got) + ", expected " + std::to_string(size);
     const Digest found = digest_of(std::span<const std::byte>(chunk));

@@ -34,11 +34,10 @@ class ChecksumStream {
   DigestStream whole_, chunk_;
 };
 
-// Reads the file once, chunk by chunk; if `past_cache` is true, from the device. Passes each chunk that has the right
-// checksum to `take`. Returns the problem with the first wrong chunk, or nullopt if the file is right. Throws DiskError
-// if the disk cannot read the file.
+// Reads the file once, chunk by chunk. Passes each chunk that has the right checksum to `take`. Returns the problem
+// with the first wrong chunk, or nullopt if the file is right. Throws DiskError if the disk cannot read the file.
 using TakeChunk = std::function<void(std::span<const std::byte>)>;
 std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileChecksums& checksums,
-                                        bool past_cache, const TakeChunk& take);
+                                        const TakeChunk& take);
 
 }  // namespace sinew::checkpoint

@@ -57,8 +57,8 @@ class Reader {
 
   void read_file(const std::string& name, const TakeChunk& take) {
     guarded(name, [&] {
-      const auto wrong = read_checked(disk_, path_of(name), manifest_.files.at(name), past_cache_, take);
-      if (wrong) found(name, *wrong);
+      if (past_cache_) disk_.drop_cache(path_of(name));
+      if (const auto wrong = read_checked(disk_, path_of(name), manifest_.files.at(name), take)) found(name, *wrong);
     });
   }
 

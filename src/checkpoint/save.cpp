@@ -11,7 +11,7 @@ namespace {
 // A file that is being written. It computes its checksums from the bytes that it is given.
 class ChecksummedFile {
  public:
-  explicit ChecksummedFile(std::unique_ptr<Disk::File> file) : file_(std::move(file)) {}
+  ChecksummedFile(Disk& disk, const std::string& path) : file_(disk.create(path)) {}
   void put(std::span<const std::byte> bytes) {
     if (bytes.empty()) return;
     file_->write(bytes);
@@ -38,14 +38,14 @@ void write_all(Disk& disk, const std::string& directory, const Snapshot& snapsho
     const Metadata metadata{
         {"format", "pt"}, {"sinew_part", part}, {"sinew_step", std::to_string(snapshot.step.value)}};
     const std::string name = part + std::string(kTensorSuffix);
-    ChecksummedFile file(disk.create_past_cache(join(directory, name)));
+    ChecksummedFile file(disk, join(directory, name));
     put_safetensors(tensors, metadata, [&](std::span<const std::byte> bytes) { file.put(bytes); });
     manifest.files.emplace(name, file.finish());
   }
-  ChecksummedFile state(disk.create(join(directory, kStateFile)));
+  ChecksummedFile state(disk, join(directory, kStateFile));
   state.put(bytes_of(snapshot.state_json));
   manifest.files.emplace(kStateFile, state.finish());
-  ChecksummedFile last(disk.create(join(directory, kManifest)));
+  ChecksummedFile last(disk, join(directory, kManifest));
   last.put(bytes_of(manifest_text(manifest)));
   last.finish();
 }
