@@ -126,17 +126,20 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
   Attempt* const before = from ? &attempts_[static_cast<size_t>(from->attempt)] : nullptr;
   if (before && before->wrong_from && step > *before->wrong_from && !not_judged_)
     complain("member " + number(id.value) + " begins at step " + number(step) + " from a state that may be wrong");
-  attempts_.push_back(
-      {.begins_at = step,
-       .members = {computing.begin(), computing.end()},
-       .after = {},
-       .before = state,
-       .wrong_from = {},
-       .noticed = false,
-       .has_liar = false,
-       .digests = before ? std::map{std::pair(step, before->digests[step])} : std::map<int64_t, Digest>(),
-       .computed = {},
-       .committed = {}});
+  // There is no digest of a state that may be wrong.
+  std::map<int64_t, Digest> digests;
+  if (before)
+    if (const auto found = before->digests.find(step); found != before->digests.end()) digests.insert(*found);
+  attempts_.push_back({.begins_at = step,
+                       .members = {computing.begin(), computing.end()},
+                       .after = {},
+                       .before = state,
+                       .wrong_from = {},
+                       .noticed = false,
+                       .has_liar = false,
+                       .digests = std::move(digests),
+                       .computed = {},
+                       .committed = {}});
   return {static_cast<int64_t>(attempts_.size()) - 1, history};
 }
 
@@ -238,7 +241,6 @@ void Judge::compares(int64_t pid, int64_t attempt, int64_t at) {
 }
 
 void Judge::digest(int64_t attempt, int64_t step, Digest digest) {
-  if (not_judged_) return;
   if (const Attempt& of = attempts_[static_cast<size_t>(attempt)]; of.wrong_from && step > *of.wrong_from) return;
   if (attempts_[static_cast<size_t>(attempt)].digests.emplace(step, digest).first->second != digest)
     complain("the state at step " + number(step) + " has two digests");
