@@ -48,7 +48,7 @@ std::optional<int64_t> number_of(const std::string& name) {
                                                                                     : std::nullopt;
 }
 
-// The codes with which a call fails if a directory on its path is gone.
+// A call returns one of these codes if a directory on its path does not exist.
 bool is_missing(int code) {
   return code == ENOENT || code == ESTALE;
 }
@@ -72,7 +72,7 @@ int64_t WriteFence::highest_number(Disk& disk, const std::string& run_directory)
   return highest;
 }
 
-// This writer's directory is gone. Only a later writer removes it, or somebody who removes the whole run.
+// Throws the error of a writer whose directory a later writer has removed, or a user together with the whole run.
 void WriteFence::fail_replaced() {
   replaced_ = true;
   const std::string me = "writer " + std::to_string(number_) + " (this process)";
@@ -101,10 +101,10 @@ void WriteFence::check() {
 
 // ---- taking over ---------------------------------------------------------------------------------------------------
 
-// An earlier writer may be inside any call of the disk, or stopped, while this runs. What it does before its directory
-// is gone is as if it had done it before the takeover. What it does later fails. A writer that is late itself (a later
-// one has begun) sees the higher number, because it looks only once it has made its own directory. If it has looked
-// before, the later writer finds the directory of this one, and removes it.
+// An earlier writer may be inside any call of the disk, or stopped, while this runs. Its changes count as made before
+// the takeover until this function removes its directory; later changes fail. If a later writer has begun, this one
+// sees the higher number, because it looks only after it has made its own directory. If it looked earlier, the later
+// writer finds the directory of this one and removes it.
 void WriteFence::take_over() {
   if (replaced_) fail_replaced();
   if (taken_over_) return;
@@ -177,7 +177,8 @@ WriteFence::Place WriteFence::place_of(const std::string& path) const {
   return is_below(at, own_) ? Place::own : Place::run;
 }
 
-// Makes a change in the run directory. If it fails because this writer's directory is gone, throws WriterReplaced.
+// Makes a change in the run directory. Throws WriterReplaced if the change fails because this writer's directory does
+// not exist any more.
 void WriteFence::act(const std::function<void()>& change) {
   try {
     change();
@@ -196,30 +197,26 @@ std::string WriteFence::staging(const std::string& hidden) {
 }
 
 // New names appear only in the own directory. Anything else is a mistake of the caller.
-void WriteFence::check_creation(const std::string& path) {
-  SINEW_CHECK(place_of(path) != Place::run, path, own_);
+void WriteFence::make(const std::string& path, const std::function<void()>& change) {
+  const Place place = place_of(path);
+  SINEW_CHECK(place != Place::run, path, own_);
+  place == Place::outside ? change() : act(change);
 }
 
 std::unique_ptr<Disk::File> WriteFence::create(const std::string& path) {
-  check_creation(path);
-  if (place_of(path) == Place::outside) return disk_.create(path);
   std::unique_ptr<File> file;
-  act([&] { file = disk_.create(path); });
+  make(path, [&] { file = disk_.create(path); });
   return file;
 }
 
 std::unique_ptr<Disk::File> WriteFence::create_new(const std::string& path) {
-  check_creation(path);
-  if (place_of(path) == Place::outside) return disk_.create_new(path);
   std::unique_ptr<File> file;
-  act([&] { file = disk_.create_new(path); });
+  make(path, [&] { file = disk_.create_new(path); });
   return file;
 }
 
 void WriteFence::symlink(const std::string& target, const std::string& path) {
-  check_creation(path);
-  if (place_of(path) == Place::outside) return disk_.symlink(target, path);
-  act([&] { disk_.symlink(target, path); });
+  make(path, [&] { disk_.symlink(target, path); });
 }
 
 std::unique_ptr<Disk::File> WriteFence::append(const std::string& path) {

@@ -9,7 +9,7 @@
 //   it first renames into that directory. A file that grows is replaced by a copy, which only this writer has open.
 // - A writer that takes over renames the directories of all earlier writers away and removes them, before it reads
 //   anything. From then on, each rename of an earlier writer fails with ENOENT, and so does its next new file. A file
-//   that it still has open has lost its name to the new writer's copy, so nobody sees what it appends.
+//   that it still has open has lost its name to the new writer's copy, so no reader sees what it appends.
 //
 // ENOENT is how a writer learns that it was replaced (WriterReplaced).
 //
@@ -28,8 +28,8 @@
 // The fence costs no sync in a step. A sync comes with each copy of a growing file, when a writer takes over.
 //
 // Changes of paths outside of the run directory pass through unchanged. mkdir passes through as well: an empty
-// directory tells nobody anything. The fence judges the names of paths, so all paths must begin with the directory's
-// path.
+// directory changes nothing for a reader. The fence judges the names of paths, so all paths must begin with the
+// directory's path.
 //
 // A writer begins by take_over(), or by its first change, which calls take_over(). This first call comes from one
 // thread; after it, any thread may call any method.
@@ -49,7 +49,7 @@
 
 namespace sinew {
 
-// Another writer has taken over the run directory (CHECKPOINT_MAY_NOT_WRITE), or somebody has removed this writer's
+// Another writer has taken over the run directory (CHECKPOINT_MAY_NOT_WRITE), or a user has removed this writer's
 // directory (RUN_DIRECTORY_LOST). This writer can never write there again.
 struct WriterReplaced : MayNotWrite {
   using MayNotWrite::MayNotWrite;
@@ -106,7 +106,7 @@ class WriteFence final : public Disk {
  private:
   enum class Place { outside, own, run };  // outside of the run directory, in this writer's own directory, elsewhere
   Place place_of(const std::string& path) const;
-  void check_creation(const std::string& path);
+  void make(const std::string& path, const std::function<void()>& change);
   void make_own_directory();
   void remove_writer(const std::string& name);
   void move_away(const std::string& path, const std::function<void(const std::string& away)>& remove);
