@@ -1,9 +1,9 @@
-// Decides which member becomes the run's coordinator when the coordinator and its supervisor are gone for good.
+// Decides which member becomes the run's coordinator after the coordinator and its supervisor have ended for good.
 //
-// There are no votes. The lock of the run directory decides (rundir::RunLock): whoever leads a run must hold it, the
-// supervisor holds it as long as it lives, and the kernel gives it to one process at a time. A member stands for
-// election by trying to take the lock, and leads as long as it holds it. So two members cannot both win, and while a
-// supervisor lives, nobody can. A member without the run directory cannot stand: it could write nothing there.
+// There are no votes. The lock of the run directory decides (rundir::RunLock): the process that leads a run must hold
+// it, the supervisor holds it as long as it lives, and the kernel gives it to one process at a time. A member stands
+// for election by trying to take the lock, and leads as long as it holds it. So two members cannot both win, and while
+// a supervisor lives, no member can. A member without the run directory cannot stand: it could write nothing there.
 //
 // Each coordinator has a *term*: its incarnation in coordinator.json, which grows with each coordinator. Members refuse
 // the answers of an older term than one that they have heard of, and a coordinator that hears of a newer term steps
@@ -25,7 +25,7 @@ namespace sinew::cluster {
 
 struct ElectionOptions {
   // How long no coordinator must have answered. A supervisor replaces a dead coordinator within a second, and one that
-  // does not answer after 15 s, so an election begins only when nobody did.
+  // does not answer after 15 s, so an election begins only if no supervisor did.
   double wait_seconds = 20;
   // The leader stands first. Each computing member after it waits this much longer than the one before it, but at most
   // `most_delay_seconds` longer than the leader.

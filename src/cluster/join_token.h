@@ -31,13 +31,13 @@ struct JoinToken {
 
 // Makes the text of a token with a new id. `expires`: seconds since 1970.
 std::string new_join_token(const std::string& run_secret, int64_t expires);
-// Reads the text of a token. Anybody can write such a text. Returns nullopt if the text is no token.
+// Reads the text of a token, which may be forged. Returns nullopt if the text is no token.
 std::optional<JoinToken> join_token_of(std::string_view text);
 // Returns the token if the text was made with this run's secret.
 std::optional<JoinToken> genuine_join_token(const std::string& text, const std::string& run_secret);
 bool is_token_id(std::string_view text);
 std::string id_of_token(std::string_view given);  // `given` is an id or the text of a token; "" if it is neither
-// Like id_of_token, but returns "" also for a token of another run. Nobody records the ids, so it takes any id.
+// Like id_of_token, but returns "" also for a token of another run. The run keeps no list of ids, so it takes any id.
 std::string id_in_run(const std::string& given, const std::string& run_secret);
 
 // Why the coordinator takes no more calls with this token, as a sentence without its subject: "expired at ...".

@@ -32,7 +32,7 @@ double audited_part(uint64_t seed, Faults faults) {
   return parts[seed % 3];
 }
 
-// Names below .writers/ are nobody else's.
+// Each writer changes only its own names below .writers/.
 bool is_of_the_run(const std::string& path) {
   return path.find(WriteFence::kDirectory) == std::string::npos;
 }
@@ -106,8 +106,8 @@ void Story::perhaps_stop() {
   scene_.world.say("-- process " + std::to_string(worker->pid) + " is stopped in a call of the disk for " +
                    std::to_string(seconds) + " s");
   worker->stop();
-  // Others may lose their links to it for so long that the coordinator puts them out. These stories judge only who
-  // writes.
+  // Others may lose their links to it for so long that the coordinator puts them out. These stories judge only the
+  // writers.
   const auto disturb_all = [this] {
     for (const Worker* other : living()) scene_.judge.disturbed(other->pid);
   };
@@ -361,7 +361,7 @@ void Story::lose(Trouble::Kind kind) {
   });
 }
 
-// A person resumes the run when nobody leads it. The person does not know whether workers live.
+// A person resumes the run when no process leads it. The person does not know whether workers live.
 void Story::look_as_a_person() {
   World& world = scene_.world;
   world.after(kPersonSeconds, [this] { look_as_a_person(); });
