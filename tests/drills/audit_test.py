@@ -2,7 +2,6 @@
 import json
 import pathlib
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -16,18 +15,14 @@ PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded 
 HEX = "[0-9a-f]{32}"
 
 
-class Audit(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, *WORDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
-        cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
+class Audit(sp.Drill):
+    steps = STEPS
+    calm_words = WORDS
 
     @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
 
     def train(self, name, *words, flip=None, audit=1, code=0):
         """Trains the job; `flip` is (step, member, what). Returns what it said, and the run directory."""

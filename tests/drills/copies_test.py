@@ -1,6 +1,5 @@
 """Trains on images of which one worker's copy is damaged. The ledger must equal that of one worker with good copies."""
 import json
-import os
 import pathlib
 import struct
 import subprocess
@@ -97,10 +96,7 @@ checkpoint: {{interval: 10st}}
         self.calm = sp.digests(self.path / "calm")
 
     def start(self, *words, **variables):
-        with open(self.path / "log", "ab") as log:
-            process = subprocess.Popen(sp.command(*words), stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **variables})
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
-        return process
+        return sp.launch(self, self.path / "log", *words, **variables)
 
     def said(self):
         return (self.path / "log").read_text()[-6000:]

@@ -6,9 +6,7 @@ import pathlib
 import re
 import signal
 import struct
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -55,26 +53,20 @@ def flip_a_bit(pid, wanted):
     return found
 
 
-class Diverge(unittest.TestCase):
+class Diverge(sp.Drill):
+    steps = STEPS
+    calm_words = WORDS
+
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, *WORDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
+        super().setUpClass()
         cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
         cls.weights = tensor_bytes(cls.path / "calm/checkpoints/last/model.safetensors", FROZEN)
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
     def start(self, name, *words, pace=1, job=WORDS):
         directory = self.path / name
-        with open(self.path / f"{name}.log", "ab") as log:
-            process = subprocess.Popen(sp.command("train", self.job, *job, "--run-dir", directory, "--ledger", *words),
-                                       stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "SINEW_PACE": str(pace)})
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        process = sp.launch(self, self.path / f"{name}.log", "train", self.job, *job, "--run-dir", directory, "--ledger", *words,
+                            SINEW_PACE=str(pace))
         return process, directory
 
     def said(self, directory):

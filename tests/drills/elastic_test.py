@@ -6,8 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -19,27 +17,19 @@ SHARDS = "trainer.shards=7"
 PATIENCE = 240  # seconds; on a crowded machine, a run of a few seconds may take this long
 
 
-class Elastic(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, SHARDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
-        cls.calm = sp.digests(cls.path / "calm")
+class Elastic(sp.Drill):
+    steps = STEPS
+    calm_words = [SHARDS]
 
     @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.calm = sp.digests(cls.path / "calm")
 
     def start(self, name, workers, *words, pace=None):
         directory = self.path / name
-        environment = {**os.environ, **({"SINEW_PACE": str(pace)} if pace else {})}
-        log = open(self.path / f"{name}.log", "ab")
-        process = subprocess.Popen(sp.command("train", self.job, SHARDS, "--run-dir", directory, "--ledger", "--workers", workers, *words),
-                                   stdout=log, stderr=subprocess.STDOUT, env=environment)
-        log.close()
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        process = sp.launch(self, self.path / f"{name}.log", "train", self.job, SHARDS, "--run-dir", directory, "--ledger",
+                            "--workers", workers, *words, **({"SINEW_PACE": str(pace)} if pace else {}))
         return process, directory
 
     def said(self, directory):

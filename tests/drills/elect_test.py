@@ -4,9 +4,7 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -27,21 +25,22 @@ def alive(pid):
         return False
 
 
-class Elect(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        cls.job.write_text(cls.job.read_text().replace("interval: 5st, keep: 2", "interval: 200st, keep: 2"))
-        began = time.monotonic()
-        sp.run("train", cls.job, SHARDS, "--run-dir", cls.path / "calm", "--ledger", check=0)
-        cls.pace = str(max(1, STEP_SECONDS * STEPS / (time.monotonic() - began)))
-        cls.calm = sp.digests(cls.path / "calm")
+class Elect(sp.Drill):
+    steps = STEPS
+    calm_words = [SHARDS]
 
     @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def make_job(cls):
+        job = super().make_job()
+        job.write_text(job.read_text().replace("interval: 5st, keep: 2", "interval: 200st, keep: 2"))
+        return job
+
+    @classmethod
+    def setUpClass(cls):
+        began = time.monotonic()
+        super().setUpClass()
+        cls.pace = str(max(1, STEP_SECONDS * STEPS / (time.monotonic() - began)))
+        cls.calm = sp.digests(cls.path / "calm")
 
     def setUp(self):
         self.run_directory = self.path / self.id().rsplit(".", 1)[1]
@@ -54,11 +53,7 @@ class Elect(unittest.TestCase):
                 os.kill(pid, signal.SIGKILL)
 
     def start(self, name, *words):
-        with open(self.path / f"{self.run_directory.name}-{name}.log", "ab") as log:
-            process = subprocess.Popen(sp.command(*words), stdout=log, stderr=subprocess.STDOUT,
-                                       env={**os.environ, "SINEW_PACE": self.pace})
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
-        return process
+        return sp.launch(self, self.path / f"{self.run_directory.name}-{name}.log", *words, SINEW_PACE=self.pace)
 
     def said(self, name="train"):
         log = self.run_directory / "coordinator.log"

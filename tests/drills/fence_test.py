@@ -4,9 +4,7 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -19,24 +17,11 @@ STEPS = 100 + 100 * STOPS
 ENOUGH = 15  # steps, which take longer than a lease
 
 
-class Fence(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, "--run-dir", cls.path / "calm", "--ledger", check=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+class Fence(sp.Drill):
+    steps = STEPS
 
     def start(self, name, *words, **variables):
-        with open(self.path / f"{name}.log", "ab") as log:
-            process = subprocess.Popen(sp.command(*words), stdout=log, stderr=subprocess.STDOUT,
-                                       env={**os.environ, **variables}, start_new_session=True)
-        self.addCleanup(lambda: (process.poll() is None and os.killpg(process.pid, signal.SIGKILL), process.wait(60)))
-        return process
+        return sp.launch(self, self.path / f"{name}.log", *words, group=True, **variables)
 
     def said(self, name):
         return (self.path / f"{name}.log").read_text()[-4000:]

@@ -6,7 +6,6 @@ import pathlib
 import random
 import re
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -21,18 +20,14 @@ GRADIENTS = ["shard", "audit"]
 PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
 
 
-class Flips(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, *WORDS, "--workers", 3, "--run-dir", cls.path / "calm", "--ledger", check=0)
-        cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
+class Flips(sp.Drill):
+    steps = STEPS
+    calm_words = [*WORDS, "--workers", 3]
 
     @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.calm = (cls.path / "calm/ledger.jsonl").read_text()
 
     def events(self, directory, *kinds):
         lines = (directory / "log.jsonl").read_text().splitlines()

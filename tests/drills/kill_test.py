@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -21,19 +20,14 @@ def newest(directory):
     return max((int(path.name[5:]) for path in directory.glob("checkpoints/step-" + "[0-9]" * 8)), default=0)
 
 
-class Kill(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        sp.run("train", cls.job, "--run-dir", cls.path / "calm", "--ledger", check=0)
-        cls.calm = sp.digests(cls.path / "calm")
-        cls.seconds = sp.report(cls.path / "calm")["seconds"]
+class Kill(sp.Drill):
+    steps = STEPS
 
     @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.calm = sp.digests(cls.path / "calm")
+        cls.seconds = sp.report(cls.path / "calm")["seconds"]
 
     def assert_same_story(self, run_directory):
         self.assertEqual(sp.report(run_directory)["digest"], sp.report(self.path / "calm")["digest"])

@@ -1,6 +1,5 @@
 """Trains with a worker whose libm rounds differently. The ledger must equal that of one undisturbed worker."""
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -44,10 +43,7 @@ class Libm(unittest.TestCase):
         subprocess.run(["cc", "-shared", "-fPIC", "-o", self.library, source, "-ldl", "-lm"], check=True)
 
     def start(self, *words, **variables):
-        with open(self.path / "log", "ab") as log:
-            process = subprocess.Popen(sp.command(*words), stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **variables})
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
-        return process
+        return sp.launch(self, self.path / "log", *words, **variables)
 
     def said(self):
         return (self.path / "log").read_text()[-4000:]

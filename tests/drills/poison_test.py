@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -23,19 +22,15 @@ KILLS = 12
 NAMED = rf"step {DEADLY}, shard {SHARD} \(samples \d+ to \d+ in the order of epoch \d+\)"
 
 
-class Poison(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.job = sp.write_job(cls.path, STEPS)
-        cls.shards = "trainer.shards=7"
-        sp.run("train", cls.job, cls.shards, "--run-dir", cls.path / "calm", "--ledger", check=0)
-        cls.calm = sp.digests(cls.path / "calm")
+class Poison(sp.Drill):
+    steps = STEPS
+    shards = "trainer.shards=7"
+    calm_words = [shards]
 
     @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.calm = sp.digests(cls.path / "calm")
 
     def words(self, name, workers, *more):
         return ["train", self.job, self.shards, "--run-dir", self.path / name, "--ledger", "--workers", workers, *more]

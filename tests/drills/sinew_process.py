@@ -5,7 +5,9 @@ import pathlib
 import signal
 import struct
 import subprocess
+import tempfile
 import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SINEW = pathlib.Path(os.environ.get("SINEW_BIN", ROOT / "build/release/bin")) / "sinew"
@@ -125,3 +127,32 @@ def wait_for(condition, seconds=60):
             return True
         time.sleep(0.005)
     return False
+
+
+def launch(test, log, *words, group=False, **variables):
+    """Starts `sinew WORDS`, which appends its output to the file `log`. At the end of the test it is killed if it still
+    lives; with `group`, together with the processes of its group."""
+    with open(log, "ab") as output:
+        process = subprocess.Popen(command(*words), stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **variables},
+                                   start_new_session=group)
+    kill = (lambda: os.killpg(process.pid, signal.SIGKILL)) if group else process.kill
+    test.addCleanup(lambda: (process.poll() is None and kill(), process.wait(60)))
+    return process
+
+
+class Drill(unittest.TestCase):
+    """Runs a job in a folder of its own, `path`, and compares with the run `calm`, which is never disturbed."""
+    steps = 100
+    calm_words = ()  # of the calm run, beside the job
+
+    @classmethod
+    def make_job(cls):
+        return write_job(cls.path, cls.steps)
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.path = pathlib.Path(folder.name)
+        cls.job = cls.make_job()
+        run("train", cls.job, *cls.calm_words, "--run-dir", cls.path / "calm", "--ledger", check=0)

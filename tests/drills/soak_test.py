@@ -10,7 +10,6 @@ import pathlib
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -56,10 +55,8 @@ class Soak(unittest.TestCase):
 
     def start(self, name, *words):
         directory = self.path / name
-        with open(self.path / f"{name}.log", "ab") as log:
-            process = subprocess.Popen(sp.command("train", self.job, ENDLESS, "trainer.shards=7", "--run-dir", directory, "--ledger", *words),
-                                       stdout=log, stderr=subprocess.STDOUT)
-        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait(60)))
+        process = sp.launch(self, self.path / f"{name}.log", "train", self.job, ENDLESS, "trainer.shards=7", "--run-dir", directory,
+                            "--ledger", *words)
         return process, directory
 
     def stop(self, process, name):

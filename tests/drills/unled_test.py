@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -29,11 +28,7 @@ class Unled(unittest.TestCase):
         self.run_directory = self.path / "group"
 
     def start(self, name, *words, **variables):
-        with open(self.path / f"{name}.log", "ab") as log:
-            process = subprocess.Popen(sp.command(*words), stdout=log, stderr=subprocess.STDOUT,
-                                       env={**os.environ, "SINEW_PACE": "20", **variables}, start_new_session=True)
-        self.addCleanup(lambda: (process.poll() is None and os.killpg(process.pid, signal.SIGKILL), process.wait(60)))
-        return process
+        return sp.launch(self, self.path / f"{name}.log", *words, group=True, **{"SINEW_PACE": "20", **variables})
 
     def said(self, name):
         return (self.path / f"{name}.log").read_text()[-4000:]
