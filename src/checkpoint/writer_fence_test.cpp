@@ -104,7 +104,9 @@ TEST(WriterFence, ChangesNothingAfterAnotherWriterHasTakenOver) {
       save_and_wait(writer, 20);
       disk.before_call = nullptr;
     }
-    if (interrupted) EXPECT_EQ(names(disk), before);
+    if (interrupted) {
+      EXPECT_EQ(names(disk), before);
+    }
     EXPECT_TRUE(disk.list(run + "/.writers").size() == 1);
     const Newest newest = load_newest(disk, root);
     ASSERT_TRUE(newest.loaded);
