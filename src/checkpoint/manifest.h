@@ -29,7 +29,8 @@ std::string manifest_text(const Manifest& manifest);
 // exactly. Uses memory in proportion to the length of the text.
 std::expected<Manifest, std::string> parse_manifest(std::string_view text);
 
-inline constexpr std::string_view kChecksumKey = " \"checksum\": \"";  // the end of a body
+// the body, over which the checksum is computed, ends with this text
+inline constexpr std::string_view kChecksumKey = " \"checksum\": \"";
 
 // Appends the checksum and the closing bytes to `body`. Tests use this to make a wrong manifest with a right checksum.
 std::string with_checksum(std::string body);

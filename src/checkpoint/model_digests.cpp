@@ -18,8 +18,8 @@ using Document = nlohmann::json;
 
 constexpr uint64_t kMaxDigestsBytes = 1 << 20, kMaxInfoBytes = 64 << 20;
 constexpr std::string_view kDigestsFormat = "sinew-model-digests";
-// The files of a model that Sinew itself opens. The list must name each of them; a user may put other files beside
-// them.
+// The files of a model that Sinew itself opens. model.digests.json must list each of them that the directory has. A
+// user may put other files beside them, which are not listed.
 constexpr std::string_view kUsedFiles[] = {"model.safetensors", kModelInfoFile, "model.pt2", "model.pt", "model.so"};
 
 struct NotAllowed {};  // thrown and caught inside this file only

@@ -1,4 +1,4 @@
-// Tests the digest of a state, and that a checkpoint is refused whose tensors do not have it.
+// Tests the digest of a state. Tests that a checkpoint is refused if its tensors do not have the digest that it states.
 #include "checkpoint/state_digest.h"
 
 #include <gtest/gtest.h>

@@ -52,7 +52,7 @@ Snapshot borrowed(const OwnedSnapshot& owned) {
 struct Writer::State {
   struct Trouble {
     std::string text;
-    bool refused = false;  // only because may_write returned false
+    bool refused = false;  // true: the only trouble is that may_write returned false
   };
 
   State(Disk& disk_, WriterOptions options_, Clock& clock_)

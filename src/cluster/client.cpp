@@ -113,7 +113,9 @@ struct Client::Impl {
       const bool never = false;
       wait(lock, pause, never);
       pause = std::min(2 * pause, kLongestPause);
-      urgent = !stopping;  // the next heartbeat repeats the report, together with newer changes
+      // sends again without waiting for the next pulse; the heartbeat repeats the report of the lost one, with newer
+      // changes
+      urgent = !stopping;
     }
   }
 

@@ -64,8 +64,9 @@ struct Coordinator::Impl {
   std::list<Waiting> waiting;
   bool stopping = false;
   std::condition_variable due_changed;
-  std::thread waker;                     // ticks when a decision is due before the next regular tick
-  std::unique_ptr<http::Server> server;  // the last member: its threads use all of the above
+  std::thread waker;  // ticks when a decision is due before the next regular tick
+  // declared last, so that it is destroyed first: its threads use all fields above
+  std::unique_ptr<http::Server> server;
 
   Impl(const CoordinatorOptions& options_given, Clock& clock_given)
       : options(options_given), clock(clock_given), state(options, moment()) {}

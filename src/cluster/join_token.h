@@ -48,7 +48,7 @@ struct TokenTrouble {
 std::optional<TokenTrouble> trouble_with(const JoinToken& token, double wall_seconds,
                                          const std::set<std::string>& revoked);
 
-// Returns the public key of the run's coordinators. `secret` is the run's secret or a token; it may not be empty.
+// Returns the public key of the run's coordinators. `secret` is the run's secret or a token; it must not be empty.
 PublicKey coordinator_key(const std::string& secret);
 
 // ---- the revoked tokens of a run directory: one file for each, RUN/revoked/ID --------------------------------------

@@ -186,7 +186,8 @@ std::optional<int64_t> newer_term(const std::string& run_directory, const Coordi
   return std::nullopt;
 }
 
-// Takes the lock of the directory if nobody holds it. A file system without locks has no elections.
+// Takes the lock of the directory. Returns nullopt if another process holds it or the directory cannot be locked. The
+// coordinator then works without the lock; where there are no locks, members cannot elect another coordinator.
 std::optional<rundir::RunLock> lock_if_free(const std::string& run_directory, Clock& clock) {
   if (rundir::lock_is_held(run_directory)) return std::nullopt;
   try {

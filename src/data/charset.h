@@ -16,7 +16,8 @@ struct CharsetJudgement {
   Charset charset = Charset::utf8;
   std::string evidence;  // "windows-1252 (byte 0xE9 in line 3 is not UTF-8)"; empty for UTF-8 without a mark
 };
-// Decides from the first bytes of a file. `whole`: these are all bytes of the file. `wanted`: data.table.encoding.
+// Decides the encoding of a file. `head` has its first bytes, or all of them if `whole`. `wanted` is
+// data.table.encoding.
 CharsetJudgement judge_charset(std::span<const std::byte> head, bool whole, const std::string& wanted);
 
 // Converts text to UTF-8 and leaves out a byte order mark. `name` is for messages. Throws Error naming the line and the

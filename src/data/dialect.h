@@ -23,9 +23,9 @@ struct Dialect {
   std::vector<std::string> evidence;  // a phrase for each decision that is not the usual one
 };
 
-// Decides from the first part of the file's text, as UTF-8 without a byte order mark. `whole`: this is all of the file.
-// `usual`: the separator that the name of the file promises. `known`: the style of the training file; its header and
-// numbers are then not judged again.
+// Decides the separator, the header and the style of numbers of a file. `head` is the first part of its text, as UTF-8
+// without a byte order mark. If `whole`, it is all of the text. `usual` is the separator that the name of the file
+// suggests. If `known` is given, it is the style of the training file, and only the separator is decided.
 Dialect judge_dialect(std::string_view head, bool whole, char usual, const spec::TableOptions& wanted,
                       const TableStyle* known = nullptr);
 

@@ -59,12 +59,12 @@ constexpr int32_t kTextInputs = 64;  // input columns of a text; the hash of a w
 // columns that are 1. All other input columns are 0, except those of texts.
 struct EncodedRows {
   struct Texts {
-    std::vector<uint64_t> ends;  // of each row, in `words`
+    std::vector<uint64_t> ends;  // for each row, the index in `words` after its last word
     std::vector<uint8_t> words;  // for each word, one of kTextInputs
   };
   std::vector<float> numbers;      // [rows, numeric columns of all features]
   std::vector<int32_t> one_hot;    // [rows, features that have an indicator]; -1: no indicator is 1
-  std::vector<Texts> texts;        // of each text feature
+  std::vector<Texts> texts;        // for each text feature
   std::vector<std::string> notes;  // values that train does not have, one line for each column
 };
 EncodedRows encode(const Table& table, const std::vector<int64_t>& rows, const Encoding& encoding);

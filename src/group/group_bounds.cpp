@@ -1,6 +1,6 @@
-// Limits the memory for waiting frames, in this process and in the links' queues. Each limit is a number of bytes. But
-// it is never less than a few reduced results of the largest collective, because a model may be larger than any fixed
-// number. The callers of all functions in this file hold the mutex.
+// Limits the memory for waiting frames, in this process and in the links' queues. Each limit is a fixed number of bytes
+// (an option), but at least the size of 4 to 16 reduced results of the largest collective so far: a large model would
+// not fit any fixed limit. The callers of all functions in this file hold the mutex.
 #include <algorithm>
 
 #include "group/group_state.h"

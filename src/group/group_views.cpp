@@ -2,9 +2,10 @@
 //
 // When a view begins, every member sends a ViewChangeReport and drops the frames of the previous view. From the
 // reports, all members choose the same giver (settle.h). The giver sends the results of complete collectives to members
-// that lack them. A collective that no member has completed is made again under the new view. Therefore no two members
-// have results of one collective that were made under different views. Results of single shards stay where they are.
-// The group continues as soon as all computing members have reported; it does not wait for joining members.
+// that lack them. A collective that no member has completed is made again under the new view. Therefore all results of
+// one collective were made under the same view, on whichever members they are. A computing member keeps the shards that
+// it has computed or is computing, and they are not computed anew. The group continues as soon as all computing members
+// have reported; it does not wait for joining members.
 #include "base/check.h"
 #include "group/group_state.h"
 

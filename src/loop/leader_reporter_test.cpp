@@ -147,7 +147,8 @@ TEST(LeaderReporter, ALeaderThatWakesUpLateDoublesNoLine) {
   expect_every_step(folder, 30);
 }
 
-// A new leader is stopped while it opens the files, and its lease ends. When it has one again, it doubles no line.
+// A new leader loses its lease while it opens the files. When it has a lease again, it begins again; no line is missing
+// or written twice.
 TEST(LeaderReporter, ALeaderWhoseLeaseEndsWhileItOpensTheFilesBeginsAgain) {
   class Leaving final : public MembersStub {
    public:

@@ -113,8 +113,9 @@ TEST(Library, OtherFilesAreRefused) {
   EXPECT_THAT(refusal(scratch.file("none.so")), HasSubstr("[MODEL_FILE_MISSING]"));
 }
 
-// Damaged tables in the file give an error with a reason and never a crash.
-TEST(Library, DamagedTablesGiveAReason) {
+// A shared object with a damaged ELF header, or a truncated one, never causes a crash. If reading it fails, it fails
+// with an Error that gives a reason.
+TEST(Library, DamagedFilesNeverCrash) {
   const Scratch scratch;
   const std::string bytes = read_text(system_disk(), example());
   RandomStream random(random_key({11}));

@@ -32,8 +32,8 @@ uint64_t read_descriptor(const FileRange& file, Member& member) {
   record.fail("the data descriptor of member " + in_quotes(member.name) + " does not match the directory");
 }
 
-// Checks the local header against the directory, and sets begin, end and crc_offsets. The header may leave out sizes
-// and checksum.
+// Checks the member's local header against its entry in the zip file's central directory, and sets begin, end and
+// crc_offsets. The local header may leave out the sizes and the checksum.
 void read_local(const FileRange& file, Member& member) {
   const uint64_t limit = member.end;
   const ByteReader none({}, file.path());

@@ -198,7 +198,8 @@ class RunFileChecks {
  public:
   explicit RunFileChecks(Clock& clock = system_clock());
   ~RunFileChecks();
-  // Throws Error (WEIGHTS_DAMAGED, CHECKPOINT_DAMAGED). Its message calls the folder `shown`.
+  // Checks the file folder/name. Throws Error (WEIGHTS_DAMAGED, CHECKPOINT_DAMAGED) if the file, or the list or
+  // manifest beside it, is damaged; the message has `shown` in place of the folder's path.
   void check(const std::string& folder, const std::string& name, const std::string& shown);
 
  private:
@@ -206,9 +207,9 @@ class RunFileChecks {
   std::unique_ptr<State> state_;
 };
 
-// Compares the files of models among `files`, which the artifacts hold, with the list model.digests.json among them.
-// Throws Error (WEIGHTS_DAMAGED) if they differ; `place` names the directory of the files in the message. Returns
-// whether there is such a list.
+// `files` are in the artifacts. For each of their folders that has a model.digests.json, compares the folder's files
+// with that list. Throws Error (WEIGHTS_DAMAGED) if they differ, if the list is damaged, or if model.json names a list
+// that is missing; `place` names the directory of the files in the message. Returns whether any folder has a list.
 bool check_model_files(Artifacts& artifacts, const std::vector<store::Attachment>& files, const std::string& place);
 
 // Artifacts belong to one store, because a garbage collection for any other store would remove all of them. If no store

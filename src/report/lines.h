@@ -20,7 +20,7 @@
 namespace sinew::report {
 
 struct Line {
-  std::string_view text;  // without the newline; if the line is longer, only its first megabyte
+  std::string_view text;  // without the line end ("\n" or "\r\n"); only the first megabyte of a line that is too_long
   int64_t number = 0;     // counted from 1
   uint64_t end = 0;       // offset of the byte after the newline
   // true: the line ends in a newline; only the last line of a file may have none, and it may be incomplete

@@ -8,9 +8,10 @@
 //  - use no more memory than they were given.
 // confine() gives all of this or throws: there is no weaker mode. The worker cannot undo it.
 //
-// Links: a confined process cannot call connect, bind or listen itself. The kernel passes these calls to a broker, a
-// process outside of the sandbox that confine() forks. The broker copies the address, checks it, and makes the call on
-// its own duplicate of the socket. So what it has checked is what happens, whatever other threads of the worker do.
+// Links: a confined process cannot call connect, bind or listen itself. The kernel passes these calls to a broker.
+// confine() forks the broker, which stays outside of the sandbox. The broker copies the address, checks it, and makes
+// the call on its own duplicate of the socket. So what it has checked is what happens, whatever other threads of the
+// worker do.
 #pragma once
 
 #include <cstdint>

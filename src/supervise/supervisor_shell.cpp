@@ -189,7 +189,7 @@ int SupervisorShell::finish(const Action& action) {
   processes_.kill_all();
   if (options_.place_lost && !options_.place_lost().empty()) return action.code;
   int code = action.code;
-  // The run may have ended at the very moment when the request to stop reached its processes.
+  // If the run ended by itself just when the request to stop reached its processes, the exit code in its report counts.
   const bool stopped = code == kResumable || code > 128;
   if (stopped && options_.reported_end) code = options_.reported_end().value_or(code);
   if (state_.coordinator.superseded) return code;  // the records are those of the other coordinator

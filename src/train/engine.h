@@ -78,19 +78,21 @@ class Engine {
 
  private:
   std::optional<Contribution> train_shard(int lane, const Work& work, bool again);
-  // Computes a shard. `again`: the result is only compared.
+  // Computes a shard. `again`: this result only serves to check another computation of the same shard, here or on
+  // another member.
   using Compute = std::function<std::optional<Contribution>(bool again)>;
   // Computes the shard twice, and a third time if the results differ; check_audits() throws then.
   std::optional<Contribution> computed_twice(const Work& work, const Compute& compute);
   void check_audits();  // throws MemoryChanged if this worker computed a shard twice with different results
-  // The shards of an evaluation of the present state that are computed twice.
+  // Returns which shards are computed twice in an evaluation of the present state.
   Audit audit_of_evaluation(int64_t pieces) const;
   std::vector<data::ShardRequest> pieces_of(data::Split split) const;  // the shards of an evaluation of this split
   std::optional<Contribution> evaluate_shard(int lane, const data::ShardRequest& request, bool again);
-  // Computes the shard of `work` and delivers it. Throws ShardFailed.
+  // Returns the Work "computes this shard of the next step".
   Work work_of(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts,
-               ShardIndex shard) const;  // computing this shard of the next step
-  // `twice`: this worker audits itself.
+               ShardIndex shard) const;
+  // Computes the shard of `work`, twice if `twice` (this worker then audits itself), and delivers it. Throws
+  // ShardFailed if an exception stops the computation.
   void run_shard(int lane, const Work& work, const ShardTask& task, bool twice, const Compute& compute);
   void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);

@@ -1,4 +1,5 @@
-// Computes losses as sums with their divisor (the weight), and metrics from counts and sums. Private to train/.
+// Computes each loss as a sum and the weight by which it is divided (Loss::Value), and metrics from counts and sums.
+// Private to train/.
 #pragma once
 
 #include <memory>

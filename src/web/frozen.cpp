@@ -42,7 +42,7 @@ std::string scheme_of(const std::string& uri) {
 bool is_on_this_server(const std::string& uri) {
   const std::string scheme = scheme_of(uri);
   const bool own = scheme == "runs" || scheme == "models" || scheme == "mlflow-artifacts";
-  return uri.empty() || (own && uri.find("://") == std::string::npos);  // after "//" comes another server
+  return uri.empty() || (own && uri.find("://") == std::string::npos);  // "runs://host/..." names another server
 }
 
 bool is_allowed_elsewhere(const Context& context, const std::string& uri) {

@@ -21,8 +21,8 @@ FrozenFiles freeze_files(Context& context, const std::string& uri);
 // Returns whether the URI names files that this server has or may get. This includes the empty URI: an admin can upload
 // files to such a version.
 bool is_on_this_server(const std::string& uri);
-// The allow-list of places outside this server (Options::source_schemes): whether it has the URI, and the list as
-// text for a message ("abfss://, gs://").
+// Options::source_schemes lists the schemes of allowed places outside this server. is_allowed_elsewhere returns whether
+// it has the URI's scheme; allowed_elsewhere returns it as text for a message ("abfss://, gs://").
 bool is_allowed_elsewhere(const Context& context, const std::string& uri);
 std::string allowed_elsewhere(const Context& context);
 // Refuses the source of a version (kSourceRefused), unless it is on this server or at an allowed place elsewhere.

@@ -238,8 +238,8 @@ class Tune(Study):
         self.assertEqual([trials[i][3] is None for i in range(15)], [True] * 5 + [False] * 10)
         copies = [i for i in range(5, 15) if trials[i][3] % 5 != i % 5]
         self.assertEqual(len(copies), 2, "one of five after each part")
-        # A member whose options never changed equals the undisturbed training of these options, from first step to
-        # last.
+        # A member of the population whose options never changed ends with the same digest as one uninterrupted training
+        # with those options.
         whole = next(i for i in range(10, 15) if i not in copies and i - 5 not in copies)
         words = [f"{key}={value}" for key, value in trials[whole][2].items()]
         sp.run("train", study / "job.yaml", "--run-dir", self.path / "whole", *words, check=0)

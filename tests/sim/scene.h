@@ -25,9 +25,9 @@ struct Scene {
   Post post;
   RunFiles files;
   std::vector<std::shared_ptr<Office>> offices;  // all coordinators of the story, dead or alive
-  // The simulated disk has all files of the run. Checkpoints must survive a crash of the machine. The files of a
-  // Reporter need not, so the story settles them first; but no step may be missing or written twice when another worker
-  // becomes the leader.
+  // The simulated disk, with all files of the run. Checkpoints must survive a crash of the machine. No such promise is
+  // tested for the Reporter's files: Story::machine_dies makes them durable (FaultyDisk::settle) before the crash. But
+  // when another worker becomes the leader, no step may be missing from them or written twice.
   FaultyDisk disk;
   const std::string run_directory = "runs/story";
   const TrainingJob job;

@@ -8,7 +8,8 @@ from common import integers, normal, program, uniform
 
 
 def sparse_graph(n, classes=4):
-    """Returns nodes, edges as (2, edges), and labels of the nodes."""
+    """Returns the inputs (the features of n nodes, and 4 n edges as node numbers of shape (2, 4 n)), and a label for
+    each node."""
     return {"x": normal(n, 8), "edge_index": integers(n, 2, 4 * n)}, integers(classes, n)
 
 

@@ -21,8 +21,8 @@ SILENT = r"no sign of life"
 CHECKSUM = r"wrong checksum|bytes that are no frame"
 ENDED = r"connection (closed|reset) by"
 
-# Name -> (a fault on the chosen ways, what the coordinator logs about it). None: no member is lost. "": a member may or
-# may not be lost.
+# Name -> (makes the fault for the chosen Ways, i.e. directions of connections; pattern of what the coordinator must
+# log). Pattern None: no member may be lost. Pattern "": the log is not checked, so a member may be lost or not.
 ON_LINKS = {
     "flip in a header": (lambda ways, rng: net.Flip(ways, "header", rng), CHECKSUM),
     "flip in a payload": (lambda ways, rng: net.Flip(ways, "payload", rng), r"wrong checksum of a payload"),
