@@ -20,8 +20,9 @@ struct Audit {
   std::vector<int64_t> shards;  // ascending
   uint64_t key = 0;             // decides which of several equally good members computes a shard again
   bool all = false;             // every shard of every step is audited, so no wrong result was ever used
-  // A result says whether a member's copy of some data is damaged; it is absent if the copy is not. If one of two
-  // results is absent, that one is right, and the two members are on different machines if there are several.
+  // The members compare their copies of some data: a result describes the damage of a member's copy, and is absent if
+  // the copy is intact. If one of two results is absent, that one is right. The two members are on different machines
+  // if there are several machines.
   bool of_copies = false;
   std::vector<std::string> names;  // how messages name each shard; empty: by its number
   bool contains(ShardIndex shard) const;
@@ -33,8 +34,8 @@ std::string shard_name(const Audit& audit, ShardIndex shard);  // "shard 3 of st
 // choose the same shards, and the choice is the same again if the step is repeated.
 Audit audit_of(uint64_t seed, Step step, int64_t shards, double fraction);
 
-// A shard that a lane is to compute. `audit`: another member computes it too, and this result is only compared with
-// that of the other.
+// A shard that a lane is to compute. If `audit`, another member computes it too, and this result only serves to check
+// the other one.
 struct ShardTask {
   ShardIndex shard;
   bool audit = false;

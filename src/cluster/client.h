@@ -29,10 +29,10 @@ struct MemberReport {
   std::vector<std::pair<MemberId, std::string>> lost;  // members to which the link broke, with the reason
   // computing members that computed a wrong result, with how that is known; the coordinator fences them
   std::vector<std::pair<MemberId, std::string>> wrong;
-  std::optional<int64_t> finished;  // from the leader: the run's exit code
-  int64_t taken_requests = 0;       // from the leader: the highest number in its control log
-  // Why the group's work since its newest checkpoint cannot be trusted; empty if it can be trusted. The coordinator
-  // then fences all members of the view, and the next members begin from that checkpoint.
+  std::optional<int64_t> finished;  // set by the leader: the run's exit code
+  int64_t taken_requests = 0;       // set by the leader: the highest number in its control log
+  // Why the group's work since its newest checkpoint cannot be trusted; empty if it can be trusted. If this is set, the
+  // coordinator fences all members of the view, and the next members begin from that checkpoint.
   std::string dissolve;
 };
 
@@ -53,11 +53,11 @@ struct ClientOptions {
   std::string address, host;
   int64_t pid = 0;
   Identity identity;
-  std::optional<PublicKey> key;  // of the member's links; the coordinator certifies it
+  std::optional<PublicKey> key;  // the public key of the member's links; the coordinator certifies it
   double pulse_seconds = 0.25;   // the longest time between two heartbeats
   double patience_seconds = 60;  // the client calls on_fenced after this time without a coordinator
-  // Set: this member may be elected coordinator. It then waits kStandbyPatienceSeconds instead of patience_seconds once
-  // it has joined: a network file system keeps the lock of a dead machine for 90 s.
+  // If set, this member may be elected coordinator. Once it has joined, it waits kStandbyPatienceSeconds instead of
+  // patience_seconds: a network file system keeps the lock of a dead machine for 90 s.
   std::optional<StandbyOptions> standby;
 };
 inline constexpr double kStandbyPatienceSeconds = 110;
@@ -75,7 +75,7 @@ class Client {
   Client(const ClientOptions& options, ClientEvents events, Clock& clock);
   ~Client();
   MemberId id() const;
-  const Signature& certificate() const;  // of ClientOptions::key
+  const Signature& certificate() const;  // the certificate of ClientOptions::key
   // Any thread. Changes what the heartbeats report. The client sends a heartbeat at once if other members wait for the
   // change.
   void report(const std::function<void(MemberReport&)>& change);
@@ -83,8 +83,8 @@ class Client {
   // member has effects outside the group (publishing or deleting checkpoints, writing lines) only while it holds this
   // lease.
   bool leased(double seconds = 1.0) const;
-  // Returns whether no coordinator has answered for some seconds, and none had told this member before that it is
-  // fenced or that the run is over. Then, as far as this member knows, nobody has continued without it.
+  // Returns whether no coordinator has answered for some seconds, and none has told this member that it is fenced or
+  // that the run is over. If so, as far as this member knows, the group has not continued without it.
   bool unled() const;
 
  private:

@@ -19,16 +19,17 @@ namespace sinew::cluster {
 
 struct CoordinatorOptions {
   ClusterOptions cluster;
-  std::string secret;             // of the run; every call except /healthz carries it or a join token made with it
+  // the run's secret; every call except /healthz carries it or a join token made with it
+  std::string secret;
   bool tls = false;               // HTTPS; a client trusts only the key that the secret gives
   std::set<std::string> revoked;  // ids of the join tokens that were revoked
   std::string run_directory, job;
   std::string listen = "127.0.0.1";
   uint16_t port = 0;
   int64_t term = 0;  // grows with each coordinator of the run; see election.h
-  // Above 0: the coordinator decides and answers members only if it was confirmed within this time (confirm()). So a
-  // coordinator that slept, or is cut off from the run directory, does nothing before it has looked whether another one
-  // has taken over.
+  // If it is above 0, the coordinator decides and answers members only if it was confirmed within this time
+  // (confirm()). So a coordinator that did not run for a while, or cannot read the run directory, does nothing before
+  // it has looked whether another one has taken over.
   double confirm_seconds = 0;
   Generation at_least;  // generations are above this one (a new coordinator must not repeat those of a dead one)
   MemberId first_id;    // ids are above this one
@@ -51,13 +52,14 @@ class Coordinator {
   ~Coordinator();
   std::string url() const;
   void tick();  // makes the decisions that the passing of time requires; call it about every 50 ms
-  // The run directory still named this coordinator as the newest at `seconds`, a time of the clock.
+  // Tells the coordinator that the run directory still named it as the newest one at `seconds`, a time of the clock.
   void confirm(double seconds);
-  // A coordinator of this newer term has taken over: from now on, this one decides nothing and refuses all calls.
+  // Tells the coordinator that one of this newer term has taken over. From now on, it decides nothing and refuses all
+  // calls.
   void supersede(int64_t term);
-  // The newer term, once this coordinator was superseded or heard of such a term from a member.
+  // Returns the newer term, once this coordinator was superseded or heard of such a term from a member.
   std::optional<int64_t> superseded_by() const;
-  // The run's exit code, once the leader reported it and every member has received it or is silent.
+  // Returns the run's exit code, once the leader reported it and every member has received it or is silent.
   std::optional<int64_t> over() const;
 
  private:
@@ -67,10 +69,11 @@ class Coordinator {
 
 // ---- the coordinator of a run directory ----------------------------------------------------------------------------
 
-// It looks at coordinator.json every kLookAtFileSeconds, and decides nothing if it could not look for kConfirmSeconds.
-// A lease that it granted before lasts for another second. If it is not known that the coordinator before has ended,
-// its successor listens to the members for longer than both together, and long enough for a member that waits for an
-// answer of the one before. So its first view and its first lease come when that one is powerless.
+// A coordinator looks at coordinator.json every kLookAtFileSeconds, and decides nothing if it could not look for
+// kConfirmSeconds. A lease that it granted before lasts for another second. If a successor does not know that its
+// predecessor has ended, it first listens to the members for kCautiousSettleSeconds. That is longer than both times
+// together, and long enough for a member that still waits for an answer of the predecessor. So when the successor makes
+// its first view and grants its first lease, the predecessor no longer decides, and its leases have ended.
 inline constexpr double kLookAtFileSeconds = 0.25, kConfirmSeconds = 1, kCautiousSettleSeconds = 3;
 
 struct RunCoordinatorOptions {
@@ -80,17 +83,17 @@ struct RunCoordinatorOptions {
   std::string listen = "127.0.0.1";
   uint16_t port = 0;  // 0: any free port
   bool tls = false;
-  // true: a member was elected, and leads as long as it holds the lock of the run directory. It listens where the
-  // coordinator before it did, if it can, because workers that joined by a URL know no other address.
+  // true: a member was elected, and leads as long as it holds the lock of the run directory. If it can, it listens at
+  // the address of its predecessor, because workers that joined by a URL know no other address.
   bool elected = false;
   bool keep_address = true;  // false: it cannot listen at a port of its choice
   std::string advertise;     // host name in its url; empty: the address on which it listens
   std::function<void(const std::string& line)> log = nullptr;  // its actions and decisions, as sentences
 };
 
-// Returns why this member may have been left behind by the group that trains in this run directory, or "" if it is one
-// of those that computed last: by view.json, which each coordinator writes before a member receives a view. In a
-// directory in which no coordinator ever ran, a worker that joined by a URL is alone.
+// Returns why the group that trains in this run directory may have continued without this member, or "" if this member
+// is one of those that computed last. It finds out from view.json, which each coordinator writes before a member
+// receives a view. If no coordinator ever ran in the directory, the member joined by a URL and is alone in it.
 std::string why_not_last(const std::string& run_directory, MemberId me);
 
 // Reads coordinator.json and view.json. Throws Error if a later version wrote one of them.

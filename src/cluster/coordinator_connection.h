@@ -62,7 +62,7 @@ class CoordinatorConnection {
   const std::function<CoordinatorPlace()> place_;
   std::mutex mutex_;
   std::shared_ptr<http::Client> client_;
-  std::string secret_;  // of the place to which client_ is connected
+  std::string secret_;  // the secret of the place to which client_ is connected
   bool cancelled_ = false;
 };
 

@@ -14,7 +14,7 @@ namespace sinew::cluster {
 
 struct CoordinatorInfo {
   std::string url;
-  std::string secret;  // of the run; in the directory of a worker of another machine: its join token
+  std::string secret;  // the run's secret; in the directory of a worker of another machine, its join token instead
   int64_t pid = 0;
   int64_t incarnation = 0;           // number of coordinators that this run had before
   std::optional<int64_t> exit_code;  // the run's exit code, once the run has ended

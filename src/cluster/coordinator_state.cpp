@@ -60,7 +60,7 @@ std::optional<Reply> CoordinatorState::refuse_without_lead(double now) const {
 }
 
 // Ticks come every 50 ms, so a longer time between two calls means that this process did not run. Heartbeats that
-// arrived in the meantime are still in its sockets, so that time does not count as silence.
+// arrived in the meantime are still in its sockets. Therefore this time does not count as silence.
 void CoordinatorState::notice_pause(Moment at) {
   if (at.now - last_call_ > options_.cluster.silence_seconds / 2) {
     state_.awake = at.now;

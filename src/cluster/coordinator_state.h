@@ -55,7 +55,7 @@ class CoordinatorState {
 
   void tick(Moment at);
   void confirm(double now) { confirmed_ = now; }  // see Coordinator::confirm
-  // A coordinator of a newer term has taken over. `by` says who says so.
+  // Records that a coordinator of a newer term has taken over. `by` names the source of this news, for the log.
   void supersede(int64_t term, const std::string& by, Moment at);
   std::optional<int64_t> superseded_by() const { return superseded_by_; }
   // Returns nullopt if this coordinator leads, as far as it can know now. All calls but status() must ask this before.
@@ -112,7 +112,7 @@ class CoordinatorState {
   // member.
   std::optional<Reply> admit(const Heartbeat& heartbeat, Moment at, const Caller& caller);
   std::optional<Reply> introduce(const Heartbeat& heartbeat, Moment at, const Caller& caller);
-  Generation newest_view() const;  // of all that are known here
+  Generation newest_view() const;  // the newest generation of all views that are known here
   void learn_view(const View& view, Moment at);
   void learn_requests(const std::vector<ControlRequest>& requests);
   void apply(const Heartbeat& heartbeat, Moment at, const Caller& caller);

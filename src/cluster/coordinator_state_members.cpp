@@ -85,7 +85,8 @@ Reply CoordinatorState::introduce_reply() const {
   return reply_of(reply);
 }
 
-// A member has heard of a newer coordinator. The holder of a join token is not believed: it may not end a coordinator.
+// Called if a member has heard of a newer coordinator. The holder of a join token is not believed, because it must not
+// be able to end a coordinator.
 void CoordinatorState::hear_term(int64_t term, MemberId from, const Caller& caller, Moment at) {
   if (term > options_.term && !caller.token) supersede(term, "member " + std::to_string(from.value), at);
 }
@@ -174,7 +175,8 @@ std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment 
   if (!known) {
     if (auto answer = introduce(heartbeat, at, caller)) return answer;
   }
-  if (caller.token) return std::nullopt;  // with the run's secret, other members or view.json bring what it knows
+  // not trusted: members with the run's secret, or view.json, bring the view and the requests
+  if (caller.token) return std::nullopt;
   if (view) learn_view(*view, at);
   learn_requests(heartbeat.requests);
   return std::nullopt;

@@ -321,7 +321,7 @@ TEST(CoordinatorState, ASuccessorKnowsTheRevokedTokens) {
   expect_without(guest, all, second, 11.4);
 }
 
-// The holder of a token may not make requests, so a coordinator does not believe it that a user made one.
+// The holder of a token must not make requests. So a coordinator ignores the requests of users in its introduction.
 TEST(CoordinatorState, ATokenIntroducesNoRequests) {
   CoordinatorState coordinator(options_for(2), {0, 0});
   auto all = group(coordinator, 2, 0);
@@ -510,7 +510,7 @@ TEST(CoordinatorState, ASuccessorThatKnowsTheLastViewFencesAnOldMember) {
   }
 }
 
-// The first member that reports to the successor only joins.
+// The first member that reports to the successor is still a joiner.
 TEST(CoordinatorState, ASuccessorWaitsForTheComputingMembers) {
   CoordinatorState first(options_for(2), {0, 0});
   auto speakers = group(first, 2, 0);

@@ -36,7 +36,7 @@ void a_token_lets_a_worker_in_and_is_revoked(bool tls) {
   EXPECT_EQ(done["members"], json::array({workers[2]->id().value}));
   const auto victim = std::move(workers[2]);
   workers.erase(workers.begin() + 2);
-  ASSERT_TRUE(settle(workers));  // also with the worker of the other token
+  ASSERT_TRUE(settle(workers));  // the worker with the other token stays
   ASSERT_TRUE(wait_for([&] { return victim->fenced().has_value(); }));
   EXPECT_THAT(*victim->fenced(), HasSubstr("was revoked"));
   EXPECT_FALSE(victim->client->leased(kBound));

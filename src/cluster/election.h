@@ -24,8 +24,9 @@
 namespace sinew::cluster {
 
 struct ElectionOptions {
-  // How long no coordinator must have answered. A supervisor replaces a dead coordinator within a second, and one that
-  // does not answer after 15 s, so an election begins only if no supervisor did.
+  // A member stands only if no coordinator has answered for this time. A supervisor replaces a dead coordinator within
+  // a second, and one that does not answer after 15 s. So an election begins only if no supervisor has replaced the
+  // coordinator.
   double wait_seconds = 20;
   // The leader stands first. Each computing member after it waits this much longer than the one before it, but at most
   // `most_delay_seconds` longer than the leader.
@@ -35,10 +36,10 @@ struct ElectionOptions {
 // What a member knows when it asks itself whether to stand.
 struct Candidate {
   MemberId me;
-  std::string secret;        // with which it calls the coordinator
+  std::string secret;        // the secret with which it calls the coordinator
   std::optional<View> view;  // the newest view that it has received
   bool out = false;          // it was told that it is fenced, or that the run is over
-  double unled_seconds = 0;  // since a coordinator last answered
+  double unled_seconds = 0;  // seconds since a coordinator last answered
   // For how long coordinator.json has named the same coordinator. A coordinator that has just begun gets time to
   // answer.
   double same_file_seconds = 0;

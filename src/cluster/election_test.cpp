@@ -191,7 +191,8 @@ TEST_F(Terms, TheHolderOfATokenCannotEndACoordinator) {
   EXPECT_FALSE(old_.superseded_by());
 }
 
-// It slept, or its run directory did not answer: another coordinator may lead. So it makes no view and gives no lease.
+// The coordinator did not run for a while, or could not read the run directory, so another one may lead. It then makes
+// no view and gives no lease.
 TEST_F(Terms, ACoordinatorDecidesNothingUntilItKnowsThatItLeads) {
   old_.confirm(10);
   EXPECT_EQ(old_.heartbeat(member_.heartbeat(), {10.9, 10.9}).status, 200);

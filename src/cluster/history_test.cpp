@@ -44,7 +44,7 @@ class Group {
     for (size_t i = 0; i < there; ++i) act(i);
   }
 
-  // Ends the disturbances: stopped workers continue, leaving workers end, and new ones join if too few are left.
+  // Ends the disturbances: suspended workers continue, leaving workers end, and new ones join if too few are left.
   void calm() {
     for (Worker& worker : workers) {
       worker.stopped_until = 0;
@@ -101,7 +101,7 @@ class Group {
     if (chance(0.1)) {
       if (Worker* worker = anyone()) worker->speed = chance(0.1) ? 0 : random_.uniform(0.01, 10);
     }
-    if (chance(0.004)) {  // the coordinator itself is stopped
+    if (chance(0.004)) {  // the coordinator itself is suspended
       now += random_.uniform(0.5, 5);
       state.awake = now;
     }

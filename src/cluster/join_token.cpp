@@ -15,7 +15,8 @@
 namespace sinew::cluster {
 namespace {
 
-constexpr std::string_view kName = "sinew-join-1";  // the code covers it, which separates this use of the secret
+// a part of the signed text, so that no other use of the secret gives the code of a token
+constexpr std::string_view kName = "sinew-join-1";
 constexpr size_t kIdDigits = 16, kCodeDigits = 64;
 
 std::string token_code(std::string_view signed_text, const std::string& run_secret) {

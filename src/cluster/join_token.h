@@ -26,10 +26,10 @@ namespace sinew::cluster {
 struct JoinToken {
   std::string id;           // 16 hex digits
   int64_t expires = 0;      // seconds since 1970
-  PublicKey coordinator{};  // of all coordinators of the run
+  PublicKey coordinator{};  // the public key of all coordinators of the run
 };
 
-// Makes the text of a token with a new id. `expires`: seconds since 1970.
+// Makes the text of a token with a new id. It expires at `expires`, in seconds since 1970.
 std::string new_join_token(const std::string& run_secret, int64_t expires);
 // Reads the text of a token, which may be forged. Returns nullopt if the text is no token.
 std::optional<JoinToken> join_token_of(std::string_view text);
@@ -37,10 +37,11 @@ std::optional<JoinToken> join_token_of(std::string_view text);
 std::optional<JoinToken> genuine_join_token(const std::string& text, const std::string& run_secret);
 bool is_token_id(std::string_view text);
 std::string id_of_token(std::string_view given);  // `given` is an id or the text of a token; "" if it is neither
-// Like id_of_token, but returns "" also for a token of another run. The run keeps no list of ids, so it takes any id.
+// Like id_of_token, but also returns "" for a token of another run. It accepts any id, because the run keeps no list of
+// its ids.
 std::string id_in_run(const std::string& given, const std::string& run_secret);
 
-// Why the coordinator takes no more calls with this token, as a sentence without its subject: "expired at ...".
+// Why the coordinator refuses calls with this token. `what` is a sentence without its subject: "expired at ...".
 struct TokenTrouble {
   ErrorCode code;
   std::string what;

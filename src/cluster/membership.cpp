@@ -154,7 +154,7 @@ void take_out_orphans(Draft& draft) {
 }
 
 // Fences members that acted by a view before and are not in the newest one, for example because their process was
-// stopped for so long that the group continued without them.
+// suspended for so long that the group continued without them.
 void turn_away_strangers(Draft& draft) {
   for (const auto& [id, member] : draft.state.members) {
     if (draft.gone.contains(id) || (draft.state.view && draft.state.view->find(id) != nullptr)) continue;

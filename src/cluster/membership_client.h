@@ -36,7 +36,7 @@ class MembershipClient {
   // refuses this member.
   bool joined(const http::Response& response, double now);
   MemberId id() const { return id_; }
-  const Signature& certificate() const { return certificate_; }  // of the key in ClientOptions
+  const Signature& certificate() const { return certificate_; }  // the certificate of ClientOptions::key
 
   // ---- sending
   std::string heartbeat() const;
@@ -55,9 +55,9 @@ class MembershipClient {
   bool leased(double now, double seconds) const { return !over_ && now - confirmed_ < seconds; }
   static constexpr double kUnledSeconds = 5;
   bool unled(double now) const { return !is_out() && unled_seconds(now) >= kUnledSeconds; }
-  double unled_seconds(double now) const { return now - reached_; }  // since a coordinator last answered
+  double unled_seconds(double now) const { return now - reached_; }  // seconds since a coordinator last answered
   bool knows_end() const { return knows_end_; }
-  // Whether a coordinator told this member that it is fenced, or that the run is over.
+  // Returns whether a coordinator told this member that it is fenced, or that the run is over.
   bool is_out() const { return told_ || knows_end_; }
   int64_t term() const { return term_; }
 
@@ -77,7 +77,8 @@ class MembershipClient {
   bool knows_end_ = false;  // true: this member has received that the run is over
   double reached_ = 0;      // when a coordinator last answered
   bool told_ = false;       // true: a coordinator has told this member that it is fenced
-  // When the newest call was sent whose answer confirmed that this member is in the newest view.
+  // The time of the newest call for which a coordinator confirmed that this member is in the newest view: when the call
+  // was sent.
   double confirmed_ = -std::numeric_limits<double>::infinity();
 };
 

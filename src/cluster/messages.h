@@ -42,7 +42,7 @@ struct Heartbeat {
 
 // The answer to a heartbeat and to GET /v2/updates.
 struct HeartbeatReply {
-  int64_t term = 0;  // of the coordinator
+  int64_t term = 0;  // the coordinator's term
   // the coordinator does not know the member, which must introduce itself; the other fields are not set
   bool introduce = false;
   std::optional<std::string> fenced;  // this incarnation has ended, for this reason
@@ -60,11 +60,12 @@ struct HeartbeatReply {
 struct JoinRequest {
   Introduction introduction;
   std::string incarnation;
-  std::optional<PublicKey> key = std::nullopt;  // of the member's links; nullopt: the member needs no certificate
+  // the public key of the member's links; nullopt: the member needs no certificate
+  std::optional<PublicKey> key = std::nullopt;
 };
 struct JoinReply {
   MemberId id;
-  int64_t term = 0;                      // of the coordinator
+  int64_t term = 0;                      // the coordinator's term
   std::optional<Signature> certificate;  // the coordinator confirms that the member with this id has this key
 };
 

@@ -21,8 +21,8 @@ namespace sinew::cluster {
 namespace {
 
 constexpr double kLookSeconds = 0.2;
-constexpr double kQuietSeconds = 1;  // before that, the files are not read: a coordinator answers
-constexpr double kEndSeconds = 10;   // for the members to learn of the end of the run
+constexpr double kQuietSeconds = 1;  // if a coordinator has answered within this time, the files are not read
+constexpr double kEndSeconds = 10;   // how long wait_for_end() waits for the members to learn that the run is over
 
 }  // namespace
 
@@ -32,7 +32,7 @@ struct Standby::Impl {
   Clock& clock;
   RunLog log;
   SignalQueue stop;
-  std::string last_line;                // of note()
+  std::string last_line;                // the last line that note() wrote
   std::optional<CoordinatorInfo> file;  // coordinator.json when it last changed
   double file_since = 0;
 

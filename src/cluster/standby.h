@@ -21,8 +21,8 @@
 namespace sinew::cluster {
 
 struct StandbyOptions {
-  std::string run_directory;         // of the run, shared with the coordinator
-  std::string job;                   // its name
+  std::string run_directory;         // the run directory, shared with the coordinator
+  std::string job;                   // the job's name
   std::string listen = "127.0.0.1";  // where other members reach this process
   std::string advertise;             // see RunCoordinatorOptions
   bool keep_address = true;          // see RunCoordinatorOptions

@@ -23,8 +23,8 @@ class Auditors {
     }
   }
 
-  // The member, except those given, that would be done first with one shard more. With `elsewhere`, a member on another
-  // machine than the first of those comes before all others.
+  // Returns the member that would be done first if it computed one shard more; members of `except` do not count. If
+  // `elsewhere`, members on another machine than that of except.front() come before all others.
   std::optional<MemberId> best(int64_t shard, const std::vector<MemberId>& except, bool elsewhere) const {
     const std::string& machine = find(except.front()).machine;
     const auto order = [&](const Candidate& one) {
@@ -50,7 +50,7 @@ class Auditors {
   };
   const Candidate& find(MemberId id) const { return *std::ranges::find(members_, id, &Candidate::id); }
   static std::string machine_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
-  // A member without a share works only if nobody else can.
+  // Members with a lower rank come first. A member without a share comes last: it works only if no other member can.
   std::tuple<bool, double, uint64_t> rank(const Candidate& one, int64_t shard) const {
     const double work = static_cast<double>(one.shards + 1);
     const uint64_t lot = random_key({key_, static_cast<uint64_t>(shard), static_cast<uint64_t>(one.id.value)}).value;
@@ -116,7 +116,7 @@ std::string text_of(const AuditVerdict& verdict, const PlannedAudit& planned, co
   if (verdict.kind == Kind::wrong) {
     const MemberId wrong = *verdict.wrong, right = wrong == planned.owner ? planned.auditor : planned.owner;
     const std::string text = name(wrong) + " computed a wrong result of " + shard + ": ";
-    // Of copies of the data, one result may be that the sample does not decode, which needs no third member.
+    // In an audit of copies, the absent result is right, and no third member computes the shard.
     if (audit.of_copies && opinions.at(right) == Digest()) return text + "it is not, on " + name(right);
     return text + result(wrong) + ", and " + name(right) + " and " + name(*planned.third) + " computed " +
            result(right);

@@ -32,7 +32,7 @@ struct PlannedAudit {
 std::vector<PlannedAudit> plan_audits(const cluster::View& view, const std::vector<MemberId>& owners,
                                       const Audit& audit);
 
-// The digests that members have sent of one shard.
+// The digests of the results of one shard, by the member that sent them.
 using Opinions = std::map<MemberId, Digest>;
 
 struct AuditVerdict {
@@ -53,22 +53,22 @@ AuditVerdict judge_audit(const PlannedAudit& planned, const Opinions& opinions, 
 std::string text_of(const AuditVerdict& verdict, const PlannedAudit& planned, const Opinions& opinions,
                     const Audit& audit, const std::function<std::string(MemberId)>& name);
 
-// The audits of a collective under one view. It tells which of them are to be judged: those of which a result has come
-// since they were last judged. So the work of a collective grows with the number of results. Not thread-safe.
+// The audits of a collective under one view. It tells which of them are to be judged: those for which a result has come
+// since they were last judged. So the work of a collective is in proportion to the number of results. Not thread-safe.
 class Audits {
  public:
   Audits() = default;
   explicit Audits(std::vector<PlannedAudit> planned);  // all are to be judged, because results may have come before
   const std::vector<PlannedAudit>& planned() const { return planned_; }
   void heard(int64_t shard);            // a result of the shard has come; ignored if the shard is not audited
-  const PlannedAudit* next_to_judge();  // each once; null: none is left. Valid while this object lives
+  const PlannedAudit* next_to_judge();  // returns each once, then null; valid while this object lives
   void settle(int64_t shard);           // the shard has two equal results
-  bool settled() const { return unsettled_.empty(); }  // all are
+  bool settled() const { return unsettled_.empty(); }  // whether all shards have two equal results
   std::vector<const PlannedAudit*> unsettled() const;
 
  private:
   std::vector<PlannedAudit> planned_;
-  std::map<int64_t, size_t> places_;  // of each audited shard in planned_
+  std::map<int64_t, size_t> places_;  // for each audited shard, its index in planned_
   std::set<size_t> unsettled_, to_judge_;
 };
 

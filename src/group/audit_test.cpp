@@ -71,7 +71,8 @@ TEST(AuditPlan, EveryAuditedShardGetsOtherMembersThanItsOwner) {
   EXPECT_GT(alone, 100);
 }
 
-// If everything is audited and the shares are equal, no member has more than about its part of twice the shards.
+// If all shards are audited, 2 S shards are computed. If the shares are equal, too, no member computes many more than
+// the others.
 TEST(AuditPlan, TheWorkIsSpread) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     Situation now = random_situation(seed);
@@ -104,8 +105,8 @@ TEST(AuditPlan, AMemberWithoutShardsAuditsIfThereIsOne) {
   }
 }
 
-// Whatever a member that errs says, and whichever members have not answered yet, no member that computed the right
-// result is called wrong.
+// No member that computed the right result is called wrong, whatever result a wrong member sends, and whichever members
+// have not answered yet.
 TEST(AuditVerdict, AnInnocentIsNeverBlamed) {
   const Digest right{1, 2};
   std::map<VerdictKind, int64_t> kinds;

@@ -80,7 +80,7 @@ struct Reduced {
   std::string small;          // the small bytes of all shards, merged
   // the control message that the leader sent with this collective; the same on every member
   std::string control_message;
-  std::vector<MemberMark> marks;  // of the computing members that gave one, ascending by member
+  std::vector<MemberMark> marks;  // the marks of the computing members that gave one, ascending by member
   bool compare = false;           // a member asked for a comparison of the whole states (Group::ask_to_compare)
   // Sentences about members that computed a wrong result in this collective and were fenced for it. Each member knows
   // them by itself; the leader sends none.
@@ -176,9 +176,9 @@ class Group {
   // Sets Reduced::compare of the next collective in which this member takes part, for all members. Call it between
   // collectives.
   void ask_to_compare();
-  // Whether this member's whole state was found equal to the group's since it began.
+  // Returns whether this member's whole state was found equal to the group's since it began.
   bool compared() const;
-  // Whether another member computes, so that its mark is compared with this member's.
+  // Returns whether another member computes. If so, its mark is compared with this member's.
   bool has_peers() const;
 
   // Returns whether this member would compute this shard of the next collective under the current view. The answer is a
@@ -218,7 +218,7 @@ class Membership {
   virtual bool joining() const = 0;    // this member takes the state from receive_state()
   virtual bool leased() const = 0;  // whether this member is the leader and holds the lease (cluster::Client::leased)
   virtual void check() const = 0;   // throws Fenced when this incarnation has ended
-  // Whether no coordinator leads this member any more, although none has fenced it (cluster::Client::unled).
+  // Returns whether no coordinator leads this member any more, although none has fenced it (cluster::Client::unled).
   virtual bool unled() const { return false; }
 
   // A joiner's state: the donor's snapshot and the collective before which it was taken. Blocks for a bounded time.

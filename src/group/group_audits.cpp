@@ -52,7 +52,7 @@ bool Group::State::has_audit_in_hand() const {
                              [](const auto& one) { return one.second.state == LeafSlot::State::in_hand; });
 }
 
-// Returns the work of the owner: the digest of its result as it goes into the sums.
+// Returns the owner's work: it makes the digest of the owner's result, from the same leaf that goes into the sums.
 Work Group::State::digest_work(int64_t shard) {
   return [this, summing = open->plan->summing, shard]() -> Commit {
     const Digest digest = leaf_digest(summing->leaves[static_cast<size_t>(shard)], summing->shape->lengths);
@@ -75,8 +75,8 @@ void Group::State::take_opinion(MemberId from, const link::Frame& one) {
   if (fresh && open && open->plan && open->collective == one.collective) open->plan->audits.heard(one.part);
 }
 
-// Judges the audits of which a result has come. Plans or sends what this member is to compute again, and acts on what
-// the members have found.
+// Judges the audits for which a result has come. If this member is to compute a shard again, plans that, or sends the
+// result if it has it. Then acts on the verdicts.
 void Group::State::act_on_audits(Outbox& outbox) {
   if (!open || !open->plan || ended()) return;
   while (const PlannedAudit* planned = open->plan->audits.next_to_judge()) {
@@ -92,7 +92,7 @@ void Group::State::act_on_audits(Outbox& outbox) {
   }
 }
 
-// This member is the auditor of the shard, or decides about it.
+// Called if this member is the auditor of the shard or the third member that decides about it.
 void Group::State::compute_or_send(int64_t shard, Outbox& outbox) {
   const auto slot = open->audits.find(shard);
   if (slot == open->audits.end() || slot->second.state == LeafSlot::State::untouched) {

@@ -122,7 +122,7 @@ TEST(GroupAudits, EveryComputingMemberHearsTheDigests) {
 TEST(GroupAudits, AThirdMemberDecidesAndTheWrongOneIsReported) {
   for (const PlannedAudit& of : Audited(kOne, {kOne, kTwo, kThree}).planned) {
     for (const MemberId liar : {of.owner, of.auditor}) {
-      if (liar == kOne) continue;  // its own lie is the next test's
+      if (liar == kOne) continue;  // another test has the case that this member itself is wrong
       Audited one(kOne, {kOne, kTwo, kThree});
       one.others_answer(kOne, liar, of.shard);
       EXPECT_FALSE(one.work());
@@ -138,7 +138,8 @@ TEST(GroupAudits, AThirdMemberDecidesAndTheWrongOneIsReported) {
   }
 }
 
-// The leader also writes the records of the run from its own state, which may be wrong. The others know, if it dies.
+// The leader also writes the records of the run from its own state, which may be wrong. The other members come to the
+// same verdict, even if the leader dies.
 TEST(GroupAudits, AllGoBackIfTheLeaderIsWrong) {
   for (const MemberId me : {kOne, kTwo}) {
     Audited member(me, {kOne, kTwo, kThree});
@@ -206,7 +207,7 @@ TEST(GroupAudits, AllEndTheGroupIfEarlierResultsMayBeWrong) {
   }
 }
 
-// The member that decides ends with the others, and they must know what it decided.
+// The member that decides ends like the others. Before that, it must have sent its result, by which they decide, too.
 TEST(GroupAudits, AMemberThatEndsHasSentItsResult) {
   Audited one(kOne, {kOne, kTwo, kThree}, 0.5);
   const PlannedAudit of = *std::ranges::find_if(one.planned, [](const auto& it) { return it.third == kOne; });
@@ -220,7 +221,7 @@ TEST(GroupAudits, AMemberThatEndsHasSentItsResult) {
   }
 }
 
-// Every member knows it, so that the death of the leader does not hide it.
+// Every member comes to this verdict by itself, so the death of the leader does not hide it.
 TEST(GroupAudits, WithoutADecisionAllMembersEnd) {
   for (const MemberId me : {kOne, kTwo}) {
     Audited one(me, {kOne, kTwo});
@@ -248,7 +249,7 @@ TEST(GroupAudits, WithoutADecisionAllMembersEnd) {
   EXPECT_THROW(differing.work(), MembersDiffer);
 }
 
-// An audit is judged when a result of it has come, and not whenever a lane looks for work.
+// An audit is judged when one of its results has come, and not whenever a lane looks for work.
 TEST(GroupAudits, TheWorkGrowsWithTheNumberOfResults) {
   constexpr int64_t kMany = 1000;
   Audited one(kOne, {kOne, kTwo, kThree}, 1, kMany);
@@ -261,7 +262,8 @@ TEST(GroupAudits, TheWorkGrowsWithTheNumberOfResults) {
     }
   }
   EXPECT_TRUE(one.work());
-  // Each shard at first, with each of its two results, and when this member has computed it again.
+  // A shard is judged once at the beginning, once for each of its two results, and once when this member has computed
+  // it again.
   EXPECT_LE(one.group.counts().judged, 3 * kMany + one.group.counts().audited);
   EXPECT_GE(one.group.counts().judged, kMany);
 }

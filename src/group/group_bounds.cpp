@@ -8,10 +8,11 @@
 namespace sinew::group {
 namespace {
 
-// results: the two that are kept, and those that come while the state is transferred
+// number of results: the two that are kept, and those that come while the state is transferred
 constexpr size_t kResultsForJoiner = 8;
 constexpr size_t kResultsQueued = 4;
-constexpr size_t kResultsEarly = 16;  // results: a collective's sums (several nodes of each member) and its result
+// number of results: a collective's sums (several nodes of each member) and its result
+constexpr size_t kResultsEarly = 16;
 
 }  // namespace
 

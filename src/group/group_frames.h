@@ -43,7 +43,7 @@ struct Shape {
   std::vector<int64_t> lengths;  // the number of floats of each row
   std::vector<int64_t> offsets;  // where each row begins in the flat row; the last entry is the number of all floats
   Purpose purpose;
-  uint64_t digest = 0;  // of all these
+  uint64_t digest = 0;  // of all fields above
   int64_t floats() const { return offsets.back(); }
 };
 
@@ -104,7 +104,7 @@ struct SmallSums {
   std::vector<bool> rows;                         // for each row: true if at least one leaf of the sender has it
   std::vector<std::optional<std::string>> nodes;  // the small bytes of the sender's nodes, in order; nullopt: absent
   bool compare = false;                           // see Group::ask_to_compare
-  std::optional<Mark> mark;                       // of the sender's state
+  std::optional<Mark> mark;                       // the mark of the sender's state
   Purpose purpose;
   bool operator==(const SmallSums&) const = default;
 };
@@ -126,8 +126,8 @@ Decoded<ReducedHead> decode_reduced_head(const link::Bytes& bytes);
 link::Bytes encode(const Digest& digest);
 Decoded<Digest> decode_digest(const link::Bytes& bytes);
 
-// Returns the history after a collective with this control message. A collective that asks for a comparison gives
-// another history than one that does not, because the next collective of the two is another one.
+// Returns the history after a collective with this control message. `compare` changes the history, too: a collective
+// that asks for a comparison is followed by another collective than one that does not.
 uint64_t history_after(uint64_t before, const std::string& control_message, bool compare = false);
 
 }  // namespace sinew::group

@@ -96,7 +96,7 @@ TEST(GroupMarks, AMarkOfTheWholeStateProvesAJoiner) {
   EXPECT_EQ(joiner.after({{kOne, kAll}, {kTwo, kAll}}), std::nullopt);
   joiner.group.finish({});
   EXPECT_TRUE(joiner.group.compared());
-  Marked unheard(kAll, true);  // nobody else gave a mark
+  Marked unheard(kAll, true);  // no other member gave a mark
   EXPECT_EQ(unheard.after({}), std::nullopt);
   unheard.group.finish({});
   EXPECT_FALSE(unheard.group.compared());

@@ -1,8 +1,8 @@
 // The state of a member's engine. Private to group/.
 //
-// One mutex guards all members of State. Long work (sums, merges, copies) runs without the mutex as a Work that one
-// lane claims; its result counts only if the view is still the same. Frames are collected in an Outbox and sent without
-// the mutex, because links may deliver frames at any time on their own threads. The rules that the frames follow are
+// One mutex guards all fields of State. Long work (sums, merges, copies) runs without the mutex as a Work that one lane
+// claims; its result counts only if the view is still the same. Frames are collected in an Outbox and sent without the
+// mutex, because links may deliver frames at any time on their own threads. The rules that the frames follow are
 // explained in group_views.cpp (views, healing), group_sums.cpp (sums of a collective), group_results.cpp (reduced
 // results and their history), group_marks.cpp (comparison of states), group_audits.cpp (shards that are
 // computed twice), group_patience.cpp (timeouts) and group_bounds.cpp (limits on memory).
@@ -61,7 +61,7 @@ struct Gathering {
 struct Inbox {
   std::map<std::pair<int64_t, MemberId>, Payload> sums;  // the key is the piece and the member that sent the sums
   std::map<MemberId, Payload> small;
-  std::map<int64_t, Opinions> audits;  // by shard; with those of this member
+  std::map<int64_t, Opinions> audits;  // the key is the shard; this member's own digests are included
 };
 
 struct LeafSlot {
@@ -73,7 +73,7 @@ struct LeafSlot {
 // A shard that this member computes again.
 struct AuditSlot {
   LeafSlot::State state = LeafSlot::State::untouched;
-  Digest digest;  // once it is delivered
+  Digest digest;  // set once the shard is delivered
 };
 
 // The assignment of work in the open collective under one view.
@@ -91,7 +91,7 @@ struct Plan {
   std::deque<int64_t> to_digest;  // audited shards of this member whose digest no lane has claimed
   std::set<MemberId> wrong;       // members whose error in this collective was noticed under this view
   bool small_claimed = false, reduce_claimed = false;
-  bool claims_agree = false;               // of all members; only the leader finds out
+  bool claims_agree = false;               // the claims of all members agree; only the leader finds out
   std::shared_ptr<const Summing> summing;  // set once all shards of this member are delivered
 };
 
@@ -100,13 +100,13 @@ struct Open {
   int64_t collective = 0;
   std::shared_ptr<const Shape> shape;
   std::string control_message;
-  std::optional<Mark> mark;  // of this member's state
+  std::optional<Mark> mark;  // the mark of this member's state
   bool compare = false;      // this member asks for a comparison
-  bool judged = false;       // the marks of the result are equal, and this member's is among them
+  bool judged = false;       // the marks in the result are equal, and this member's mark is one of them
   double began = 0;
   std::vector<LeafSlot> leaves;
   Audit audit;
-  std::map<int64_t, AuditSlot> audits;  // by shard; they stay when the view changes
+  std::map<int64_t, AuditSlot> audits;  // the key is the shard; they stay when the view changes
   std::vector<std::string> wrong;       // see Reduced::wrong
   std::optional<Plan> plan;             // nullopt: not all reports have come, or the reduced result has come already
   // for each shard: true if it was assigned to this member before the view changed

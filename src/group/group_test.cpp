@@ -99,8 +99,8 @@ TEST(Group, AuditsChangeNoResult) {
   EXPECT_EQ(tally.named, 0);
 }
 
-// One member computes one wrong result, as owner or as auditor of a shard. It is named, nobody else is, and the results
-// are those of one process.
+// One member computes one wrong result, as owner or as auditor of a shard. The group must name this member and no
+// other, and its results must equal those of one process.
 Town::Tally play_liars(uint64_t first, uint64_t count) {
   Town::Tally tally;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
@@ -109,7 +109,7 @@ Town::Tally play_liars(uint64_t first, uint64_t count) {
     script.kills = static_cast<int>(seed % 3);
     script.leaves = 0;
     script.audit = 1;
-    script.lies = 2;  // the second one if the first comes too early
+    script.lies = 2;  // tries; the second one counts if the first comes too early
     tally += play(script);
     EXPECT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }

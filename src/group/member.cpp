@@ -17,7 +17,7 @@
 namespace sinew::group {
 namespace {
 
-constexpr double kStateSeconds = 300;             // a joiner waits so long for its state
+constexpr double kStateSeconds = 300;             // how long a joiner waits for its state
 constexpr size_t kQueuedBytes = size_t{8} << 20;  // the most bytes of a snapshot that wait in a link's queue
 
 }  // namespace
@@ -58,7 +58,7 @@ struct Member::State {
   std::unique_ptr<cluster::Client> client;
   cluster::Client* line = nullptr;  // points to the client, even while the client's destructor runs
   MemberId me;
-  Signature certificate{};  // of this member's links
+  Signature certificate{};  // of the key of this member's links
 
   std::mutex adopting;   // held while a view is adopted, so that views are adopted one at a time
   std::mutex reporting;  // held by the links' threads while they report losses through `line`

@@ -1,4 +1,5 @@
-// Links that record what a member sends, and frames of other members. For tests of one member against scripted frames.
+// For tests of one member against scripted frames: links that record what the member sends, and frames of other
+// members.
 #pragma once
 
 #include <mutex>

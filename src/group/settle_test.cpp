@@ -69,8 +69,8 @@ TEST(Settle, FencesFormerJoinersWhoseDonorsAreGone) {
   EXPECT_TRUE(settle(view_of({1, 2}), {{MemberId(1), born}, {MemberId(2), born}}).fenced.empty());
 }
 
-// A member that was stopped while the group began reads a checkpoint that the others made later. A member with an older
-// copy of the checkpoints begins earlier.
+// A member whose process was suspended while the group began reads a checkpoint that the others made later. A member
+// with an older copy of the checkpoints begins earlier.
 TEST(Settle, FencesMembersThatBeganAtAnEarlierStep) {
   auto early = at(0, {true, true}, 0, false), late = at(0, {}, 0, false);
   early.origin = Origin{8, 1};

@@ -181,7 +181,8 @@ void Town::let_one_go() {
   publish("one will leave");
 }
 
-// A third member must be able to decide, and two members that err at the same time could outvote one that does not.
+// Makes one member compute a wrong result, unless another one does or did: two wrong members could outvote a right one.
+// At least three members must compute, so that a third one can decide.
 void Town::let_one_lie() {
   const auto there = established_computing();
   const bool again = std::ranges::any_of(people_, [](const auto& person) { return person->lies || person->lied; });
@@ -258,7 +259,7 @@ bool Town::all_done() const {
   return true;
 }
 
-// Whether a member ended for a reason that calls this one wrong.
+// Returns whether a member ended with an error that calls `liar` wrong.
 bool Town::is_called_wrong(const Person& liar) const {
   const std::string name = "Error: member " + std::to_string(liar.id.value) + " (";
   return std::ranges::any_of(people_, [&](const auto& person) {
@@ -267,8 +268,8 @@ bool Town::is_called_wrong(const Person& liar) const {
   });
 }
 
-// A leader that is found wrong ends the group, and so does a lie that nobody can decide, because only two members
-// compute.
+// Returns whether the person ended because of a wrong result that ends the group: the leader computed it, or only two
+// members compute, so that no third one can decide.
 bool Town::ended_by_lie(const Person& person) const {
   const std::string why = person.why();
   if (!person.over() || !why.starts_with("Error: ")) return false;
@@ -329,8 +330,9 @@ void Town::check() {
   }
   tally_.recomputed = computed - shards;
   tally_.views = view_.generation.value;
-  if (!undecided) tally_.lied += lied;  // nobody can name the others
-  if (group_ended) return;              // its work is not complete, and all would begin again from a checkpoint
+  if (!undecided) tally_.lied += lied;  // if it is undecided, no member can name the wrong one
+  // not all work was done; in the product, all members would begin again from a checkpoint
+  if (group_ended) return;
   EXPECT_GT(alive, 0) << "seed " << script_.seed;
   EXPECT_GE(computed, shards);
   EXPECT_LE(computed - shards, lost) << "seed " << script_.seed

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kTellSeconds = 0.2;  // the time between two reports of step and speed to the coordinator
 constexpr double kLookSeconds = 0.005;
-constexpr double kFinishedSeconds = 10;  // time for the report of the end to reach the coordinator
-constexpr double kDissolveSeconds = 60;  // time for the coordinator to end the group
+constexpr double kFinishedSeconds = 10;  // how long the leader waits until the coordinator knows of the end
+constexpr double kDissolveSeconds = 60;  // how long the coordinator may take to end the group
 
 using Phase = cluster::Member::Phase;
 

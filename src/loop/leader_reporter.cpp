@@ -11,7 +11,8 @@
 namespace sinew::loop {
 namespace {
 
-// Longer than members continue without a coordinator. In that time no member may write (cluster::ClientOptions).
+// A member remembers its records for this time. It is longer than members continue without a coordinator
+// (cluster::ClientOptions): without a coordinator, no member may write.
 constexpr double kRememberedSeconds = 120;
 constexpr int64_t kRememberedSteps = 64;  // minimum number of steps to remember, if steps take long
 
@@ -29,8 +30,8 @@ LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<s
   reports();
 }
 
-// Ends the right to write of all earlier leaders. Returns false if this process may not write, or if the disk does not
-// let it take over; then the records wait until it does.
+// Ends the right to write of all earlier leaders. Returns false if this process may not write, or if the takeover fails
+// because of the disk. The records then wait for a later call.
 bool LeaderReporter::takes_over() {
   if (!options_.may_write()) return false;
   try {
@@ -106,8 +107,7 @@ void LeaderReporter::say(report::Level level, const std::string& event, const st
   take({.kind = Record::Kind::message, .step = step, .level = level, .event = event, .text = text});
 }
 
-// Leaves messages out, because no run depends on them, and a joiner would write a second time those that are already in
-// the files.
+// Leaves messages out: no run depends on them, and the joiner would write those again that are already in the files.
 std::string LeaderReporter::records() const {
   nlohmann::json list = nlohmann::json::array();
   for (const Record& record : remembered_) {
@@ -153,7 +153,8 @@ std::string LeaderReporter::trouble() const {
   return reporter_ ? reporter_->trouble() : trouble_;
 }
 
-// A new reporter reads from the files what another member has written meanwhile, and adds the remembered records.
+// If `anew`, makes a new reporter: it reads from the files what another member has written meanwhile, and adds the
+// remembered records.
 void LeaderReporter::lead_alone(bool anew) {
   if (anew && reporter_) {
     options_.takes_over = true;

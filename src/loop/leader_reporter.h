@@ -40,8 +40,8 @@ class LeaderReporter {
   void finish(bool success);
   void flush();
   // From now on this process writes the files, although it is not the leader: no coordinator leads the run any more,
-  // and the caller has made sure that nobody else writes. `anew`: the disk was taken over again, so files that this
-  // process had open may belong to another member.
+  // and the caller has made sure that nobody else writes. If `anew`, this process has taken over the disk again, so
+  // files that it had open may belong to another member.
   void lead_alone(bool anew);
   // Returns whether the last flush left records in memory because this process did not hold the lease. No checkpoint
   // may appear before these records are in the files, because a run that resumes from it does not write them again.
@@ -75,10 +75,11 @@ class LeaderReporter {
   WriteFence& disk_;
   Clock& clock_;
   std::string trouble_;  // why this process could not take over the disk
-  Step newest_;          // of the records
+  Step newest_;          // the step of the newest record
   std::atomic<bool> has_unwritten_{false}, leads_alone_{false};
   std::unique_ptr<report::Reporter> reporter_;
-  // For a leader, only the records since all records were last in the files.
+  // The records that may be missing in the files. A leader drops them as soon as all are written; another member drops
+  // those that are old.
   std::deque<Record> remembered_;
 };
 

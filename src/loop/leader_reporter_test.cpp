@@ -14,7 +14,7 @@
 namespace sinew::loop {
 namespace {
 
-// A member whose test decides whether it leads and may write.
+// A member. The test decides whether it leads and whether it may write.
 class TestMembership final : public MembersStub {
  public:
   bool is_leader() const override { return leads; }
@@ -127,7 +127,8 @@ TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   expect_every_step(folder, step);
 }
 
-// The leader was stopped after its lease was checked. It writes on when it wakes up, and nobody sees it.
+// The leader's process is suspended after it has checked its lease, and another member takes over. When the old leader
+// continues, it still writes, but not into the run's files.
 TEST(LeaderReporter, ALeaderThatWakesUpLateDoublesNoLine) {
   const std::string folder = new_folder("late");
   TestMember leader(folder, true), successor(folder);

@@ -53,11 +53,11 @@ struct SkippedSamples {
 struct StepResult {
   double loss = 0;  // the mean loss of the step
   double loss_sum = 0, weight = 0;
-  double learning_rate = 0;  // that of the leader
+  double learning_rate = 0;  // the leader's learning rate
   int64_t samples = 0, seen = 0, correct = 0;
   double grad_norm = -1;              // before clipping; -1 if neither clipping nor want_norm needed it
   SkippedSamples skipped;             // corrupt samples that this worker skipped
-  std::vector<ControlEntry> entries;  // the leader's; they take effect at the next step
+  std::vector<ControlEntry> entries;  // the leader's entries; they take effect at the next step
   bool compare = false;               // the members must compare their whole states after this step
   // Sentences about workers that computed a wrong result in this step. They were fenced before the step was committed.
   std::vector<std::string> wrong;
@@ -105,12 +105,12 @@ class Trainer {
   // compute each audited shard; if marks or results differ, throws group::MembersDiffer. A worker that is alone throws
   // MemoryChanged if its own memory has changed, or if it computes an audited shard twice with different results.
   virtual StepResult step(const StepMessage& own, bool want_norm) = 0;
-  // In the next step, every shard is audited, whatever cluster.audit says.
+  // Makes every shard of the next step audited, whatever cluster.audit says.
   virtual void audit_next_step() = 0;
   virtual EvaluationResult evaluate(data::Split split) = 0;
-  virtual Digest digest() = 0;  // of the whole state
+  virtual Digest digest() = 0;  // the digest of the whole state
   // Compares the states of all members; all of them call it after the same step. `own` is the digest of this member's
-  // state. Throws group::MembersDiffer. Only for a run of several members.
+  // state. Throws group::MembersDiffer if the states differ. Only for a run of several members.
   virtual void compare(Digest own) = 0;
   // Throws MemoryChanged if tensors that training never changes have changed.
   virtual void check_memory() = 0;
@@ -135,7 +135,7 @@ struct Plan {
   std::string model;  // identity of the model; a resume refuses another one
   int64_t parameters = 0, shards = 0, lanes = 0;
   int64_t compared_parts = 1;        // members compare their states in this many parts, one in each step
-  std::vector<std::string> remarks;  // of the model, for the user
+  std::vector<std::string> remarks;  // what the user should know about the model
 };
 
 // Writes resolved.yaml and environment.json, unless they exist and say the same. Only the process that leads the run

@@ -17,8 +17,8 @@ namespace sinew::loop {
 class Members {
  public:
   virtual ~Members() = default;
-  // Whether this member is the leader, which writes the run's files and decides what enters the control log. The leader
-  // changes only when it dies.
+  // Returns whether this member is the leader, which writes the run's files and decides what enters the control log.
+  // The leader changes only when it dies.
   virtual bool is_leader() const = 0;
   virtual bool has_peers() const = 0;  // whether another member computes too
   virtual bool is_alone() const = 0;   // whether no other member computes or is about to compute
@@ -40,7 +40,7 @@ class Members {
   // Ends the group, because its work since the newest checkpoint cannot be trusted. Every member then begins again from
   // that checkpoint. Throws the error that ends this worker's membership.
   [[noreturn]] virtual void dissolve(const std::string& why) = 0;
-  // How often the run went back to a checkpoint before this group began. All members have the same answer.
+  // Returns how often the run went back to a checkpoint before this group began. All members have the same answer.
   virtual GoingBack going_back() const = 0;
   virtual void check_membership() const = 0;  // throws if the others have continued without this worker
   // Returns nullopt while a coordinator leads the run, and if one has fenced this worker. Otherwise returns "" if this

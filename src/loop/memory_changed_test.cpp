@@ -78,7 +78,7 @@ class MemoryChange : public testing::Test {
   }
 
   std::string folder_, directory_;
-  std::string code_;  // of the error with which the last run ended
+  std::string code_;  // the code of the error with which the last run ended
   Plan plan_;
   HandClock clock_;
 };
@@ -145,7 +145,8 @@ TEST_F(MemoryChange, ANewerCheckpointBeginsTheCountOfGoingBackAnew) {
   const std::string calm = calm_ledger();
   NumberTrainer trainer;
   std::map<int64_t, int> times;
-  trainer.before_step = [&](int64_t step) {  // twice after each of the checkpoints of the steps 4 and 8
+  // memory changes twice between the checkpoints of steps 4 and 8, and twice after that of step 8
+  trainer.before_step = [&](int64_t step) {
     if ((step == 6 || step == 10) && ++times[step] <= 2) throw MemoryChanged("a bit changed");
   };
   EXPECT_EQ(run_in("changed", trainer).exit_code, 0);
@@ -188,7 +189,7 @@ class BestCheckpoint : public MemoryChange {
     model_of_ = trainer.state().step.value;
     return result;
   }
-  int64_t model_of_ = -1;  // the step whose state the last run made the model of
+  int64_t model_of_ = -1;  // the step from whose state the last run made the model
 };
 
 TEST_F(BestCheckpoint, IsTheModelIfItsTensorsHaveTheDigestOfTheState) {
@@ -218,7 +219,8 @@ TEST_F(BestCheckpoint, WithoutAnyIntactOneTheRunEndsAndDoesNotGoBack) {
   }
 }
 
-// Each group begins with the count. The leader says why the run ends, and the others wait for it.
+// Each group begins with the count of going back. If it is too high, the leader writes why the run ends, and the other
+// members wait for the leader.
 TEST_F(MemoryChange, AGroupThatGoesBackInVainEnds) {
   NumberTrainer calm, trainer, of_other;
   Leader leader;

@@ -74,11 +74,11 @@ class NumberTrainer final : public Trainer {
   uint64_t number = 1;
   bool in_group = true;
   int64_t wrong_step = -1;       // a member computed a wrong result in the step that led to this one
-  std::set<int64_t> spoiled;     // steps of which memory of the copy changes before it is saved
+  std::set<int64_t> spoiled;     // steps at which the copy of the state changes in memory before it is saved
   std::vector<int64_t> audited;  // the steps in which every shard is computed twice
   std::function<void(int64_t step)> before_step = nullptr;
   std::function<void()> before_evaluation = nullptr;
-  std::function<double(int64_t step)> loss_at = nullptr;  // of an evaluation
+  std::function<double(int64_t step)> loss_at = nullptr;  // the loss of an evaluation
   std::function<void(Digest)> on_compare = nullptr;
   std::function<void()> on_check = nullptr;
 

@@ -61,7 +61,7 @@ class Run {
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
   void log_left_out(const SkippedSamples& left_out, const std::vector<std::string>& damaged_copies);
   void one_step();
-  double learning_rate() const;  // of this step, as this member computes it
+  double learning_rate() const;  // the learning rate of this step, as this member computes it
   StepResult compute_step(bool want_norm);
   void poll();
   void look_at_place();
@@ -145,7 +145,8 @@ class Run {
   std::optional<int64_t> total_steps_;  // the current estimate: users may change the batch size
   Lengths lengths_;  // the lengths that the job defines, without the changes of users; they convert intervals to steps
   std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
-  Window window_, evaluation_window_;          // since the last line of metrics.jsonl, since the last evaluation
+  // sums since the last line of metrics.jsonl, and since the last evaluation
+  Window window_, evaluation_window_;
   std::vector<ControlEntry> pending_entries_;  // sent with the next step's control message
   std::optional<checkpoint::OwnedSnapshot> pending_best_;
   std::vector<checkpoint::Damage> damaged_;  // checkpoints that were passed over when loading one
@@ -157,14 +158,14 @@ class Run {
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave but is alone
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
-  double next_look_ = 0;         // at the place of the run
-  bool kept_decisions_ = false;  // by this process
+  double next_look_ = 0;         // when to look again whether the run directory is lost
+  bool kept_decisions_ = false;  // true: this process has written the decisions, or has failed to
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::string stop_status_ = "done", stop_reason_;
   std::optional<Step> began_at_;        // set once the state is loaded and the group has accepted it
   std::optional<group::Fenced> unled_;  // no coordinator leads the run any more; the step is completed alone
-  GoingBack going_back_;                // of a worker that is alone
+  GoingBack going_back_;                // how often a worker that is alone went back
   bool end_is_saved_ = false;           // the last state of the run is durable
   std::string reported_trouble_;
   std::set<std::string> reported_missing_;  // metrics about which the user got a warning

@@ -6,8 +6,8 @@ namespace sinew::loop {
 namespace {
 
 constexpr const char* kBySignal = "stopped by a signal";
-constexpr double kPlaceCheckSeconds = 1;  // between two looks at the run's directory
-constexpr double kSuccessorSeconds = 10;  // time for a stopped or starting worker to join
+constexpr double kPlaceCheckSeconds = 1;  // seconds between two looks at the run's directory
+constexpr double kSuccessorSeconds = 10;  // time for a suspended or starting worker to join
 
 std::string names_of(const SkippedSamples& samples) {
   std::string names;
@@ -72,9 +72,9 @@ RunResult Run::train() {
     loop();
     if (leads_at_end()) finish();
   } catch (const DirectoryLost&) {
-    throw;  // the report has no place either
+    throw;  // the report cannot be written either
   } catch (const WriterReplaced&) {
-    throw;  // the report is another process's
+    throw;  // another process writes the report
   } catch (const group::Fenced& out) {
     if (!members_->unled(options_.run_directory)) throw;
     throw group::Fenced(std::string(out.what()) + "; " + save_unled());
@@ -409,7 +409,7 @@ EvaluationResult Run::evaluate_validation() {
 }
 
 // The only worker of a run goes back to its newest checkpoint by itself. With several members, the supervisor starts
-// the worker again. It also starts a member again that another one has replaced as the leader.
+// the worker again. It also starts a member again if another one has replaced it as the leader.
 RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, WriteFence& disk,
               Clock& clock) {
   RunOptions attempt = options;

@@ -10,8 +10,8 @@
 namespace sinew::loop {
 namespace {
 
-constexpr size_t kMostColumns = 60;  // of a table, in the output
-constexpr int kMostReads = 10;       // of the checkpoints, while other members replace them
+constexpr size_t kMostColumns = 60;  // the most columns of a table that the output lists
+constexpr int kMostReads = 10;       // how often a member reads the checkpoints if other members replace them meanwhile
 
 }  // namespace
 
@@ -36,8 +36,8 @@ std::optional<int64_t> Run::budget_steps() const {
   return steps_of(*budget, lengths_);
 }
 
-// A member may be stopped while it reads. Meanwhile the others may have saved newer checkpoints and deleted those that
-// it reads, which then seem damaged. If one seems damaged and there are other ones now, it reads again.
+// A member may be suspended while it reads. Meanwhile the others may have saved newer checkpoints and deleted those
+// that it reads, which then seem damaged. If one seems damaged and there are other ones now, it reads again.
 checkpoint::Newest Run::newest_checkpoint(const std::string& root) {
   for (int reads = 1;; ++reads) {
     const std::vector<std::string> present = checkpoint::list(disk_, root);
@@ -67,8 +67,8 @@ std::optional<checkpoint::Loaded> Run::state_to_begin_with() {
   return std::move(newest.loaded);
 }
 
-// A leader that was stopped may save another checkpoint when it wakes up. So the new leader takes over before it reads
-// the checkpoints, if it may write already. If this fails, the reporter tries again, and says why.
+// A former leader that was suspended may save another checkpoint when it continues. So the new leader takes over before
+// it reads the checkpoints, if it may write already. If this fails, the reporter tries again, and says why.
 void Run::take_over_early() {
   if (!is_leader() || !may_write()) return;
   try {

@@ -17,7 +17,7 @@ constexpr double kLeaseLookSeconds = 0.1;
 constexpr double kLeaderSeconds = 5;  // time for the leader to log why the members differ, and to end the group
 constexpr double kLeaderLookSeconds = 0.01;
 
-// The error of a run that may not go back once more.
+// The error of a run that must not go back once more.
 Error went_back_too_often(const GoingBack& back) {
   return {"TRAIN_WENT_BACK_TOO_OFTEN",
           "the run went back to a checkpoint " + std::to_string(kMostGoingBack) +

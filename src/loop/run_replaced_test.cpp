@@ -113,7 +113,7 @@ TEST_F(Replaced, BeforeWhicheverCallOfTheDiskItHappensTheRunWritesNothingMore) {
   }
 }
 
-// A member is stopped while it reads the checkpoints. The others save another one and delete the one that it reads.
+// A member is suspended while it reads the checkpoints. The others save another one and delete the one that it reads.
 TEST_F(Replaced, ACheckpointThatIsDeletedWhileItIsReadIsNotDamaged) {
   const std::string root = kDirectory + "/checkpoints", hidden = kDirectory + "/hidden";
   plan_.job.checkpoint.keep = 10;

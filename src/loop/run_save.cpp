@@ -71,7 +71,7 @@ checkpoint::Writer& Run::writer() {
 void Run::save(bool best) {
   if (!is_leader() || last_saved_ == state().step) return;
   check_place();
-  // Saves a best state that still waits first, because later checkpoints say that it exists.
+  // First saves a best state that still waits, because later checkpoints say that it exists.
   if (!best && (pending_best_ || !writer().ready())) {
     const checkpoint::WriterStatus status = writer().status();
     if (++reported_skipped_saves_ <= 3) {

@@ -7,10 +7,10 @@
 // - This process holds the lock of the run's directory. The supervisor of a run holds it as long as it lives, and every
 //   `sinew resume` does, too. So the supervisor is dead, no other attempt runs, and none can begin before this process
 //   has written. Of several workers with one directory, one writes at a time.
-// - By view.json, this worker is among those that computed last. A coordinator writes that file before a member
-//   receives a view, and an attempt removes it before it begins, unless the attempt before it has no recorded end: then
-//   its coordinator writes the file when it makes its first view. So the group did not go on without this worker, and
-//   no attempt has made a step since.
+// - According to view.json, this worker is among those that computed last. A coordinator writes that file before a
+//   member receives a view. A new attempt removes the file before it begins; if the end of the attempt before was not
+//   recorded, it instead replaces the file when its coordinator makes the first view. So the group did not go on
+//   without this worker, and no attempt has made a step since.
 //
 // So the directory holds no step that is newer than those of the last members, and what it holds of older steps is
 // equal to what they computed. A worker writes only if its step is newer than the newest checkpoint: of members that

@@ -12,8 +12,9 @@ struct ChaosEvent {
   enum class Kind { kill_worker, kill_two, pause_worker, kill_coordinator, scale };
   double at = 0;  // seconds after the run made its first step
   Kind kind = Kind::kill_worker;
-  uint64_t pick = 0;    // the index of the worker, modulo the number of workers at that time
-  double seconds = 0;   // pause_worker: how long the worker is stopped, longer than the group waits for a silent member
+  uint64_t pick = 0;  // the index of the worker, modulo the number of workers at that time
+  // pause_worker: how long the worker is suspended, longer than the group waits for a silent member
+  double seconds = 0;
   int64_t workers = 0;  // scale: the wanted number of workers from then on
   bool operator==(const ChaosEvent&) const = default;
 };

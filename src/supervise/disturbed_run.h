@@ -1,4 +1,4 @@
-// A training in a process of its own that is disturbed by a plan: its workers are killed and stopped, its coordinator
+// A training in a process of its own that is disturbed by a plan: its workers are killed and suspended, its coordinator
 // is killed, and the number of its workers changes. `sinew chaos` shows what happens. One thread at a time may use it.
 #pragma once
 
@@ -30,7 +30,8 @@ class DisturbedRun {
 
  private:
   std::optional<cluster::CoordinatorStatus> status() const;
-  bool apply(const ChaosEvent& event, const cluster::CoordinatorStatus& status);  // false: it is not possible now
+  // false: the event is not possible now
+  bool apply(const ChaosEvent& event, const cluster::CoordinatorStatus& status);
   std::vector<pid_t> workers_of(const cluster::CoordinatorStatus& status) const;
 
   const std::string directory_;
@@ -39,8 +40,9 @@ class DisturbedRun {
   Process process_;
   std::optional<ProcessEnd> end_;
   std::set<pid_t> paused_;
-  size_t next_ = 0;                          // of the plan
-  std::optional<double> began_, continues_;  // when the run made its first step, and when the stopped worker continues
+  size_t next_ = 0;  // the next event: its index in the plan
+  // when the run made its first step, and when the suspended worker continues
+  std::optional<double> began_, continues_;
 };
 
 }  // namespace sinew::supervise

@@ -143,7 +143,7 @@ class RestartLoop final : public Shell {
   const std::function<WorkerStart(bool)>& make_;
   Clock& clock_;
   const std::function<void(const std::string&)>& say_;
-  std::string host_;  // of the coordinator when this loop began
+  std::string host_;  // the coordinator's host when this loop began
   const SupervisionOptions limits_;
   Restarts restarts_;
   StopRequests stop_;

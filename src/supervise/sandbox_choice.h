@@ -33,13 +33,13 @@ struct SandboxNeeds {
 std::vector<std::string> sources_of(const spec::Job& job, const std::string& job_file,
                                     const std::string& run_directory);
 
-// A command runs without the sandbox. Throws Error if one of these paths, which name the command or are its run
-// directory, was written by the code of a model, or comes from a registry.
+// `paths` are the job file that names the command, and the run directory. Throws Error if the code of a model wrote one
+// of them, or if one comes from a registry, because a command runs without the sandbox.
 void refuse_untrusted_command(const std::vector<std::string>& paths);
 
 // Returns nullopt if the workers are not confined. Without a choice, they are confined if a source was written by the
-// code of a model, or comes from a registry. Tells `say` what protects. Throws UsageError if the choice is no choice,
-// if there is a mirror, or if this kernel cannot confine.
+// code of a model, or comes from a registry. Tells `say` how the workers are confined. Throws UsageError if the choice
+// contradicts itself, if there is a mirror, or if this kernel cannot confine them.
 std::optional<task::Sandbox> sandbox_of(const SandboxChoice& choice, const SandboxNeeds& needs,
                                         const std::function<void(const std::string&)>& say);
 

@@ -80,7 +80,7 @@ struct LimitDeaths {
 struct RunOver {
   int code = 0;
   double since = 0;
-  bool orderly = true;  // true: the workers know of it and end by themselves; false: the supervisor stops them
+  bool orderly = true;  // true: the workers know of it and end by themselves; false: the supervisor ends them
   std::string why;      // empty if the worker has printed the reason
 };
 
@@ -99,7 +99,7 @@ struct Supervision {
   // or for hanging.
   int64_t failures = 0, errors = 0, kills = 0;
   LimitDeaths limit_deaths;
-  // Whether the last worker that ended had left; then it had saved the state, or others have it. The next step resets
+  // True if the last worker that ended had left. Then it had saved the state, or others have it. The next step resets
   // this.
   bool left_with_checkpoint = false;
   std::vector<Death> deaths;         // deaths with shards that no committed step includes yet
@@ -143,7 +143,7 @@ std::string coordinator_ended(double now, Supervision& state, const ProcessEnd& 
                               const SupervisionOptions& options = {});
 // The coordinator answered. Its answer contains the wanted number of workers, the newest step, and the run's exit code
 // once the run has ended. It also says how many members compute, and which processes of this machine compute (without
-// stopped ones) or leave.
+// suspended ones) or leave.
 std::string coordinator_answered(double now, Supervision& state, int64_t wanted, int64_t step,
                                  std::optional<int64_t> finished, int64_t computing = 0,
                                  const cluster::LocalProcesses& here = {});

@@ -26,7 +26,7 @@ TEST(SupervisionEnd, AWorkersEndGivesTheRunsExitCode) {
   }
 }
 
-// The supervisor was stopped, or cut off from the run directory, and meanwhile a member was elected coordinator.
+// The supervisor was suspended, or cut off from the run directory, and meanwhile a member was elected coordinator.
 TEST(SupervisionEnd, AnotherCoordinatorLeadsSoThisSupervisorStepsDown) {
   World world(2);
   world.begin(90);

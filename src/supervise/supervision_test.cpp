@@ -178,7 +178,7 @@ TEST(Supervision, ScalesUpAndAsksTheNewestWorkersToLeave) {
   EXPECT_FALSE(world.state.over);
 }
 
-// The group went on without a worker while that worker was stopped, so the worker does not have the state.
+// The group went on without a worker while that worker was suspended, so the worker does not have the state.
 TEST(Supervision, KeepsComputingWorkersRatherThanOlderIdleOnes) {
   World world(4);
   world.begin(10);

@@ -61,7 +61,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   cluster::RunLog log(directory, "supervisor", clock);
   rundir::remove_abandoned_writes(system_disk(), directory);
   // If the earlier attempt has ended, this attempt must not use its view. If its supervisor was killed, members of it
-  // may live: then this attempt's coordinator leads them, and the view says who of them has the state.
+  // may live: then this attempt's coordinator leads them, and the view says which of them have the state.
   if (const auto before = cluster::coordinator_info_now(directory); !before || before->exit_code)
     system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
   if (options.launch.ledger) make_ledger(directory);

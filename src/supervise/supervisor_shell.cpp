@@ -123,8 +123,8 @@ void SupervisorShell::report_losses(bool again) {
   });
 }
 
-// Returns the processes of this machine without those that are stopped. These compute nothing, but the coordinator
-// notices that only a second later.
+// Returns the processes of this machine that are not suspended. A suspended process computes nothing, but the
+// coordinator notices that only a second later.
 cluster::LocalProcesses SupervisorShell::processes_here(const cluster::CoordinatorStatus& status) const {
   cluster::LocalProcesses here = cluster::processes_on(options_.host, status);
   std::erase_if(here.computing, [&](pid_t pid) { return !processes_.runs(pid); });

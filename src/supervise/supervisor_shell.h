@@ -40,7 +40,7 @@ class SupervisorShell final : public Shell {
   void on_signal(int signal) override;
   std::optional<int> turn() override;
   std::vector<int> descriptors() const override { return processes_.descriptors(); }
-  // The error of the worker that ended last, if no step was made since; nullopt if it posted none.
+  // Returns the error of the worker that ended last, if no step was made since. Returns nullopt if it posted none.
   const std::optional<PostedError>& last_error() const { return last_error_; }
 
  private:
