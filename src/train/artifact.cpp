@@ -12,9 +12,9 @@
 namespace sinew::train {
 namespace {
 
-// save_model_file does not use a Disk, so it writes where nobody looks, and `disk` makes the file visible. `disk` may
-// check before such a change whether this process may still write. A process that may not then leaves the other
-// process's file as it is.
+// save_model_file does not use a Disk. So it writes under a hidden name, and `disk` then gives the file its name.
+// `disk` may refuse that because this process may not write any more; the file of the other process then stays as it
+// is.
 std::string place_model_file(const spec::ModelOptions& options, const std::vector<model::NamedTensor>& values,
                              const std::string& directory, const std::string& name, Disk& disk) {
   const std::string hidden = disk.staging(directory + "/." + random_hex(8) + "." + name);

@@ -152,7 +152,8 @@ void Engine::reset_buffers(int lane) {
 
 // Returns how the shard changed the buffers:
 // - A floating-point buffer gives samples * delta in float64. The step adds these up and divides by its samples.
-// - An integer buffer gives its delta, which must be equal in all shards. A boolean buffer does so as an integer.
+// - An integer buffer gives its delta, which must be equal in all shards. A boolean buffer is treated as an integer
+//   one.
 // - An unchanged buffer is absent, so that the step leaves it unchanged to the bit.
 std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
   const torch::NoGradGuard no_grad;

@@ -45,10 +45,10 @@ class Engine {
   int64_t batch_size(Step step) const;  // from the job and the control log
   // Commits one step with the learning rate of the leader's message; a worker that is alone leads. With `want_norm`,
   // returns the gradient's norm even if nothing is clipped. With `explain`, the error of a step that diverges says what
-  // was not finite first, for which the whole step is computed once more.
+  // was not finite first; to find that, the whole step is computed once more.
   StepResult step(const StepMessage& own, bool want_norm, bool explain = true);
   StepResult step(double lr, bool want_norm) { return step({lr, {}}, want_norm); }
-  void audit_next_step() { audits_next_step_ = true; }  // every shard of it, whatever cluster.audit says
+  void audit_next_step() { audits_next_step_ = true; }  // audits every shard of it, whatever cluster.audit says
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
   // Compares the states of all members in a collective without shards. `own` is the digest of this member's state.
@@ -99,7 +99,7 @@ class Engine {
   }
   Reducer::Reduced reduce_step(const StepMessage& own, const data::StepRange& range);
   Reducer::Reduced reduce_evaluation(const std::vector<data::ShardRequest>& pieces);
-  // The shards of `twice` are computed twice by this worker.
+  // This worker computes the shards of `twice` twice.
   void compute(const data::StepRange& range, const std::vector<std::pair<int64_t, int64_t>>& parts, const Audit& twice);
   torch::Tensor forward(int lane, const torch::Tensor& input, const torch::Tensor& target = {});
   std::vector<torch::Tensor> gradients_of(int lane, const Loss::Value& loss) const;
@@ -128,10 +128,10 @@ class Engine {
   // Throws Diverged. `why` is the reason if it is known; otherwise the step's samples may be computed again to find it.
   [[noreturn]] void diverged(const data::StepRange& range, double loss, const std::string& why = "");
   std::string cause_of_divergence(const data::StepRange& range);
-  struct NotFinite {                 // in a shard or a step
+  struct NotFinite {                 // what is not finite in a shard or a step
     std::string place;               // what was not finite first; empty: nothing
-    size_t samples = 0;              // those whose loss is not finite
-    std::vector<std::string> names;  // of the first of these samples
+    size_t samples = 0;              // number of samples whose loss is not finite
+    std::vector<std::string> names;  // the names of the first of these samples
   };
   NotFinite not_finite_in(int lane, const Work& work);
   void record_skipped(const std::vector<data::Skipped>& samples);  // any lane may call it
@@ -161,15 +161,16 @@ class Engine {
   Loss loss_;
   MetricCounter training_metrics_, evaluation_metrics_;
   std::mutex skipped_mutex_;
-  SkippedSamples skipped_;              // the samples that the current step or evaluation skipped
-  std::set<int64_t> not_decoded_here_;  // those of the current collective that the group has not decided to leave out
-  std::vector<loop::LeftOut> newly_left_out_;  // by the current step or evaluation
+  SkippedSamples skipped_;  // the samples that the current step or evaluation skipped
+  // samples of the current collective that do not decode here; the group has not decided to leave them out
+  std::set<int64_t> not_decoded_here_;
+  std::vector<loop::LeftOut> newly_left_out_;  // what the current step or evaluation has added to state_.left_out
   SkippedSamples left_out_;                    // see StepResult
   std::vector<std::string> damaged_copies_;
   std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
   bool audits_next_step_ = false;
-  bool explains_ = true;  // why the current step diverges
+  bool explains_ = true;  // true: if the current step diverges, the error says why
   void forget_prefetched();
   int64_t prefetched_step_ = -1;                     // all steps up to this one were requested
   std::map<int64_t, std::vector<bool>> prefetched_;  // for each step: which shards were requested

@@ -10,7 +10,7 @@
 namespace sinew::train {
 namespace {
 
-// Data whose evaluation samples differ in one value at one load, counted from 0.
+// Data that gives one wrong value in load number `wrong_load` of evaluation samples, counted from 0.
 class Unsteady final : public data::Dataset {
  public:
   const data::DataInfo& info() const override { return data_.info(); }
@@ -37,7 +37,8 @@ spec::Job audited_job(double fraction, int lanes = 2) {
   return job;
 }
 
-// Counts how often each shard is computed. Changes a bit of the computations of `wrong`: 0 is the first one.
+// Counts how often each shard is computed. Changes bits of a gradient in those computations of one shard whose numbers,
+// counted from 0, are in `wrong`.
 struct AuditedEngine {
   explicit AuditedEngine(const spec::Job& job, Reducer* reducer = nullptr)
       : prefetcher(data, job.trainer.seed, 2, 1 << 24),
@@ -127,7 +128,7 @@ TEST(EngineAudit, AnEvaluationIsAuditedToo) {
   }
 }
 
-// A reducer beside which other members are imagined: they audit, and this engine computes each shard once.
+// A reducer that behaves as if there were other members. These would audit, so this engine computes each shard once.
 class WithPeers final : public Reducer {
  public:
   void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,

@@ -117,7 +117,8 @@ EvaluationResult Engine::make_evaluation(data::Split split) {
   while (!reduced.sums.not_decoded.empty() && !agree_to_leave_out(split, reduced.sums.not_decoded))
     reduced = reduce_evaluation(pieces);
   report::Metrics metrics = evaluation_metrics_.finish(reduced.sums);
-  // The exponential comes from libm, and the digest covers the best value of a metric. See StepMessage::learning_rate.
+  // All members use the leader's value: the exponential comes from libm (see StepMessage::learning_rate), and the
+  // digest covers the best value of a metric.
   if (const auto found = metrics.find("perplexity"); found != metrics.end())
     found->second = number_of_text(exchange({Purpose::Kind::evaluation, state_.step}, text_of_number(found->second)));
   return {.metrics = std::move(metrics),

@@ -47,7 +47,7 @@ TEST(EngineLeader, AMemberWithAnotherLibmUsesTheLeadersLearningRate) {
       EXPECT_EQ(member.test.engine.step(other, false).learning_rate, rate);
       EXPECT_EQ(digest(member.test.engine.state()), digest(leader.test.engine.state()));
     }
-    // The two rates are not the same for the digest.
+    // The digest tells the two rates apart.
     member.reducer.message.reset();
     leader.test.engine.step(rate, false);
     member.test.engine.step(other, false);

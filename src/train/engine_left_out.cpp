@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kMostAtOnce = 4096;  // samples in one collective
 
-// Keeps the rows of an array whose `keep` is true.
+// Returns the array with only those rows for which `keep` is true.
 Array kept_rows(const Array& array, const std::vector<bool>& keep) {
   Shape shape = array.shape;
   shape[0] = std::ranges::count(keep, true);
@@ -66,7 +66,7 @@ std::vector<int64_t> Engine::leave_out(data::Split split, data::Batch& batch) {
   return undecided;
 }
 
-// Returns those of these samples that decode for no member that was asked. Runs a collective.
+// Returns which of these samples decode for none of the members that read them. Runs a collective.
 std::vector<int64_t> Engine::torn_everywhere(data::Split split, const std::vector<int64_t>& samples) {
   Audit audit;
   audit.step = state_.step;
@@ -99,7 +99,7 @@ std::vector<int64_t> Engine::torn_everywhere(data::Split split, const std::vecto
   return reduced.sums.not_decoded;
 }
 
-// Called if a step or an evaluation fails: the state leaves out what it left out before.
+// Called if a step or an evaluation fails: makes the state leave out only what it left out before.
 void Engine::undo_left_out() {
   for (const loop::LeftOut& one : newly_left_out_) state_.left_out.erase(one);
   newly_left_out_.clear();

@@ -286,7 +286,7 @@ TEST(StepContract, BooleanAndIntegerBuffersChangeOncePerStep) {
   }
 }
 
-// One forward pass changes the buffer in another way. The step is not committed, and right if it is computed again.
+// One forward pass changes the buffer in another way. The step is not committed. If it is computed again, it is right.
 TEST(StepContract, AnIntegerBufferThatChangesDifferentlyIsADivergedStep) {
   class Erring final : public model::Model {
    public:

@@ -48,7 +48,7 @@ class EngineTrainer final : public loop::Trainer {
   data::Prefetcher prefetcher_;
   std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training
   Engine engine_;
-  bool repeats_ = false;  // the next step
+  bool repeats_ = false;  // true: the next step repeats one that diverged
 };
 
 }  // namespace sinew::train

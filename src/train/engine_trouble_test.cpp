@@ -126,7 +126,7 @@ TEST(EngineTrouble, TheExplanationDoesNotDependOnTheLanes) {
   }
 }
 
-// The loop computes a step that diverges again; only then is the cause worth another step.
+// The loop repeats a step that diverges. Only the repetition searches for the cause, because that costs another step.
 TEST(EngineTrouble, WithoutAnExplanationNothingIsComputedAgain) {
   const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
   int calls = 0;

@@ -19,7 +19,7 @@
 namespace sinew::train {
 namespace {
 
-constexpr size_t kIdBytes = 8;  // of 20; enough to tell builds apart
+constexpr size_t kIdBytes = 8;  // used bytes of a build id's 20; enough to tell builds apart
 
 // The libraries, by how their file names begin.
 constexpr std::array<std::pair<std::string_view, const char*>, 11> kLibraries = {{{"libc.so", "libc"},

@@ -30,8 +30,9 @@ struct WeightFit {
 
 struct MatchedWeights {
   std::vector<WeightFit> fits;
-  std::vector<std::string> problems;             // if empty, the match may be used
-  std::vector<std::string> missing, unexpected;  // in the model, and in the file; these are problems only if strict
+  std::vector<std::string> problems;  // if empty, the match may be used
+  // tensors that only the model has, and that only the file has; problems only if strict
+  std::vector<std::string> missing, unexpected;
   std::string hint;
 };
 

@@ -22,14 +22,14 @@ class MemoryParts {
   void add(const torch::Tensor& tensor);
 
   int64_t bytes() const { return bytes_; }
-  int64_t count() const;  // of parts; at least 1
+  int64_t count() const;  // number of parts; at least 1
   Digest digest(int64_t part) const;
-  Digest digest() const;  // of all parts
+  Digest digest() const;  // the digest of all parts
 
  private:
   struct Piece {
     torch::Tensor tensor;  // its memory is dense
-    int64_t begin = 0;     // in the bytes of all tensors
+    int64_t begin = 0;     // where its bytes begin in those of all tensors
   };
   std::vector<Piece> pieces_;
   int64_t bytes_ = 0;

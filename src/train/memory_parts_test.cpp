@@ -29,7 +29,7 @@ TEST(MemoryParts, EveryByteIsInOnePart) {
   for (const torch::Tensor& tensor : tensors) parts.add(tensor);
   ASSERT_GT(parts.count(), 3);
   const auto before = digests_of(parts);
-  int64_t moved_on = 0;  // the parts are in the order of the bytes
+  int64_t moved_on = 0;  // the part of the last changed byte; the parts are in the order of the bytes
   for (const torch::Tensor& tensor : tensors) {
     if (!tensor.defined()) continue;
     for (size_t at = 0; at < tensor.nbytes(); at += 7) {

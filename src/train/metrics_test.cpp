@@ -28,7 +28,7 @@ TEST(Metrics, ThereIsNoAucIfAScoreIsNan) {
   EXPECT_FALSE(metrics_of(outputs, truth, 2).contains("auc"));
 }
 
-// A loss of 0 would be the best one there is.
+// An evaluation of no samples has no metrics. A loss of 0 would be the best one there is.
 TEST(Metrics, ThereAreNoneOfNoSamples) {
   EXPECT_TRUE(metrics_of(torch::zeros({0, 3}), {}, 3).empty());
   data::DataInfo info;
@@ -81,7 +81,6 @@ TEST(Metrics, ARegressionNeedsANumberForEachTarget) {
                "5 numbers for 2 targets");
 }
 
-// The loss and the metrics accept [batch]: one number for each sample.
 // Two targets of very different sizes: each is standardised by itself in the loss, and measured in its own units.
 TEST(Metrics, EachNumberOfATargetHasItsOwnMean) {
   data::DataInfo info;
@@ -103,6 +102,7 @@ TEST(Metrics, EachNumberOfATargetHasItsOwnMean) {
   EXPECT_DOUBLE_EQ(metrics.at("rmse"), std::sqrt((1e6 + 1) / 4.0));
 }
 
+// The loss and the metrics accept [batch]: one number for each sample.
 TEST(Metrics, OneLogitMayLackItsDimension) {
   data::DataInfo info;
   info.classes = 2;

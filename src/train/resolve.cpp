@@ -15,7 +15,8 @@ bool is_convolutional(const spec::Job& job) {
   return job.model.name == "cnn" || job.model.name.starts_with("resnet");
 }
 
-// Decides by measurements in fp32 of the CPU time of a step with channels_last, divided by the time with contiguous:
+// Decides by measured ratios of two CPU times of a step in fp32: that with channels_last, divided by that with
+// contiguous:
 // - On a CPU without bfloat16 in hardware (Cascade Lake), ResNet-18 had a ratio of 1.3 to 1.4 on images of 32 and 64
 // pixels, 1 on 128 and 0.8 on 224. The 1x1 convolutions of ResNet-50 had 0.8 on 64 already.
 // - On a CPU with bfloat16 in hardware (Zen 4), the ratio depends on the width of the first blocks' feature maps. It is

@@ -47,8 +47,8 @@ struct Contribution {
   // For each buffer: the float64 sum of samples * delta. For an integer buffer: its delta, which is equal in all
   // shards.
   std::vector<torch::Tensor> buffers;
-  // The deltas of an integer buffer are not equal. The sum says so instead of an error, because not every member adds
-  // these shards: so all members learn it, at the same step.
+  // True if the deltas of an integer buffer are not equal. This is a part of the sum and not an error, because not
+  // every member adds these shards: so all members learn of it, at the same step.
   bool buffers_conflict = false;
   double loss = 0;    // sum of weighted losses
   double weight = 0;  // divisor of the loss: samples, tokens or their class weights
@@ -71,9 +71,9 @@ class Reducer {
   virtual ~Reducer() = default;
   // The sums of the gradients are written to `gradients`, which are the same tensors in every step, and empty in an
   // evaluation. Every member passes a `control_message`, and receives the leader's message with the result. `mark` is a
-  // digest of this worker's state. If the marks of the members differ, next_shard throws an error on every member.
-  // `audit`: the shards that two members are to compute; ignored if no other member computes. If the purposes of the
-  // members differ, next_shard throws an error on the leader.
+  // digest of this worker's state. If the marks of the members differ, next_shard throws an error on every member. Two
+  // members compute each shard of `audit`; it is ignored if no other member computes. If the purposes of the members
+  // differ, next_shard throws an error on the leader.
   virtual void begin(int64_t shards, const std::vector<torch::Tensor>& gradients, std::string control_message,
                      std::optional<Mark> mark = std::nullopt, const Audit& audit = {}, const Purpose& purpose = {}) = 0;
   // Returns whether another member computes, so that this worker's mark is compared with that member's.
@@ -143,8 +143,8 @@ Digest digest(const TrainingState& state, Lanes* lanes = nullptr);
 // Lets a drill change what this worker computes or holds, as a faulty processor or memory would. Null functions change
 // nothing.
 struct Faults {
-  // Called with the gradients of each shard of a step before they are delivered. `audit`: the shard is computed again,
-  // to compare the result. Any thread.
+  // Called with the gradients of each shard of a step before they are delivered. If `audit`, the shard is computed
+  // again, to compare the results. Any thread.
   std::function<void(const Work&, bool audit, std::vector<torch::Tensor>& gradients)> in_shard;
   // Called with the state before each step, and with the sums of all shards' gradients before they are used.
   std::function<void(TrainingState&)> in_state;
@@ -225,7 +225,7 @@ struct Evaluation {
   int64_t classes = 0, samples = 0;
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
   std::vector<std::string> skipped_names;  // the first skipped samples, each with the reason
-  std::vector<std::string> notes;          // about the files of the samples, for the user
+  std::vector<std::string> notes;          // what the user should know about the files of the samples
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk);
 

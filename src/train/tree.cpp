@@ -91,7 +91,7 @@ class LocalReducer final : public Reducer {
     tree_.begin(shards);
     if (gradients.size() != gradients_.size()) blocks_ = make_blocks(gradients);
     gradients_ = gradients;
-    size_t bytes = 0;  // of one shard's gradients
+    size_t bytes = 0;  // the size of one shard's gradients
     for (const torch::Tensor& gradient : gradients) bytes += gradient.nbytes();
     folds_ = static_cast<int64_t>(bytes) * shards > held_bytes_;
     next_ = 0;
