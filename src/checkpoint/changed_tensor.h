@@ -1,5 +1,4 @@
-// For tests: makes a checkpoint as a machine leaves it whose memory changed after it had computed the digest of the
-// state.
+// For tests: makes a checkpoint like that of a machine whose memory changed after the digest of the state was computed.
 #pragma once
 
 #include <algorithm>

@@ -79,7 +79,7 @@ struct FileDigest {
 };
 
 // Writes the file atomically: temporary file, fsync, rename, fsync of the parent directory. Returns the digest of the
-// written bytes. Throws Error.
+// written bytes. Throws Error if the disk fails, or if safetensors_header() does.
 FileDigest write_safetensors(Disk& disk, const std::string& path, const std::vector<TensorBytes>& tensors,
                              const Metadata& metadata);
 
@@ -189,7 +189,8 @@ std::expected<Summary, Damage> verify_state(Disk& disk, const std::string& direc
 // them.
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory);
 
-// Copies a step directory to another root, and verifies the copy past the page cache. Throws Error with the reason.
+// Copies a step directory to another root, and verifies the copy past the page cache. If either fails, throws Error
+// with the reason.
 void mirror(Disk& disk, const std::string& directory, const std::string& root);
 
 struct Newest {
@@ -231,12 +232,13 @@ struct WriterOptions {
   int64_t keep = 2, keep_best = 1;
   // The writer's thread calls this before each change on disk that other processes can see: before a step directory
   // appears, `last` or `best` moves, or a checkpoint is deleted, in root and in the mirror. If it returns false, the
-  // Writer skips that change and does not repeat it; the next snapshot makes its own changes. Null: this process may
+  // Writer skips that change and does not repeat it; the next snapshot makes its own changes. If null, this process may
   // always write.
   std::function<bool()> may_write = nullptr;
-  // Null: the Writer works on a thread of its own. Otherwise the Writer passes its work to this function, on the thread
-  // that called the Writer. The function must call the work later, or have another thread call it, so that a simulation
-  // can decide when. A call of the work does nothing while earlier work runs, or after the Writer is destroyed.
+  // If null, the Writer works on a thread of its own. Otherwise the Writer passes its work to this function, on the
+  // thread that called the Writer. The function must call the work later, or have another thread call it, so that a
+  // simulation can decide when. A call of the work does nothing while earlier work runs, or after the Writer is
+  // destroyed.
   std::function<void(std::function<void()> work)> in_background = nullptr;
   // The destructor waits this long for the work under way. Then it stops the mirror copy and waits this long again.
   // With `in_background` it does not wait; the work ends at its next call of the disk.

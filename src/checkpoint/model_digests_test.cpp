@@ -117,7 +117,7 @@ TEST_F(ModelDigestsTest, AMissingListIsRefusedIfTheModelNamesIt) {
 TEST_F(ModelDigestsTest, AFileThatTheListLacksIsRefused) {
   const ModelDigests listed = *read_model_digests(system_disk(), path("a"));
   ModelDigests found = listed;
-  found["notes.txt"] = {1, std::string(64, '1')};  // a user's own
+  found["notes.txt"] = {1, std::string(64, '1')};  // a file of the user
   EXPECT_FALSE(wrong_model_file(listed, found));
   found["model.pt2"] = {1, std::string(64, '1')};
   EXPECT_THAT(wrong_model_file(listed, found).value_or(""), HasSubstr("model.pt2 is not listed"));

@@ -1,4 +1,4 @@
-// Computes the digest of a state, and compares a checkpoint that was read with it.
+// Computes the digest of a state. Compares it with that of a checkpoint that was read.
 #include "checkpoint/state_digest.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ struct Described {
   std::vector<DigestedTensor> tensors;
 };
 
-// Returns nullopt if the document does not say how its digest was made. Throws std::string if it says it wrongly.
+// Returns nullopt if the document does not say how its digest was made. Throws a std::string, the reason, if what it
+// says is invalid.
 std::optional<Described> described_in(const std::string& state_json) {
   const auto document = DigestDocument::parse(state_json, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains(kStateDigestKey)) return std::nullopt;

@@ -29,7 +29,7 @@ class StateDigest {
   // so that each byte is read from memory only once.
   void add(std::span<const std::byte> bytes, std::byte* copy = nullptr);
   void add_zeros(uint64_t bytes);
-  // Works on everything that was added so far, and makes the copies. Null: on this thread.
+  // Works on everything that was added so far, and makes the copies. If `run` is null, works on this thread.
   void compute(const Run& run = nullptr);
   // Returns the digest of the text and all tensors.
   Digest finish(Digest text, const Run& run = nullptr);
@@ -42,17 +42,17 @@ class StateDigest {
   };
   static Digest walk(const Block& block);
 
-  std::vector<Block> blocks_;     // those that compute() works on next
-  std::vector<Digest> computed_;  // of the blocks before them
+  std::vector<Block> blocks_;     // the blocks that compute() works on next
+  std::vector<Digest> computed_;  // the digests of the blocks before those
 };
 
 // A tensor of a state, in the order of the digest: a tensor of a part, or zeros that no part holds.
 struct DigestedTensor {
-  std::string part, name;  // empty: zeros
+  std::string part, name;  // empty: the tensor is zeros
   uint64_t zeros = 0;      // in bytes
 };
 
-// The member of a state document that lets a reader compute the digest again. The trainer puts it there under this key.
+// The field of a state document that lets a reader compute the digest again. The trainer puts it there under this key.
 // A document without it, of an older version or another writer, is not compared.
 inline constexpr const char* kStateDigestKey = "state_digest";
 nlohmann::json state_digest_json(Digest text, const std::vector<DigestedTensor>& tensors);

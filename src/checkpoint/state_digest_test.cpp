@@ -45,7 +45,7 @@ TEST(StateDigest, IsThatOfTheTextAndTheBlocksInOrder) {
   EXPECT_EQ(copy, tensors[0]);
 }
 
-// A sample of which the state document says how its digest was made.
+// A sample whose state document says how the digest was made.
 class DescribedSample {
  public:
   explicit DescribedSample(int64_t step, const std::function<void(nlohmann::json&)>& change = nullptr)

@@ -18,11 +18,11 @@ class AnswerMemory {
 
   explicit AnswerMemory(int64_t most) : counts_(std::make_shared<Counts>(most)) {}
 
-  // Whether the answer to a costly request of the caller may have room. If not, the request need not begin.
+  // Returns whether the answer to a costly request of the caller may have room. If not, the request need not begin.
   bool has_room(const std::string& caller) const;
   // Counts an answer until the returned object and all its copies are destroyed, which may be after this object.
-  // Returns null if there is no room for it. `always`: counts it anyway. The only answer of a caller has room if the
-  // answers of all callers fit, and the only answer of all has room.
+  // Returns null if there is no room for it, unless `always` is set. The limit of a caller does not apply to the only
+  // answer of that caller, and no limit applies to the only answer of all.
   std::shared_ptr<const void> hold(const std::string& caller, int64_t bytes, bool always = false);
   int64_t held() const;
 
@@ -32,7 +32,7 @@ class AnswerMemory {
     const int64_t most;
     std::mutex mutex;
     int64_t all = 0;
-    std::map<std::string, int64_t> of_caller;  // those above 0
+    std::map<std::string, int64_t> of_caller;  // the bytes of each caller that holds any
     int64_t of(const std::string& caller) const;
     bool fits(const std::string& caller, int64_t bytes) const;
   };

@@ -95,7 +95,7 @@ void check_role(const Route* route, const Caller& caller) {
                 "use another method");
 }
 
-// Refuses a request because the store cannot be used. `begun`: the request may already have changed something.
+// Refuses a request because the store cannot be used. If `begun`, the request may already have changed something.
 [[noreturn]] void refuse_without_store(const std::string& problem, bool begun = false) {
   if (begun) {
     throw Refused(kOutcomeUnknown,
@@ -216,8 +216,8 @@ struct Api::State {
     return match.route->handle(context, call);
   }
 
-  // Calls a route whose answer may be large. Refuses the request if the answers that wait until clients have read them
-  // leave no room. A change is never refused: it was carried out.
+  // Calls a route whose answer may be large. Refuses the request if the answers that clients have not read yet leave no
+  // room for this one. Never refuses a change, because it was carried out already.
   http::Response call_within_memory(const http::Request& request, const RouteMatch& match, const Caller& caller) {
     const std::string name = name_of(caller, request);
     if (is_scan(*match.route) && !answers.has_room(name)) refuse_for_answers();
@@ -315,7 +315,7 @@ struct Api::State {
   Shared shared;
   const Router router;
   AnswerMemory answers;
-  Pool scans, pool;  // the last members, because their threads use the others
+  Pool scans, pool;  // declared last, so that they are destroyed first: their threads use all fields above
 };
 
 Api::Api(Options options) : state_(std::make_unique<State>(std::move(options))) {}

@@ -61,7 +61,8 @@ std::optional<BeneathFile> run_directory_file(Context& context, const store::Sub
   return file && file->is_regular() ? std::move(file) : std::nullopt;
 }
 
-// If the folder has a list of digests (of a model or a checkpoint), refuses a file that does not match it.
+// Refuses a file that does not match the list of digests in its folder, if the folder (of a model or a checkpoint) has
+// such a list.
 void check_run_file(Context& context, const store::Subject& subject, const std::string& path) {
   const auto directory = open_run_directory(context, subject);
   const size_t slash = path.rfind('/');
@@ -280,7 +281,7 @@ ArtifactRef parse_artifact_ref(const std::string& text) {
 void check_artifact_location(const Context& context, const std::string& location) {
   constexpr std::string_view kScheme = "mlflow-artifacts:";
   if (!location.starts_with(kScheme) ||
-      location.starts_with("mlflow-artifacts://")) {  // after "//" comes another server
+      location.starts_with("mlflow-artifacts://")) {  // "mlflow-artifacts://host/..." names another server
     if (is_allowed_elsewhere(context, location)) return;
     throw Refused(kSourceRefused,
                   "Invalid artifact_location: '" + location + "' is at no place where files of runs may be",

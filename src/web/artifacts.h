@@ -54,9 +54,8 @@ struct ArtifactRef {
 };
 ArtifactRef parse_artifact_ref(const std::string& text);
 // Refuses an artifact location on this server if the client would build paths from it that this server does not read.
-// Refuses a location elsewhere (kSourceRefused) unless it is at a place from which versions may come: everyone who
-// reads the experiment writes and reads files there, so one user must not send another to a path or an address of his
-// choice.
+// Refuses a location elsewhere (kSourceRefused) unless it is at a place from which versions may come. The clients of
+// all users of the experiment write and read files at its location, so no user may choose any path or address for it.
 void check_artifact_location(const Context& context, const std::string& location);
 // Refuses callers who may not change these files. Only an admin may change the files of a version, because the gates
 // judged the version with these files.

@@ -23,9 +23,9 @@ struct Caller {
 class Auth {
  public:
   explicit Auth(const Options& options);
-  // Reads a bearer token, or the password of HTTP basic authentication, as MLflow's client sends the token. Throws
-  // Refused if a web page of another site sent the request: for any change if there are tokens, for any request if
-  // there are none.
+  // Reads a bearer token, or the password of HTTP basic authentication, as MLflow's client sends the token. If a web
+  // page of another site sent the request, throws Refused: for every change if the server has tokens, and for every
+  // request if it has none.
   Caller caller(const http::Request& request);
   // Returns whether the sender of the request still has the role. A long response checks it repeatedly, because the
   // token may be revoked meanwhile.

@@ -88,7 +88,7 @@ struct Shared {
   Watcher watcher;
   UploadQuota upload_quota;
   Counters counters;
-  Health health;  // the last member, because its threads use the others
+  Health health;  // declared last, so that it is destroyed first: its threads use all fields above
 };
 
 // What one request works with. It refers to the Shared object and may be copied.
@@ -104,7 +104,7 @@ struct Context {
         health(shared.health),
         counters(shared.counters),
         caller(std::move(caller_given)) {}
-  // Writes on behalf of the caller. Returns when the write is durable. Throws Refused.
+  // Writes on behalf of the caller. Returns when the write is durable. Throws Refused if the store refuses the write.
   store::Receipt write(store::Batch batch);
   store::Receipt write(store::Change change) { return write(store::Batch{{std::move(change)}}); }
   // Returns the record. Throws Refused (kNotFound) when there is none.

@@ -17,9 +17,9 @@
 
 namespace sinew::web {
 
-// Decides whether the store can be used, from what the looks at it find and from the time that passes. A look that
-// fails counts at once. A look that is slow finds out nothing; only a store that has not answered for long cannot be
-// used. One thread at a time.
+// Decides whether the store can be used, from the results of the looks at it and from the time that passes. If a look
+// fails, the store cannot be used from then on. A slow look proves nothing; only a store that has not answered for long
+// cannot be used. One thread at a time.
 class Verdict {
  public:
   static constexpr double kPatienceSeconds = 10;

@@ -57,7 +57,8 @@ TEST(Verdict, ALookThatNeverEndsCounts) {
   EXPECT_FALSE(verdict.condition().usable);
 }
 
-// The process was stopped, or the machine slept: the store may have answered, and nobody listened.
+// The process was suspended, or the machine slept. The store may have answered meanwhile, but this process did not see
+// it.
 TEST(Verdict, TheTimeInWhichThisProcessDidNotRunDoesNotCount) {
   Verdict verdict;
   double now = 100;

@@ -12,7 +12,7 @@ namespace sinew::web {
 // Checks the name of a metric, a parameter or a tag: its length, its characters, and that it does not change when it is
 // normalised as a relative path. `path` says where the name is in the request: "metrics[3].name".
 void check_key(const std::string& name, const std::string& path);
-// Checks the name of an alias: its length, its characters, and that no version number and not "latest" is meant.
+// Checks the name of an alias: its length, its characters, and that it is neither like a version number nor "latest".
 void check_alias(const std::string& name);
 // Checks the number of characters.
 void check_length(const std::string& value, size_t limit, const std::string& path);

@@ -27,7 +27,8 @@ std::string download_location(Context& context, const store::Record& version, in
 // "models:/..." URI, follows it, through at most `max_depth` such URIs.
 std::string download_location(Context& context, const std::string& source, int max_depth = 8);
 
-// Points an alias at a version, or removes the alias if `version` is 0. Checks no gates. Throws Refused.
+// Points an alias at a version, or removes the alias if `version` is 0. Checks no gates. Throws Refused if the store
+// refuses the change.
 void move_alias(Context& context, const std::string& model, const std::string& alias, int64_t version,
                 std::optional<int64_t> expected = {});
 

@@ -101,7 +101,7 @@ class ListResponse {
     return text_;
   }
   size_t bytes() const { return text_.size(); }
-  // An empty token: there is no next page.
+  // If the token is empty, there is no next page.
   Response end(const std::string& next_page_token) && {
     text_ += ']';
     if (!next_page_token.empty()) text_ += ",\"next_page_token\":\"" + next_page_token + "\"";

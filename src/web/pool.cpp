@@ -10,7 +10,7 @@
 namespace sinew::web {
 namespace {
 
-// What each work counts at least, so that callers take turns even if their works take no time.
+// Each work counts as at least this long, so that callers take turns even if their works take no time.
 constexpr double kLeastSeconds = 1e-4;
 
 }  // namespace
@@ -79,7 +79,8 @@ Pool::Callers::iterator Pool::next() {
 
 void Pool::run() {
   if (limits_.niceness > 0) {
-    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), limits_.niceness);  // of this thread alone
+    // applies to this thread alone
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), limits_.niceness);
   }
   std::unique_lock lock(mutex_);
   while (true) {

@@ -1,6 +1,6 @@
-// For tests and fuzzing: makes requests from choices and gives them to an Api in this process, without a socket. To
-// every request the answer must be one that openapi.json documents for its route. An error must have a code and a
-// sentence. Errors of the server (500) are documented, too, but nothing here is a reason for one.
+// For tests and fuzzing: makes requests from choices and gives them to an Api in this process, without a socket. Every
+// answer must be one that openapi.json documents for the route. An error must have a code and a sentence. Errors of the
+// server (500) are documented, too, but no request here may get one.
 #pragma once
 
 #include <chrono>

@@ -26,7 +26,7 @@ std::map<int, int> run_seeds(uint64_t first, uint64_t count, RequestFuzzer& fuzz
   return statuses;
 }
 
-// Expects that every operation of openapi.json was asked, and prints those of which no request succeeded.
+// Expects that every operation of openapi.json was asked, and prints those for which no request succeeded.
 void expect_all_asked(const RequestFuzzer::Answers& answers) {
   const std::set<std::string> operations = Documented().operations();
   uint64_t requests = 0;

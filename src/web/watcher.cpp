@@ -82,9 +82,8 @@ void Watcher::find_newest() {
   }
 }
 
-// Calls the callbacks of those waiters that have events or whose time is over. If the store cannot be read, waiters
-// wait on until their time is over. Queries the store for a waiter only if there are events that it has not checked
-// yet.
+// Calls the callbacks of those waiters that have events or whose time is over. If the store cannot be read, the waiters
+// stay until their time is over. Queries the store for a waiter only if there are events that it has not checked yet.
 void Watcher::check(std::list<Waiter>& waiters) {
   try {
     find_newest();

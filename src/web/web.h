@@ -60,8 +60,8 @@ struct Token {
 std::vector<Token> read_tokens(const std::string& path);
 // Adds a token, or replaces the token of this name, and returns the secret. If `secret_file` is given, first writes the
 // secret to that file, which only its owner can read; otherwise stores it nowhere. Processes that change the token file
-// at the same time wait for one another. Throws Error (SERVER_BAD_TOKEN_NAME, SERVER_BAD_TOKEN_SCOPE,
-// SERVER_TOKEN_FILE_LOCKED).
+// at the same time wait for one another. Throws Error if the name or the scope is not valid (SERVER_BAD_TOKEN_NAME,
+// SERVER_BAD_TOKEN_SCOPE), or if the token file cannot be locked (SERVER_TOKEN_FILE_LOCKED).
 std::string add_token(const std::string& path, const std::string& name, const TokenRights& rights,
                       const std::string& secret_file = "", Clock& clock = system_clock());
 inline std::string add_token(const std::string& path, const std::string& name, Role role) {
@@ -70,7 +70,8 @@ inline std::string add_token(const std::string& path, const std::string& name, R
   return add_token(path, name, rights);
 }
 // Gives the token a new secret and returns it. The previous secret works for `overlap_seconds` more. `expires_ms`, if
-// given, replaces the time at which the token expires (0: never). Throws Error (SERVER_NO_TOKEN).
+// given, replaces the time at which the token expires (0: never). Throws Error (SERVER_NO_TOKEN) if there is no token
+// of this name.
 std::string rotate_token(const std::string& path, const std::string& name, double overlap_seconds,
                          std::optional<int64_t> expires_ms = {}, const std::string& secret_file = "",
                          Clock& clock = system_clock());
@@ -109,7 +110,7 @@ struct Options {
   std::function<void(const std::string&line)> access_log = {}, log = {};
   std::optional<store::HeldLease> lease = {};  // the API writes only while this lease is held
   double requests_per_second = 1000;           // limit for each caller; 0: no limit
-  size_t max_upload_bytes = 1ull << 40;        // of one file
+  size_t max_upload_bytes = 1ull << 40;        // the most bytes of one uploaded file
   // Schemes of the places outside this server from which a version may come. Whoever loads the version fetches its
   // files there. So a path of that person's own machine, or any address on the web, is not accepted.
   std::set<std::string> source_schemes = {"s3", "gs", "abfss", "wasbs", "hdfs"};
