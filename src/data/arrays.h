@@ -81,7 +81,7 @@ void convert_columns(DType dtype, const std::byte* row, std::span<const double> 
 double value_at(DType dtype, const std::byte* row, int64_t index);
 
 // Mean and standard deviation of each channel (images) or column, in the units of the file's values. A constant channel
-// has std 1. moments_of throws Error, naming the first sample that holds a NaN or an infinity.
+// has std 1. If a sample holds a NaN or an infinity, moments_of throws Error, which names the first such sample.
 struct Moments {
   std::vector<double> mean, std;
 };

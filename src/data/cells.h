@@ -41,14 +41,14 @@ enum class DateForm : uint8_t {
   named,        // 1 May 2024, May 1, 2024, 01-May-24
   compact       // 20240501
 };
-// Returns seconds since 1970-01-01, or nullopt if the text is no date of this form. Years are 1 to 9999; of two digits,
-// 69 to 99 are 19xx.
+// Returns seconds since 1970-01-01, or nullopt if the text is no date of this form. Years are 1 to 9999. If a year has
+// two digits, 69 to 99 mean 19xx, and 0 to 68 mean 20xx.
 std::optional<double> parse_date(std::string_view text, DateForm form);
 
 // Returns whether the text is a truth value: true/false, yes/no, t/f, y/n, on/off, 1/0, in upper or lower case.
 std::optional<bool> parse_boolean(std::string_view text);
 
-// Whether the two words, in lower case, are the two values of one pair: yes and no.
+// Returns whether the two words, in lower case, are the two values of one pair, such as yes and no.
 bool are_opposites(std::string_view one, std::string_view other);
 
 enum class CellKind : uint8_t { number, boolean, date, word };
@@ -56,14 +56,14 @@ enum class CellKind : uint8_t { number, boolean, date, word };
 struct CellFormat {
   CellKind kind = CellKind::word;
   NumberStyle numbers = {};
-  std::string unit = {};  // number: every cell has it
+  std::string unit = {};  // of numbers: the unit that every cell has
   DateForm date = DateForm::iso;
   bool operator==(const CellFormat&) const = default;
 };
 
 // Returns the cell's value: a number, 0 or 1, or seconds since 1970. Not for words. The number may be infinite.
 std::optional<double> parse_cell(std::string_view text, const CellFormat& format);
-// What a cell of this format is, for messages: "a number with $".
+// Describes a cell of this format, for messages: "a number with $".
 std::string described(const CellFormat& format);
 
 // A cell of the first rows that is not missing.
@@ -76,12 +76,13 @@ struct CellJudgement {
   std::optional<CellFormat> format;  // nullopt: there are no cells, so the first cell decides
   std::string reason;
 };
-// Decides what the cells of a column are. `name`: of the column. `dates`: data.table.dates. The rule: nine of ten cells
-// must be numbers (or dates), so one wrong cell does not turn a column of numbers into words. Truth values and short
-// columns have no tolerance.
+// Decides what the cells of a column are. `name` is the column's name, and `dates` is data.table.dates. The rule: nine
+// of ten cells must be numbers (or dates), so one wrong cell does not turn a column of numbers into words. Truth values
+// and short columns have no tolerance.
 CellJudgement judge_cells(const std::string& name, std::span<const CellSample> cells, NumberStyle numbers,
                           const std::string& dates);
-// Decides the unit or the form of a column whose kind the user has declared. nullopt: no cell is of this kind.
+// Decides the unit or the form of a column whose kind the user has declared. Returns nullopt if no cell is of this
+// kind.
 std::optional<CellFormat> format_of_kind(CellKind kind, std::span<const CellSample> cells, NumberStyle numbers,
                                          const std::string& dates);
 

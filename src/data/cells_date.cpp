@@ -83,7 +83,7 @@ struct Day {
   int year = 0, month = 0, day = 0;
 };
 
-// A year of four digits, or of two.
+// Reads a year of four digits, or of two.
 bool year_of(Parts& parts, int& year) {
   if (!parts.number(2, 4, year) || parts.last_size() == 3) return false;
   if (parts.last_size() == 2) year += year < 69 ? 2000 : 1900;
@@ -136,7 +136,7 @@ bool day_of(Parts& parts, DateForm form, Day& day) {
   return false;
 }
 
-// "+02:00", "-0500", "+02", "Z"; seconds to subtract
+// Reads an offset ("+02:00", "-0500", "+02", "Z") as seconds to subtract.
 bool offset_of(Parts& parts, double& seconds) {
   if (parts.word("z") || parts.word("utc") || parts.word("gmt")) return true;
   if (!parts.one_of("+-")) return true;  // no offset
@@ -148,7 +148,7 @@ bool offset_of(Parts& parts, double& seconds) {
   return true;
 }
 
-// A time of day after the date, if there is more text.
+// Reads the time of day after the date, if there is more text.
 bool time_of(Parts& parts, double& seconds) {
   if (parts.ended()) return true;
   if (!parts.one_of("T t")) return false;

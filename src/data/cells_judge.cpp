@@ -12,7 +12,7 @@ namespace {
 
 using Samples = std::span<const CellSample>;
 
-// Whether `count` of `all` cells are enough to decide. Below ten cells, all must agree.
+// Returns whether `count` of `all` cells are enough to decide. Below ten cells, all must agree.
 bool nearly_all(int64_t count, int64_t all) {
   return count > 0 && count * 10 >= all * 9;
 }
@@ -71,10 +71,10 @@ DayAndMonth split_day(const std::string& text) {
 struct DateChoice {
   DateForm form = DateForm::iso;
   int64_t count = 0;
-  std::string why;  // of the order of day and month, if the values do not tell it
+  std::string why;  // why day and month have this order, if the values do not tell it
 };
 
-// Chooses between 3/4 in April and 3/4 in March, if both orders fit equally many cells.
+// Chooses the order of day and month (3/4 is a day in April or in March), if both orders fit equally many cells.
 DateChoice order_of(Samples cells, int64_t count, const std::string& dates) {
   if (dates != "auto") return {dates == "day_first" ? DateForm::day_first : DateForm::month_first, count, ""};
   std::set<std::string> first, second;
@@ -108,7 +108,7 @@ DateChoice choose_date(Samples cells, const std::string& dates, bool compact) {
   return {day > month ? DateForm::day_first : DateForm::month_first, std::max(day, month), ""};
 }
 
-// Whether every cell is one of the two words of a pair, and both occur. 1 and 0 are numbers.
+// Returns whether every cell is one of the two words of a pair, and both occur. 1 and 0 are numbers.
 bool are_booleans(Samples cells) {
   std::set<std::string> words;
   for (const CellSample& cell : cells) {

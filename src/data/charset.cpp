@@ -17,7 +17,7 @@ constexpr std::array<uint16_t, 32> kWindows = {0x20AC, 0,      0x201A, 0x0192, 0
                                                0,      0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
                                                0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0,      0x017E, 0x0178};
 
-// Whether all zero bytes, and at least four of ten bytes, are at odd (or even) places.
+// Returns whether all zero bytes are at odd (or even) places, and are at least four of ten bytes.
 bool zeros_at(std::span<const std::byte> head, size_t parity) {
   size_t zeros = 0;
   for (size_t i = 0; i < head.size(); ++i) {

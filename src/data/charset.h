@@ -20,8 +20,8 @@ struct CharsetJudgement {
 // data.table.encoding.
 CharsetJudgement judge_charset(std::span<const std::byte> head, bool whole, const std::string& wanted);
 
-// Converts text to UTF-8 and leaves out a byte order mark. `name` is for messages. Throws Error naming the line and the
-// column of the first character that is not valid. UTF-8 is only checked.
+// Converts text to UTF-8 and leaves out a byte order mark. `name` is for messages. Throws Error if a character is not
+// valid; it names the line and the column of the first one. Text that is UTF-8 already is only checked.
 std::vector<std::byte> to_utf8(std::vector<std::byte> bytes, Charset charset, const std::string& name);
 
 // "LINE:COLUMN" of a byte of a UTF-8 text; both count from 1, and columns count characters.

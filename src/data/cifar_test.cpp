@@ -33,7 +33,7 @@ TEST(Cifar, FolderOfBatchesAndNames) {
   EXPECT_EQ(dataset->describe(Split::train, 3), "data_batch_2.bin[0]");
   EXPECT_EQ(dataset->describe(Split::test, 1), "test_batch.bin[1]");
   const Batch batch = load_all(*dataset, Split::train);
-  const std::string pixels = random_bytes(2004, 3072);  // of the last training image
+  const std::string pixels = random_bytes(2004, 3072);  // the pixels of the last training image
   for (size_t p = 0; p < 3072; ++p) {
     ASSERT_FLOAT_EQ(batch.input.as<float>()[7 * 3072 + p], static_cast<float>(static_cast<uint8_t>(pixels[p])) / 255);
   }

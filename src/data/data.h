@@ -101,8 +101,8 @@ class Dataset {
   virtual bool in_memory() const = 0;
 };
 
-// Opens the files that the job names; `seed` only decides the split. Throws Error (unknown format, missing file,
-// corrupt header...).
+// Opens the files that the job names; `seed` only decides the split. Throws Error if the format is unknown, or if a
+// file is missing or damaged.
 std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t seed);
 
 // The columns of a table as lines of text, the first one a heading: name, kind, missing values, reason. At most `most`
@@ -114,13 +114,13 @@ std::vector<std::string> column_lines(const std::vector<ColumnFacts>& columns, s
 // These functions convert the part of DataInfo that a trained model keeps to JSON and back. The JSON leaves out sizes,
 // digest and reasons.
 std::string info_json(const DataInfo& info);
-DataInfo info_from_json(const std::string& text);  // throws Error
+DataInfo info_from_json(const std::string& text);  // throws Error if `text` is not such JSON
 
 // Opens new samples for a trained model. They are Split::test of a dataset whose other splits are empty. `train`
 // describes the training data. Its preprocessing is applied to the samples; the training data itself is not needed.
 // If `labelled` is false, the targets are not read and may be missing, and the targets of a batch are 0. Then `source`
 // names only the file of inputs for idx and npy, and images may be one file or any folder of files.
-// `options`: only data.on_corrupt and data.text.tokens matter.
+// Of `options`, only data.on_corrupt and data.text.tokens matter.
 std::unique_ptr<Dataset> open_inference_data(const spec::DataOptions& options, const DataInfo& train,
                                              const spec::DataSource& source, bool labelled);
 

@@ -36,7 +36,7 @@ bool lists_images(std::string_view head) {
   return is_image_name(std::string(second));
 }
 
-// A folder whose files are tables of one format. Other files, such as a README, do not matter.
+// Returns the format of the tables in a folder if all have one format. Other files, such as a README, do not matter.
 std::optional<DetectedFormat> by_tables(const std::string& path) {
   std::map<std::string, int64_t> counts;
   for (const auto& entry : fs::directory_iterator(path)) {

@@ -51,8 +51,8 @@ std::vector<Cells> rows_with(std::string_view head, bool whole, char separator, 
 
 struct SeparatorScore {
   char character = ',';
-  size_t fields = 1;       // of the header, and of most rows
-  double consistency = 0;  // the part of the rows that have so many
+  size_t fields = 1;       // number of fields of the header, and of most rows
+  double consistency = 0;  // the part of the rows that have this many
 };
 
 SeparatorScore score_of(char separator, std::string_view head, bool whole) {
@@ -105,7 +105,7 @@ std::string characters_of(NumberStyle style) {
          (style.thousands == '\0' ? "" : ", groups of thousands");
 }
 
-// Whether a comma in the text may be a decimal comma or separate thousands: 1,234.
+// Returns whether a comma in the text may be a decimal comma or separate thousands: 1,234.
 bool is_unclear(std::string_view number) {
   if (number.starts_with('-')) number.remove_prefix(1);
   const size_t comma = number.find(',');

@@ -125,8 +125,8 @@ class FeatureEncoder {
   const std::vector<int64_t>& rows_;
   const Feature& feature_;
   const Column* column_;
-  std::vector<int32_t> places_;                        // of each code
-  std::unordered_map<double, int32_t> number_places_;  // of each number of a code
+  std::vector<int32_t> places_;                        // for each code, the place of its indicator
+  std::unordered_map<double, int32_t> number_places_;  // for each number, the place of its indicator
   Unseen unseen_;
   int64_t filled_ = 0;
 };

@@ -20,12 +20,13 @@ struct Feature {
   ColumnKind kind = ColumnKind::number;
   CellFormat cells;                      // how later files must write the column
   double fill = 0;                       // number, boolean, date: replaces a missing value; the median of train
-  double std = 1, center = 0;            // number, boolean: (x - center) / std; date: of the days since 1970
-  double year_std = 1, year_center = 0;  // date: of the year
+  double std = 1, center = 0;            // number, boolean: (x - center) / std; date: the same for the days since 1970
+  double year_std = 1, year_center = 0;  // date: the same for the year
   bool hours = false;                    // date: some training row has a time of day
   int32_t numeric_index = -1;            // number, boolean, date, text: the first input column
   int32_t missing_index = -1;            // the input column of the indicator "missing"; -1: train had no missing value
-  int32_t other_index = -1;              // category, code: of rare and unknown values; -1: train had no rare value
+  // category, code: the input column of rare and unknown values; -1: train had no rare value
+  int32_t other_index = -1;
   std::unordered_map<std::string, int32_t> category_index;  // category, code: the input column of each value
 
   bool by_value() const { return kind == ColumnKind::category || kind == ColumnKind::code; }
@@ -43,12 +44,12 @@ struct Encoding {
 // A column that may become input.
 struct Candidate {
   std::string name;
-  std::optional<ColumnKind> declared;  // by the job
+  std::optional<ColumnKind> declared;  // the kind that the job declares
   bool listed = false;                 // data.columns.features names it
 };
 struct Fitted {
   Encoding encoding;
-  std::vector<ColumnFacts> facts;  // of each candidate
+  std::vector<ColumnFacts> facts;  // one for each candidate
 };
 Fitted fit_encoding(const Table& table, const std::vector<int64_t>& rows, const std::vector<Candidate>& candidates,
                     bool normalize);
@@ -86,7 +87,7 @@ class RowLayout {
 
 // Writes the parts of a date as the model gets them: feature.numeric_columns() numbers.
 void encode_date(const Feature& feature, double seconds, float* out);
-// Calls `visit` with the input (0 to kTextInputs - 1) of each word of a text.
+// Returns the input (0 to kTextInputs - 1) of each word of a text.
 std::vector<uint8_t> text_inputs(std::string_view text);
 int64_t count_words(std::string_view text);
 

@@ -21,7 +21,8 @@ struct MeanAndStd {
   double mean = 0, std = 1;
 };
 
-// The standard deviation of equal values is only rounding error; dividing by it would turn that error into noise.
+// Gives equal values the std 1: their standard deviation is only rounding error, and dividing by it would turn that
+// error into noise.
 MeanAndStd moments(const std::vector<double>& values) {
   MeanAndStd result;
   double sum = 0, squares = 0;

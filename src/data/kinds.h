@@ -42,13 +42,13 @@ struct KindChoice {
   ColumnKind kind = ColumnKind::number;
   std::string reason;
 };
-// `declared`: the kind that the job gives this column. `listed`: data.columns.features names the column, so it is no
-// identifier.
+// Decides what a column means. `declared` is the kind that the job gives it, if any. If `listed`, data.columns.features
+// names the column, so it is no identifier.
 KindChoice judge_kind(const ColumnStats& stats, std::optional<ColumnKind> declared, bool listed);
 
-// Whether a name is that of a column that numbers the rows: id, user_id, PassengerId, index, uuid.
+// Returns whether a name is that of a column that numbers the rows: id, user_id, PassengerId, index, uuid.
 bool names_identifier(const std::string& column);
-// Whether a name is that of a column of codes: zip, product_code, class_type.
+// Returns whether a name is that of a column of codes: zip, product_code, class_type.
 bool names_code(const std::string& column);
 
 }  // namespace sinew::data

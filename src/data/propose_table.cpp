@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kFewRows = 3;
 constexpr size_t kPreviewBytes = 1 << 18;  // bytes that are read from the beginning of a text
 
-// The format of a table file, of a folder of such files, or of a pattern.
+// Returns the format of a table file, of a folder of such files, or of a pattern.
 std::string format_of_tables(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return table_format_of(path);

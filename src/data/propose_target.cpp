@@ -49,7 +49,7 @@ bool ends_in_likely_word(const std::string& lower) {
   });
 }
 
-// Columns that are no target unless the user says so.
+// Returns false for columns that are no target unless the user says so.
 bool can_be_target(ColumnKind kind) {
   return kind == ColumnKind::number || kind == ColumnKind::category || kind == ColumnKind::boolean ||
          kind == ColumnKind::code;

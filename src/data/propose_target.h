@@ -21,12 +21,12 @@ struct TargetChoice {
   std::string reason;   // why this one; or why none, with the candidates
   std::string example;  // if none: the first candidate, or the first column
 };
-// `wanted`: the column that the user names; empty: the most likely one. A choice by name needs one name that is usual
-// for targets; a choice by position needs more than the position, for example that all other columns are numbers.
-// Throws Error if there is no column `wanted`.
+// Chooses the column `wanted`, which the user names, or the most likely one if `wanted` is empty. A choice by name
+// needs one name that is usual for targets; a choice by position needs more than the position, for example that all
+// other columns are numbers. Throws Error if there is no column `wanted`.
 TargetChoice judge_target(const std::vector<ColumnSketch>& columns, const std::string& wanted);
 
-// The text as one word of a shell.
+// Returns the text as one word of a shell.
 std::string shell_quoted(const std::string& text);
 
 }  // namespace sinew::data

@@ -20,7 +20,7 @@ class RowNames {
  private:
   std::vector<std::string> files_;
   std::vector<int64_t> lines_;
-  std::vector<uint32_t> file_of_;  // of each sample; empty if there is one file
+  std::vector<uint32_t> file_of_;  // the file of each sample; empty if there is one file
 };
 
 // "3 rows of t.csv are left out, the first: t.csv:4: ...", or "" if all rows became samples.

@@ -15,7 +15,7 @@ namespace sinew::data {
 namespace {
 
 constexpr size_t kFreeCells = 1 << 20;  // a table may hold this many cells, plus one for each byte of its files
-constexpr size_t kMostNotes = 20;       // about the names of one file
+constexpr size_t kMostNotes = 20;       // the most notes about the names in one file
 constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kNoField = ~size_t{0};
 
@@ -33,7 +33,7 @@ class FormatChooser {
     for (size_t i = 0; i < first.names.size(); ++i) index_.emplace(first.names[i], i);
   }
 
-  // nullopt: the column is ignored. A judgement without a format: its first cell decides.
+  // Returns nullopt if the column is ignored. Returns a judgement without a format if the column's first cell decides.
   std::optional<CellJudgement> choose(const std::string& table, const std::string& column) const {
     const CellWish wish = wishes_(column);
     if (wish.read == CellWish::Read::ignored) return std::nullopt;
@@ -84,7 +84,7 @@ class TableBuilder {
   TableBuilder(Table& table, const TableRequest& request, const FormatChooser& chooser)
       : table_(table), request_(request), chooser_(chooser) {}
 
-  // `rows`: the expected number of rows of this file.
+  // `rows` is the expected number of rows of this file.
   void begin_file(const std::string& path, size_t bytes, size_t rows) {
     table_.files.push_back(path);
     table_.first_rows.push_back(table_.rows());

@@ -52,7 +52,7 @@ struct CellWish {
   enum class Read : uint8_t {
     ignored,   // the column is left out
     inferred,  // its first rows decide
-    target,    // likewise, but only between numbers and words
+    target,    // its first rows decide, but only between numbers and words
     declared,  // the user has declared `format.kind`; the first rows decide the rest of the format
     fixed      // `format`
   } read = Read::inferred;
@@ -74,16 +74,16 @@ Table read_table(std::string_view text, const std::string& name, const TableRequ
 
 struct FirstRows {
   std::vector<std::string> names;
-  std::vector<std::vector<CellSample>> cells;  // of each column, without missing cells
+  std::vector<std::vector<CellSample>> cells;  // the cells of each column, without missing ones
   int64_t rows = 0;
   std::string first_problem;        // "LINE: what is wrong" with the first row that does not parse
-  size_t bytes = 0;                 // that these rows take in the file
+  size_t bytes = 0;                 // how many bytes these rows take in the file
   bool first_counts_rows = false;   // the first column holds 0, 1, 2, ... or 1, 2, 3, ...
   bool first_is_row_index = false;  // likewise, and it has no name, or the name that pandas gives: "Unnamed: 0"
 };
 constexpr int64_t kFirstRows = 1000;
 std::unique_ptr<RowReader> reader_of(const TableText& text, const TableRequest& request);
-// `whole`: false if the text may end within a row, which is then left out.
+// If `whole` is false, the text may end within a row, which is then left out.
 FirstRows read_first_rows(RowReader& reader, bool whole = true);
 
 }  // namespace sinew::data

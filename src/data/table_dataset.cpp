@@ -229,13 +229,13 @@ class TableDatasetBuilder {
         "declare the kind of a column, for example data.columns.categorical: [" + first.name + "], or give more data");
   }
 
-  // `chosen`: indices into `targets`.
+  // `chosen` has indices into `targets`.
   void add(Split which, const Table& table, const Targets& targets, const std::vector<int64_t>& chosen) {
     TableSplit& split = contents_.splits[static_cast<size_t>(which)];
     const std::vector<int64_t> rows = select(targets.rows, chosen);
     split.names = RowNames(table, rows);
     split.rows = encode(table, rows, encoding_);
-    // Of the training rows, the facts about the columns say the same.
+    // For the training rows, the facts about the columns say the same.
     for (size_t i = 0; which != Split::train && i < split.rows.notes.size(); ++i)
       contents_.info.notes.push_back(to_string(which) + ": " + split.rows.notes[i]);
     for (const int64_t index : chosen) {
@@ -329,7 +329,7 @@ class TableDatasetBuilder {
   const bool skip_;
   TargetSchema schema_;
   Encoding encoding_;
-  std::map<std::string, ColumnFacts> facts_;  // of the columns that may be input, by name
+  std::map<std::string, ColumnFacts> facts_;  // the facts about the columns that may be input, by name
   TableContents contents_;
   std::vector<Digest> digests_;
 };

@@ -19,7 +19,7 @@ struct TableRequest {
   spec::TableOptions options = {};    // data.table
   bool skip_corrupt = false;          // data.on_corrupt: skip: rows that do not parse are counted and left out
   bool bad_cells_missing = false;     // data.columns.on_bad_cell: missing
-  const TableStyle* style = nullptr;  // of the training file; nullptr: the file itself decides
+  const TableStyle* style = nullptr;  // the style of the training file; nullptr: the file itself decides
 };
 
 struct TableText {
@@ -32,15 +32,15 @@ struct TableText {
 
 constexpr size_t kTableHead = 1 << 18;  // bytes from which encoding and dialect are decided
 
-// Decodes the bytes of a file. `whole`: false if they are only its beginning; then a cut character at their end is left
-// out. Throws Error if they are no text, for example those of a Parquet file or of an Excel workbook.
+// Decodes the bytes of a file. If `whole` is false, they are only its beginning, and a character that is cut at their
+// end is left out. Throws Error if they are no text, for example those of a Parquet file or of an Excel workbook.
 TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bool whole, const TableRequest& request);
 
 // Returns the files that a path means, sorted by name: one file, the files of a folder whose names end in the format's
 // extension, or those whose names fit the pattern in the last part of the path (* and ?). Throws Error if there is
 // none.
 std::vector<std::string> table_files(const std::string& path, const std::string& format);
-// csv, tsv or jsonl by the extension of a name, otherwise "".
+// Returns csv, tsv or jsonl by the extension of a name, otherwise "".
 std::string table_format_of(const std::string& path);
 
 // Throws Error if the name or the first bytes are those of a table in a format that Sinew does not read.

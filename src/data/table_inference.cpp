@@ -120,7 +120,7 @@ json feature_json(const Feature& feature) {
 }
 
 // Reads the index of an input column. It will address the memory of a sample, so an index outside of the sample is
-// refused. `columns`: how many input columns begin there.
+// refused. `columns` is the number of input columns that begin there.
 int32_t checked_index(const json& value, int64_t width, int64_t columns = 1) {
   const int64_t index = value;
   if (index < -1 || index >= width || (index >= 0 && index + columns > width))

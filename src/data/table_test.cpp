@@ -62,7 +62,7 @@ TEST(Table, NormalisesWithStatisticsOfTrainAndMissingBecomesTheMedian) {
   EXPECT_EQ(dataset->info().task, Task::regression);
   EXPECT_DOUBLE_EQ(dataset->info().target_mean.at(0), 2);
   const Batch batch = load_all(*dataset, Split::train);
-  const double deviation = std::sqrt((9.0 + 4.0 + 25.0) / 3);  // of 1, 2, 9 around 4
+  const double deviation = std::sqrt((9.0 + 4.0 + 25.0) / 3);  // the standard deviation of 1, 2, 9 around 4
   EXPECT_FLOAT_EQ(row_of(batch, 0)[0], static_cast<float>(-3 / deviation));
   EXPECT_EQ(dataset->info().input_names, (std::vector<std::string>{"x", "x=<missing>"})) << "c is constant";
   EXPECT_FLOAT_EQ(row_of(batch, 2)[0], static_cast<float>(-2 / deviation));

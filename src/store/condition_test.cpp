@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Another value each time, because the store writes nothing for a tag that has this value already.
+// Returns a large tag with another value for each `i`: the store writes nothing if the tag has the value already.
 SetTags large_tag(int i, const std::string& name = "a") {
   return {{Kind::kRun, "r"}, {{name, std::to_string(i) + std::string(10'000, 'x')}}};
 }

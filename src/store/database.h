@@ -78,9 +78,9 @@ class Database {
   virtual double now() = 0;
   virtual bool has_table(std::string_view name) = 0;
   virtual std::vector<std::string> check() = 0;
-  // Looks for damage that is cheap to find, within a read transaction. `shrunk_to`: the present size of the file, if
-  // the file has shrunk: because it was cut, or because another process has compacted it. Returns a message, or "" if
-  // it finds no damage.
+  // Looks for damage that is cheap to find, within a read transaction. `shrunk_to` is the present size of the file if
+  // the file has shrunk: it was cut, or another process has compacted it. Returns a message, or "" if it finds no
+  // damage.
   virtual std::string damage(std::optional<int64_t> shrunk_to) = 0;
   // Checks all pages now and then, unless that takes too long. Returns a message, or "" if it finds no damage.
   virtual std::string quick_check() = 0;

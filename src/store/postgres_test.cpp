@@ -290,8 +290,8 @@ TEST_F(Postgres, ThrowsWhenAnotherTransactionHoldsTheLockTooLong) {
   EXPECT_EQ(store.note("n"), "2");
 }
 
-// A failure after the commit, in this test of the flush, does not undo the commit. The store must not write the batches
-// again.
+// A failure after the commit (in this test, a failure of the flush) does not undo the commit. The store must not write
+// the batches again.
 TEST_F(Postgres, DoesNotRepeatACommitAfterALaterFailure) {
   server.execute("CREATE FUNCTION " + location.schema() +
                  ".pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE plpgsql AS $$ BEGIN IF "

@@ -21,7 +21,7 @@ constexpr int64_t kMaxPageBytes = int64_t{4} << 20U;
 struct Page {
   std::vector<Record> records;
   std::vector<std::vector<SeriesSummary>> series;  // for each record
-  int64_t bytes = 0;                               // of the rows, with unpacked summaries
+  int64_t bytes = 0;                               // size of the rows, with unpacked summaries
 };
 
 void take(Page& page, const Row& row) {

@@ -28,7 +28,7 @@ class SqliteRow final : public Row {
   int64_t integer(int column) const override { return sqlite3_column_int64(statement_, column); }
   double real(int column) const override { return sqlite3_column_double(statement_, column); }
   std::string_view text(int column) const override {
-    const void* bytes = sqlite3_column_blob(statement_, column);  // of a TEXT column, these are its UTF-8 bytes
+    const void* bytes = sqlite3_column_blob(statement_, column);  // for a TEXT column, its UTF-8 bytes
     return {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
   }
 

@@ -60,8 +60,8 @@ bool is_busy(int code) {
   }
 }
 
-// The file as SQLite has it open. Opening it again to read it would be wrong: closing it would release SQLite's locks
-// (POSIX). Null: there is none.
+// Returns the file as SQLite has it open, or null if there is none. This process must not open the file again to read
+// it: closing it would release SQLite's locks (POSIX).
 sqlite3_file* database_file(sqlite3* db) {
   sqlite3_file* file = nullptr;
   sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));

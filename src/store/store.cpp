@@ -98,7 +98,7 @@ struct Store::State {
   std::vector<std::unique_ptr<Database>> readers;
   size_t readers_open = 0;
 
-  CommitQueue queue;  // the last member, so that it is destroyed first
+  CommitQueue queue;  // declared last, so that it is destroyed first
 };
 
 // The leases of a SQLite store use the machine's monotonic clock, which restarts at a reboot. No process survives a

@@ -220,7 +220,7 @@ struct Record {
   int64_t seq = 0;  // number of the event that created the record; orders records by creation
   Labels params, tags;
   std::map<std::string, Metric> metrics;
-  std::vector<Alias> aliases;  // of a model
+  std::vector<Alias> aliases;  // the aliases of a model
   int64_t changed_ms = 0;      // time of the newest event, for an experiment, model or version; otherwise 0
   std::string owner;           // name of the actor that created it; empty if a program created it on its own behalf
   // name of the last actor that hid it; empty if it is visible, or if a program hid it on its own behalf

@@ -18,7 +18,7 @@ class StoreFile {
   // Returns the size of the store's file. Sets `shrunk` if the file was larger at an earlier call, unless accept() was
   // called since.
   int64_t size(bool& shrunk);
-  // The file was found whole with this size, as after a VACUUM of another process.
+  // Tells this object that the file was found whole with this size, as after a VACUUM of another process.
   void accept(int64_t size);
 
  private:

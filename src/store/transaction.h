@@ -48,8 +48,8 @@ struct Transaction {
   int64_t seq = 0;                     // number of the newest event
   Actor actor = {};                    // the actor of the batch that is being applied
   std::vector<TailPoint> points = {};  // points that were added and are not written to the database yet
-  // Of the runs that got new series in this transaction: their summaries, which are not written to the database yet.
-  // new_series has one entry for each new series, its run, in order of creation.
+  // The summaries of the runs that got new series in this transaction; they are not written to the database yet.
+  // new_series has the run of each new series, in order of creation.
   std::unordered_map<int64_t, std::vector<SeriesSummary>> summaries = {};
   std::vector<int64_t> new_series = {};
 };

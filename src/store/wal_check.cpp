@@ -46,7 +46,7 @@ class Checksum {
 // What the complete transactions of a WAL contain.
 struct Wal {
   int64_t page_bytes = 0;
-  int64_t pages = 0;        // of the database after the last transaction
+  int64_t pages = 0;        // number of pages of the database after the last transaction
   std::set<uint32_t> held;  // numbers of the pages that the WAL contains
 };
 
