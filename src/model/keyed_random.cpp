@@ -186,7 +186,8 @@ at::Tensor& keyed_randperm(int64_t n, std::optional<at::Generator>, at::Tensor& 
   return out.copy_(order);
 }
 
-// Random operators that have a CPU kernel but draw no numbers themselves. They draw none, or call a replaced kernel.
+// Random operators that have a CPU kernel, but need no replacement: they draw no numbers, or they call a replaced
+// kernel.
 constexpr std::array kAskReplaced = {"aten::native_dropout", "aten::bernoulli.out", "aten::_fused_sdp_choice",
                                      "aten::_scaled_dot_product_flash_attention_for_cpu"};
 

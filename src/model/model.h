@@ -20,10 +20,9 @@
 
 namespace sinew::model {
 
-// Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits, and has MKL
-// choose its code before a second thread can call it. Every thread that computes, or that loads data by a model's code,
-// calls this function before its first kernel. A
-// later call undoes what the program has set since.
+// Limits libtorch to one thread in the calling thread, because a sum over several threads has other bits. Also makes
+// MKL choose its code, before a second thread can call MKL. Every thread that computes, or that loads data by a model's
+// code, calls this function before its first kernel. A later call undoes what the program has set since.
 void use_one_thread();
 
 struct NamedTensor {
@@ -69,7 +68,7 @@ struct Architecture {
 };
 const std::vector<Architecture>& architectures();
 
-// Returns whether a ResNet with these options begins with the cifar stem, which keeps small images large. `image`:
+// Returns whether a ResNet with these options begins with the cifar stem, which keeps small images large. `image` is
 // [channels, height, width].
 bool has_small_stem(const spec::ModelOptions& options, const Shape& image);
 
@@ -126,7 +125,7 @@ std::string model_file_name(const std::string& model_name);
 // library is copied as it is. The new file appears whole or not at all. The copy is made from the content that
 // options.file had when this process opened it, even if the user has overwritten the file since. A file of more than 64
 // MiB is not kept in memory: if it has changed, the function removes `to` and returns the reason as a sentence.
-// Otherwise it returns "". Throws Error.
+// Otherwise it returns "". Throws Error if the content is damaged, or if the copy cannot be written.
 std::string save_model_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
                             const std::string& to);
 

@@ -13,8 +13,8 @@
 namespace sinew::model {
 namespace {
 
-// Reads the variable in which MKL keeps its choice of code for vector functions: -1 before the choice. nullopt: this
-// libtorch is built without MKL.
+// Reads the variable in which MKL keeps its choice of code for vector functions: -1 before the choice. Returns nullopt
+// if this libtorch is built without MKL.
 std::optional<int> vector_code_of_mkl() {
   Dl_info library;
   link_map* map = nullptr;

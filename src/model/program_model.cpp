@@ -22,7 +22,7 @@ torch::Tensor tensor_of(const program::Program& program, const StoredTensor& sto
       .clone();
 }
 
-// Operators whose floating-point arguments autocast converts to bfloat16 at every use.
+// Returns whether autocast converts the floating-point arguments of the operator to bfloat16 at every use.
 bool casts(const std::string& target) {
   static const std::set<std::string> names = {
       "aten::linear",
@@ -48,7 +48,8 @@ void for_each_slot(const Operand& operand, const auto& visit) {
   for (const Operand& item : operand.items) for_each_slot(item, visit);
 }
 
-// Returns for each slot whether instructions read it, and all of these instructions are operators that cast it.
+// Returns for each slot whether at least one instruction reads it, and all instructions that read it are operators that
+// cast it.
 std::vector<bool> slots_only_cast(const Plan& plan) {
   std::vector<bool> cast(plan.slots, false), other(plan.slots, false);
   for (const Instruction& instruction : plan.instructions) {

@@ -71,7 +71,7 @@ struct Plan {
   std::vector<Instruction> instructions;
   size_t slots = 0;
   std::vector<Slot> inputs;  // slots of the graph's inputs in order (-1 if nothing reads it), then of `originals`
-  std::vector<std::string> originals;  // buffers whose value from before the run evaluation reads
+  std::vector<std::string> originals;  // buffers of which evaluation reads the value from before the run
   std::vector<bool> written;           // for each input: an instruction may write into its memory
   std::vector<bool> overwritten;       // for each input: an instruction certainly writes into its memory in training
   std::vector<Operand> outputs;
@@ -93,8 +93,9 @@ c10::OperatorHandle allowed_operator(const c10::OperatorName& name);
 Guard guard_of(const std::string& operator_name);  // "aten::div.Tensor_mode"; nullptr if it needs none
 
 // The following functions are in the other program_*.cpp files. The compiler uses them.
-Function symbolic_function(const std::string& target);          // nullptr if no function has that name
-HigherOrderRun higher_order_function(const std::string& name);  // name: such as "cond"; nullptr if not supported
+Function symbolic_function(const std::string& target);  // nullptr if no function has that name
+// `name` is such as "cond"; nullptr if it is not supported
+HigherOrderRun higher_order_function(const std::string& name);
 void begin_run();  // resets the count of loop rounds, which is bounded; call it before run_plan for a whole program
 void mark_writes(Plan& plan);  // fills in written and overwritten
 at::ScalarType scalar_type(program::ScalarType type);

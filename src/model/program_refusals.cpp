@@ -18,7 +18,7 @@ using Kind = InputSpec::Kind;
 struct Weight {
   const InputSpec* spec;
   const StoredTensor* stored;
-  bool parameter, changes;  // `changes`: training may give the weight other numbers
+  bool parameter, changes;  // changes: training may give the weight other numbers
 };
 
 std::string text(const Weight& weight) {

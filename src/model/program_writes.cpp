@@ -38,9 +38,9 @@ bool is_always_a_view(const std::string& target) {
   return names.contains(target.substr(0, target.find('.')));
 }
 
-// Finds two sets of inputs. `written`: an instruction may write into the input, directly or through a view. Every write
-// that the schema of an operator does not exclude counts, and a body may write into all its operands. `overwritten`: an
-// instruction certainly writes into the input.
+// Finds two sets of inputs. An input is `written` if an instruction may write into it, directly or through a view.
+// Every write that the schema of an operator does not exclude counts, and a body may write into all its operands. An
+// input is `overwritten` if an instruction certainly writes into it.
 class Writes {
  public:
   explicit Writes(Plan& plan) : plan_(plan), origin_(plan.slots, -1) {

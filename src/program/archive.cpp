@@ -70,7 +70,7 @@ void read_local(const FileRange& file, Member& member) {
     member.end = member.begin + member.packed;
 }
 
-// Decompresses a member in pieces. Stops as soon as the content is not what the directory says.
+// Decompresses a member in pieces. Stops as soon as the content is not what the central directory says.
 class Inflater {
  public:
   Inflater(const FileRange& file, const Member& member, const std::function<void(std::span<std::byte>)>& take)

@@ -24,7 +24,8 @@ inline constexpr uint64_t kFull32 = 0xFFFFFFFF;
 
 inline constexpr uint64_t kMaxDirectoryBytes = 64ULL << 20;  // enough for over a million members
 inline constexpr size_t kMaxMemberName = 1024;               // bytes
-inline constexpr uint64_t kMaxUnpackedBytes = 256ULL << 20;  // of all compressed members of an archive together
+// the most bytes of the content of all compressed members of an archive together
+inline constexpr uint64_t kMaxUnpackedBytes = 256ULL << 20;
 
 // Says whether the members of an archive may be compressed (by deflate).
 enum class Compression : uint8_t { refused, allowed };
@@ -64,7 +65,7 @@ std::string in_quotes(std::string_view name);
 
 class Archive {
  public:
-  // Reads the directory and every local header. Throws Error.
+  // Reads the central directory and every local header. Throws Error if they are not valid.
   Archive(Disk& disk, const std::string& path, Compression compression = Compression::refused);
 
   const FileRange& file() const { return file_; }
@@ -104,8 +105,9 @@ class ByteReader {
   const std::string& path_;
 };
 
-// Returns the entries of the directory, unsorted. Sets name, sizes, compressed, crc and header of each. Sets `end` only
-// to an upper bound: the offset at which the directory begins. Throws Error.
+// Returns the entries of the central directory, unsorted. Sets name, sizes, compressed, crc and header of each. Sets
+// `end` only to an upper bound: the offset at which the central directory begins. Throws Error if an entry is not
+// valid.
 std::vector<Member> read_directory(const FileRange& file, Compression compression);
 
 // Decompresses the content of the member and passes it to `take` in pieces. Throws Error if the content does not have

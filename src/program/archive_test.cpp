@@ -41,7 +41,7 @@ TEST(Archive, FindsMembersOfEitherKind) {
     EXPECT_EQ(archive.text(*archive.find("net/b"), 0), "");
     EXPECT_EQ(archive.find("a"), nullptr);
     EXPECT_TRUE(plain || a.begin % 64 == 0);
-    // The checksum occurs in the local header or the data descriptor, and in the directory.
+    // The checksum occurs in the local header or the data descriptor, and in the central directory.
     EXPECT_EQ(a.crc_offsets.size(), 2U);
     EXPECT_ERROR(error_of([&] { archive.text(a, 9); }), "PROGRAM_TOO_LARGE", "10 bytes");
   }
@@ -167,8 +167,8 @@ TEST(Archive, Zip64RecordsMustAgree) {
   EXPECT_ERROR(refused(with(wide + 40, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 48, 7, 8)), "PROGRAM_BAD_ARCHIVE", "two end records disagree");
   EXPECT_ERROR(refused(with(wide + 32, 7, 8)), "PROGRAM_BAD_ARCHIVE", "several volumes");
-  // If all bits of a narrow field are set, the field of the zip64 record counts instead. This holds here and in
-  // directory entries.
+  // If all bits of a narrow field are set, the field of the zip64 record counts instead. This holds here and in the
+  // entries of the central directory.
   MemoryDisk disk;
   EXPECT_EQ(open(disk, with(end + 8, ~uint64_t{0}, 8)).members().size(), 2U);
   // Without a zip64 locator, only the narrow end record counts. It has the right content here.

@@ -1,4 +1,4 @@
-// Reads the end of a zip archive: the end record, the zip64 end record, and the directory to which they point.
+// Reads the end of a zip archive: the end record, the zip64 end record, and the central directory to which they point.
 #include <algorithm>
 
 #include "program/archive.h"
@@ -12,7 +12,7 @@ constexpr uint64_t kFull16 = 0xFFFF;
 
 struct Directory {
   uint64_t offset = 0, size = 0, entries = 0;
-  uint64_t limit = 0;  // where the end record begins; the directory must end at or before it
+  uint64_t limit = 0;  // where the end record begins; the central directory must end at or before it
 };
 
 // Returns whether a narrow field agrees with the zip64 record. If all its bits are set, only the zip64 record has the
@@ -114,7 +114,7 @@ void check_method(const ByteReader& record, const std::string& path, uint16_t fl
 }
 
 // Checks the sizes that the entry declares, because a small file could otherwise ask for any amount of memory.
-// `unpacked`: the content of the compressed members so far.
+// `unpacked` is the size of the content of the compressed members so far.
 void check_sizes(const ByteReader& record, const Member& member, uint64_t& unpacked) {
   constexpr uint64_t kMostRatio = 1032;  // deflate cannot shrink anything further
   if (!member.compressed) {

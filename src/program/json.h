@@ -44,7 +44,7 @@ struct Document {
   bool newer_schema = false;
 };
 
-// Throws Error naming `place`.
+// Throws Error, which names `place`, if the text is not JSON or exceeds a limit.
 Document parse_json(std::string_view text, std::string place, size_t max_values = kMaxJsonValues);
 
 class JsonView {

@@ -23,7 +23,7 @@ ScalarType read_scalar_type(const JsonView& view);
 Layout read_layout(const JsonView& view);
 MemoryFormat read_memory_format(const JsonView& view);
 Device read_device(const JsonView& view);
-// SymInt: a number or an expression. `min`: the smallest allowed number.
+// Reads a SymInt: a number or an expression. `min` is the smallest allowed number.
 Dim read_sym_int(const JsonView& view, int64_t min, Symbols& symbols);
 
 // All that the schema says about a tensor. For a stored tensor, strides and offset are exact. For a value in the graph,

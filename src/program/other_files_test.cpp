@@ -214,7 +214,7 @@ TEST(ScriptFiles, MembersThatOccurTwiceOrOverlapAreRefused) {
   ScriptZip outside("x");
   outside.zip.add("net/../../etc/passwd", "x");
   EXPECT_ERROR(outside.check(), "PROGRAM_BAD_ARCHIVE", "'..'");
-  // Two entries of the directory name the same place in the file.
+  // Two entries of the central directory name the same place in the file.
   ScriptZip overlap("x");
   overlap.zip.add("net/data/1", "abc");
   std::string bytes = overlap.zip.bytes();

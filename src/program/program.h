@@ -137,7 +137,7 @@ struct Argument {
 };
 
 struct NamedArgument {
-  std::string name;  // in the operator's schema; may be "". In a dictionary: the key
+  std::string name;  // the name in the operator's schema, which may be ""; in a dictionary, the key
   Argument value;
 };
 
@@ -223,7 +223,7 @@ struct Program {
 };
 
 // Reads the file. Keeps the JSON (at most 256 MiB) and the program in memory; the weights stay in the file. Throws
-// Error.
+// Error if the file is not valid.
 Program read_program(const std::string& path);
 
 // Returns the tensor as a dense array in C order, whatever its strides are. Throws Error if the file has changed or a

@@ -16,7 +16,7 @@ void read_signature(const JsonView& graph_module, GraphReader& reader, Program& 
 void name_leaves(const JsonView& graph_module, Program& program);
 
 // parse_model parses models/model.json. read_model takes from it everything in a program except path, root, weights and
-// constants. Both throw Error.
+// constants. Both throw Error if the text is not valid.
 Document parse_model(std::string_view text, const std::string& place);
 void read_model(const Document& document, Program& program);
 

@@ -1,6 +1,6 @@
 // Inspects a TorchScript archive, the zip file that torch.jit.save writes. The module tree is a pickle, which only
-// libtorch can read, so this code identifies the content by the checksums in the directory. libtorch itself compares no
-// checksum: it would load a damaged weight without an error.
+// libtorch can read, so this code identifies the content by the checksums in the central directory. libtorch itself
+// compares no checksum: it would load a damaged weight without an error.
 #include <algorithm>
 
 #include "program/archive.h"

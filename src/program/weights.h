@@ -16,7 +16,8 @@ std::map<std::string, StoredTensor> read_stored_tensors(const Document& document
                                                         const std::string& folder);
 
 // Checks that every weight and constant of the signature exists, with the dtype and the shape that the graph expects.
-// Also checks that as dense arrays they are, in all, not larger than a file of `file_bytes` can justify. Throws Error.
+// Also checks that as dense arrays they are, in all, not larger than a file of `file_bytes` can justify. If a check
+// fails, throws Error.
 void check_stored_tensors(const Program& program, uint64_t file_bytes);
 
 // Returns the bytes of the tensor in C order. Takes only a StoredTensor from read_stored_tensors, whose sizes cannot

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr size_t kMaxListed = 20'000;  // of a split with more files, data.json has only count, size and digest
+constexpr size_t kMaxListed = 20'000;  // for a split with more files, data.json has only count, size and digest
 
 [[noreturn]] void fail_to_list(const std::string& path, const std::string& why) {
   throw Error("DATA_FILE_UNREADABLE", "cannot list " + path + ": " + why, kPathsHint);
@@ -122,7 +122,8 @@ std::string view_of(const spec::DataOptions& data) {
   return view;
 }
 
-// `share`: the fraction of train that this split takes. `before`: the fraction that another split takes first.
+// Returns the source of a split. `share` is the fraction of train that it takes. `before` is the fraction that another
+// split takes first.
 SplitSource source_of(const spec::DataSource& source, double share, double before, const spec::Job& job) {
   SplitSource split;
   split.view = view_of(job.data);

@@ -47,7 +47,8 @@ Seen newest_of(store::Store& store, const std::string& model) {
   return seen;
 }
 
-// A move that was decided. `withdrawn`: why the version that the alias leaves is withdrawn; empty if it is not.
+// A move that was decided. `withdrawn` says why the version that the alias leaves is withdrawn; it is empty if that
+// version is not withdrawn.
 struct Move {
   Promotion promotion;
   std::string withdrawn = {};

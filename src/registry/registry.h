@@ -165,14 +165,14 @@ class Artifacts {
   void copy_to(const std::string& digest, const std::string& path);  // durable and atomic; checks the digest
   // Checks that the blob is undamaged before a server sends a part of it: reads all of it and compares its digest.
   // Skips this if the same object did it in the last ten minutes and neither size nor times of the blob's files have
-  // changed since. Throws Error (ARTIFACT_DAMAGED, ARTIFACT_NOT_FOUND).
+  // changed since. Throws Error if the blob is damaged (ARTIFACT_DAMAGED) or missing (ARTIFACT_NOT_FOUND).
   void check(const std::string& digest);
   // Reads the whole blob and checks its digest. The error says what is wrong.
   std::expected<void, std::string> verify(const std::string& digest);
   std::vector<BlobInfo> list();  // all blobs, including those of single tensors
   bool empty();
   const std::string& directory() const;
-  // The id of the store that refers to these artifacts, or "" if no store has claimed them yet (see claim()).
+  // Returns the id of the store that refers to these artifacts, or "" if no store has claimed them yet (see claim()).
   std::string owner();
   void set_owner(const std::string& store_id);  // returns when the owner is durable
 
@@ -261,7 +261,7 @@ struct ManifestOptions {
 };
 struct SplitSource {
   std::map<std::string, std::string>
-      paths;  // from "path", "images", "labels" to a file or folder; empty: see `from_train`
+      paths;  // maps "path", "images" and "labels" to a file or folder; empty: see `from_train`
   std::string from_train = {}, view = {};
 };
 // Reads folders recursively. Skips names that begin with a dot. Throws Error, which names the file, if one cannot be

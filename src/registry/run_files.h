@@ -34,7 +34,7 @@ std::optional<BeneathFile> open_in_run(const BeneathFile& run, const std::string
 std::string signature_of(const std::string& directory);
 
 struct RunFiles {
-  std::string path;  // below the root
+  std::string path;  // the run's path below the root
   std::string id, job;
   bool locked = false;
   store::Labels params;

@@ -7,8 +7,8 @@
 
 namespace sinew::registry {
 
-// Each field is "passed" or says what is wrong. `whole`: whether the file is valid safetensors. `finite`: whether no
-// weight is infinite or NaN. The check uses bounded memory.
+// The results of two checks: `whole` (the file is valid safetensors) and `finite` (no weight is infinite or NaN). Each
+// field is "passed" or says what is wrong. The checks use bounded memory.
 struct WeightsCheck {
   std::string whole, finite;
 };
