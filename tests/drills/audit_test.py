@@ -11,7 +11,7 @@ STEPS = 120
 SAVED_EVERY = 25
 WRONG_AT = 60
 WORDS = ["trainer.shards=7", f"checkpoint.interval={SAVED_EVERY}st", "checkpoint.keep_best=0"]
-PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
+PATIENCE = 240  # seconds; a run of a few seconds may take this long on a crowded machine
 HEX = "[0-9a-f]{32}"
 
 
@@ -79,7 +79,7 @@ class Audit(sp.Drill):
                 self.assertRegex((directory / "coordinator.log").read_text(), f"ends the group: member {liar} .*all members begin again")
 
     def test_what_a_leader_with_a_wrong_state_wrote_is_written_again(self):
-        """Its wrong state gives a wrong line of the ledger before it gives a wrong gradient."""
+        """The leader's wrong state gives a wrong line of the ledger before it gives a wrong gradient."""
         _, directory = self.train("leader", "--workers", 3, flip=(WRONG_AT, 1, "sums:30"))
         self.assert_same_story(directory)
 

@@ -1,4 +1,4 @@
-"""Trains on images of which one worker's copy is damaged. The ledger must equal that of one worker with good copies."""
+"""Trains on images. One worker's copy of them is damaged. The ledger must equal that of one worker with good copies."""
 import json
 import pathlib
 import struct
@@ -54,7 +54,7 @@ def png(pixels):
 
 
 def write_images(folder):
-    """Writes images of two classes. One image does not decode; of one image, a damaged copy lies beside it."""
+    """Writes images of two classes. One image does not decode. Beside another one lies a damaged copy of it."""
     state = 1
     for label in (0, 1):
         (folder / f"class{label}").mkdir(parents=True)

@@ -96,8 +96,8 @@ class Diverge(sp.Drill):
         self.assertGreater(flip_a_bit(pid, self.weights), 0)
 
     def flip_stopped(self, process, directory, weights):
-        """Flips a bit while the process is stopped and is not writing a checkpoint: the copy that it writes would have
-        the same bytes."""
+        """Flips a bit while the process is suspended. The process must not be writing a checkpoint then, because the
+        copy that it writes has the same bytes."""
         while process.poll() is None:
             pid = self.worker_of(process)
             os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Kills, stops and joins workers at any moment. The ledger must equal that of one undisturbed worker."""
+"""Kills, suspends and joins workers at any moment. The ledger must equal that of one undisturbed worker."""
 import json
 import os
 import pathlib

@@ -14,7 +14,7 @@ import sinew_process as sp
 PATIENCE = 300  # seconds; an election begins after 20 s
 LONG = 1500     # seconds; for a whole run on a crowded machine
 STEPS = 800
-STEP_SECONDS = 0.25  # of one worker alone, so that a run of three lasts longer than two elections
+STEP_SECONDS = 0.25  # for one worker alone; a run of three workers then lasts longer than two elections
 SHARDS = "trainer.shards=6"
 
 

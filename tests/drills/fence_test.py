@@ -1,5 +1,5 @@
-"""Stops the process that writes a run, lets another take over, and lets the first one go on. Of the first one's later
-writes, nothing may be seen: the ledger and the metrics are those of an undisturbed run."""
+"""Suspends the process that writes a run, lets another process take over, and continues the first one. Nothing that the
+first one then writes may be seen: the ledger and the metrics must be those of an undisturbed run."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ LONG = bool(os.environ.get("SINEW_LONG"))
 PATIENCE = 300  # seconds
 STOPS = 20 if LONG else 3
 STEPS = 100 + 100 * STOPS
-ENOUGH = 15  # steps, which take longer than a lease
+ENOUGH = 15  # steps; they take longer than a lease lasts
 
 
 class Fence(sp.Drill):
@@ -69,7 +69,8 @@ class Fence(sp.Drill):
         first = self.start("first", "train", self.job, "--run-dir", directory, "--ledger")
         self.wait_until(lambda: list(directory.glob("checkpoints/step-*")), first, "first")
         os.kill(first.pid, signal.SIGSTOP)
-        # A process that holds the lock excludes another one, also while it is stopped. Somebody thinks that it is dead.
+        # A process that holds the lock excludes another one, even while it is suspended. A user thinks that it is dead,
+        # and removes the lock file.
         self.assertEqual(sp.run("resume", directory, "--ledger").returncode, 1)
         (directory / ".lock").unlink()
         step = sp.step_of(directory)

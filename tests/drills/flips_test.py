@@ -17,7 +17,7 @@ SEED = int(os.environ.get("SINEW_DRILL_SEED", "1"))
 WORDS = ["trainer.shards=7", "workers.min=3", "workers.max=3", "model.channels=[16,32]", "checkpoint.interval=20st", "checkpoint.keep_best=0"]
 STATE = ["parameters", "optimizer", "averages", "buffers", "sums"]
 GRADIENTS = ["shard", "audit"]
-PATIENCE = 240  # seconds; a run of a few seconds may take so long on a crowded machine
+PATIENCE = 240  # seconds; a run of a few seconds may take this long on a crowded machine
 
 
 class Flips(sp.Drill):

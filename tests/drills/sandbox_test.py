@@ -172,7 +172,7 @@ class HostileLibrary(unittest.TestCase):
                 self.assertEqual(len(sp.digests(self.path / name)), STEPS)
         self.assertEqual(sp.digests(self.path / "alone"), sp.digests(self.path / "group"))
 
-    # So the test above can fail.
+    # Shows that the test above can fail.
     def test_without_the_sandbox_it_reaches_everything(self):
         notes = self.notes("open")
         self.assertEqual({what: how for what, how in notes.items() if what != "mark"},

@@ -143,7 +143,7 @@ def launch(test, log, *words, group=False, **variables):
 class Drill(unittest.TestCase):
     """Runs a job in a folder of its own, `path`, and compares with the run `calm`, which is never disturbed."""
     steps = 100
-    calm_words = ()  # of the calm run, beside the job
+    calm_words = ()  # words of the calm run's command, besides the job
 
     @classmethod
     def make_job(cls):

@@ -32,7 +32,7 @@ class Fiber {
   bool waits() const { return waits_; }  // the body is in wait()
 
   // ---- called by the body
-  void sleep(double seconds);  // if the process is stopped meanwhile, the sleep lasts until it is continued
+  void sleep(double seconds);  // if the process is suspended meanwhile, the sleep lasts until it continues
   void wait();                 // until an event calls resume(); the caller checks whether its condition holds
 
  private:

@@ -104,7 +104,7 @@ void Judge::view(const cluster::View& heard) {
 }
 
 // A fenced member that does not know it yet may load a newer checkpoint than the other members, or, if it was
-// stopped, an older one. Such a member gets an attempt of its own, in which it commits no step.
+// suspended, an older one. Such a member gets an attempt of its own, in which it commits no step.
 Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from,
                      bool disturbed) {
   const int64_t history = static_cast<int64_t>(histories_.size());
@@ -126,7 +126,7 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
   Attempt* const before = from ? &attempts_[static_cast<size_t>(from->attempt)] : nullptr;
   if (before && before->wrong_from && step > *before->wrong_from && !not_judged_)
     complain("member " + number(id.value) + " begins at step " + number(step) + " from a state that may be wrong");
-  // There is no digest of a state that may be wrong.
+  // A state that may be wrong has no digest in `digests`.
   std::map<int64_t, Digest> digests;
   if (before)
     if (const auto found = before->digests.find(step); found != before->digests.end()) digests.insert(*found);
@@ -264,7 +264,7 @@ void Judge::notices(int64_t attempt, bool is_split) {
   splits_ += is_split ? 1 : 0;
 }
 
-// A member that lies is fenced, as one that was disturbed may be.
+// A member that lies is fenced, so its process counts as disturbed.
 void Judge::lies(int64_t pid, MemberId id, int64_t attempt) {
   world_.say("process " + number(pid) + ", member " + number(id.value) + ", computes a wrong result");
   attempts_[static_cast<size_t>(attempt)].has_liar = true;
@@ -329,7 +329,7 @@ void Judge::effect(int64_t pid, bool leads, double confirmed, int64_t term, cons
   complain("process " + number(pid) + " changes " + path + (leads ? " and its lease is over" : " and does not lead"));
 }
 
-// A leader that was stopped may wake up at any call of the disk.
+// A former leader that was suspended may continue at any call of the disk.
 void Judge::renames(int64_t member, int64_t newest, const std::string& path) {
   appends(member, path);
   if (newest > member)

@@ -65,8 +65,8 @@ class Judge {
   void given(MemberId id);                // the coordinator gave this id to a joining worker
   void view(const cluster::View& heard);  // a member received this view
   // A member begins to compute without the state of another member. `from` says which attempt its checkpoint comes
-  // from; nullopt if it begins at step 0. `disturbed`: its process was stopped, perhaps between the moment at which it
-  // read the checkpoints and now.
+  // from; nullopt if it begins at step 0. If `disturbed`, its process was suspended, perhaps after it had read the
+  // checkpoints.
   Origin begins(MemberId id, const cluster::View& view, int64_t step, uint64_t state, std::optional<Origin> from,
                 bool disturbed);
   void delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid);
@@ -100,7 +100,7 @@ class Judge {
   // A member computed a wrong result. The others find it by an audit, before any member uses it.
   void lies(int64_t pid, MemberId id, int64_t attempt);
   void blames(MemberId id);  // the members found that this one computed a wrong result
-  // It finishes a collective of this step without another member that could audit its results. If it lied in the
+  // A member finishes a collective of this step while no other member can audit its results. If it lied in the
   // collective, and the auditor died, its wrong result is used.
   void is_alone(MemberId id, int64_t attempt, int64_t step);
   bool is_over(int64_t attempt) const { return attempts_[static_cast<size_t>(attempt)].noticed; }
@@ -129,13 +129,13 @@ class Judge {
  private:
   struct Attempt {
     int64_t begins_at = 0;
-    std::set<MemberId> members;                                            // those that computed when it began
+    std::set<MemberId> members;                                            // the members that computed when it began
     std::map<int64_t, uint64_t> after;                                     // the state after each step
     uint64_t before = 0;                                                   // the state that it began with
     std::optional<int64_t> wrong_from;                                     // the first step whose result may be wrong
     bool noticed = false;                                                  // the members found that their states differ
     bool has_liar = false;                                                 // a member computed a wrong result
-    std::map<int64_t, Digest> digests;                                     // of the whole state, at each step
+    std::map<int64_t, Digest> digests;                                     // the digest of the whole state at each step
     std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the processes
     std::map<int64_t, std::vector<int64_t>> committed;  // by collective: the processes that have its result
   };
@@ -162,7 +162,7 @@ class Judge {
   std::map<std::pair<int64_t, std::string>, int64_t> next_;
   std::set<int64_t> disturbed_;
   int64_t durable_ = 0, effects_ = 0, elections_ = 0;
-  int64_t effect_term_ = 0, view_term_ = 0;    // the newest of an effect, of a view
+  int64_t effect_term_ = 0, view_term_ = 0;    // the newest term of an effect, and of a view
   std::map<std::string, int64_t> changed_by_;  // path -> the highest member that changed it
   bool stops_ = false, ended_well_ = false;
   std::map<int64_t, int64_t> changed_;  // process whose memory changed -> the attempt

@@ -168,7 +168,7 @@ void Network::died(const std::string& address) {
   leave(*at(address), "connection reset by ");
 }
 
-// The operating system keeps the connections of a stopped process open, so its peers notice only the silence.
+// The operating system keeps the connections of a suspended process open, so its peers notice only the silence.
 void Network::stopped(const std::string& address) {
   Node& node = *at(address);
   world_.after(kSilenceSeconds, [this, &node] {

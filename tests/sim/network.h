@@ -21,7 +21,7 @@ class Network {
   explicit Network(World& world) : world_(world) {}
 
   std::unique_ptr<link::Links> join(const Process& process, link::Events events);
-  // Called when the process of the member with this address has died or was stopped. Its peers notice this later.
+  // Called when the process of the member with this address has died, or was suspended. Its peers notice this later.
   void died(const std::string& address);
   void stopped(const std::string& address);
   // Holds every frame from `from` to `to` for `seconds`. Then delivers the held frames of connections that still exist.

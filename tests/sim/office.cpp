@@ -138,7 +138,7 @@ void Post::call_at(const std::shared_ptr<Office>& there, int64_t pid, const Proc
   };
   world_.after(latency(), [there, method, target, body, back] {
     if (!there->process.alive()) return back(std::nullopt);
-    // A stopped process handles the call when it goes on.
+    // A suspended process handles the call when it continues.
     there->process.after(
         0, [there = there.get(), method, target, body, back] { there->handle(method, target, body, back); });
   });

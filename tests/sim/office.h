@@ -23,7 +23,7 @@ using Answer = std::function<void(std::optional<http::Response>)>;  // gets null
 struct RunFiles {
   std::optional<cluster::View> last_view;
   int64_t coordinators = 0;          // how many have begun; the newest has the term coordinators - 1
-  std::optional<int64_t> exit_code;  // of the run, once it has ended
+  std::optional<int64_t> exit_code;  // the run's exit code, once it has ended
   const Process* lock_holder = nullptr;
   double lock_free_at = 0;  // a file system may keep the lock of a dead machine for a while
   bool lock_is_free(double now) const {

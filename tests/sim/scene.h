@@ -36,10 +36,9 @@ struct Scene {
   double shard_seconds = 0.03;
   size_t frozen_parts = 1;  // number of parts of a member's memory; each step compares one part
 
-  // What cluster::run_coordinator does with the files of the run directory before it listens.
+  // Does what cluster::run_coordinator does with the files of the run directory before it listens.
   cluster::CoordinatorOptions begin_coordinator(int64_t workers);
-  // The coordinator with these options and this pid listens now, unless another one has begun meanwhile: then returns
-  // null.
+  // Makes the coordinator with these options and this pid listen now. Returns null if another one has begun meanwhile.
   std::shared_ptr<Office> listen(int64_t pid, const cluster::CoordinatorOptions& options);
 };
 

@@ -14,17 +14,19 @@ using supervise::ChaosEvent;
 
 constexpr int64_t kChaosEvents = 12, kTroubles = 8, kTroublesOfLeaders = 3;
 constexpr uint64_t kMostChanges = 3;
-constexpr int64_t kStops = 10;       // of leaders, in a story of two leaders
-constexpr uint64_t kMostCalls = 60;  // between the decision to stop the leader and the call of the disk in which it is
-constexpr double kLongestStop = 8;   // seconds; after about two, the others go on without a stopped member
-constexpr double kEverySeconds = 1.5;  // between two events of the plan
+constexpr int64_t kStops = 10;  // how often a leader is suspended in a story of two leaders
+// most calls of the disk between the decision to suspend the leader and the call at which that happens
+constexpr uint64_t kMostCalls = 60;
+constexpr double kLongestStop = 8;     // seconds; after about two, the others go on without a suspended member
+constexpr double kEverySeconds = 1.5;  // seconds between two events of the plan
 constexpr double kEverySecondsOfLeaders = 6;
 constexpr double kSlowSteps = 12;         // with Faults::leaders, a step takes this much longer than usual
-constexpr double kPersonSeconds = 5;      // between two looks of a person at the run
+constexpr double kPersonSeconds = 5;      // seconds between two looks of a person at the run
 constexpr double kPatienceSeconds = 300;  // added to the time that the slowest worker would need for the run alone
 
-// If all shards are audited, a member whose memory changed is fenced and the group goes on, so the group as a whole
-// would not notice the change, as the judge expects it.
+// Returns the part of the shards that is audited. It is not 1 in a story in which memory changes: a member whose memory
+// changed would be fenced, and the group would go on. But the judge expects that the group as a whole notices the
+// change.
 double audited_part(uint64_t seed, Faults faults) {
   if (faults == Faults::lies) return 1;
   const bool changes = faults == Faults::all || faults == Faults::changes;
@@ -32,7 +34,7 @@ double audited_part(uint64_t seed, Faults faults) {
   return parts[seed % 3];
 }
 
-// Each writer changes only its own names below .writers/.
+// Returns whether the path is one that all writers share. Below .writers/, each writer changes only its own names.
 bool is_of_the_run(const std::string& path) {
   return path.find(WriteFence::kDirectory) == std::string::npos;
 }
@@ -69,7 +71,7 @@ void Story::write_slowly(const std::string& path) {
   Fiber::current()->sleep(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01));
 }
 
-// A story of two leaders stops the leader after its lease was checked.
+// A story of two leaders suspends the leader after its lease was checked.
 void Story::judge_lease(const std::string& path) {
   const Worker* const worker = running();
   if (worker == nullptr) return;
@@ -97,7 +99,7 @@ void Story::judge_write(const std::vector<std::string>& names) {
   }
 }
 
-// Stops the leader before its call of the disk, once `calls_until_stop_` calls have passed.
+// Suspends the leader before its call of the disk, once `calls_until_stop_` calls have passed.
 void Story::perhaps_stop() {
   Worker* const worker = running();
   if (worker == nullptr || !worker->leads() || !calls_until_stop_ || (*calls_until_stop_)-- > 0) return;
@@ -299,8 +301,8 @@ void Story::reset_link() {
   scene_.network.reset(one->address(), other->address());
 }
 
-// The machine loses power: all processes end, and the disk loses bytes that were not synced, but no lines. A little
-// later, a new supervisor starts the run again.
+// The machine loses power: all processes end, and the disk loses bytes that were not synced, except lines of the
+// ledger, the metrics and the log. A little later, a new supervisor starts the run again.
 void Story::machine_dies() {
   scene_.world.say("-- the machine dies");
   scene_.files.last_view.reset();

@@ -24,8 +24,8 @@ struct Trouble {
     machine_dies,
     request,
     lose_supervisor,     // it dies with its coordinator and perhaps some workers; the other workers live
-    strand_coordinator,  // the supervisor dies; its coordinator is stopped, and goes on later
-    pause_supervisor,    // both are stopped, and go on later
+    strand_coordinator,  // the supervisor dies; its coordinator is suspended, and continues later
+    pause_supervisor,    // both are suspended, and continue later
     lose_lock,           // the same, and meanwhile the file system gives the lock of the run to others
   };
   double at = 0;
@@ -35,7 +35,7 @@ struct Trouble {
 // The faults of a story. without_changes: all but changes of memory and lies. all: all but lies. changes: only changes
 // of memory and deaths of workers. lies: only wrong results of workers and deaths of workers. leaders: those of
 // without_changes, less often, and losses of the supervisor with its coordinator. two_leaders: the disk is
-// slow for all files, leaders are stopped in the middle of their work on it for longer than their lease, and workers
+// slow for all files, leaders are suspended in the middle of their work on it for longer than their lease, and workers
 // die.
 enum class Faults { without_changes, all, changes, lies, leaders, two_leaders };
 
@@ -75,7 +75,7 @@ class Story {
   const Faults faults_;
   Scene scene_;
   int64_t begins_with_;
-  std::optional<uint64_t> calls_until_stop_;  // set if the leader is to be stopped
+  std::optional<uint64_t> calls_until_stop_;  // set if the leader is to be suspended
   RunOfStory run_;
   std::vector<std::unique_ptr<Supervisor>> supervisors_;  // all but the last one are dead
 };

@@ -118,8 +118,8 @@ void play_two_leaders(uint64_t first, uint64_t count) {
   EXPECT_GT(tally.replaced, tally.stories / 2);
 }
 
-// A leader is stopped in a call of the disk, another takes over, and the first wakes up. From then on it changes
-// nothing.
+// A leader is suspended in a call of the disk, another takes over, and the first one continues. From then on, it
+// changes nothing.
 TEST(TwoLeaders, OnlyTheNewestChangesFilesOfTheRun) {
   const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;
   play_two_leaders(number_in_environment("SINEW_SIM_SEED", 0),
@@ -131,8 +131,8 @@ TEST(LongTwoLeaders, OnlyTheNewestChangesFilesOfTheRun) {
   play_two_leaders(1'000'000, 20'000);
 }
 
-// Supervisors die with their coordinators, are stopped and come back, and lose the lock of the run. The members elect a
-// coordinator, which may die or be stopped as well. Never do two coordinators lead.
+// Supervisors die with their coordinators, are suspended and continue, and lose the lock of the run. The members elect
+// a coordinator, which may die or be suspended as well. Never do two coordinators lead.
 TEST(Story, ACoordinatorThatIsLostIsReplacedByAMember) {
   const auto first = number_in_environment("SINEW_SIM_SEED", 0);
   const bool one = std::getenv("SINEW_SIM_SEED") != nullptr;

@@ -28,7 +28,8 @@ class Supervisor final : public supervise::RunProcesses, public supervise::Coord
 
   const Process process;
   void die();
-  const std::shared_ptr<Office>& office() const { return office_; }  // null while none of this supervisor listens
+  // null while no coordinator of this supervisor listens
+  const std::shared_ptr<Office>& office() const { return office_; }
   // Calls the run's coordinator, as a person does. Unlike the methods of CoordinatorLink, post() does not wait for the
   // response.
   void post(const std::string& path, const std::string& body, Answer answer);

@@ -19,7 +19,7 @@ class Lanes {
  public:
   virtual group::Reduced collective(int64_t number, const std::string& control_message, std::optional<Mark> mark,
                                     const LeafOf& leaf_of, std::vector<std::vector<float>>& rows) = 0;
-  virtual bool has_peers() const = 0;  // another member computes
+  virtual bool has_peers() const = 0;  // whether another member computes
 
  protected:
   ~Lanes() = default;

@@ -53,10 +53,11 @@ class Worker final : public group::Membership, public Lanes {
   bool in_view() const { return group_ && role_->in_view(); }
   bool is_told() const { return group_ != nullptr; }  // the coordinator has given this worker an id
   bool leads() const { return role_ && role_->is_leader(); }
-  int64_t number() const { return group_ ? membership_->id().value : 0; }  // as a member and as a writer
+  // its number as a member and as a writer; 0: it has none yet
+  int64_t number() const { return group_ ? membership_->id().value : 0; }
   bool has_taken_over() const { return fence_ && fence_->has_taken_over(); }
   double confirmed() const { return confirmed_; }
-  int64_t lease_term() const { return lease_term_; }  // of the coordinator that gave the newest lease
+  int64_t lease_term() const { return lease_term_; }  // the term of the coordinator that gave the newest lease
   bool coordinates() const { return elected_ && elected_->process.alive(); }
   std::vector<LaneActivity> activity() const;  // what its activity board would show
 
@@ -129,7 +130,7 @@ class Worker final : public group::Membership, public Lanes {
   std::string out_;
   std::optional<cluster::View> newest_;  // the newest view that came
   std::shared_ptr<Office> elected_;      // the coordinator of this process
-  int64_t seen_coordinators_ = 0;        // in coordinator.json, since same_since_
+  int64_t seen_coordinators_ = 0;        // the count of coordinators that coordinator.json has had since same_since_
   double same_since_ = 0;
   int64_t lease_term_ = 0;
 

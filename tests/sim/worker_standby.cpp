@@ -6,7 +6,8 @@ namespace sinew::sim {
 namespace {
 
 constexpr double kLookSeconds = 0.2, kEndSeconds = 10;  // as in cluster::Standby
-constexpr double kTurnSeconds = 0.05;                   // of run_coordinator
+// seconds between two turns of the coordinator's loop, as in run_coordinator
+constexpr double kTurnSeconds = 0.05;
 
 }  // namespace
 

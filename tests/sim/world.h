@@ -48,8 +48,8 @@ class World final : public Clock {
   std::vector<std::string> log_;
 };
 
-// A simulated process, which can be killed, stopped and continued. Its events are dropped after its death, and are
-// delayed while it is stopped.
+// A simulated process, which can be killed, suspended (stop) and continued (go_on). Its events are dropped after its
+// death, and are delayed while it is suspended.
 class Process {
  public:
   explicit Process(World& world) : world_(world), life_(std::make_shared<Life>()) {}

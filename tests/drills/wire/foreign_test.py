@@ -42,8 +42,8 @@ def read_all(connection):
 
 
 def hello_of(seen, sender, key=None):
-    """Returns a hello of the member `sender` of the same job, made from a hello that was seen. `key`: its public key and
-    certificate; if left out, those that were seen."""
+    """Returns a hello of the member `sender` of the same job, made from a hello that was seen. `key` is the member's
+    public key and certificate; by default, those that were seen."""
     return seen[:8] + struct.pack("<Q", sender) + seen[16:56] + os.urandom(32) + (key or seen[88:])
 
 
@@ -134,7 +134,8 @@ class Foreign(unittest.TestCase):
         said, since = len(group.log()), time.monotonic()
         addresses = [("127.0.0.1", int(one["address"].rsplit(":", 1)[1])) for one in before["members"]]
         hellos = self.hellos(group)
-        self.assertEqual(len(hellos), 2)  # of three members; no member connects to the member with the highest id
+        # no member connects to the member with the highest id, so only two of the three ports have got a hello
+        self.assertEqual(len(hellos), 2)
         hello = next(iter(hellos.values()))
         for address in [*addresses, group.where]:
             strangers = Strangers(address, hello)

@@ -106,7 +106,7 @@ class Group:
         self.where = (host, int(port))
 
     def add_member(self, number, secret=None, last_codes=(0, STOPPED)):
-        """`last_codes`: exit codes after which no other process replaces the member's."""
+        """`last_codes` are the exit codes after which no other process replaces the member's."""
         host = f"127.0.{number + 1}.1"
         gate = self.network.gate(("127.0.0.1", 0), self.where, False, host)
         file = self.directory / f"line-{number}.json"

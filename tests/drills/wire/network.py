@@ -16,7 +16,7 @@ HELLO_BYTES = 184
 DIALLER_SHAKE, LISTENER_SHAKE, HEADER_BYTES = HELLO_BYTES + 64, HELLO_BYTES + 65, 48  # docs/formats/link.md
 PULSE = 1
 
-# A piece of a chunk of bytes. first, last: whether its part of the format begins and ends in this piece.
+# A piece of a chunk of bytes. `first` and `last` say whether its part of the format begins and ends in this piece.
 Span = collections.namedtuple("Span", "part begin end first last type")
 
 

@@ -45,7 +45,7 @@ class Hands(threading.Thread):
         self.start()
 
     def watch(self, directory):
-        """A writer may have ended, and its directory with it."""
+        """Watches a directory, unless it is gone: a writer may have ended, and its directory with it."""
         number = self.libc.inotify_add_watch(self.descriptor, os.fsencode(directory), self.MOVED_FROM | self.MOVED_TO | self.CREATE)
         if number < 0 and ctypes.get_errno() != errno.ENOENT:
             raise OSError(ctypes.get_errno(), "inotify")

@@ -62,7 +62,8 @@ class Revoke(unittest.TestCase):
         gr.assert_same_story(self, group.directory, gr.Calm(self.job, self.path / "calm"))
 
     def refused_with(self, group, token):
-        """Lets a worker with this token join, sooner or later too late. Returns what it said at its end."""
+        """Starts a worker with this token, and waits until the coordinator refuses it because the token has expired.
+        Returns what the worker said at its end."""
         group.add_member(2, token, last_codes=(USAGE,))
         member = group.members[2]
         self.ends_for_good(group, member, "COORDINATOR_TOKEN_EXPIRED", "expired at")
