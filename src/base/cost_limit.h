@@ -20,7 +20,7 @@ namespace sinew {
 class CostLimit {
  public:
   using Flag = std::shared_ptr<const std::atomic<bool>>;
-  // `until`: the monotonic time after which the request must end. `bytes`: the most data that it may hold at any
+  // `until` is the monotonic time after which the request must end. `bytes` is the most data that it may hold at any
   // moment. `abandoned` (may be null) becomes true when nobody waits for the answer any more.
   CostLimit(const Clock& clock, double until, int64_t bytes, Flag abandoned = nullptr)
       : clock_(clock), until_(until), bytes_(bytes), abandoned_(std::move(abandoned)) {}

@@ -353,7 +353,7 @@ void make_directories_durably(Disk& disk, const std::string& path) {
     try {
       disk.sync_directory(chain[static_cast<size_t>(i)].parent_path().string());
     } catch (const DiskError& error) {
-      // This directory exists and may belong to another user, as /home does. This process may not read it. It did not
+      // This directory exists and may belong to another user, as /home does. This process cannot read it. It did not
       // create it either, so it need not sync it.
       if (i < missing || (error.system_code != EACCES && error.system_code != EPERM)) throw;
     }

@@ -36,7 +36,7 @@ class ErrorCode {
 };
 
 struct Error : std::runtime_error {
-  // `what`: what is wrong and where, one line. `hint`: what to try; empty only if nothing can be tried.
+  // `what` says in one line what is wrong and where. `hint` says what to try; it is empty only if nothing can be tried.
   Error(ErrorCode code_given, const std::string& what, std::string hint_given)
       : std::runtime_error(what), code(code_given), hint(std::move(hint_given)) {}
   ErrorCode code;

@@ -6,7 +6,7 @@
 
 namespace sinew {
 
-// Whether the path is a pattern: it has * or ?, and no file or folder has exactly this name.
+// Returns whether the path is a pattern: it has * or ?, and no file or folder has exactly this name.
 bool is_file_pattern(const std::string& path);
 
 // Returns the paths of the files whose names fit the last part of the path, sorted. Only the last part may have * and

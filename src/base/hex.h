@@ -9,7 +9,7 @@
 namespace sinew {
 
 std::string hex_of(std::span<const unsigned char> bytes);
-// Whether the text consists of exactly `digits` lower-case hex digits.
+// Returns whether the text consists of exactly `digits` lower-case hex digits.
 bool is_hex(std::string_view text, size_t digits);
 // Fills `bytes` from lower-case hex digits. Returns false if the text is anything else, or has another length.
 bool read_hex(std::string_view text, std::span<unsigned char> bytes);

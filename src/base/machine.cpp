@@ -22,7 +22,7 @@ constexpr rlim_t kLeastFiles = 64, kUsualFiles = 1024;
 constexpr rlim_t kLeastStack = 1 << 20, kUsualStack = 8 << 20;
 constexpr rlim_t kLeastAddressSpace = rlim_t{600} << 20;  // libtorch and the smallest training
 
-// Returns the limit, after an attempt to raise its soft value to `wanted`. A process may not raise the hard value.
+// Returns the limit, after an attempt to raise its soft value to `wanted`. A process cannot raise the hard value.
 rlim_t raised(__rlimit_resource_t resource, rlim_t wanted) {
   rlimit limit{};
   if (::getrlimit(resource, &limit) != 0) return RLIM_INFINITY;

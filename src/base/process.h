@@ -32,8 +32,8 @@ struct ProcessFacts {
 };
 std::optional<ProcessFacts> process_facts(pid_t pid);
 
-// From this call on, this process lives on when its parent dies: it gives up the death signal that ProcessOptions gave
-// it. The main thread must call it.
+// From this call on, this process stays alive when its parent dies: it gives up the death signal that ProcessOptions
+// gave it. The main thread must call it.
 void outlive_parent();
 
 // Resets all signals to their default action and unblocks them. Safe between fork and exec.

@@ -1,12 +1,13 @@
 // The disk of a writer of a run directory. Once another writer has taken over, it changes nothing any more.
 //
-// A process may be stopped for any time between the moment at which it checks that it may write and the write itself.
+// A process may be suspended for any time between the moment at which it checks that it may write and the write itself.
 // So a check, however late, cannot keep two processes from writing one run. A WriteFence makes the check a part of each
 // write, by what the file system does anyway:
 //
 // - Each writer has a directory of its own, <run directory>/.writers/N/. A later writer has a higher N.
-// - All that a writer puts into the run directory it prepares in that directory and renames into place. What it removes
-//   it first renames into that directory. A file that grows is replaced by a copy, which only this writer has open.
+// - A writer prepares everything that it puts into the run directory in its own directory, and then renames it into
+//   place. Before it removes something, it renames it into its own directory. A file that grows is replaced by a copy,
+//   which only this writer has open.
 // - A writer that takes over renames the directories of all earlier writers away and removes them, before it reads
 //   anything. From then on, each rename of an earlier writer fails with ENOENT, and so does its next new file. A file
 //   that it still has open has lost its name to the new writer's copy, so no reader sees what it appends.
@@ -76,7 +77,7 @@ class WriteFence final : public Disk {
   // For a process that holds the run's lock after its group has ended: if this writer has not taken over or was
   // replaced, takes over under a free number. Returns whether it did. No other thread may use this object meanwhile.
   bool take_over_again();
-  // Whether this writer has taken over. Any thread.
+  // Returns whether this writer has taken over. Any thread.
   bool has_taken_over() const { return taken_over_; }
   // Throws WriterReplaced if another writer has taken over since. Looks at the disk. Any thread.
   void check();

@@ -165,8 +165,7 @@ void fail_everywhere(const World& world, int code) {
     const Newest after = load_newest(disk, kDeepRoot);
     ASSERT_TRUE(after.loaded && Sample(20).equals(*after.loaded));
   }
-  // A save does not fail if a call fails that only removes leftovers or verifies an existing checkpoint. It fails if
-  // any other call fails.
+  // If a call fails, the save fails, unless the call only removes leftovers or verifies an existing checkpoint.
   EXPECT_GT(threw, calls / 2);
 }
 

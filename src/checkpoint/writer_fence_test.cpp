@@ -1,4 +1,4 @@
-// Tests the Writer in a process that may not write, or may no longer write.
+// Tests the Writer in a process that must not write, or must no longer write.
 #include <gtest/gtest.h>
 
 #include "base/faulty_disk.h"

@@ -58,7 +58,7 @@ class Options {
   Options& notes(const char* text);
   Options& example(const char* command_line);
 
-  // Returns false if it printed the help; the command must then end. Throws UsageError.
+  // Returns false if it printed the help; the command must then end. Throws UsageError if the arguments are wrong.
   bool parse(const Arguments& arguments);
   int run_verb() const;  // after parse(): runs the verb that the user gave, and returns its exit code
   // Returns whether the user gave this option (by its long name) or this argument.

@@ -95,7 +95,7 @@ struct Decision {
 // The view's generation is one more than the highest known one.
 Decision next_view(double now, const ClusterState& state, const ClusterOptions& options);
 
-// Returns why this member may not join, or an empty string if it may. Compares its identity with that of a known
+// Returns why this member must not join, or an empty string if it may. Compares its identity with that of a known
 // member.
 std::string refusal(const Member& joiner, const ClusterState& state);
 

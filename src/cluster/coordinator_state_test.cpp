@@ -74,7 +74,7 @@ Json status_of(const CoordinatorState& coordinator, double now) {
   return *parse_json(coordinator.status({now, now}).body);
 }
 
-// One member found that the states differ. The others may not know it yet, so none of them goes on.
+// One member found that the states differ. The others perhaps do not know it yet, so none of them goes on.
 TEST(CoordinatorState, ADissolvedGroupGoesAsAWholeAndTheNextBeginsAnew) {
   CoordinatorState coordinator(options_for(3), {0, 0});
   std::vector<Speaker> all = group(coordinator, 3, 0);

@@ -340,7 +340,7 @@ void apply(const Decision& decision, double now, ClusterState& state) {
     state.view = decision.view;
     state.view_made = now;
   } else if (state.view &&
-             now >= state.listens_until) {  // before that, computing members may not yet have sent a heartbeat
+             now >= state.listens_until) {  // before that, perhaps not all computing members have sent a heartbeat
     const auto computing = state.view->computing();
     const bool buried =
         std::none_of(computing.begin(), computing.end(), [&](MemberId id) { return state.members.contains(id); });

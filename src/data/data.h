@@ -92,7 +92,7 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual const DataInfo& info() const = 0;
   virtual int64_t size(Split split) const = 0;
-  // `samples`: indices in [0, size(split)).
+  // `samples` has indices in [0, size(split)).
   virtual Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const = 0;
   // A name by which a user can find the sample: "train.csv:18", "cats/17.jpg", "train-images.gz[1234]".
   virtual std::string describe(Split split, int64_t sample) const = 0;

@@ -46,7 +46,7 @@ SplitIndices split_indices(int64_t size, double val_fraction, double test_fracti
 // not the samples.
 Digest options_digest(const spec::DataOptions& options, uint64_t seed);
 
-// Draws and applies the job's augmentation to one image, in place. `pixels`: [channels, height, width] in [0, 1],
+// Draws and applies the job's augmentation to one image, in place. `pixels` is [channels, height, width] in [0, 1],
 // before normalisation. A pure function of its arguments.
 void augment_image(const spec::AugmentOptions& options, RandomKey key, std::span<float> pixels, int64_t channels,
                    int64_t height, int64_t width);

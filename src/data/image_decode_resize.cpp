@@ -50,7 +50,7 @@ void add_row(const uint8_t* __restrict from, float weight, float* __restrict sum
   for (size_t i = 0; i < count; ++i) sums[i] += weight * static_cast<float>(static_cast<int32_t>(from[i]));
 }
 
-// `sums`: one row [width, channels]. The loop handles the channels of a pixel as a vector of four floats and ignores
+// `sums` is one row [width, channels]. The loop handles the channels of a pixel as a vector of four floats and ignores
 // the fourth.
 template <int kChannels>
 void resize_row(const float* sums, const Taps& taps, ImageSize size, int64_t y, float* out) {

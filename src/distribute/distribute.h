@@ -31,7 +31,7 @@ struct JoinOptions {
   double pace = 1;                                    // slows every shard down by this factor, for tests
   double patience_seconds = 120;                      // see GroupOptions
   MembershipEnd* ending = nullptr;                    // must outlive the Membership
-  // Set: this worker may be elected coordinator (cluster/standby.h). The links' addresses are also those of the
+  // If set, this worker may be elected coordinator (cluster/standby.h). The links' addresses are also those of the
   // coordinator.
   struct Standby {
     std::string run_directory, job;

@@ -45,7 +45,8 @@ struct Fenced : std::runtime_error {
 // Members that trained together have different states. All members of the group find it out at the same collective. The
 // work of the group since the states were last equal may be wrong, whichever of them is right.
 struct MembersDiffer : Error {
-  // `outvoted`: the members whose state differs from that of most members; empty if no state is that of more than half.
+  // `outvoted` are the members whose state differs from that of most members; it is empty if no state is that of more
+  // than half.
   MembersDiffer(const std::string& what, std::vector<MemberId> outvoted);
   std::vector<MemberId> outvoted;
 };

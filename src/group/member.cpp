@@ -66,7 +66,7 @@ struct Member::State {
   std::mutex mutex;
   std::condition_variable changed;
   bool ready = false;                   // true once group and client exist
-  std::optional<cluster::View> newest;  // the newest view that came; it may not be adopted yet
+  std::optional<cluster::View> newest;  // the newest view that came; perhaps it is not adopted yet
   std::optional<Role> role;             // set once this member has an id
   std::string out;
   std::optional<int64_t> finished;

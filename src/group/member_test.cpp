@@ -8,7 +8,7 @@
 namespace sinew::group {
 namespace {
 
-// `secret`: the run's secret or a join token.
+// `secret` is the run's secret or a join token.
 MemberOptions options_of(const cluster::Coordinator& coordinator, const std::string& secret) {
   MemberOptions options;
   options.client.url = [&] { return coordinator.url(); };

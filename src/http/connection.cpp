@@ -48,7 +48,7 @@ class Promise {
   }
 
  private:
-  const std::shared_ptr<asio::io_context> context_;  // must be the first member, so that it is destroyed last
+  const std::shared_ptr<asio::io_context> context_;  // declared first, so that it is destroyed last
   const asio::any_io_executor executor_;
   const std::weak_ptr<Connection> connection_;
   const uint64_t number_;

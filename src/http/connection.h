@@ -47,8 +47,8 @@ struct Service {
   Guests guests;
 
   std::mutex body_mutex;
-  int64_t body_bytes = 0;                          // of the bodies in memory
-  std::map<std::string, int64_t> bytes_of_sender;  // those above 0
+  int64_t body_bytes = 0;                          // bytes of the bodies in memory
+  std::map<std::string, int64_t> bytes_of_sender;  // the bytes of each sender that has any
 
   std::vector<std::shared_ptr<Connection>> all();
   // Returns whether the server accepts a new connection from the address. It may close another connection for it.

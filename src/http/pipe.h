@@ -35,7 +35,8 @@ class Pipe {
 
 // The keys of a server or client, and the certificates that it trusts. All its connections share one object.
 struct Tls;
-// Returns null if the options ask for no TLS. Throws Error (HTTP_BAD_CERTIFICATE).
+// Returns null if the options ask for no TLS. Throws Error (HTTP_BAD_CERTIFICATE) if the certificate or its key cannot
+// be used.
 std::shared_ptr<Tls> server_tls(const ServerOptions& options);
 std::expected<std::shared_ptr<Tls>, std::string> client_tls(const ClientOptions& options);
 

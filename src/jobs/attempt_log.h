@@ -27,7 +27,7 @@ struct AttemptRecord {
   std::string boot;  // boot id of the machine; a reboot ends all processes of the attempt
   std::vector<std::string> groups;
   std::optional<std::string>
-      // An ExitReason, "failed", or "interrupted" (sinew was killed). nullopt: it has no end yet.
+      // An ExitReason, "failed", or "interrupted" (sinew was killed). nullopt if the attempt has no end yet.
       reason;
   std::string why;
   double seconds = 0;

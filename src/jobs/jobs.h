@@ -37,7 +37,7 @@ struct CommandRun {
 // Prepares this process for run_command. The function opens closed standard descriptors. It makes the process a
 // subreaper, which receives orphaned descendants. It also makes waiting for children work even if the parent process
 // ignored SIGCHLD. These changes affect the whole process. The program must therefore call this itself, on its main
-// thread, before it starts other threads. Throws Error.
+// thread, before it starts other threads. Throws Error if the process cannot become a subreaper.
 void prepare_process();
 
 // Runs the command until no attempt is left, and returns the exit code (docs/reference/exit-codes.md). SIGTERM, SIGINT
@@ -81,7 +81,7 @@ int clean_up(const std::string& directory, Clock& clock);
 std::string newest_checkpoint(const std::string& directory);
 
 // Copies the newest checkpoint of one directory into another directory under the same name. The copy is durable and
-// appears atomically. Returns false if there is no checkpoint. Throws Error.
+// appears atomically. Returns false if there is no checkpoint. Throws Error if it cannot be copied.
 bool carry_checkpoint(const std::string& from, const std::string& to);
 
 // Returns whether the directory has a complete checkpoint that carry_checkpoint did not put into it, or one that

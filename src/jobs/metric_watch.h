@@ -27,7 +27,7 @@ class MetricWatch {
   // reason.
   std::optional<Verdict> take(int64_t step, const report::Metrics& values);
 
-  std::optional<rundir::BestMetric> best() const;  // of the monitored metric
+  std::optional<rundir::BestMetric> best() const;  // the best value of the monitored metric
   std::optional<rundir::ObjectiveResult> objective() const;
   const report::Metrics& last() const { return last_; }
 

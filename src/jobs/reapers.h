@@ -68,7 +68,8 @@ class RankProcesses {
   bool lost() const { return lost_; }
   void signal_ranks(int signal);  // sends the signal to the process groups of the ranks
   void kill_all();                // asks the inner reaper to kill all of its descendants
-  void kill_reapers();  // kills both reapers, so that the kernel kills the ranks; for a reaper that hangs or is stopped
+  // kills both reapers, so that the kernel kills the ranks; for a reaper that hangs or is suspended
+  void kill_reapers();
   pid_t inner_reaper() const { return inner_reaper_; }  // 0: not yet known
   // Kills and reaps every descendant of this process that the attempt created. Call it after the event `gone`. Returns
   // false if a descendant still lives after `seconds`, for example because it is in an uninterruptible system call.

@@ -15,7 +15,7 @@ class RankStream {
  public:
   using Visit = std::function<void(const Line& line)>;
 
-  // Creates the pipe. Throws Error.
+  // Creates the pipe. Throws Error if the system has no room for it.
   RankStream(const std::string& path, Visit visit);
   RankStream(RankStream&& other) noexcept;
   RankStream& operator=(RankStream&&) = delete;

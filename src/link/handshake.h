@@ -27,7 +27,7 @@ struct Hello {
   MemberId from, to;
   std::array<std::byte, 32> job{};  // SHA-256 of the job's name
   std::array<std::byte, 32> nonce{};
-  PublicKey key{};          // of the sender
+  PublicKey key{};          // the sender's public key
   Signature certificate{};  // the run's coordinator confirms that the member `from` has this key
 };
 

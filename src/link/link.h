@@ -112,7 +112,8 @@ struct TcpOptions {
 
 // docs/formats/link.md describes the frames on the wire. A wrong checksum or an invalid header closes the connection. A
 // process that does not finish the handshake within connect_seconds is disconnected. The number of unfinished
-// handshakes is limited, so strangers cannot keep members out. Throws Error (LINK_CANNOT_LISTEN, LINK_BAD_OPTIONS).
+// handshakes is limited, so strangers cannot keep members out. Throws Error if it cannot listen (LINK_CANNOT_LISTEN),
+// or if an option makes no sense (LINK_BAD_OPTIONS).
 std::unique_ptr<Links> tcp_links(const TcpOptions& options, Events events);
 
 }  // namespace sinew::link

@@ -22,7 +22,7 @@ struct ShakeTerms {
   std::string job;
   MemberId me;
   KeyPair key;
-  Signature certificate;    // of `me` and `key`
+  Signature certificate;    // says that the member `me` has `key`
   PublicKey coordinator;    // the key that signs all certificates of the run
   ShakeTls* tls = nullptr;  // null: no TLS
 };

@@ -30,8 +30,8 @@ LeaderReporter::LeaderReporter(report::ReporterOptions options, const std::map<s
   reports();
 }
 
-// Ends the right to write of all earlier leaders. Returns false if this process may not write, or if the takeover fails
-// because of the disk. The records then wait for a later call.
+// Ends the right to write of all earlier leaders. Returns false if this process must not write, or if the takeover
+// fails because of the disk. The records then wait for a later call.
 bool LeaderReporter::takes_over() {
   if (!options_.may_write()) return false;
   try {

@@ -48,8 +48,9 @@ class LeaderReporter {
   // Records that wait for a disk do not count: one file that cannot be written must not stop all checkpoints. Any
   // thread may call this.
   bool has_unwritten() const { return has_unwritten_; }
-  std::string trouble() const;  // why the disk does not take the records; empty if this process merely may not write
-  // The records that may not be in the files yet, as text for the snapshot that a joiner takes; the joiner adopts them.
+  std::string trouble() const;  // why the disk does not take the records; empty if this process merely must not write
+  // Returns the records that are perhaps not in the files yet, as text for the snapshot that a joiner takes; the joiner
+  // adopts them.
   std::string records() const;
   void adopt(const std::string& records);  // throws Error if records() did not make the text
 

@@ -103,7 +103,7 @@ TEST(LeaderReporter, RecordsThatWaitForTheDiskDoNotCount) {
   EXPECT_EQ(steps_in(folder + "/metrics.jsonl").size(), 1U);
 }
 
-// The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
+// The coordinator is dead, so the leader must not write. Then the leader dies too, and another member takes over.
 TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   const std::string folder = new_folder("takes_over");
   TestMember leader(folder, true), successor(folder);
@@ -121,7 +121,7 @@ TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   both(3000);  // 56 s
   EXPECT_EQ(steps_in(folder + "/ledger.jsonl").size(), 200U);
   successor.membership.leads = true;
-  successor.step(++step, 0.02);  // the member is the leader but may not write yet
+  successor.step(++step, 0.02);  // the member is the leader but must not write yet
   successor.membership.writes = true;
   successor.step(++step, 0.02);
   expect_every_step(folder, step);
@@ -205,7 +205,7 @@ TEST(LeaderReporter, TheNextLeaderDropsLaterStepsOfAnEarlierAttempt) {
   expect_every_step(folder, 30);
 }
 
-// The leader may not write, and no other member computes. A joiner takes the leader's state; then the leader dies.
+// The leader must not write, and no other member computes. A joiner takes the leader's state; then the leader dies.
 TEST(LeaderReporter, AJoinerAddsWhatTheDonorOfItsStateHadNotWritten) {
   const std::string folder = new_folder("joiner");
   TestMember leader(folder, true);

@@ -140,7 +140,7 @@ struct Plan {
 
 // Writes resolved.yaml and environment.json, unless they exist and say the same. Only the process that leads the run
 // calls this, and only once the group has admitted it, so that the files name what the group computes with. A run that
-// resumes keeps resolved.yaml with its reasons. Throws DiskError, and whatever `disk` throws if this process may not
+// resumes keeps resolved.yaml with its reasons. Throws DiskError, and whatever `disk` throws if this process must not
 // write.
 void write_decisions(Disk& disk, const std::string& run_directory, const Plan& plan);
 
@@ -167,8 +167,8 @@ struct RunOptions {
   OnWork on_work = nullptr;
   BeginTime began;  // when the run began to prepare
   // Returns why the run directory no longer belongs to the run, or "" if it does. The loop asks about once a second and
-  // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. Null: it cannot be
-  // lost.
+  // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. If it is null, the
+  // directory cannot be lost.
   std::function<std::string()> place_lost = nullptr;
   GoingBack going_back = {};  // how often run() itself went back to a checkpoint
   // Runs the writing of checkpoints; see checkpoint::WriterOptions. If null, a thread of its own writes them.

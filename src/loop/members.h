@@ -44,7 +44,7 @@ class Members {
   virtual GoingBack going_back() const = 0;
   virtual void check_membership() const = 0;  // throws if the others have continued without this worker
   // Returns nullopt while a coordinator leads the run, and if one has fenced this worker. Otherwise returns "" if this
-  // worker is one of the last members that computed, or why it may not be: then it must not write.
+  // worker is one of the last members that computed, or why it is perhaps not one of them: then it must not write.
   virtual std::optional<std::string> unled(const std::string& run_directory) const = 0;
   // Called by the leader when everything is written: ends the run for all members.
   virtual void finished(int exit_code) = 0;

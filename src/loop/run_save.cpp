@@ -170,7 +170,7 @@ void Run::finish_saving() {
   if (members_) members_->check_membership();
 }
 
-// Saves the last state. Throws MayNotWrite if this process may not write (it holds no lease, or lost its place), and
+// Saves the last state. Throws MayNotWrite if this process must not write (it holds no lease, or lost its place), and
 // Error if the state cannot be saved.
 void Run::save_last() {
   last_saved_.reset();

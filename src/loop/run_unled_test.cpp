@@ -34,7 +34,7 @@ class SleepClock final : public Clock {
   double seconds_ = 1000;
 };
 
-// A member whose coordinator dies: once `lost` is set, it may not write.
+// A member whose coordinator dies: once `lost` is set, the member must not write.
 class Unled final : public MembersStub {
  public:
   bool is_leader() const override { return leader; }

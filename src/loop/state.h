@@ -58,7 +58,7 @@ struct StateFacts {
   // sums of the training metrics since the last evaluation, because train/loss can be monitored
   report::Metrics evaluation_window;
   double seconds = 0;   // training time of the run, over all its attempts
-  std::string records;  // for a joiner: records that may not be in the files yet; "" in a checkpoint
+  std::string records;  // for a joiner: records that are perhaps not in the files yet; "" in a checkpoint
 };
 
 // The text that the digest of the state covers, in two parts: the counts of the steps so far, and the decisions of

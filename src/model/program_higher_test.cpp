@@ -109,7 +109,7 @@ std::string refusal(const std::string& name, std::vector<Plan> bodies, const std
   return error_of([&] { run_plan(plan, {}, true); });
 }
 
-// The file, not the operator, determines the numbers of operands and results. They may not fit.
+// The file, not the operator, determines the numbers of operands and results. So they need not fit.
 TEST(HigherOrderOperators, RefuseBodiesThatDoNotFit) {
   const torch::Tensor x = torch::ones({3, 2});
   const auto one = any_list({x}), none = any_list({});

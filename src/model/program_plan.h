@@ -88,7 +88,7 @@ std::vector<c10::IValue> run_plan(const Plan& plan, std::vector<c10::IValue> inp
 
 // The operators that a program may name, without "aten::", in the order of ASCII.
 const std::vector<std::string_view>& allowed_operators();
-// Throws Error with the reason if a program may not name the operator, or if this libtorch does not have it.
+// Throws Error with the reason if a program must not name the operator, or if this libtorch does not have it.
 c10::OperatorHandle allowed_operator(const c10::OperatorName& name);
 Guard guard_of(const std::string& operator_name);  // "aten::div.Tensor_mode"; nullptr if it needs none
 

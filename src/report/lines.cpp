@@ -71,7 +71,7 @@ class LineSplitter {
 // What a file keeps of its lines.
 struct Kept {
   std::vector<Range> ranges;
-  uint64_t end = 0;         // of the file
+  uint64_t end = 0;         // the size of the file
   bool unfinished = false;  // the last line that is kept has no newline
 
   bool all() const { return end == 0 || (ranges.size() == 1 && ranges[0].begin == 0 && ranges[0].end == end); }

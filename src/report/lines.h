@@ -41,11 +41,11 @@ void for_each_line(Disk& disk, const std::string& path, const std::function<void
 // Drops a last line without a newline, unless it has a step and is kept; then adds the newline.
 //
 // First opens the file by Disk::append. On the disk of a writer this makes a copy that nobody else writes, so what is
-// read afterwards is what stays. Returns the open file, or null if there is none. Throws DiskError.
+// read afterwards is what stays. Returns the open file, or null if there is none. Throws DiskError if the disk fails.
 std::unique_ptr<Disk::File> go_on_after(Disk& disk, const std::string& path, Step step,
                                         const std::function<std::optional<int64_t>(std::string_view)>& step_of);
 
-struct Range {  // of bytes
+struct Range {  // bytes [begin, end)
   uint64_t begin = 0, end = 0;
 };
 // Replaces the file by one that has only these ranges of it, and returns that file, open at its end. The new file is

@@ -115,8 +115,9 @@ class Reporter {
   // verdict on the objective, appear below the last line.
   void finish(bool success);
   void flush();  // passes all records to the kernel
-  // Whether the files of an earlier process are not open yet, because may_write returned false at the last flush.
-  // Before they are, the Reporter does not know which records they have, so it must not get records that they may have.
+  // Returns whether the files of an earlier process are not open yet, because may_write returned false at the last
+  // flush. Before they are, the Reporter does not know which records they have, so it must not get records that they
+  // may have.
   bool waits_to_begin() const;
   bool waits_for_permission() const;  // whether records wait because may_write returned false at the last flush
   // Returns why a file could not be written, for example because the disk is full; "" if every record was written.

@@ -75,7 +75,7 @@ TEST(Reporter, a_new_leader_writes_missing_records_and_none_twice) {
   EXPECT_EQ(records[6].values, (Metrics{{"test/loss", 5}}));
 }
 
-// The first process was stopped and does not know that another one has taken over.
+// The first process was suspended and does not know that another one has taken over.
 TEST(Reporter, a_replaced_process_changes_no_file) {
   Files files;
   WriteFence first_disk(system_disk(), files.directory.path, 1), second_disk(system_disk(), files.directory.path, 2);

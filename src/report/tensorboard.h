@@ -33,7 +33,8 @@ std::string new_event_path(Disk& disk, const std::string& directory, double wall
 
 // Removes the session end that an earlier attempt wrote to the newest file, because readers keep only the first one
 // that they see. Also removes an incomplete last record. First opens the file by Disk::append: on the disk of a writer,
-// no earlier writer can change it any more (only the newest file can have one that still lives). Throws DiskError.
+// no earlier writer can change it any more (only the newest file can have one that still lives). Throws DiskError if
+// the disk fails.
 void cut_session_end(Disk& disk, const std::string& directory);
 
 }  // namespace sinew::report

@@ -73,8 +73,8 @@ class RunLock {
 // not write there any more. Keeps the lock file open, so that its inode is not used again. Any thread may call lost().
 class RunPlace {
  public:
-  // `lock`: the descriptor of the directory's RunLock, if this process holds the lock. Otherwise the present lock file
-  // identifies the directory; if there is none, the place never counts as lost.
+  // `lock` is the descriptor of the directory's RunLock, if this process holds the lock. Otherwise the present lock
+  // file identifies the directory; if there is none, the place never counts as lost.
   explicit RunPlace(std::string directory, int lock = -1);
   RunPlace(const RunPlace&) = delete;
   RunPlace& operator=(const RunPlace&) = delete;

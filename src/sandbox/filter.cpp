@@ -39,8 +39,9 @@ constexpr uint32_t kArchitecture = 0;
 constexpr uint32_t kRefuse = SECCOMP_RET_ERRNO | EPERM;
 constexpr uint32_t kUnknown = SECCOMP_RET_ERRNO | ENOSYS;  // the caller then uses an older call
 
-// An argument of a call: masked, its value must be one of those listed. The kernel takes an int from the lower half of
-// a register and ignores the upper half, so the filter does the same; `upper` selects the upper half, for a pointer.
+// A condition on an argument of a call: its value, masked with `mask`, must be one of `values`. The kernel takes an int
+// from the lower half of a register and ignores the upper half, so the filter does the same; `upper` selects the upper
+// half, for a pointer.
 struct Argument {
   unsigned number;
   std::vector<uint32_t> values;
@@ -203,7 +204,7 @@ void allow_with_arguments(Program& program, pid_t self) {
   program.allow_if(SYS_fcntl, {{{1,
                                  {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK,
                                   F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW}}}});
-  // A member of a run lives on when its supervisor dies (base/process.h), so it may give up its death signal.
+  // A member of a run stays alive when its supervisor dies (base/process.h), so it may give up its death signal.
   program.allow_if(
       SYS_prctl, {{{0, {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE}}}, {{0, {PR_SET_PDEATHSIG}}, {1, {0}}}});
 }

@@ -17,7 +17,7 @@ std::vector<sock_filter> filter_for(pid_t self, bool links);
 bool has_filters();
 
 // Installs the filter for this process and all threads that it starts later. Returns the listener's descriptor, or -1
-// without `links`. Throws Error.
+// without `links`. Throws Error if the kernel refuses the filter.
 int install(const std::vector<sock_filter>& filter, bool links);
 
 }  // namespace sinew::sandbox

@@ -31,8 +31,8 @@ Surroundings surroundings(const std::string& run_directory);
 bool may_connect(const Links& links, const Endpoint& to, const Surroundings& here);
 bool may_bind(const Links& links, const Endpoint& at);
 
-// Whether a process is the coordinator or a worker of the run. `program` is the path of its program, `arguments` its
-// arguments separated by zeros. `same_directory` compares an argument with the run directory.
+// Returns whether a process is the coordinator or a worker of the run. `program` is the path of its program,
+// `arguments` its arguments separated by zeros. `same_directory` compares an argument with the run directory.
 bool is_process_of_run(const std::string& program, const std::string& arguments,
                        const std::function<bool(const std::string&)>& same_directory);
 

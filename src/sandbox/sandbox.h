@@ -40,8 +40,8 @@ struct Links {
 };
 
 struct Confinement {
-  // The directory that may be written. In its folders checkpoints/ and .writers/, also folders may be removed and links
-  // made. Empty: nothing may be written.
+  // The directory in which the process may write. In its folders checkpoints/ and .writers/, it may also remove folders
+  // and make links. If this is empty, the process can write nothing.
   std::string run_directory;
   std::unique_ptr<const Links> links;  // null: no network at all
   uint64_t memory_bytes = 0;           // limit of this process; 0: none

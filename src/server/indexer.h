@@ -15,7 +15,7 @@ class Indexer {
  public:
   // Calls `log` once for each of the first 1,000 different problems, on the indexer's thread. `log` may be empty.
   Indexer(store::Store& store, const std::string& root, std::function<void(const std::string& line)> log);
-  ~Indexer();  // waits until the run is complete that is being indexed
+  ~Indexer();  // waits until the run that is being indexed is complete
   void stop() { stopping_ = true; }
 
  private:

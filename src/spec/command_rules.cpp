@@ -9,7 +9,7 @@
 namespace sinew::spec {
 namespace {
 
-// Whether sinew sets this variable itself, so that a value in the job would be ignored.
+// Returns whether sinew sets this variable itself. A value in the job would then be ignored.
 bool is_set_by_sinew(const std::string& variable) {
   static const std::set<std::string> kNames = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
   return kNames.contains(variable) || variable.starts_with("SINEW_");

@@ -34,13 +34,13 @@ size_t distance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-// How many slips may separate two words, the longer of which has this many letters: about a third of the letters, at
-// least one and at most three.
+// Returns how many slips may separate two words if the longer one has this many letters: about a third of the letters,
+// at least one and at most three.
 size_t slips_allowed(size_t letters) {
   return letters < 3 ? 1 : std::min<size_t>(3, (letters + 1) / 3);
 }
 
-// Whether one word is the beginning of the other: "batch" for "batch_size".
+// Returns whether one word is the beginning of the other: "batch" for "batch_size".
 bool same_start(const std::string& a, const std::string& b) {
   return std::min(a.size(), b.size()) >= 3 && (a.starts_with(b) || b.starts_with(a));
 }

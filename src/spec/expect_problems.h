@@ -30,8 +30,8 @@ inline std::vector<std::string> problems_of(const std::string& yaml, const std::
   return texts;
 }
 
-// Whether a printed problem is the expected one. "job:2:23: SPEC_WRONG_TYPE | trainer.seed | 'x'" expects the position,
-// the code, and the texts between the bars anywhere in the message.
+// Returns whether a printed problem is the expected one. "job:2:23: SPEC_WRONG_TYPE | trainer.seed | 'x'" expects the
+// position, the code, and the texts between the bars anywhere in the message.
 inline bool is_problem(const std::string& text, std::string_view expected) {
   const auto next = [&](std::string_view separator) {
     const std::string_view part = expected.substr(0, expected.find(separator));

@@ -1,5 +1,5 @@
 // Turns a job file into a flat list of dotted keys with their values. It uses the parser of job files, which limits the
-// work: aliases may not expand a small text to more values than a job file can hold.
+// work: aliases must not expand a small text to more values than a job file can hold.
 #include "spec/spec.h"
 #include "spec/tree.h"
 

@@ -25,7 +25,7 @@ struct Rules {
   std::vector<Finding> findings;
 
   bool has(const std::string& key) const { return given.contains(key); }
-  // Whether none of these keys has a problem of its own.
+  // Returns whether none of these keys has a problem of its own.
   bool good(std::initializer_list<std::string> keys) const {
     for (const std::string& key : keys) {
       const auto found = given.find(key);

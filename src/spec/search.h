@@ -9,7 +9,7 @@
 
 namespace sinew::spec {
 
-// Whether a study can vary the option. It cannot vary options of the study itself or the run's name.
+// Returns whether a study can vary the option. It cannot vary options of the study itself or the run's name.
 bool is_searchable(const Option& option);
 
 bool takes_range(const Option& option);  // a single number without a list of allowed values

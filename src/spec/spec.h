@@ -92,7 +92,8 @@ struct Scale {
   double factor = 1;
 };
 std::optional<Scale> parse_scale(std::string_view text);  // "encoder.*=0.1"; the factor is in [0, 1e6]
-// Whether the name matches the pattern: `*` matches any number of characters; every other character matches itself.
+// Returns whether the name matches the pattern: `*` matches any number of characters; every other character matches
+// itself.
 bool fits_pattern(std::string_view pattern, std::string_view name);
 // The word of `known` that is closest to `word`; "" if no word is close enough for a slip of the keyboard.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);

@@ -187,7 +187,7 @@ TEST(FullDisk, IsReportedAndLosesNothing) {
 TEST(FullDisk, OfOneMegabyteLosesNothing) {
   const Folder folder;
   if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0)
-    return;  // this user may not mount a file system; the test above simulates a full disk
+    return;  // this user cannot mount a file system; the test above simulates a full disk
   {
     Child child([&](const Child::Say& say) { fill(folder / "store.db", say); });
     check_full(child, folder / "store.db");

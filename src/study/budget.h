@@ -24,7 +24,7 @@ class StudyBudget {
   void start(int64_t id);                                           // this leader has started a process of the trial
   void stop(int64_t id);                                            // this leader's process of the trial has ended
   bool started(int64_t id) const { return started_.contains(id); }  // whether this leader has ever started it
-  // How long a trial has trained, in all its processes.
+  // Returns how long a trial has trained, in all its processes.
   double seconds_of(int64_t id) const;
 
   double elapsed_seconds() const { return clock_.monotonic_seconds() - began_; }

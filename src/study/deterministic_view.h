@@ -15,7 +15,7 @@ class DeterministicView {
  public:
   DeterministicView(tune::StudyOptions options, int64_t lag) : view_(std::move(options)), lag_(lag) {}
 
-  // Whether the next trial can be suggested: every trial whose result the suggestion needs has ended.
+  // Returns whether the next trial can be suggested: every trial whose result the suggestion needs has ended.
   bool ready(const tune::Study& study) const;
   // Returns what the sampler sees when it suggests the next trial. `study` must be ready.
   const tune::Study& view(const tune::Study& study);

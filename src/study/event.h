@@ -43,7 +43,7 @@ struct StudyEvent {
   std::optional<double> seconds = {};  // how long the trial has trained, in all its processes
 };
 
-// Whether the event says that a leader has started a process of the trial.
+// Returns whether the event says that a leader has started a process of the trial.
 bool starts_process(const StudyEvent& event);
 
 // Applies an event to a tune::Study. Throws Error if this event cannot come after those already applied.

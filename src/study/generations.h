@@ -61,8 +61,8 @@ class Generations {
   // Returns the end of the generation for a process of the trial that is about to start. If a command trained beyond
   // the end of its generation before it saved, the surplus counts for the trial that starts from its state.
   GenerationEnd end_of(const tune::Study& study, int64_t id) const;
-  // Whether the next generation can start from the final state of this trial. A built-in training always saves when its
-  // budget ends.
+  // Returns whether the next generation can start from the final state of this trial. A built-in training always saves
+  // when its budget ends.
   bool saved(int64_t id) const;
   // Returns the newest values that were measured of the state that a trial starts from; empty if there are none.
   std::vector<double> inherited_values(const tune::Study& study, int64_t id) const;

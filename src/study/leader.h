@@ -19,7 +19,7 @@ namespace sinew::study {
 
 class StudyLeader {
  public:
-  // A leader needs the study's lock for an instant only. A leader that holds it this long is stopped or hangs.
+  // A leader needs the study's lock for an instant only. A leader that holds it this long is suspended or hangs.
   static constexpr double kLockSeconds = 60;
 
   // Makes this leader visible to the others. Throws Error if another leader does not release the study's lock.

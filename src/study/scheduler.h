@@ -93,7 +93,7 @@ class TrialScheduler {
   TrialEnd fail(int64_t id, const std::string& why);
 
   bool pauses() const { return pruner_->pauses(); }
-  // Whether a later trial may start from the final state of this trial.
+  // Returns whether a later trial may start from the final state of this trial.
   bool needs(int64_t id) const { return sampler_->needs(study_, id); }
   // The reason why no new trials start although more are planned.
   const std::optional<std::string>& ended_early() const { return ended_early_; }

@@ -32,7 +32,7 @@ class TrialSlots {
   int64_t now() const { return slots_; }
   int64_t most() const { return options_.most; }
   bool adaptive() const { return options_.adaptive; }
-  // Whether it is time for the next observation.
+  // Returns whether it is time for the next observation.
   bool due(double seconds) const;
   // `used` is the CPU time used so far. Returns a sentence for the user if the number of slots changes.
   std::optional<std::string> observe(double seconds, const CpuTimes& used);

@@ -34,7 +34,7 @@ class TrialProcesses {
 
   // Asks the trial to save a checkpoint and end. Kills a trial that was asked more than `patience` seconds before.
   void ask_to_end(TrialProcess& trial) const;
-  // Asks the newest trials to end, until at most `most` trials are left that were not asked to end.
+  // Asks the newest trials to end, so that at most `most` trials remain that have not been asked.
   void give_way(int64_t most);
   // Asks all trials to end, or kills them at once. Forgets the trials that have ended and returns their ids.
   std::vector<int64_t> end_all(bool at_once);

@@ -46,8 +46,8 @@ WorkerLaunch with_fixed_address(WorkerLaunch launch);
 // `coordinator_url` determines which of this machine's addresses the other members can reach. `later` means that the
 // worker is not one of the first, so it reads the resolved job from the run directory. `activity_board` is the path of
 // the board on which the worker posts; it may be empty. A worker ends with its parent process. But once a worker of the
-// run's supervisor is a member, it lives on when the supervisor dies, because the coordinator dies with the supervisor,
-// and the members elect another one.
+// run's supervisor is a member, it stays alive when the supervisor dies, because the coordinator dies with the
+// supervisor, and the members elect another one.
 enum class Parent { restart_loop, supervisor };
 WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordinator_url, bool later,
                          int64_t workers_per_machine, const std::string& activity_board = "",

@@ -22,7 +22,7 @@ struct Group {
   std::string link_advertise;    // address at which other members reach the worker's links; empty: link_listen
   double hang_seconds = 60;   // the supervisor kills a worker that hangs longer; the other members wait twice as long
   int64_t local_workers = 1;  // how many workers of this group share the cores that this worker may use
-  // true: once the worker is a member, it lives on when the process that started it dies, and may lead the run
+  // true: once the worker is a member, it stays alive when the process that started it dies, and may lead the run
   bool outlives_parent = false;
   bool operator==(const Group&) const = default;
 };
@@ -82,7 +82,7 @@ using Task = std::variant<Train, Evaluate, Predict, Inspect, Check>;
 std::string to_json(const Task& task);
 // Throws Error if the text is not a task, or is a task of another version.
 Task parse(const std::string& json);
-// Reads the document at `path`. Throws Error.
+// Reads the document at `path`. Throws Error if it cannot be read, or like parse().
 Task read(const std::string& path);
 
 // A task in memory that a child process can open.

@@ -120,7 +120,7 @@ Trained from_run(const std::string& directory, Disk& disk) {
 }
 
 // Resets the options that only training needs: the optimizer and the monitored metrics. The data to which the model is
-// applied may not have these metrics.
+// applied perhaps does not have these metrics.
 spec::Job without_training(spec::Job job) {
   job.optimizer = {};
   job.optimizer.name = "sgd";

@@ -13,7 +13,7 @@ namespace sinew::train {
 namespace {
 
 // save_model_file does not use a Disk. So it writes under a hidden name, and `disk` then gives the file its name.
-// `disk` may refuse that because this process may not write any more; the file of the other process then stays as it
+// `disk` may refuse that because this process must not write any more; the file of the other process then stays as it
 // is.
 std::string place_model_file(const spec::ModelOptions& options, const std::vector<model::NamedTensor>& values,
                              const std::string& directory, const std::string& name, Disk& disk) {
@@ -64,7 +64,7 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
                                 {"input_names", info.input_names},
                                 {"target_mean", about_data.at("target_mean")},
                                 {"target_std", about_data.at("target_std")}};
-  // Class and column names may not be valid UTF-8, so invalid bytes are replaced.
+  // Class and column names need not be valid UTF-8, so invalid bytes are replaced.
   const std::string text = dump_json(about, 1) + "\n";
   write_durably(disk, directory + "/" + checkpoint::kModelInfoFile, text);
   written[checkpoint::kModelInfoFile] = {text.size(), sha256_hex(text)};

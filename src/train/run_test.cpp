@@ -61,8 +61,8 @@ TEST_F(TimedRun, EvaluatesAndSavesAtIntervalsInSeconds) {
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/checkpoints"))
     saved += entry.is_directory() && !entry.is_symlink() ? 1 : 0;
   for (const auto& line : lines_of("log.jsonl")) saved += line.value("event", "") == "checkpoint_skipped" ? 1 : 0;
-  // Saves are due at 4 and 8 seconds and at the end. The test's clock advances at each call, so the real disk may not
-  // keep up. A save that is skipped for that reason counts as a save here.
+  // Saves are due at 4 and 8 seconds and at the end. The test's clock advances at each call, so perhaps the real disk
+  // cannot keep up. A save that is skipped for that reason counts as a save here.
   EXPECT_GE(saved, 3);
 }
 

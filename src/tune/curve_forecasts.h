@@ -40,9 +40,9 @@ class CurveForecasts {
   double best_whole() const { return best_whole_; }
   // How far a loss is below the median forecast of the first trials; 0 if it is not below.
   double lead_of(double loss) const;
-  // Whether forecasts at the first pause distinguish trials. If their error is larger than the differences between
-  // trials, a sampler that treats forecasts as results learns noise, and finds worse points than one that learns from
-  // completed trials only.
+  // Returns whether forecasts at the first pause distinguish trials. If their error is larger than the differences
+  // between trials, a sampler that treats forecasts as results learns noise, and finds worse points than one that
+  // learns from completed trials only.
   bool tell_apart() const;
 
  private:

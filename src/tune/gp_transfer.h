@@ -41,8 +41,8 @@ struct JointModel {
 JointModel joint_model_of(const std::vector<EarlierStudy>& earlier, const std::vector<Axis>& axes, const Points& points,
                           std::vector<double> losses, double trials, const JointFit* memory);
 
-// Whether `joint` ranks the losses of this study no worse than `alone` does. This study's trials are the first rows of
-// `joint`.
+// Returns whether `joint` ranks the losses of this study no worse than `alone` does. This study's trials are the first
+// rows of `joint`.
 bool ranks_better(const GaussianProcess& joint, const GaussianProcess& alone, const std::vector<double>& losses);
 
 }  // namespace sinew::tune

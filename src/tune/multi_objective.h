@@ -16,7 +16,7 @@ namespace sinew::tune {
 
 using Objectives = std::vector<double>;
 
-// Whether `a` is nowhere worse than `b` and somewhere better.
+// Returns whether `a` is nowhere worse than `b` and somewhere better.
 bool dominates(const Objectives& a, const Objectives& b);
 // The indices of the Pareto front, ascending. It includes only the first of several equal points.
 std::vector<size_t> front_of(const std::vector<Objectives>& all);

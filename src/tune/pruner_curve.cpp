@@ -68,9 +68,9 @@ class CurvePruner : public Pruner {
 
   // Resumed trials have a budget of steps: a fraction of the first steps of all trials, which are the steps up to a
   // trial's first pause. Steps that resumed trials still need to their end are counted as used. The fraction is small
-  // until all planned trials have started, because the best trials may not have started yet. After that it is larger,
-  // and at least enough to bring some trials to their end. Beyond the budget, and only if no new trials will start, the
-  // pruner resumes a trial that is almost certain to be the best.
+  // until all planned trials have started, because perhaps the best trials have not started yet. After that it is
+  // larger, and at least enough to bring some trials to their end. Beyond the budget, and only if no new trials will
+  // start, the pruner resumes a trial that is almost certain to be the best.
   std::optional<Promotion> promote(const Study& study, bool no_new) override {
     forecasts_.follow(study);
     double first = 0, later = 0;

@@ -77,7 +77,7 @@ class Space {
   // Some point that satisfies all constraints; empty if there are no constraints.
   const Point& allowed_point() const { return allowed_point_; }
 
-  // Whether parameter i is active, given the parameters before it.
+  // Returns whether parameter i is active, given the parameters before it.
   bool active(size_t i, std::span<const double> point) const;
   // Turns any vector of the right size into a point of the space: moves every active value to the nearest valid one,
   // gives active parameters without a value the middle of their range, and drops the values of inactive parameters.

@@ -112,9 +112,10 @@ class Study {
   // The sum of the constraint violations; 0 if the trial is feasible. It is infinite if the trial failed or a value is
   // not finite. Such a trial therefore never ranks above one that is merely infeasible.
   static double violation(const Trial& trial);
-  // Whether some trial has this point.
+  // Returns whether some trial has this point.
   bool seen(const Point& point) const { return seen_.contains(hash_of(point)); }
-  // Whether a sampler may suggest the point: no trial has it, and it satisfies the constraints between parameters.
+  // Returns whether a sampler may suggest the point: no trial has it, and it satisfies the constraints between
+  // parameters.
   bool is_new(const Point& point) const { return !seen(point) && space().allows(point); }
   int64_t different_points() const { return static_cast<int64_t>(seen_.size()); }
 

@@ -35,7 +35,8 @@ class Sampler {
   virtual Suggestion suggest(const Study& study) = 0;
   // Returns false if the sampler cannot suggest a trial before more of the open trials have ended.
   virtual bool ready(const Study&) const { return true; }
-  // Whether a later trial may start from the final state of this ended trial, so that its checkpoint must be kept.
+  // Returns whether a later trial may start from the final state of this ended trial. If so, its checkpoint must be
+  // kept.
   virtual bool needs(const Study&, int64_t) const { return false; }
 };
 
@@ -98,7 +99,7 @@ class Pruner {
   // new one. With `no_new` the caller will start no new trials. The pruner then names, one after another, all trials
   // that still deserve to continue; nullopt means that the study is over once the running trials end.
   virtual std::optional<Promotion> promote(const Study& study, bool no_new);
-  // Whether judge() ever pauses a trial.
+  // Returns whether judge() ever pauses a trial.
   virtual bool pauses() const { return false; }
 };
 

@@ -57,7 +57,7 @@ ArtifactRef parse_artifact_ref(const std::string& text);
 // Refuses a location elsewhere (kSourceRefused) unless it is at a place from which versions may come. The clients of
 // all users of the experiment write and read files at its location, so no user may choose any path or address for it.
 void check_artifact_location(const Context& context, const std::string& location);
-// Refuses callers who may not change these files. Only an admin may change the files of a version, because the gates
+// Refuses callers who must not change these files. Only an admin may change the files of a version, because the gates
 // judged the version with these files.
 void check_may_change(const Context& context, const ArtifactRef& ref);
 

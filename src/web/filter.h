@@ -55,7 +55,7 @@ bool matches(const std::vector<Clause>& clauses, const FactSource& facts);
 class FirstRecords {
  public:
   FirstRecords(std::vector<Order> orders, size_t count) : orders_(std::move(orders)), count_(count) {}
-  // `keys`: the record's values in the columns of the order. The order of records with equal keys is undefined.
+  // `keys` are the record's values in the columns of the order. The order of records with equal keys is undefined.
   void offer(const std::string& id, std::vector<Fact> keys);
   size_t offered() const { return offered_; }
   std::vector<std::string> ids();  // returns the ids in order; call it once, at the end

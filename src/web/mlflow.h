@@ -77,7 +77,7 @@ void check_tag(const std::string& key);
 // Refuses the tag by which MLflow's client makes a prompt of a registered model or a version. This server offers no
 // prompts, and they would appear among the models.
 void refuse_prompt(const store::Labels& tags);
-// Returns all of "tags" after checking them. `max_value`: the most characters of a value.
+// Returns all of "tags" after checking them. `max_value` is the most characters of a value.
 store::Labels tags_of(const Args& args, size_t max_value = SIZE_MAX);
 // Returns the change that sets the tag "key" to "value", after checking both.
 store::SetTags tag_set(store::Subject subject, const Args& args, size_t max_value = SIZE_MAX);

@@ -11,10 +11,10 @@ namespace sinew::web {
 // that the index found in a directory, belongs to the server, so only an admin may change it.
 void check_owner(const Caller& caller, const store::Record& record);
 
-// Throws Refused (kOutOfScope) if the caller's token may not change an experiment of this name.
+// Throws Refused (kOutOfScope) if the caller's token must not change an experiment of this name.
 void check_experiment_scope(const Caller& caller, const std::string& name);
 
-// Throws Refused if the caller may not change the record that the request names. Does nothing if the record does not
+// Throws Refused if the caller must not change the record that the request names. Does nothing if the record does not
 // exist; then the handler refuses the request.
 void check_permission(Context& context, const Route& route, Call& call);
 

@@ -74,7 +74,7 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
   if (!result.confusion.empty() && result.classes <= kShownClasses) print_confusion(result);
 }
 
-// Writes the results into the run's directory, or warns. The run may be in an archive that this user may not write to,
+// Writes the results into the run's directory, or warns. The run may be in an archive that this user cannot write to,
 // and the results are still worth showing. A confined process writes through `outside`.
 void keep_in_run(const std::string& path, const std::string& text, sandbox::OutsideFile* outside) {
   try {

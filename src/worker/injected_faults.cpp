@@ -15,7 +15,7 @@
 namespace sinew::worker {
 namespace {
 
-constexpr uint64_t kHighestFractionBit = 22;  // of the first float
+constexpr uint64_t kHighestFractionBit = 22;  // its number among the bits of the first float
 
 // Reads a number from an environment variable. Returns `otherwise` if the variable is not set. Throws Error if its
 // value is not a number, or is less than `least`.

@@ -514,7 +514,7 @@ class Stories:
 
         def of_mlflow(clauses, text):
             """Returns the runs that MLflow finds, or None if it refuses the filter. MLflow evaluates a comparison only
-            for runs that meet the earlier comparisons, so it may not see a mistake. So the test first tries each
+            for runs that meet the earlier comparisons, so it can miss a mistake. Therefore the test first tries each
             comparison alone."""
             try:
                 return [[r.info.run_id for r in SearchUtils.filter(runs, part)] for part in [*clauses, text]][-1]

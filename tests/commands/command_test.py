@@ -322,7 +322,7 @@ exit $?""")
     def test_stop_now_works_while_sinew_is_stopped(self):
         process = self.start_script("trap '' TERM\necho up\nwhile :; do sleep 0.1; done", "grace=1000s")
         self.wait_for_text("output/stdout.log", "up")
-        process.send_signal(signal.SIGSTOP)  # while it is stopped, the kernel merges signals of one kind
+        process.send_signal(signal.SIGSTOP)  # while it is suspended, the kernel merges signals of one kind
         stop = self.start("stop", self.run_directory, "--now")
         wait_for(lambda: pending_signals(process.pid) & 1 << signal.SIGTERM - 1, "the first signal")
         time.sleep(0.3)

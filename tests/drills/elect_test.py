@@ -1,5 +1,5 @@
-"""Kills the supervisor of a run, with its coordinator, so that nobody starts them again. The workers live on and elect a
-coordinator, and the run ends by itself like one that was never disturbed."""
+"""Kills the supervisor of a run, with its coordinator, so that nobody starts them again. The workers stay alive and
+elect a coordinator, and the run ends by itself like one that was never disturbed."""
 import json
 import os
 import pathlib

@@ -36,7 +36,8 @@ def write_idx(folder, name, count, seed):
 
 
 def write_job(folder, steps, extra=""):
-    """Writes such a data set and a job that trains on it. Its steps are short, and it has every kind of state."""
+    """Writes a data set as write_idx does, and a job that trains on it. Its steps are short, and it has every kind of
+    state."""
     folder = pathlib.Path(folder)
     write_idx(folder, "train", 333, 1)
     (folder / "job.yaml").write_text(f"""

@@ -146,7 +146,7 @@ Origin Judge::begins(MemberId id, const cluster::View& view, int64_t step, uint6
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
 // Complains if a process computes a shard of which another process has the result. Disturbed processes are excepted,
-// because they may not know yet that others took over their work.
+// because they perhaps do not know yet that others took over their work.
 void Judge::delivers(int64_t attempt, int64_t step, int64_t shard, int64_t pid) {
   auto& by = attempts_[static_cast<size_t>(attempt)].computed[{step, shard}];
   for (const int64_t before : by) {

@@ -104,8 +104,8 @@ class Judge {
   // collective, and the auditor died, its wrong result is used.
   void is_alone(MemberId id, int64_t attempt, int64_t step);
   bool is_over(int64_t attempt) const { return attempts_[static_cast<size_t>(attempt)].noticed; }
-  // Returns whether all members that committed this step have been disturbed, before it or since. Then no member may be
-  // left that can send the step's result, and a member that lacks it must join again.
+  // Returns whether all members that committed this step have been disturbed, before it or since. Then perhaps no
+  // member that can send the step's result is left, and a member that lacks it must join again.
   bool result_is_gone(int64_t attempt, int64_t step) const;
   void ends(int code);
   bool ended_well() const { return ended_well_; }

@@ -226,7 +226,7 @@ class Group:
 
     def end(self, code, everybody=True):
         """Waits until the run and all members end with this code. With everybody=False, checks only the run, because a
-        member that was about to join may not end."""
+        member that was about to join need not end."""
         self.until(lambda: self.coordinator.poll() is not None, "the coordinator ends")
         self.tending = False
         self.case.assertEqual(self.coordinator.returncode, code, self.said())
