@@ -77,8 +77,7 @@ class MembershipClient {
   bool knows_end_ = false;  // true: this member has received that the run is over
   double reached_ = 0;      // when a coordinator last answered
   bool told_ = false;       // true: a coordinator has told this member that it is fenced
-  // The time of the newest call for which a coordinator confirmed that this member is in the newest view: when the call
-  // was sent.
+  // A coordinator has answered that this member is in the newest view; this is when the newest such call was sent.
   double confirmed_ = -std::numeric_limits<double>::infinity();
 };
 

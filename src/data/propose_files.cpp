@@ -123,7 +123,7 @@ std::optional<Detection> detect_npz(const std::string& path) {
   Detection detection;
   detection.data.format = "npz";
   detection.data.train.path = path;
-  // The directory with the names of all members is at the end of a ZIP archive, so the rest is not read.
+  // The central directory, with the names of all members, is at the end of a ZIP archive, so the rest is not read.
   const uint64_t size = system_disk().size(path);
   std::string tail(std::min<uint64_t>(size, 1 << 16), '\0');
   tail.resize(system_disk().read_at(path, size - tail.size(), std::as_writable_bytes(std::span(tail))));

@@ -47,7 +47,7 @@ struct ReaperEvent {
   Kind kind = Kind::gone;
   int rank = 0;
   ProcessEnd end;                // set if kind is ended
-  int code = 0;                  // set if kind is no_start: errno
+  int code = 0;                  // errno; set if kind is no_start
   Fault fault = Fault::program;  // set if kind is no_start: what could not be used
 };
 

@@ -142,7 +142,7 @@ TEST(LeaderReporter, ALeaderThatWakesUpLateDoublesNoLine) {
   for (int64_t step = 22; step <= 30; ++step) successor.step(step, 0.1);
   expect_every_step(folder, 30);
   EXPECT_THROW(leader.disk.check(), WriterReplaced);
-  // Nor can it open the files again.
+  // The old leader cannot open the files again, either.
   EXPECT_THROW(LeaderReporter(TestMember::options_in(folder, 0), {}, &leader.membership, leader.disk, leader.clock),
                WriterReplaced);
   expect_every_step(folder, 30);

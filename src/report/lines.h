@@ -31,7 +31,7 @@ struct Line {
 // Calls `visit` for each line that is not empty. A missing file has no lines. Throws DiskError if the file cannot be
 // read, or is not a regular file.
 //
-// The file that has the path at the beginning is read to its end, even if another process replaces it meanwhile.
+// If another process replaces the file meanwhile, the old file is read to its end.
 void for_each_line(const std::string& path, const std::function<void(const Line&)>& visit);
 // Does the same on any disk, for a file that no other process replaces.
 void for_each_line(Disk& disk, const std::string& path, const std::function<void(const Line&)>& visit);

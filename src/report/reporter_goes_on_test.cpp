@@ -103,7 +103,7 @@ TEST(Reporter, a_replaced_process_changes_no_file) {
   for (int64_t step = 3; step <= 5; ++step) write(second, step);
   EXPECT_EQ(files.records().size(), 5U);
   EXPECT_EQ(std::ranges::count(read_file(files.directory / "ledger.jsonl"), '\n'), 5);
-  // Nor does a reporter that opens the files now.
+  // A replaced reporter that opens the files only now changes nothing, either.
   const auto now = contents();
   EXPECT_THROW(Reporter(files.successor(), first_disk, files.clock), WriterReplaced);
   EXPECT_EQ(contents(), now);

@@ -153,7 +153,7 @@ TEST(Wal, OfAnotherStateOfTheFileIsRefusedAndLeftAlone) {
   EXPECT_EQ(code_of([&] { Store store(folder / "copy.db"); }), "");
   write_and_die(path, 3000);  // SQLite moves most of this into the file
   const auto late_pages = fs::file_size(path);
-  // Neither an old backup beside a new WAL nor a new file beside an old WAL may open.
+  // An old backup beside a new WAL must not open, and a new file beside an old WAL must not, either.
   fs::copy_file(folder / "backup.db", folder / "old.db");
   fs::copy_file(path + "-wal", folder / "old.db-wal");
   fs::copy_file(path, folder / "new.db");

@@ -25,7 +25,7 @@ class Program:
     dynamic: typing.Any = True
     batched: bool = True  # whether the first dimension of every input is dynamic (dynamic_batch in zoo.json)
     dropout: bool = False  # draws random numbers, so no gradients and losses are written
-    evals: bool = True  # eval mode is the same graph with normalisation and dropout switched
+    evals: bool = True  # eval mode is the same graph, with normalisation and dropout switched to evaluation
     strict: bool = False
     decomposed: bool = False
     base: str = ""  # name without the variant: variants of one program have the same weights and data
