@@ -48,7 +48,8 @@ void need_files() {
                    "raise the limit first: ulimit -n " + std::to_string(kUsualFiles));
 }
 
-// New threads take the size of their stacks from the limit that held when this program began.
+// Raises the limit of the stack. Also raises the default stack size of new threads: the C library took it from the
+// limit that held when this program began, so raising the limit does not change it.
 void need_stack() {
   const rlim_t stack = raised(RLIMIT_STACK, kUsualStack);
   if (stack < kLeastStack) {

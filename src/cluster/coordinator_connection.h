@@ -21,7 +21,7 @@ std::string sum_of(const http::Request& request);    // over method, target, tok
 std::string sum_of(const http::Response& response);  // over status and body
 bool is_as_sent(const http::Request& request);       // true if the message has no sum, or the right one
 
-// Makes a request with the token and with its sum.
+// Makes a request that carries `secret` as its bearer token, and the request's sum.
 http::Request request_with(const std::string& secret, const std::string& method, const std::string& target,
                            std::string body);
 

@@ -11,8 +11,8 @@
 namespace sinew::cluster {
 namespace {
 
-// An earlier coordinator may have given numbers that no living member has received. The coordinator that replaces it
-// skips this many numbers.
+// A dead coordinator may have given out member ids and view generations that no living member knows. Its successor goes
+// this far beyond those that it learns.
 constexpr int64_t kSkippedNumbers = 1000;
 constexpr const char* kSeeFormat = "docs/formats/coordinator.md describes the calls";
 

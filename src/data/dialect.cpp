@@ -180,7 +180,8 @@ bool is_number_cell(const std::string& cell, NumberStyle style) {
   return parse_number(split_unit(cell).number, style).has_value();
 }
 
-// The first line is data if it has a number in every column of numbers, and only words that occur below as well.
+// Returns whether the first line is data. It must have at least one number. In a column whose cells below are numbers
+// (nine of ten), it must have a number or a text such as NA. In any other column, its cell must occur below as well.
 bool is_data(const std::vector<Cells>& rows, NumberStyle style) {
   const Cells& first = rows.front();
   size_t numbers = 0;

@@ -203,7 +203,8 @@ TEST(TableFiles, SeveralFilesAreOneTable) {
   job.folder.write("parts/2.csv", "y;w;x\n0;a;3,5\n1;b;4\n");
   job.folder.write("parts/README.txt", "not a table");
   job.options.train.path = job.folder.path("parts");
-  EXPECT_ERROR(job.error(), "DATA_BAD_CELL", "2.csv:2:5: column 'x' holds '3,5'");  // the first file has points
+  // The first file decides the number style of all files: decimal points.
+  EXPECT_ERROR(job.error(), "DATA_BAD_CELL", "2.csv:2:5: column 'x' holds '3,5'");
   job.folder.write("parts/2.csv", "y;w;x\n0;a;3.5\n1;b;4\n");
   const auto data = job.open();
   EXPECT_EQ(data->info().train_size, 4);

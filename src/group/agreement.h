@@ -15,7 +15,8 @@ namespace sinew::group {
 struct Agreement {
   std::optional<Mark> mark;        // the mark of more than half of the members that gave one; nullopt if there is none
   std::vector<MemberId> outvoted;  // the members with another mark, ascending; only if `mark` is set
-  bool split = false;              // true: there are marks, but more than half of the members share none of them
+  // true: there are marks, but none is the mark of more than half of the members that gave one
+  bool split = false;
 };
 
 // A member that gave no mark does not count.

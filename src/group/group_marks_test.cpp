@@ -102,7 +102,7 @@ TEST(GroupMarks, AMarkOfTheWholeStateProvesAJoiner) {
   EXPECT_FALSE(unheard.group.compared());
 }
 
-// Returns what this member sends to the leader in its next collective.
+// Takes the member's turns in the open collective, and returns the small sums that it sends to the leader.
 SmallSums sums_of(Marked& member) {
   while (member.group.turn().kind != Group::Turn::Kind::idle) {
   }

@@ -31,10 +31,11 @@ std::string tfrecord(std::string_view data);  // u64 length | crc | data | crc
 // the files in the order of their names.
 std::string new_event_path(Disk& disk, const std::string& directory, double wall_seconds);
 
-// Removes the session end that an earlier attempt wrote to the newest file, because readers keep only the first one
-// that they see. Also removes an incomplete last record. First opens the file by Disk::append: on the disk of a writer,
-// no earlier writer can change it any more (only the newest file can have one that still lives). Throws DiskError if
-// the disk fails.
+// Removes the session end that an earlier attempt wrote to the newest event file: readers keep only the first session
+// end that they see, and would ignore that of this attempt. Also removes an incomplete last record. Before it reads the
+// file, it opens it by Disk::append. On a WriteFence this puts a copy under the file's name, so that an earlier writer
+// that still lives cannot change what readers see. Such a writer can have only the newest file open. Throws DiskError
+// if the disk fails.
 void cut_session_end(Disk& disk, const std::string& directory);
 
 }  // namespace sinew::report

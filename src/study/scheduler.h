@@ -63,8 +63,8 @@ struct TrialEnd {
   bool resumable = false;  // true: the trial's checkpoints are still needed
 };
 
-// Returns whether a process ended because the study asked it to end. A command that saved nothing ends with the
-// signal's exit code; the next process of its trial starts from the beginning.
+// Returns whether a process ended as one ends that was asked to: with kResumable, or with 128 + SIGTERM. The latter is
+// a command that saved nothing; the next process of its trial starts from the beginning.
 bool ended_as_asked(const ProcessEnd& end);
 
 class TrialScheduler {

@@ -1,5 +1,6 @@
-// A training in a process of its own that is disturbed by a plan: its workers are killed and suspended, its coordinator
-// is killed, and the number of its workers changes. `sinew chaos` shows what happens. One thread at a time may use it.
+// Runs a training in a process of its own and disturbs it according to a plan: kills and suspends its workers, kills
+// its coordinator, and changes the number of its workers. `sinew chaos` uses it and prints a line for each event. One
+// thread at a time may use it.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ struct Restarts {
   int64_t failures = 0;  // deaths in a row that the worker caused
   int64_t kills = 0;     // deaths by SIGKILL in a row
   LimitDeaths limit_deaths;
-  int64_t early_exits = 0;  // deaths of young workers in a row that no signal from outside caused
+  int64_t early_exits = 0;  // the latest deaths in a row in which a young worker died, and not by a signal from outside
   FailedStarts no_worker;
   double next_start = 0;  // no worker is started before this time
 };

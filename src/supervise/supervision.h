@@ -102,8 +102,9 @@ struct Supervision {
   // True if the last worker that ended had left. Then it had saved the state, or others have it. The next step resets
   // this.
   bool left_with_checkpoint = false;
-  std::vector<Death> deaths;         // deaths with shards that no committed step includes yet
-  int64_t early_exits = 0;           // deaths of young workers in a row that no signal from outside caused
+  std::vector<Death> deaths;  // deaths with shards that no committed step includes yet
+  // the latest deaths in a row in which a young worker died, and not by a signal from outside
+  int64_t early_exits = 0;
   double next_start = 0;             // no worker is started before this time
   std::optional<double> hold;        // no worker is started until the coordinator has answered after this time
   std::optional<double> stop_since;  // when the user asked the run to stop

@@ -1,4 +1,5 @@
-// Tests that the values of a step that pass through libm are those of the leader, whatever this member computes itself.
+// Tests that a member takes from the leader the values that are computed with libm (learning rate, perplexity),
+// whatever it computes itself.
 #include <cmath>
 
 #include "base/error.h"

@@ -49,8 +49,8 @@ TEST(Metrics, NonFiniteOutputsCountAsWrong) {
   EXPECT_EQ(metrics_of(outputs, truth, 7).at("accuracy"), 0.25);
 }
 
-// The counters are indexed by these sizes. A program once gave 40 million columns for 3 classes, and the code wrote
-// past the end of the counters.
+// The index of the largest output of a row is an index into the counters. A program once gave 40 million columns for 3
+// classes, and the code wrote past the end of the counters.
 TEST(Metrics, OutputsOfAnotherShapeAreRefused) {
   const auto refusal = [](const torch::Tensor& outputs, const std::vector<int64_t>& truth) {
     return error_of([&] { metrics_of(outputs, truth, 3); });

@@ -12,7 +12,9 @@ namespace {
 
 class TimedRun : public SmallRun {};
 
-constexpr double kSlack = 0.3;  // how long calls of the clock take between two steps, and before the run begins
+// tolerance in seconds: TickingClock advances at each call, so the calls between two steps, or before the run begins,
+// take up to this long
+constexpr double kSlack = 0.3;
 
 TEST_F(TimedRun, LogsAtIntervalsInSeconds) {
   job_.budget.seconds = 20;

@@ -1,4 +1,5 @@
-"""Checks that no file mentions places, machines, package servers or a diary of its developers."""
+"""Checks that no file mentions folders of the developers' machines, package servers, text written by programs, or the
+developers' sessions, issue numbers and marks for open tasks."""
 import re
 import unittest
 

@@ -71,7 +71,8 @@ void Story::write_slowly(const std::string& path) {
   Fiber::current()->sleep(scene_.world.random.uniform(0, stalls ? 1.5 : 0.01));
 }
 
-// A story of two leaders suspends the leader after its lease was checked.
+// A story of two leaders may suspend the leader between the check of its lease and the rename. There, only the term of
+// the lease is judged.
 void Story::judge_lease(const std::string& path) {
   const Worker* const worker = running();
   if (worker == nullptr) return;
