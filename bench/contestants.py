@@ -36,7 +36,7 @@ def train(*words, seconds, expect=3):
 
 
 def sinew_rate(folder, name, seconds, precision="fp32", lanes=LANES, workers=None):
-    """workers: the size of the group; None: a single process without a group."""
+    """Returns Sinew's rate on a job. workers: the size of the group; None: a single process without a group."""
     words = [jobs.write_job(folder, name, precision), f"budget.time={seconds}s", f"trainer.lanes={lanes}"]
     words += ["--workers", workers] if workers else []
     with tempfile.TemporaryDirectory() as scratch:

@@ -270,9 +270,9 @@ AUDITED, SHARDS = 0.001, 8  # the default of cluster.audit, and the shards of a 
 
 
 def comparison(folder, quick):
-    """Measures what two workers pay for watching each other, against the time of a step: the digest of a part of the state in
-    each step, and the audit of one shard in a thousand. A worker that audits computes one shard more than its half of the eight,
-    and the other one waits for it."""
+    """Measures what two workers pay for watching each other, as a part of the time of a step: the digest of a part of
+    the state in each step, and the audit of one shard in a thousand. A worker that audits computes one shard more than
+    its half of the eight, and the other worker waits for it."""
     seconds, shares, audits, details, audit_details = 5 if quick else 15, [], [], [], []
     for name, size in BYTES.items():
         made = subprocess.run([contestants.BIN / "comparison_loop", str(size), "3" if quick else "20"], capture_output=True, text=True,

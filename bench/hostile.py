@@ -114,8 +114,9 @@ def peak_mib(server):
 
 
 def failures(server, seen):
-    """Returns the answers from 500 on that are not a 503 with a code of openapi.json, as the clients saw them or, for
-    those who did not wait for an answer, as the access log has them. 501 is no failure."""
+    """Counts the answers with a status from 500 on. Returns two counts. The first is of what the clients saw, without a
+    503 with a code of openapi.json. The second is of the access log, without 501 and 503. The log also has the answers
+    for which no client waited."""
     described = json.loads((contestants.ROOT / "docs/reference/openapi.json").read_text())["components"]["responses"]["503"]
     documented = {f"503 {code}" for code in re.findall(r"[A-Z]+(?:_[A-Z]+)+", described["description"])}
     found = {said: count for said, count in seen.items() if re.match("5", said) and said not in documented}

@@ -207,8 +207,8 @@ class Hostile:
 
 
 def hostile(given, seconds):
-    """Returns how often the clients saw or did what."""
-    os.nice(10)  # elsewhere they would have a machine of their own
+    """Returns how often the clients saw each answer, and how often they did each thing."""
+    os.nice(10)  # real hostile clients would have machines of their own
     until, seen = time.monotonic() + seconds, [collections.Counter() for _ in given["tokens"]]
     clients = [Hostile(given, number, until, seen[number]) for number in range(len(seen))]
     threads = [thread for client in clients for thread in client.threads]

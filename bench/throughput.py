@@ -17,7 +17,8 @@ AGAINST = {
 
 
 def race(folder, name, targets, quick, precision="fp32"):
-    """Returns one figure for each peer. targets: maps each peer to the least ratio wanted of Sinew, or to None."""
+    """Returns one figure for each peer. targets: maps each peer to the target of the figure, the least ratio of Sinew's
+    rate to the peer's, or to None."""
     rounds, seconds = (5, 6) if quick else (7, 15)
     if name == "resnet":
         seconds *= 2  # a step takes half a second

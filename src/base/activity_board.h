@@ -1,12 +1,12 @@
 // An activity board shows what every lane of a worker does right now, and the error with which the worker ended. The
 // board outlives the worker.
 //
-// The worker (worker/) writes the board, and its supervisor (cli/) reads it. After the worker's death the supervisor
-// learns which shard was in flight; before that, which lane holds up the run. The board is a page of memory that both
-// processes map. A post is a few stores into a cache line that belongs to one lane, and the line keeps its content
-// however the worker dies. The board is not a file of the run directory: the kernel writes mapped files back now and
-// then, and on a slow disk this would block the lane that posts. A missing board never stops a training: if the board
-// cannot be created or opened, posts do nothing.
+// The worker (worker/) writes the board, and its supervisor (cli/) reads it. While the worker lives, the supervisor
+// learns from the board which lane holds up the run; after its death, which shard was in flight. The board is a page of
+// memory that both processes map. A post is a few stores into a cache line that belongs to one lane, and the line keeps
+// its content however the worker dies. The board is not a file of the run directory: the kernel writes mapped files
+// back now and then, and on a slow disk this would block the lane that posts. A missing board never stops a training:
+// if the board cannot be created or opened, posts do nothing.
 #pragma once
 
 #include <cstdint>

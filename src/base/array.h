@@ -16,8 +16,9 @@ enum class DType : uint8_t { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64
 size_t size_of(DType dtype);            // bytes of one element
 std::string_view name_of(DType dtype);  // "f32"
 
-// Memory that begins at a multiple of 64 bytes; initially undefined; move-only. The alignment speeds up vector loads.
-// It also keeps results reproducible: a library may choose its code path by the alignment of an address.
+// Memory that begins at a multiple of 64 bytes. Its content is undefined at first. It can be moved, but not copied. The
+// alignment speeds up vector loads. It also keeps results reproducible: a library may choose its code path by the
+// alignment of an address.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 64;

@@ -20,9 +20,9 @@ struct Audit {
   std::vector<int64_t> shards;  // ascending
   uint64_t key = 0;             // decides which of several equally good members computes a shard again
   bool all = false;             // every shard of every step is audited, so no wrong result was ever used
-  // The members compare their copies of some data: a result describes the damage of a member's copy, and is absent if
-  // the copy is intact. If one of two results is absent, that one is right. The two members are on different machines
-  // if there are several machines.
+  // true: the members compare their copies of some data. A result describes the damage of a member's copy, and is
+  // absent if the copy is intact. If one of two results is absent, that one is right. The two members are on different
+  // machines if there are several machines.
   bool of_copies = false;
   std::vector<std::string> names;  // how messages name each shard; empty: by its number
   bool contains(ShardIndex shard) const;

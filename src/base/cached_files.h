@@ -28,8 +28,8 @@ namespace sinew {
 class CachedNode {
  public:
   using Pointer = std::shared_ptr<CachedNode>;
-  // The two halves of a rename between two directories share a fate: whether it is durable, or whether the crash that
-  // happens now keeps it; nullopt while neither is known.
+  // A rename between two directories makes two changes, which share a fate: true once the rename is durable or the
+  // crash that happens now keeps it, false if that crash loses it, nullopt before.
   using Fate = std::shared_ptr<std::optional<bool>>;
   // A change of a directory's entries. A crash keeps it as a whole or loses it. A null pointer removes the name.
   struct Change {

@@ -102,7 +102,7 @@ struct OpenFile {
   size_t size;
 };
 
-// O_NONBLOCK keeps this from waiting if the path is a pipe without a writer. It has no effect on a regular file.
+// O_NONBLOCK keeps open() from waiting if the path is a pipe without a writer. It has no effect on a regular file.
 OpenFile open_regular(const std::string& path) {
   const int descriptor = retrying([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); });
   if (descriptor < 0) fail("read", path, errno);

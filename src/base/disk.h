@@ -75,9 +75,9 @@ class Disk {
   // Asks the kernel to drop its cached pages of the file, so that the next read comes from the device. It has no effect
   // on pages that were not synced, and none on a file system in memory.
   virtual void drop_cache(const std::string& path) = 0;
-  // Returns where a caller prepares the file, link or directory that it then renames into place, and to which it moves
-  // what it is about to remove. `hidden` is a hidden name beside the final one, which nothing else uses. This is
-  // `hidden` itself, except for a WriteFence (base/write_fence.h).
+  // Returns the path at which a caller prepares a file, link or directory before it renames it into place, or to which
+  // it moves what it is about to remove. `hidden` is a hidden name beside the final one, which nothing else uses. The
+  // path is `hidden` itself, except on a WriteFence (base/write_fence.h).
   virtual std::string staging(const std::string& hidden) { return hidden; }
 };
 
@@ -91,7 +91,7 @@ void write_durably(Disk& disk, const std::string& path, std::span<const std::byt
 void write_durably(Disk& disk, const std::string& path, std::string_view text);
 void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill);
 // Removes the temporary files that killed processes left in this directory during write_durably. Keeps those of
-// processes that live on this machine, so no process of another machine may write to the directory meanwhile. Throws
+// processes that live on this machine. So processes of other machines must not write to the directory meanwhile. Throws
 // DiskError if the directory cannot be read. Skips a file that cannot be removed.
 void remove_abandoned_writes(Disk& disk, const std::string& directory);
 // Writes a file that the user named. Writes into a device, pipe or socket, such as /dev/null or /dev/fd/63, because

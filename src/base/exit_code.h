@@ -10,7 +10,8 @@ enum ExitCode {
   kBudget = 3,
   kCheckFailed = 4,
   kResumable = 75,  // stopped or preempted, after saving a checkpoint
-  // a worker lost its group and can join it again: its supervisor restarts it; or a coordinator was replaced by another
+  // a worker lost its group and can join it again, so its supervisor restarts it; also: another coordinator replaced
+  // this one
   kRejoin = 76,
 };
 

@@ -1,13 +1,13 @@
-// A disk that checks that this process still has the right to write before each change that other processes can see.
+// A disk that checks, before each change that other processes can see, that this process still has the right to write.
 // The checkpoint writer and the code that ends a run use it.
 //
 // Two processes may both believe that they run the job, but only one at a time may write; a lease, for example, decides
-// which. The check keeps a process from writing while it has no lease. The WriteFence (base/write_fence.h) deals with a
-// process that is suspended between the check and the change, which is below this disk in a run. Every visible change
-// that the callers make is a rename or a removal: a file or a step directory appears, disappears or gets a hidden name,
-// or `last` or `best` changes. So it is enough to check before each rename and before each removal of a visible name,
-// however long the work before it took. Names that begin with a dot are hidden and belong to this process alone. Their
-// removal needs no check: a process that has lost the right to write still removes its own hidden files.
+// which. The check keeps a process from writing while it has no lease. The WriteFence (base/write_fence.h), which is
+// below this disk in a run, deals with a process that is suspended between the check and the change. Every visible
+// change that the callers make is a rename or a removal: a file or a step directory appears, disappears or gets a
+// hidden name, or `last` or `best` changes. So it is enough to check before each rename and before each removal of a
+// visible name, however long the work before it took. Names that begin with a dot are hidden and belong to this process
+// alone. Their removal needs no check: a process that has lost the right to write still removes its own hidden files.
 //
 // The path itself may lead to a directory that belongs to somebody else. Then the process must not even create hidden
 // files. Checks::creations therefore checks before each creation, too.

@@ -15,8 +15,8 @@ namespace sinew {
 
 class FileDamage {
  public:
-  // `names` are the files that may be damaged. Swapping a file takes the other one from `other`, a directory of the
-  // same kind.
+  // `names` are the files that may be damaged. One kind of damage replaces a file by that of the same name in `other`,
+  // a directory of the same kind.
   FileDamage(std::string directory, std::string other, std::vector<std::string> names)
       : directory_(std::move(directory)), other_(std::move(other)), names_(std::move(names)) {}
 

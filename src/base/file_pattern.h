@@ -10,8 +10,8 @@ namespace sinew {
 bool is_file_pattern(const std::string& path);
 
 // Returns the paths of the files whose names fit the last part of the path, sorted. Only the last part may have * and
-// ?. A name that begins with a point fits only a pattern that does. Throws Error (DATA_FILE_UNREADABLE) if the folder
-// cannot be listed.
+// ?. A name that begins with a point fits only a pattern that begins with a point. Throws Error (DATA_FILE_UNREADABLE)
+// if the folder cannot be listed.
 std::vector<std::string> files_of_pattern(const std::string& path);
 
 }  // namespace sinew

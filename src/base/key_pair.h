@@ -31,7 +31,7 @@ class KeyPair {
   static KeyPair of_secret(std::string_view secret);  // the same secret gives the same key pair
   const PublicKey& public_key() const { return public_key_; }
   Signature sign(std::string_view message) const;
-  EVP_PKEY* handle() const { return key_.get(); }  // of OpenSSL, owned by this object
+  EVP_PKEY* handle() const { return key_.get(); }  // OpenSSL's object, which this object owns
 
  private:
   explicit KeyPair(EVP_PKEY* key);

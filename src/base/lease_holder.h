@@ -9,13 +9,13 @@
 namespace sinew {
 
 // Returns a JSON object that identifies this process among all processes of all machines and containers: "host",
-// "numbers" (the PID namespace), "pid" and "began" (when the kernel started the process). "url" is added unless it is
-// empty: the address at which the process can be reached.
+// "numbers" (the PID namespace), "pid" and "began" (when the kernel started the process). Adds "url", the address at
+// which the process can be reached, unless it is empty.
 std::string lease_holder(const std::string& url = "");
 
-// Returns whether this process has certainly ended. Returns false if that cannot be checked: the process is on another
-// machine or in another container, /proc hides it, or the text has another format, such as "host:pid" of earlier
-// versions.
+// Returns whether the process that `holder` describes has certainly ended. Returns false if that cannot be checked: the
+// process is on another machine or in another container, /proc hides it, or the text has another format, such as
+// "host:pid" of earlier versions.
 bool has_surely_ended(const std::string& holder);
 
 // Returns the holder as a message names it: "process 4711 on host at URL". Returns a text of another format as it is.

@@ -90,7 +90,7 @@ void begin_program() {
 
 void check_working_directory() {
   char path[1];
-  if (::getcwd(path, sizeof path) != nullptr || errno != ENOENT) return;  // the usual failure: the path is longer
+  if (::getcwd(path, sizeof path) != nullptr || errno != ENOENT) return;  // ERANGE: the path is longer than the buffer
   throw UsageError("WORKING_DIRECTORY_REMOVED", "the working directory of this process has been removed",
                    "change to a directory that exists: cd DIR");
 }

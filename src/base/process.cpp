@@ -231,7 +231,7 @@ std::optional<ProcessEnd> Process::wait(double seconds) {
   do reaped = ::wait4(pid_, &status, WNOHANG, &used);
   while (reaped < 0 && errno == EINTR);
   if (reaped == pid_) end_ = end_of(status, used);
-  // Another part of this process has reaped the child: it kills the processes that an attempt left over.
+  // Another part of this process has reaped the child: the part that kills the processes which an attempt left over.
   if (reaped < 0 && errno == ECHILD) end_ = ProcessEnd{0, SIGKILL};
   return end_;
 }

@@ -30,8 +30,8 @@ class Sha256 {
 
 std::string sha256_hex(std::span<const std::byte> bytes);
 std::string sha256_hex(std::string_view text);
-// HMAC-SHA256: only who knows the secret can compute it.
+// HMAC-SHA256: only a process that knows the secret can compute it.
 std::array<unsigned char, 32> hmac_sha256(std::string_view secret, std::string_view message);
-bool is_sha256(std::string_view text);  // whether the text is 64 lower-case hex digits
+bool is_sha256(std::string_view text);  // returns whether the text is 64 lower-case hex digits
 
 }  // namespace sinew

@@ -34,7 +34,7 @@ Sum join(const Sum& left, const Sum& right, float* tile, int64_t n) {
   }
   const Sum& present = left.values != nullptr ? left : right;
   if (present.values == nullptr || present.given || present.values == tile) return present;
-  std::copy_n(present.values, n, tile);  // the sum moves up a level, because its tile will be reused
+  std::copy_n(present.values, n, tile);  // moves the sum to the parent's tile: other sums will overwrite its own
   return {tile, false};
 }
 

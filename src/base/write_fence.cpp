@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostRemovals = 100;  // attempts to remove a directory in which another process still makes files
 constexpr size_t kCopyBytes = 1 << 20;
-// Far above all numbers that occur. A name with a higher one is not of a writer.
+// Far above all numbers that occur. A directory whose name is a higher number belongs to no writer.
 constexpr int64_t kHighest = 1'000'000'000'000'000'000;
 
 // Returns the path without doubled or trailing slashes, "." and "..".
@@ -72,7 +72,8 @@ int64_t WriteFence::highest_number(Disk& disk, const std::string& run_directory)
   return highest;
 }
 
-// Throws the error of a writer whose directory a later writer has removed, or a user together with the whole run.
+// Throws the error of a writer whose directory is gone: a later writer has removed it, or a user has removed it
+// together with the whole run.
 void WriteFence::fail_replaced() {
   replaced_ = true;
   const std::string me = "writer " + std::to_string(number_) + " (this process)";
@@ -101,10 +102,11 @@ void WriteFence::check() {
 
 // ---- taking over ---------------------------------------------------------------------------------------------------
 
-// An earlier writer may be inside any call of the disk, or stopped, while this runs. Its changes count as made before
-// the takeover until this function removes its directory; later changes fail. If a later writer has begun, this one
-// sees the higher number, because it looks only after it has made its own directory. If it looked earlier, the later
-// writer finds the directory of this one and removes it.
+// While this function runs, an earlier writer may be inside any call of the disk, or suspended. Until this function
+// removes the earlier writer's directory, the changes of that writer count as made before the takeover; later ones
+// fail. A later writer may begin, too. If it has made its directory before this one looks, this one sees the higher
+// number. Otherwise, the later writer finds and removes the directory of this one, which was made before this one
+// looked.
 void WriteFence::take_over() {
   if (replaced_) fail_replaced();
   if (taken_over_) return;
@@ -147,7 +149,7 @@ void WriteFence::remove_writer(const std::string& name) {
   } catch (const DiskError& error) {
     if (error.system_code == ENOENT && disk_.exists(own_)) return;  // its writer removed it
     if (error.system_code != EXDEV) throw;
-    away = path_in(writers_, name);  // in a layer of overlayfs that cannot be renamed
+    away = path_in(writers_, name);  // overlayfs cannot rename a directory of a lower layer
   }
   for (int attempt = 1;; ++attempt) {
     try {

@@ -1,4 +1,4 @@
-// The disk of a writer of a run directory. Once another writer has taken over, it changes nothing any more.
+// The disk of a writer of a run directory. Once another writer has taken over, this disk changes nothing any more.
 //
 // A process may be suspended for any time between the moment at which it checks that it may write and the write itself.
 // So a check, however late, cannot keep two processes from writing one run. A WriteFence makes the check a part of each
@@ -6,8 +6,8 @@
 //
 // - Each writer has a directory of its own, <run directory>/.writers/N/. A later writer has a higher N.
 // - A writer prepares everything that it puts into the run directory in its own directory, and then renames it into
-//   place. Before it removes something, it renames it into its own directory. A file that grows is replaced by a copy,
-//   which only this writer has open.
+//   place. Before a writer removes something there, it renames it into its own directory. A file that grows is replaced
+//   by a copy, which only this writer has open.
 // - A writer that takes over renames the directories of all earlier writers away and removes them, before it reads
 //   anything. From then on, each rename of an earlier writer fails with ENOENT, and so does its next new file. A file
 //   that it still has open has lost its name to the new writer's copy, so no reader sees what it appends.
@@ -22,8 +22,8 @@
 // 3. A file that is open and has no name left can be written, and no name leads to these bytes.
 // 4. After a crash of the machine, a rename between two directories is there as a whole or not at all, and the sync of
 //    either directory makes it durable as a whole. (The journals of ext4 and XFS hold a rename as one transaction.)
-//    Otherwise, a durable checkpoint could also have its name in the directory of its writer, with which the next
-//    writer would remove it.
+//    Otherwise, after a crash a durable checkpoint could still have a name in its writer's directory, and the next
+//    writer would remove it together with that directory.
 // 5. The whole run directory is on one file system.
 //
 // The fence costs no sync in a step. A sync comes with each copy of a growing file, when a writer takes over.
@@ -84,7 +84,8 @@ class WriteFence final : public Disk {
 
   std::unique_ptr<File> create(const std::string& path) override;
   std::unique_ptr<File> create_new(const std::string& path) override;
-  // Replaces the file by a copy of its own, and returns that. The copy is durable before it gets the name.
+  // Replaces the file by a copy that only this writer has open, and returns the open copy. The copy is durable before
+  // it gets the file's name.
   std::unique_ptr<File> append(const std::string& path) override;
   void make_directories(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
@@ -120,7 +121,7 @@ class WriteFence final : public Disk {
   const std::string writers_;  // the path of .writers/
   int64_t number_;
   std::string own_;
-  bool made_ = false;  // the own directory
+  bool made_ = false;  // true: this object has made its own directory
   std::atomic<bool> taken_over_{false}, replaced_{false};
   std::atomic<uint64_t> names_{0};  // how many names for files to be removed this writer has used
 };

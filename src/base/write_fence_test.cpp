@@ -419,7 +419,7 @@ TEST(FenceOnTheRealDisk, AThreadThatWritesWhileAnotherTakesOver) {
     second.append(folder + "/ledger.jsonl");
     const std::string now = all();
     const int before = writes;
-    for (int i = 0; i < 10; ++i) pause();  // it could write many times
+    for (int i = 0; i < 10; ++i) pause();  // meanwhile, the first writer could write many times
     EXPECT_EQ(all(), now);
     EXPECT_LE(writes, before + 1);
     over = true;

@@ -336,8 +336,8 @@ void Connection::end_response() {
   refused_ ? drain() : close();
 }
 
-// The server calls it when it shuts down. A body with a length may still be completed within the server's grace time. A
-// body without a length ends now. With await_answers, a handler may still call its Answer.
+// The server calls this function when the server shuts down. A body with a length may still be completed within the
+// server's grace time. A body without a length ends now. With await_answers, a handler may still call its Answer.
 void Connection::finish() {
   keep_alive_ = false;
   finishing_ = true;

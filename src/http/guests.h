@@ -2,8 +2,8 @@
 //
 // A connection is a stranger until its client has proved to be known (Response::known_client). Above a limit, a new
 // connection replaces the oldest stranger. So idle strangers cannot keep other clients out: a new client can send its
-// first request before strangers have opened as many connections as the limit allows. One thread at a time; Service
-// guards it with its mutex.
+// first request before strangers have opened as many connections as the limit allows. One thread at a time may use a
+// Guests object; Service guards its own with its mutex.
 #pragma once
 
 #include <cstdint>

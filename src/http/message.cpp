@@ -111,7 +111,7 @@ struct MessageReader {
 
   static constexpr size_t kLongestLine = 16 << 10;
   // The length of "0\r\n\r\n". An unfinished chunked body still has at least this many bytes to come. When the parser
-  // parses a last chunk for the second time, it asserts that it has all of them.
+  // parses a last chunk for the second time, it asserts that all of these bytes are there.
   static constexpr size_t kShortestLastChunk = 5;
   beast::parser<is_request, PieceBody> parser;
   Headers headers;

@@ -65,8 +65,8 @@ void take_line(const std::string& line, std::vector<AttemptRecord>& records) {
   }
 }
 
-// Returns whether the process that took the lock is known to have ended. It may be a zombie. False if the holder is
-// unknown or on another machine.
+// Returns whether the process that took the lock is known to have ended; a zombie counts as ended. Returns false if the
+// holder is unknown or on another machine.
 bool holder_is_dead(const std::string& directory) {
   const auto holder = rundir::lock_holder(directory);
   if (!holder || holder->host != host_name()) return false;
@@ -109,7 +109,7 @@ void AttemptLog::append(const std::string& line) {
   const std::string path = path_of(directory_);
   std::string text = line;
   const bool fresh = !disk_.exists(path);
-  // A killed process may have left an unfinished line. It stays on a line of its own.
+  // A killed process may have left an unfinished line. A newline keeps it on a line of its own.
   if (!fresh) {
     const std::string before = read_text(disk_, path);
     if (!before.empty() && before.back() != '\n') text.insert(0, "\n");

@@ -135,7 +135,7 @@ AttemptResult classify(const AttemptFacts& facts, std::optional<StopReason> stop
   const bool saved = std::ranges::any_of(facts.ends, [](const ProcessEnd& end) { return end.code == kResumable; });
   if (failure == facts.ends.end() && complete) return {ExitReason::done, "the command ended with exit code 0"};
   if (orderly && saved) return {ExitReason::preempted, stop_text + "; it saved its state before (exit code 75)"};
-  // the command survived the processes that the kernel may have killed before
+  // even if the kernel has killed processes at the memory limit before: the command did without them
   if (orderly) return {ExitReason::ended, stop_text};
   if (facts.over_memory_limit)
     return {ExitReason::out_of_memory, "the command needed more memory than resources.memory"};

@@ -28,7 +28,7 @@ bool has_no_child();
 
 struct KillPlan {
   std::function<std::vector<ProcessRow>()> find;  // the processes to kill
-  std::function<void(pid_t)> reap;         // called for each found process that is a child of this one; must not block
+  std::function<void(pid_t)> reap;                // called for each found child of this process; must not block
   std::function<bool(int empty)> is_over;  // `empty` is the number of scans in a row in which `find` found no process
 };
 // Kills all processes that plan.find returns, and repeats this until plan.is_over returns true. Ignores zombies that

@@ -36,8 +36,8 @@ struct CommandRun {
 
 // Prepares this process for run_command. The function opens closed standard descriptors. It makes the process a
 // subreaper, which receives orphaned descendants. It also makes waiting for children work even if the parent process
-// ignored SIGCHLD. These changes affect the whole process. The program must therefore call this itself, on its main
-// thread, before it starts other threads. Throws Error if the process cannot become a subreaper.
+// ignored SIGCHLD. These changes affect the whole process. The program must therefore call this function itself, on its
+// main thread, before it starts other threads. Throws Error if the process cannot become a subreaper.
 void prepare_process();
 
 // Runs the command until no attempt is left, and returns the exit code (docs/reference/exit-codes.md). SIGTERM, SIGINT
@@ -74,10 +74,9 @@ int clean_up(const std::string& directory, Clock& clock);
 // Returns the newest complete checkpoint in a directory, or an empty string. The convention of docs/guides/commands.md
 // says what counts:
 // - A complete checkpoint is a file or directory, not a link, that is not empty. Its name does not start with '.' or
-//   '_'
-// and does not end with .tmp, .part or .partial.
+//   '_', and does not end with .tmp, .part or .partial.
 // - The newest one is the entry with the largest last number in its name. Among equal numbers, it is the entry that
-// changed last.
+//   changed last.
 std::string newest_checkpoint(const std::string& directory);
 
 // Copies the newest checkpoint of one directory into another directory under the same name. The copy is durable and

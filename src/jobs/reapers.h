@@ -5,9 +5,9 @@
 // sinew and both reapers are subreapers: a process that leaves its parent stays a descendant of one of them. The three
 // watch one another:
 // - When the inner reaper ends, the kernel sends SIGKILL to the ranks.
-// - When sinew ends, the inner reaper kills all of its descendants.
-// - When sinew or the inner reaper ends, the outer reaper kills all of its descendants.
-// - When both reapers have ended, sinew kills all of its descendants.
+// - When sinew ends, the inner reaper kills all of its own descendants.
+// - When sinew or the inner reaper ends, the outer reaper kills all of its own descendants.
+// - When both reapers have ended, sinew kills all of its own descendants.
 //
 // So two of the three may be killed at any time, and the third still kills all other processes. A process of the
 // command can survive only if all three die at the same instant. As soon as another process takes the run's lock,

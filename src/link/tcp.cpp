@@ -1,5 +1,5 @@
 // Implements links over TCP. One network thread uses the sockets and calls the functions in Events. Threads that call
-// Links share ends_ (tcp_ends.h) and the last checksum with it; both have a mutex.
+// Links share ends_ (tcp_ends.h) and the last checksum with the network thread; both have a mutex.
 #include <fcntl.h>
 
 #include <algorithm>

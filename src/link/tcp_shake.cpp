@@ -131,7 +131,7 @@ awaitable<std::expected<MemberId, std::string>> shake_as_listener(Stream& stream
   const Hello mine = hello_of(terms, Role::listener, theirs.from);
   const auto hello = encode(mine);
   if (const error_code code = co_await write(stream, hello)) co_return no(code.message());
-  const bool unsafe = mine.wants_tls && !secured;  // the caller learns it from the hello, and the handshake ends
+  const bool unsafe = mine.wants_tls && !secured;  // this end's hello tells the dialler, and the handshake ends
   if (trouble || unsafe || theirs.job != mine.job || theirs.role != Role::dialler) {
     co_await hear_out(stream);
     co_return no(trouble ? trouble->why : unsafe ? "without TLS" : "another job");

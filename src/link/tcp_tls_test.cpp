@@ -44,8 +44,8 @@ TEST(Tls, AnEndWithoutTlsIsRefusedWithTheReason) {
   expect_refusal(patient(), with_tls(), "(does it run without TLS?)");
 }
 
-// Somebody on the network takes b's connection. He has seen the hello of the real listener, but for TLS he has only a
-// key of his own.
+// An attacker on the network takes b's connection. The attacker has seen the hello of the real listener, but has for
+// TLS only a key of its own.
 TEST(Tls, AListenerWithTheHelloOfAnotherIsRefused) {
   const Listener listener;
   const auto b = tcp_member(2, with_tls());

@@ -50,7 +50,8 @@ class GroupMembers : public Members {
   std::function<double()> speed_;
   Clock& clock_;
   int64_t collective_ = 0;
-  int64_t given_ = 0, taken_ = 0;  // highest numbers of users' requests
+  // the highest number of a request that the last requests() returned (0: none), and of one that counts as taken
+  int64_t given_ = 0, taken_ = 0;
   std::optional<uint64_t> history_;
   double reported_at_ = 0;
   bool leaving_ = false;

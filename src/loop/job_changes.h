@@ -8,7 +8,8 @@ namespace sinew::loop {
 
 struct OptionChange {
   std::string key, before, now;  // `before` or `now` is "absent" if that job has no such option
-  bool of_result = true;         // the option may change the numbers of a step, or at which step the training ends
+  // true: the option may change the numbers of a step, or the step at which the training ends
+  bool of_result = true;
 };
 
 // Compares two texts of resolved.yaml, option by option; ignores comments and the reasons in them. An option that an

@@ -7,8 +7,8 @@
 namespace sinew::loop {
 namespace {
 
-// How many earlier best steps to remember, besides those that are kept. An older best step replaces the newest if that
-// one could not be saved.
+// How many earlier best steps to remember, besides those that are kept. An older best step replaces the newest one if
+// the newest could not be saved.
 constexpr size_t kSpareBest = 16;
 
 std::optional<double> value_of(const report::Metrics& metrics, const std::string& name) {

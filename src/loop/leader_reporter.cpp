@@ -11,8 +11,8 @@
 namespace sinew::loop {
 namespace {
 
-// A member remembers its records for this time. It is longer than members continue without a coordinator
-// (cluster::ClientOptions): without a coordinator, no member may write.
+// A member remembers its records for this time. It is longer than the time for which members continue without a
+// coordinator (cluster::ClientOptions), because no member may write during that time.
 constexpr double kRememberedSeconds = 120;
 constexpr int64_t kRememberedSteps = 64;  // minimum number of steps to remember, if steps take long
 

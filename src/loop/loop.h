@@ -58,7 +58,7 @@ struct StepResult {
   double grad_norm = -1;              // before clipping; -1 if neither clipping nor want_norm needed it
   SkippedSamples skipped;             // corrupt samples that this worker skipped
   std::vector<ControlEntry> entries;  // the leader's entries; they take effect at the next step
-  bool compare = false;               // the members must compare their whole states after this step
+  bool compare = false;               // true: the members must compare their whole states after this step
   // Sentences about workers that computed a wrong result in this step. They were fenced before the step was committed.
   std::vector<std::string> wrong;
   SkippedSamples left_out;  // samples that all members leave out from this step on, because they do not decode
@@ -184,8 +184,8 @@ struct RunResult {
 
 // Trains the job until its end, a stop or an error. `members` is null if the run has one worker; then this process
 // holds the run's lock and has taken over `disk`. A member takes over when it becomes the leader. Throws Error for
-// problems that the user can fix. If another process has taken over the run directory, throws WriterReplaced, and a
-// member throws group::Fenced; nothing was written there since.
+// problems that the user can fix. If another process has taken over the run directory, a run of one worker throws
+// WriterReplaced, and a member throws group::Fenced; this process has written nothing there since.
 RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members* members, WriteFence& disk,
               Clock& clock);
 

@@ -37,7 +37,8 @@ std::optional<int64_t> Run::budget_steps() const {
 }
 
 // A member may be suspended while it reads. Meanwhile the others may have saved newer checkpoints and deleted those
-// that it reads, which then seem damaged. If one seems damaged and there are other ones now, it reads again.
+// that it reads, which then seem damaged. If a checkpoint seems damaged and the directory has other checkpoints now,
+// the member reads again.
 checkpoint::Newest Run::newest_checkpoint(const std::string& root) {
   for (int reads = 1;; ++reads) {
     const std::vector<std::string> present = checkpoint::list(disk_, root);
@@ -131,7 +132,7 @@ void Run::keep_decisions() {
     kept_decisions_ = true;
   } catch (const MayNotWrite&) {
   } catch (const DiskError& trouble) {
-    kept_decisions_ = true;  // said once
+    kept_decisions_ = true;  // the warning is given only once
     reporter_->say(report::Level::warning, "decisions", std::string(trouble.what()) + "; training continues");
   }
 }

@@ -201,8 +201,9 @@ void Run::fail(const Error& error) {
   if (members_) members_->finished(kTrainingError);
 }
 
-// All members get this error at the same collective. If most of them have the same state, the group goes back to a time
-// at which all had it: every checkpoint was compared. Otherwise nobody can tell which state is right, and the run ends.
+// All members get this error at the same collective. If most of them have the same state, the group goes back to the
+// newest checkpoint, at which all had the same state: the members compare their states before each checkpoint.
+// Otherwise nobody can tell which state is right, and the run ends.
 RunResult Run::members_differ(const group::MembersDiffer& differ) {
   if (!differ.outvoted.empty()) {
     reporter_->say(report::Level::error, "members_differ",

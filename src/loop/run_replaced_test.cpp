@@ -107,7 +107,7 @@ TEST_F(Replaced, BeforeWhicheverCallOfTheDiskItHappensTheRunWritesNothingMore) {
       SCOPED_TRACE(testing::Message() << (group ? "leader" : "alone") << ", call " << k);
       ASSERT_GE(train(members, k), k);
       EXPECT_EQ(files(), then_);
-      if (then_.contains(kDirectory + "/report.json")) continue;  // it may have ended just before
+      if (then_.contains(kDirectory + "/report.json")) continue;  // the run may have ended just before
       EXPECT_NE(said_.find("another process has taken over"), std::string::npos) << said_;
     }
   }

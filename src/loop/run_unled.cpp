@@ -76,7 +76,8 @@ std::string Run::save_under_lock() {
   trainer_.leave_group();
   trainer_.check_memory();
   writer_.reset();
-  // Another member may have taken over since this one led. As the holder of the lock, this one may write after it.
+  // Another member may have taken over since this one led. This one now holds the lock, so it may take over again and
+  // write.
   const std::string lines_before = reporter_->trouble();
   const bool anew = disk_.take_over_again();
   if (anew && !lines_before.empty()) return lines_before;  // lines that only the earlier reporter has

@@ -202,7 +202,7 @@ TEST_F(RunUnled, TheNewerStateOfAnotherWorkerStays) {
   // The other worker has the state of the step before.
   older.leader = false;
   const std::string ledger = text("two", "ledger.jsonl");
-  fs::rename(in("two") + "/checkpoints", in("two") + "/hidden");  // it began earlier, when there were none
+  fs::rename(in("two") + "/checkpoints", in("two") + "/hidden");  // this worker began before there were checkpoints
   NumberTrainer trainer;
   trainer.before_step = [&](int64_t now) {
     if (now != 6) return;
@@ -225,7 +225,7 @@ TEST_F(RunUnled, ALeaderThatAnotherMemberReplacedSavesItsNewerState) {
     if (step != 7) return;
     Unled other;
     other.leader = false;
-    fs::rename(in("both") + "/checkpoints", in("both") + "/hidden");  // it begins at step 0, as the leader did
+    fs::rename(in("both") + "/checkpoints", in("both") + "/hidden");  // the other begins at step 0, as the leader did
     EXPECT_THAT(lose_at("both", 6, other), HasSubstr("step 6 is saved"));
     fs::rename(in("both") + "/hidden/step-00000004", in("both") + "/checkpoints/step-00000004");
     leader.lose();

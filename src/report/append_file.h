@@ -21,8 +21,8 @@ class AppendFile {
   // Opens the file that an earlier attempt or another process wrote, at its end, or returns null if there is none.
   using GoOn = std::function<std::unique_ptr<Disk::File>()>;
 
-  // The first flush that may write calls `go_on`, even if no record waits, and again at the next flush if it throws
-  // DiskError. If there is no file, the first record creates it. AppendFile calls `may_write` before each write;
+  // The first flush that may write calls `go_on`, even if no record waits. If `go_on` throws DiskError, the next flush
+  // calls it again. If there is no file, the first record creates it. AppendFile calls `may_write` before each write;
   // `may_write` must not throw. If it is empty, the process may always write.
   AppendFile(Disk& disk, std::string path, std::function<bool()> may_write = nullptr, GoOn go_on = nullptr)
       : disk_(disk), path_(std::move(path)), may_write_(std::move(may_write)), go_on_(std::move(go_on)) {}
@@ -32,7 +32,7 @@ class AppendFile {
 
   void append(std::string_view record);
   // Passes the waiting records to the kernel, as far as it accepts them. Throws WriterReplaced if the file belongs to
-  // another writer now (base/write_fence.h), and nothing else of its own.
+  // another writer now (base/write_fence.h). Throws no other error of the disk: trouble() returns it.
   void flush();
   // Stores an error that the caller has found, so that trouble() returns it.
   void fail(std::string why) { other_trouble_ = std::move(why); }

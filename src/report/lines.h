@@ -38,17 +38,18 @@ void for_each_line(Disk& disk, const std::string& path, const std::function<void
 
 // Opens a file that an earlier attempt or another process wrote, and drops the records after `step`. `step_of` returns
 // the step of a line, or nullopt if the line has none; such a line is kept or dropped together with the line before it.
-// Drops a last line without a newline, unless it has a step and is kept; then adds the newline.
+// If the last line has no newline, keeps it only if it has a step of at most `step`, and then adds the newline.
 //
-// First opens the file by Disk::append. On the disk of a writer this makes a copy that nobody else writes, so what is
-// read afterwards is what stays. Returns the open file, or null if there is none. Throws DiskError if the disk fails.
+// Before it reads the file, it opens it by Disk::append. On a WriteFence this puts a copy under the file's name, which
+// no other process writes, so the lines that are read stay. Returns the open file, or null if there is none. Throws
+// DiskError if the disk fails.
 std::unique_ptr<Disk::File> go_on_after(Disk& disk, const std::string& path, Step step,
                                         const std::function<std::optional<int64_t>(std::string_view)>& step_of);
 
 struct Range {  // bytes [begin, end)
   uint64_t begin = 0, end = 0;
 };
-// Replaces the file by one that has only these ranges of it, and returns that file, open at its end. The new file is
+// Replaces the file by a new one that has only these ranges of it, and returns the new file, open at its end. It is
 // durable before it gets the name.
 std::unique_ptr<Disk::File> keep_ranges(Disk& disk, const std::string& path, const std::vector<Range>& kept);
 

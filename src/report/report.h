@@ -96,8 +96,9 @@ struct ReporterOptions {
 // Writes by `disk`, which must outlive it. A call throws WriterReplaced if another writer has taken over the run
 // directory (base/write_fence.h). No call throws or waits because of the disk. If records cannot be written, the
 // Reporter keeps them up to a limit, prints one warning, and shows the reason in trouble(). It tries again at calls
-// that are at least a second apart. Otherwise records reach the kernel at the first call of a method after a second.
-// Call flush() before you save a checkpoint, so that a resumed run finds every record up to it.
+// that are at least a second apart. Without such trouble, records reach the kernel at the first call that comes at
+// least a second after the last flush. Call flush() before you save a checkpoint, so that a resumed run finds every
+// record up to it.
 class Reporter {
  public:
   Reporter(ReporterOptions options, Disk& disk, Clock& clock);
@@ -116,8 +117,8 @@ class Reporter {
   void finish(bool success);
   void flush();  // passes all records to the kernel
   // Returns whether the files of an earlier process are not open yet, because may_write returned false at the last
-  // flush. Before they are, the Reporter does not know which records they have, so it must not get records that they
-  // may have.
+  // flush. Before they are open, the Reporter does not know which records are in them. So the caller must not pass it
+  // records that may already be in them.
   bool waits_to_begin() const;
   bool waits_for_permission() const;  // whether records wait because may_write returned false at the last flush
   // Returns why a file could not be written, for example because the disk is full; "" if every record was written.

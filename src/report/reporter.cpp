@@ -123,7 +123,7 @@ void Reporter::State::open_events() {
     try {
       cut_session_end(disk, options.directory);
     } catch (const DiskError& error) {
-      events->fail(error.what());  // the new file does not depend on it
+      events->fail(error.what());  // the new file does not depend on the old one
     }
     return nullptr;
   };
@@ -190,7 +190,7 @@ Reporter::Reporter(ReporterOptions options, Disk& disk, Clock& clock)
   state_->flush_files();
 }
 
-// Nothing may leave a destructor: neither that another writer has taken over, nor the end of a simulated process.
+// No exception may leave a destructor: not WriterReplaced, and not the one that ends a simulated process.
 Reporter::~Reporter() {
   try {
     flush();

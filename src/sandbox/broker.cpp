@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "sandbox/policy.h"
 
-// Newer than the headers of some systems. The numbers are those of all processors.
+// These system calls are newer than the headers of some systems. Their numbers are the same on all processors.
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -78,7 +78,7 @@ class Outside {
       if (::poll(&wait, 1, -1) < 0) continue;
       if ((wait.revents & POLLIN) == 0) return;  // the worker has ended
       seccomp_notif call{};
-      if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;  // its thread has ended meanwhile
+      if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;  // the calling thread has ended meanwhile
       seccomp_notif_resp answer{};
       answer.id = call.id;
       answer.error = -perform(listener, call);
@@ -138,7 +138,7 @@ class Outside {
     return ::listen(socket, backlog) == 0 ? 0 : errno;
   }
 
-  // Says so once for each host: a link that is missing is otherwise hard to explain.
+  // Refuses the call, and says so once for each host: otherwise, users could hardly find out why a link is missing.
   int refuse(const char* what, const Endpoint& endpoint, const std::string& why) {
     if (said_.size() < 16 && said_.insert(endpoint.host).second) {
       std::fprintf(stderr, "sinew-worker: the sandbox refuses %s %s port %d: %s\n", what, endpoint.host.c_str(),
@@ -232,7 +232,7 @@ Broker::Broker(const Links& links) {
   }
   ::close(ends[1]);
   channel_ = ends[0];
-  ::prctl(PR_SET_PTRACER, broker, 0, 0, 0);  // fails if Yama does not restrict whom the broker may look at
+  ::prctl(PR_SET_PTRACER, broker, 0, 0, 0);  // fails without Yama; then the broker may look at this process anyway
   const char ready = 1;
   if (::write(channel_, &ready, 1) != 1) expect_answer("ended");
   expect_answer("may not duplicate the sockets of a worker");

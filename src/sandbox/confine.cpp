@@ -27,11 +27,12 @@ namespace {
 
 constexpr const char* kWithoutSandbox =
     "use another kernel, or --no-sandbox if you trust the model like a program that you run";
-// A run's checkpoints, with links to the newest and the best; and the folders of its writers, where both are prepared.
+// checkpoints/ has the run's checkpoints, and links to the newest and the best one. .writers/ has the folders in which
+// the run's writers prepare checkpoints and links.
 constexpr const char* kLinksFolders[] = {"checkpoints", WriteFence::kDirectory};
 constexpr uint64_t kMoreThreads = 4096;
 
-// A thread that exists already would not be confined, or not by every part.
+// A thread that exists already would not be confined, or only by some parts of the sandbox.
 void check_single_thread() {
   if (const int64_t threads = process_row(::getpid()).threads; threads != 1) {
     throw Error("SANDBOX_UNAVAILABLE",
@@ -138,7 +139,8 @@ uint64_t machine_memory() {
   const std::string facts = kernel_text("/proc/meminfo");
   const size_t at = facts.find("MemTotal:");
   const uint64_t machine = at == facts.npos ? 0 : std::strtoull(facts.c_str() + at + 9, nullptr, 10) << 10;
-  const uint64_t container = std::strtoull(kernel_text("/sys/fs/cgroup/memory.max").c_str(), nullptr, 10);  // "max": 0
+  // strtoull gives 0 for "max", the text for no limit.
+  const uint64_t container = std::strtoull(kernel_text("/sys/fs/cgroup/memory.max").c_str(), nullptr, 10);
   return container > 0 ? std::min(machine, container) : machine;
 }
 

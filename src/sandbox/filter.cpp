@@ -20,7 +20,7 @@
 
 #include "base/error.h"
 
-// Newer than the headers of Debian 12.
+// This constant is newer than the headers of Debian 12.
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
 #endif
@@ -56,7 +56,7 @@ class Program {
     load(offsetof(seccomp_data, arch));
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0));
     result(SECCOMP_RET_KILL_PROCESS);
-    load(offsetof(seccomp_data, nr));  // the numbers of x32 have a bit more and are in no rule
+    load(offsetof(seccomp_data, nr));  // no rule has the numbers of x32, which have one more bit
   }
 
   void rule(long call, uint32_t action) { add(call, {}, action); }
@@ -187,9 +187,10 @@ void allow_with_arguments(Program& program, pid_t self) {
 #ifdef SYS_renameat
   program.allow({SYS_renameat});
 #endif
-  // Only a limit of private memory holds, so there is no shared memory without a file.
+  // The kernel limits only private memory (RLIMIT_DATA), so the filter allows no shared memory without a file.
   program.allow_if(SYS_mmap, {{{3, {0, MAP_SHARED, MAP_ANONYMOUS}, MAP_SHARED | MAP_ANONYMOUS}}});
-  // A new thread, not a process or a namespace. For clone3 the filter cannot read the flags; libc then calls clone.
+  // Allows a new thread, but no new process or namespace. The filter cannot read the flags of clone3, so that call
+  // fails with ENOSYS, and libc then calls clone.
   constexpr uint32_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                                CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   program.allow_if(SYS_clone, {{{0, {kThread}}}});

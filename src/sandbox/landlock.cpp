@@ -68,7 +68,7 @@ void WriteRules::allow_files(const std::string& directory) {
   allow(directory, O_DIRECTORY, kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMakeFolder | kMoveBetween);
 }
 
-// O_NOFOLLOW: nobody may point the permission at another directory.
+// O_NOFOLLOW: a symbolic link must not lead the permission to another directory.
 void WriteRules::allow_all(const std::string& directory) {
   allow(directory, O_DIRECTORY | O_NOFOLLOW,
         kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMakeFolder | kRemoveFolder | kMakeLink | kMoveBetween);

@@ -15,11 +15,12 @@ class WriteRules {
   WriteRules(const WriteRules&) = delete;
   WriteRules& operator=(const WriteRules&) = delete;
 
-  // Files below this directory may be made, written, removed and moved between its folders, and folders made.
+  // Lets the process make, write and remove files below this directory, move files between its folders, and make
+  // folders.
   void allow_files(const std::string& directory);
-  // Also folders may be removed and renamed, and symbolic links made.
+  // Lets the process do the same, and also remove and rename folders and make symbolic links.
   void allow_all(const std::string& directory);
-  void allow_file(const std::string& path);  // this file, or device, may be written
+  void allow_file(const std::string& path);  // lets the process write this file or device
   void restrict_self() const;
 
  private:

@@ -35,7 +35,7 @@ bool has_socket(const fs::path& process, const std::string& inode) {
 bool listens_for_run(const fs::path& process, const std::string& inode, const std::string& run_directory) {
   std::error_code gone;
   const std::string program = fs::read_symlink(process / "exe", gone);
-  if (gone) return false;  // it has ended, or is of another user
+  if (gone) return false;  // the process has ended, or belongs to another user
   const auto same = [&](const std::string& argument) {
     std::error_code unknown;
     const fs::path path(argument);

@@ -58,11 +58,11 @@ std::string to_sentence(const Protection& protection, const std::string& writabl
 uint64_t machine_memory();
 
 // The run directory of confined workers has this empty folder. A confined worker can change every file of its run, also
-// resolved.yaml, but it can neither remove nor rename this folder. So whoever reads the directory later knows that the
-// code of a model may have written it.
+// resolved.yaml, but it can neither remove nor rename this folder. So a program that reads the directory later knows
+// that the code of a model may have written it.
 inline constexpr const char* kMark = "trained-in-sandbox";
 // Returns whether `path` is in the directory of such a run (or is this directory), or in the artifacts of a registry:
-// code that came from there is not trusted.
+// code from these places is not trusted.
 bool is_untrusted(const std::string& path);
 
 // A file outside of the sandbox that a confined process writes. Make it before confine(): a process that is forked here

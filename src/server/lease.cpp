@@ -14,7 +14,7 @@ constexpr auto kRenewInterval = std::chrono::seconds(2);
 }  // namespace
 
 ServerLease::ServerLease(store::Store& store, const std::string& address) : store_(store) {
-  constexpr int kTries = 5;  // another server may acquire the lease between its release and our attempt
+  constexpr int kTries = 5;  // another server may acquire the lease between its release and this server's attempt
   for (int i = 0;; ++i) {
     const auto outcome = store_.write(store::Acquire{kName, lease_holder(address), kLeaseSeconds});
     if (outcome) {

@@ -13,7 +13,7 @@ namespace {
 struct DurationUnit {
   const char* text;
   Duration::Unit unit;
-  int power;       // >= 0: a counted unit, times 10^power, which must give a whole number
+  int power;       // >= 0: the amount times 10^power is a count, so it must be whole; -1: a real number
   double seconds;  // seconds in one unit of time; 0: not a time
 };
 
@@ -37,7 +37,7 @@ constexpr size_t kMostFraction = 40;   // the most digits after the decimal poin
 struct ByteUnit {
   const char* text;
   uint64_t bytes;
-  size_t digits;  // the most digits for which number times `bytes` fits
+  size_t digits;  // the most digits of a number whose product with `bytes` fits into 64 bits
 };
 
 constexpr ByteUnit kBytes[] = {

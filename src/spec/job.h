@@ -63,7 +63,7 @@ struct LossOptions {
   double label_smoothing = 0.0;       // cross_entropy, [0, 1)
   std::vector<double> class_weights;  // empty: all 1; otherwise one for each class
   std::string reduction = "mean";     // program: mean | sum; how its loss combines the terms
-  std::string over = "samples";       // program: samples | targets (except ignore_index); one term for each of these
+  std::string over = "samples";       // program: samples | targets (except ignore_index); the loss has a term for each
   int64_t ignore_index = -100;        // program
   std::string library;                // library: the .so; empty: model.file
   bool operator==(const LossOptions&) const = default;
@@ -85,7 +85,7 @@ struct TableOptions {
   std::string decimal = "auto";    // auto | point | comma
   std::string thousands = "auto";  // auto | none | comma | point | space | apostrophe
   std::string header = "auto";     // auto | first_line | none
-  std::string dates = "auto";      // auto | day_first | month_first: of 3/4/2024
+  std::string dates = "auto";      // auto | day_first | month_first: how 3/4/2024 is read
   bool operator==(const TableOptions&) const = default;
 };
 

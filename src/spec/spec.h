@@ -50,7 +50,7 @@ std::vector<Problem> without_effect(const DataOptions& data);
 
 // Returns every value of a YAML mapping under its dotted key, as the text writes it. For code that shows or compares
 // options without checking them: unknown keys are allowed. A list becomes one line: "[a, b]". Returns a message with
-// the position if the text is not YAML, or if it is larger than a job file can be, with its aliases expanded. Does not
+// the position if the text is not YAML, or if, with its aliases expanded, it is larger than a job file can be. Does not
 // throw, whatever bytes it gets.
 std::expected<std::map<std::string, std::string>, std::string> flat_values(std::string_view yaml);
 

@@ -24,8 +24,7 @@ struct StudyHead {
 
 struct StudyEvent {
   // - start, resume, take: a leader has started a process of the trial. With take, it took the trial over from a leader
-  //   that
-  // died.
+  //   that died.
   // - leave: the trial's process has saved and ended because its leader stops.
   // - extend: the plan has changed.
   enum class Kind { start, report, pause, resume, end, extend, take, leave };

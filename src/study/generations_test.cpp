@@ -1,6 +1,5 @@
-// Tests population-based training: that a trial that runs a command ends its generation at the right evaluation, even
-// if earlier processes of the trial made some of the evaluations, and that a trial gets a copy of another trial's
-// state.
+// Tests population-based training. A trial that runs a command ends its generation at the right evaluation, even if
+// earlier processes of the trial made some of the evaluations. A trial gets a copy of another trial's state.
 #include "study/generations.h"
 
 #include <gtest/gtest.h>

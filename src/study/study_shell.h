@@ -43,8 +43,8 @@ class StudyShell final : public Shell {
   void follow_free_cores(double now);
   // Reads what other leaders recorded. The caller holds the lock of the study.
   void catch_up();
-  // Starts and ends trials. Returns true once the study is over. The callers of advance() and of all functions from
-  // here to final_values() hold the lock of the study.
+  // Starts and ends trials. Returns true once the study is over. The callers of all functions from here to
+  // final_values() hold the lock of the study.
   bool advance();
   void start_trials(DrainMode drain);
   void check_trials();

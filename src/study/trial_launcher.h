@@ -20,8 +20,8 @@ class TrialLauncher {
   TrialLauncher(const Options& options, const OpenStudy& study, int64_t slots, const Generations* generations);
 
   // Prepares a new process of the trial. If the trial has a resolved.yaml, the process resumes with the options of that
-  // file. On another machine it keeps its number of lanes, which that machine might choose differently. `changes` are
-  // the overrides of the trial.
+  // file. So it keeps the trial's number of lanes even on another machine, which might choose another number. `changes`
+  // are the overrides of the trial.
   ProcessOptions prepare(const tune::Trial& trial, const std::vector<std::string>& changes) const;
 
  private:

@@ -62,8 +62,8 @@ VectorXd half_ranked(const std::vector<double>& losses) {
   return values;
 }
 
-// Shifts the values to mean 0, divides them by their standard deviation, and returns the standard deviation. If it is
-// 0, divides by nothing and returns 1.
+// Shifts the values to mean 0, divides them by their standard deviation, and returns the standard deviation. If that is
+// 0, does not divide and returns 1.
 double standardise(VectorXd& values) {
   values.array() -= values.mean();
   const double spread = std::sqrt(values.squaredNorm() / static_cast<double>(values.size()));

@@ -23,8 +23,8 @@ enum class WarpKind {
 struct Warped {
   Eigen::VectorXd values;  // in the order of the losses
   // The log Jacobian of the step from halfrank to this warp: the sum, over the losses, of the logarithm of its
-  // derivative. It is 0 for halfrank, and is not computed for linear. To compare two other warps, add to the log
-  // likelihood of each warp's values its log_slopes.
+  // derivative. It is 0 for halfrank, and is not computed for linear. To compare two warps other than linear, add each
+  // warp's log_slopes to the log likelihood of its values.
   double log_slopes = 0;
 };
 

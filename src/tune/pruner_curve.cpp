@@ -18,7 +18,8 @@ namespace {
 constexpr double kSurely = 2;  // a running trial almost surely ends below its mean plus this many standard deviations
 // A trial resumes if it beats the best completed trial with at least this probability.
 constexpr double kFairChance = 0.1;
-// Once the budget for resumed trials is spent, a trial resumes only if it beats it with at least this probability.
+// Once the budget for resumed trials is spent, a trial resumes only if it beats that trial with at least this
+// probability.
 constexpr double kGreatChance = 0.9;
 // A loss counts as lower than a target only if it is lower by a margin. The margin is this fraction of the distance
 // from the target up to the median forecast of the first trials (CurveForecasts::lead_of).

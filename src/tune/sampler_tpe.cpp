@@ -70,8 +70,8 @@ class TpeSampler : public Sampler {
     return weights;
   }
 
-  // Returns the bad trials by id: all of them, or the newest and an even sample of the older ones. Then follow the
-  // trials without a known loss.
+  // Returns the bad trials by id: all of them, or the newest and an even sample of the older ones. Appends the trials
+  // without a known loss.
   std::vector<int32_t> choose_bad(const Study& study, size_t good) const {
     std::vector<bool> bad(study.trials().size());
     for (size_t place = good; place < ranking_.order().size(); ++place)

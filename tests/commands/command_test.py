@@ -163,7 +163,7 @@ exit 0""", "retries.crash=1", "retries.backoff=0.01s")
     def test_a_failure_to_start_processes_is_retried(self):
         root = os.geteuid() == 0  # the process limit does not bind root
         os.chown(self.folder, NOBODY if root else -1, -1)
-        for limit in (1, 2, 3) if root else (1,):  # reached by: sinew itself, its outer reaper, its inner reaper
+        for limit in (1, 2, 3) if root else (1,):  # reached first by sinew, by its outer reaper, by its inner reaper
             self.run_directory = os.path.join(self.folder, f"run-{limit}")
             process = self.start("run", "retries.crash=1", "retries.backoff=0.01s", "--run-dir", self.run_directory, "--", "true",
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),

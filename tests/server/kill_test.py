@@ -216,7 +216,8 @@ class Places(unittest.TestCase):
                     idle.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
                 for _ in range(50):
                     self.assertEqual(server.call("GET", "/api/v1/runs")[0], 200)
-                # Uses the newest connection, because the server may have closed the oldest by now: they were silent.
+                # Uses the newest connection: the connections were silent, so the server may have closed the oldest ones
+                # by now.
                 idle[-1].sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 self.assertIn(b"200 OK", idle[-1].recv(1000))
                 resident = pathlib.Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]
