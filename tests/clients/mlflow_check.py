@@ -21,7 +21,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "server"))
 from mlflow_server import MlflowServer  # noqa: E402
 from server_process import Server  # noqa: E402
-from transcript import Recorder, Transcript, differences  # noqa: E402
+from transcript import Recorder, Transcript, differences, without_empty_fields  # noqa: E402
 
 SINEW = os.environ.get("SINEW", "sinew")
 API = "/api/2.0/mlflow/"
@@ -40,6 +40,10 @@ def refused(answer):
 
 def only_mlflow_refuses(sinew, mlflow):
     return refused(mlflow) and not refused(sinew)
+
+
+def only_sinew_refuses(sinew, mlflow):
+    return refused(sinew) and not refused(mlflow)
 
 
 def but(*names):
@@ -65,7 +69,7 @@ def same_points(sinew, mlflow):
 # names the calls that may show one. If no call shows it any more, the test fails.
 KNOWN = {
     "rename": ("a registered model cannot be renamed, because its versions and history refer to its name",
-               lambda sinew, mlflow: refused(sinew) and not refused(mlflow)),
+               only_sinew_refuses),
     "model names": ("Sinew accepts names of models with / and :", only_mlflow_refuses),
     "numbers": ("version numbers are never reused, even after a model was deleted", but("version")),
     "aliases": ("MLflow's lists of versions lack the aliases", but("aliases")),
@@ -73,6 +77,12 @@ KNOWN = {
     "odd filters": ("Sinew refuses the filters of ALLOWED_REFUSALS", lambda sinew, mlflow: refused(sinew)),
     "orders": ("Sinew accepts an order that names a column twice", only_mlflow_refuses),
     "long values": ("Sinew keeps long values of parameters and tags complete, MLflow's server cuts them", but("params", "tags")),
+    "too long": ("Sinew refuses a text of more than a megabyte, MLflow's server cuts it", only_sinew_refuses),
+    "strict": ("Sinew refuses the requests of STRICT, of which MLflow's server takes or ignores a part that is wrong", only_sinew_refuses),
+    "codes": ("MLflow's server has no code of its own for an experiment whose name is taken", lambda sinew, mlflow: refused(sinew) and refused(mlflow)),
+    "empty files": ("MLflow's server lists an empty file without its size", but("file_size")),
+    "no digest": ("MLflow's server finds no model by the name of a data set alone, although its pages say so",
+                  lambda sinew, mlflow: not refused(sinew) and not refused(mlflow) and mlflow["page"] == []),
     "infinities": ("MLflow's database has no infinities", lambda sinew, mlflow: finite(sinew) == finite(mlflow)),
     "points": ("Sinew lists the points of a metric by step, MLflow by time", same_points),
     "ties": ("of values of one step and time, Sinew shows the one with the greatest bits, so a negative one, MLflow the greatest", but("metrics")),
@@ -82,6 +92,10 @@ KNOWN = {
 # ---- requests that are refused, as (method, path, body) --------------------------------------------------------------
 
 NO_RUN, NO_EXPERIMENT = "0" * 32, "123456"
+
+# Parts of requests that only Sinew refuses: a key that is no path, a status and a view type that do not exist, and the
+# history of a run that does not exist.
+STRICT = ('runs/create {"experiment_id": "', '"status": "DONE"', '"run_view_type": "SOME"', "metrics/get-history?run_id=x")
 
 
 def posts(path, *bodies):
@@ -162,14 +176,14 @@ class Side:
 
     def raw(self, method, path, body=None):
         """Sends a request that the client refuses to send. Returns its status."""
-        request = urllib.request.Request(self.url + API + path, method=method, data=None if body is None else json.dumps(body).encode(),
+        request = urllib.request.Request(self.url + (path if path.startswith("/") else API + path), method=method, data=None if body is None else json.dumps(body).encode(),
                                          headers={"Content-Type": "application/json"})
         if self.token:
             request.add_header("Authorization", "Bearer " + self.token)
         asked = f"{method} {path} {json.dumps(body)}"[:500]
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
-                self.transcript.note(asked, json.load(answer))
+                self.transcript.note(asked, without_empty_fields(json.load(answer)))
                 return answer.status
         except urllib.error.HTTPError as error:
             text = error.read()
@@ -248,7 +262,8 @@ class Stories:
             self.assertEqual(batch(**{field: [make(i) for i in range(limit)]}), 200, field)
             self.assertEqual(batch(**{field: [make(i) for i in range(limit + 1)]}), 400, field)
         self.assertEqual(batch(params=[{"key": "p", "value": "1"}, {"key": "p", "value": "2"}]), 400)
-        self.assertEqual(batch(tags=[{"key": "t", "value": "x" * validation.MAX_BATCH_LOG_REQUEST_SIZE}]), 400)
+        with self.differs("too long"):
+            self.assertEqual(batch(tags=[{"key": "t", "value": "x" * validation.MAX_BATCH_LOG_REQUEST_SIZE}]), 400)
 
     def test_a_typical_script(self):
         mlflow = self.mlflow
@@ -378,7 +393,8 @@ class Stories:
             client.log_artifact(run, str(there / "big.bin"))
             self.assertEqual([(f.path, f.is_dir, f.file_size) for f in client.list_artifacts(run)],
                              [("all", True, None), ("big.bin", False, 5_000_003)])
-            self.assertEqual([f.path for f in client.list_artifacts(run, "all")], ["all/big.bin", "all/deep", "all/empty"])
+            with self.differs("empty files"):
+                self.assertEqual([f.path for f in client.list_artifacts(run, "all")], ["all/big.bin", "all/deep", "all/empty"])
             back = pathlib.Path(client.download_artifacts(run, "", folder))
             self.assertEqual((back / "all" / "big.bin").read_bytes(), random_bytes)
             self.assertEqual((back / "all" / "deep" / "er" / "ü b.txt").read_text(), "x")
@@ -480,7 +496,10 @@ class Stories:
         by_name = [{"field_name": "name"}]
         self.assertEqual(found("metrics.accuracy > 0.9", order_by=by_name), ["a", "b"])
         for dataset, expected in (("test", ["a"]), ("train", ["b"]), ("other", [])):
-            self.assertEqual(found("metrics.accuracy > 0.9", datasets=[{"dataset_name": dataset}]), expected)
+            of = {"dataset_name": dataset}
+            self.assertEqual(found("metrics.accuracy > 0.9", datasets=[{**of, "dataset_digest": "1"}]), expected)
+            with self.differs("no digest"):
+                self.assertEqual(found("metrics.accuracy > 0.9", datasets=[of]), expected)
         for dataset, expected in (("test", ["b", "a"]), ("train", ["a", "b"])):
             order = {"field_name": "metrics.accuracy", "dataset_name": dataset, "dataset_digest": "1"}
             self.assertEqual(found(order_by=[order]), expected)
@@ -617,8 +636,14 @@ class Stories:
         client.create_registered_model("refused")
         client.create_model_version("refused", "s3://bucket/a")
         requests = [*refused_of_experiments(experiment), *refused_of_runs(run, experiment), *refused_of_models()]
-        self.assertEqual([request for request in requests if self.raw(*request) not in range(400, 500)], [])
+        self.assertEqual([request for request in requests if self.raw_with_differences(*request) not in range(400, 500)], [])
         client.delete_registered_model("refused")
+
+    def raw_with_differences(self, method, path, body):
+        asked = f"{path} {json.dumps(body)}"
+        known = "codes" if '"new_name": "Default"' in asked else "strict" if any(part in asked for part in STRICT) else None
+        with self.differs(known):
+            return self.raw(method, path, body)
 
     def test_a_version_of_a_run_elsewhere(self):
         self.client.create_registered_model("elsewhere")
@@ -694,7 +719,8 @@ class Stories:
         self.assertEqual(pages(client.search_registered_models, filter_string="name LIKE 'pages %'"), [2, 2, 1])
         self.assertEqual(pages(client.search_model_versions, filter_string="name = 'pages 0'", order_by=["version_number DESC"]), [2, 2, 1])
         self.assertEqual(len(client.get_metric_history(run, "m")), 7)
-        self.assertEqual(self.raw("GET", f"metrics/get-history-bulk?run_id={run}&metric_key=m&max_results=3"), 200)
+        bulk = "/ajax-api/2.0/mlflow/metrics/get-history-bulk"
+        self.assertEqual(self.raw("GET", f"{bulk}?run_id={run}&metric_key=m&max_results=3"), 200)
         for i in range(5):
             client.delete_registered_model(f"pages {i}")
 
@@ -824,6 +850,7 @@ class Player(Stories):
     def play(self, story):
         """Returns the entries of the story."""
         self.side.select()
+        self.side.transcript.numbers.clear()  # a run that only one server creates has no effect on the next stories
         first = len(self.side.transcript.entries)
         try:
             getattr(self, story)()

@@ -16,6 +16,14 @@ TIME = re.compile(r"(?:time|timestamp)$")
 RESERVED = "sinew."  # tags that only Sinew sets
 
 
+def without_empty_fields(answer):
+    """Returns a JSON answer without its empty fields, because the JSON of a protobuf message may leave them out."""
+    if isinstance(answer, dict):
+        shorter = {name: without_empty_fields(value) for name, value in answer.items()}
+        return {name: value for name, value in shorter.items() if value not in ("", [], {}, None)}
+    return [without_empty_fields(item) for item in answer] if isinstance(answer, list) else answer
+
+
 class Transcript:
     def __init__(self):
         self.entries = []  # (what was asked, the answer, the name of the known difference that it may show)
