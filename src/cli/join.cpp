@@ -75,7 +75,8 @@ int run_join(const Arguments& arguments) {
   if (!job && !(job = load_training(launch.job, {}, "sinew join"))) return kUsage;
   const auto sources = supervise::sources_of(*job, launch.job, launch.run_directory);
   const std::string url = given.by_url() ? given.where : "";
-  const supervise::SandboxNeeds needs{sources, launch.run_directory, "", true, url, sharers};
+  const supervise::SandboxNeeds needs{
+      .sources = sources, .writable = launch.run_directory, .links = true, .coordinator_url = url, .workers = sharers};
   launch.sandbox = supervise::sandbox_of(sandbox, needs, print_event);
   launch = supervise::with_fixed_address(launch);
   return supervise::restart_loop(launch.run_directory, make, signals, system_clock(), print_event);

@@ -1,6 +1,5 @@
 // Implements `sinew train` and `sinew resume`: checks the job file and makes the run directory. This process then
 // supervises workers, or becomes a worker itself.
-
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -106,8 +105,10 @@ supervise::WorkerLaunch launch_options(const Given& given) {
 
 std::optional<task::Sandbox> sandbox_for(const spec::Job& job, const supervise::WorkerLaunch& launch,
                                          const Given& given) {
-  supervise::SandboxNeeds needs{supervise::sources_of(job, launch.job, launch.run_directory), launch.run_directory,
-                                job.checkpoint.mirror, in_group(job, given)};
+  supervise::SandboxNeeds needs{.sources = supervise::sources_of(job, launch.job, launch.run_directory),
+                                .writable = launch.run_directory,
+                                .mirror = job.checkpoint.mirror,
+                                .links = in_group(job, given)};
   const int64_t workers = given.workers > 0 ? given.workers : job.workers.max;
   needs.workers = given.launch ? supervise::sharers_here(given.launch) : workers;
   return supervise::sandbox_of(given.sandbox, needs, print_sentence);
@@ -119,13 +120,13 @@ void check_options(const spec::Job& about, const Given& given, const std::string
     throw UsageError("OPTION_INVALID", "--listen, --tls and --insecure are for a run with workers", "add --workers N");
 }
 
-// Runs the job's command instead of a training. `directory` holds its job.yaml.
-int start_command(const spec::Job& job, const std::string& directory, const Given& given, bool resume) {
+// Runs the command of the job instead of a training. `run`: the run directory, which holds its job.yaml.
+int start_command(const spec::Job& job, const std::string& run, const Given& given, bool resume) {
   const bool for_workers = given.launch || given.workers > 0 || !given.listen.empty() || given.tls;
   if (for_workers || given.ledger || given.sandbox.on)
     throw UsageError("OPTION_INVALID", "a command has no workers, no ledger and no sandbox",
                      "resources.nproc starts several processes of it");
-  return run_command_job(job, {directory, given.server, resume, given.json()});
+  return run_command_job(job, {.run_directory = run, .server = given.server, .resume = resume, .json = given.json()});
 }
 
 }  // namespace
@@ -172,9 +173,7 @@ int run_train(const Arguments& arguments) {
       given.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : given.run_directory;
   if (!job->command.given()) launch.sandbox = sandbox_for(*job, launch, given);
   const bool first = !given.launch || given.launch->rank == 0;
-  if (first) {
-    rundir::keep_job_file(launch.run_directory, text + override_comments(given.overrides), given.resume);
-  }
+  if (first) rundir::keep_job_file(launch.run_directory, text + override_comments(given.overrides), given.resume);
   if (job->command.given()) return start_command(*job, launch.run_directory, given, given.resume);
   if (first) record_data(*job, launch.run_directory, given.run_directory.empty() ? "runs" : "");
   // If the run has a resolved.yaml, the workers resume the job as it was resolved when the run began.
