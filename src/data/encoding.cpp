@@ -28,9 +28,10 @@ class FeatureEncoder {
  public:
   FeatureEncoder(const Table& table, const std::vector<int64_t>& rows, const Feature& feature)
       : rows_(rows), feature_(feature), column_(table.find(feature.name)) {
-    SINEW_CHECK(column_ != nullptr && (!column_->categorical || feature.by_value() || feature.kind == ColumnKind::text),
-                feature.name);
-    if (feature.kind != ColumnKind::code) {
+    SINEW_CHECK(column_ != nullptr, feature.name);
+    // The members below read codes or numbers, depending on the kind, and a column has only one of them.
+    SINEW_CHECK(can_be_made_of(feature.kind, column_->format.kind), feature.name, to_string(feature.kind));
+    if (feature.kind == ColumnKind::category) {
       for (const std::string& category : column_->categories) places_.push_back(place_of(category));
     }
   }
@@ -125,8 +126,8 @@ class FeatureEncoder {
   const std::vector<int64_t>& rows_;
   const Feature& feature_;
   const Column* column_;
-  std::vector<int32_t> places_;                        // for each code, the place of its indicator
-  std::unordered_map<double, int32_t> number_places_;  // for each number, the place of its indicator
+  std::vector<int32_t> places_;                        // category: of each value of the column
+  std::unordered_map<double, int32_t> number_places_;  // code: of each number
   Unseen unseen_;
   int64_t filled_ = 0;
 };

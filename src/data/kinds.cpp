@@ -97,6 +97,21 @@ bool is_left_out(ColumnKind kind) {
   return kind == ColumnKind::identifier || kind == ColumnKind::constant || kind == ColumnKind::empty;
 }
 
+bool can_be_made_of(ColumnKind kind, CellKind cells) {
+  switch (kind) {
+    case ColumnKind::number:
+    case ColumnKind::code: return cells == CellKind::number;
+    case ColumnKind::boolean: return cells == CellKind::boolean || cells == CellKind::number;
+    case ColumnKind::date: return cells == CellKind::date;
+    case ColumnKind::category:
+    case ColumnKind::text: return cells == CellKind::word;
+    case ColumnKind::identifier:
+    case ColumnKind::constant:
+    case ColumnKind::empty: break;
+  }
+  return true;
+}
+
 bool names_identifier(const std::string& column) {
   static constexpr auto kWords =
       std::to_array<std::string_view>({"id", "ids", "uuid", "guid", "index", "idx", "rownum"});

@@ -24,6 +24,8 @@ enum class ColumnKind : uint8_t {
 std::string_view to_string(ColumnKind kind);
 std::optional<ColumnKind> kind_named(std::string_view name);
 bool is_left_out(ColumnKind kind);
+// Whether a column whose cells were read as `cells` can have this kind.
+bool can_be_made_of(ColumnKind kind, CellKind cells);
 
 // What the training rows say about a column.
 struct ColumnStats {

@@ -63,6 +63,19 @@ TEST(Kinds, ColumnsWithoutInformationAreLeftOut) {
   EXPECT_FALSE(is_left_out(ColumnKind::text));
 }
 
+// The encoder relies on this: a kind that it takes for numbers is never made of words.
+TEST(Kinds, AreMadeOfTheCellsThatTheyAreJudgedBy) {
+  for (const CellKind cells : {CellKind::number, CellKind::boolean, CellKind::date, CellKind::word}) {
+    for (const int64_t different : {2, 30, 900}) {
+      for (const char* name : {"x", "zip", "id"})
+        EXPECT_TRUE(can_be_made_of(judge_kind(stats(name, cells, different), std::nullopt, false).kind, cells));
+    }
+  }
+  EXPECT_FALSE(can_be_made_of(ColumnKind::code, CellKind::word));
+  EXPECT_FALSE(can_be_made_of(ColumnKind::date, CellKind::number));
+  EXPECT_FALSE(can_be_made_of(ColumnKind::category, CellKind::number));
+}
+
 TEST(Kinds, Names) {
   for (const char* name : {"id", "ID", "user_id", "userId", "Order ID", "index", "uuid"})
     EXPECT_TRUE(names_identifier(name)) << name;

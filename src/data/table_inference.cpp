@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/printable.h"
 #include "data/files.h"
 #include "data/inference.h"
 #include "data/row_names.h"
@@ -128,21 +130,23 @@ int32_t checked_index(const json& value, int64_t width, int64_t columns = 1) {
   return static_cast<int32_t>(index);
 }
 
-void read_kind(const json& item, Feature& feature) {
+// Reads a column of the second version. The encoder trusts that the cells fit the kind: for some kinds it reads
+// numbers, for others the codes of words. `place`: the key and the column, for messages.
+void read_kind(const json& item, const std::string& place, Feature& feature) {
   const auto kind = kind_named(item.at("kind").get<std::string>());
-  if (!kind || is_left_out(*kind)) refuse_model_info("a column has a kind that this version does not have");
+  if (!kind || is_left_out(*kind)) refuse_model_info(place + " has a kind that this version does not have");
   feature.kind = *kind;
   feature.cells = cells_of(item.at("cells"));
   feature.fill = item.at("fill");
-  const bool words = feature.cells.kind == CellKind::word;
-  const bool fits = *kind == ColumnKind::text ? words : feature.by_value() || !words;
-  if (!fits) refuse_model_info("the cells of a column do not fit its kind");
+  if (!can_be_made_of(*kind, feature.cells.kind))
+    refuse_model_info(place + " has the kind " + std::string(to_string(*kind)) + ", but cells of the kind " +
+                      kCellKinds[static_cast<size_t>(feature.cells.kind)]);
   if (*kind != ColumnKind::date) return;
   feature.year_std = item.at("year_std");
   feature.year_center = item.at("year_center");
   feature.hours = item.at("hours");
   constexpr double kSecondsOf10000Years = 3.2e11;
-  if (!(std::abs(feature.fill) < kSecondsOf10000Years)) refuse_model_info("the median of a column is no date");
+  if (!(std::abs(feature.fill) < kSecondsOf10000Years)) refuse_model_info("the median of " + place + " is no date");
 }
 
 void read_first_version(const json& item, Feature& feature) {
@@ -160,16 +164,23 @@ Encoding encoding_of(const json& preprocessing, const DataInfo& info) {
   if (info.input_shape != Shape{encoding.width()}) {
     refuse_model_info("its input columns do not match its input shape");
   }
+  const std::string target = preprocessing.at("target");
+  std::set<std::string> names;
   for (const json& item : preprocessing.at("features")) {
     Feature& feature = encoding.features.emplace_back();
     feature.name = item.at("name");
-    version == 1 ? read_first_version(item, feature) : read_kind(item, feature);
+    const std::string place =
+        "preparation.features[" + std::to_string(names.size()) + "] (column '" + printable_start(feature.name) + "')";
+    // A table is read with one format for each column, so a column cannot have two roles.
+    if (feature.name == target) refuse_model_info(place + " is the target, too");
+    if (!names.insert(feature.name).second) refuse_model_info(place + " is there twice");
+    version == 1 ? read_first_version(item, feature) : read_kind(item, place, feature);
     feature.std = item.at("std");
     feature.center = item.at("center");
     const auto columns =
         feature.kind == ColumnKind::text ? int64_t{kTextInputs} : static_cast<int64_t>(feature.numeric_columns());
     feature.numeric_index = checked_index(item.at("number_at"), encoding.width(), columns);
-    if (columns > 0 && feature.numeric_index < 0) refuse_model_info("a column of it has no input");
+    if (columns > 0 && feature.numeric_index < 0) refuse_model_info(place + " has no input");
     feature.missing_index = checked_index(item.at("missing_at"), encoding.width());
     if (version > 1) feature.other_index = checked_index(item.at("other_at"), encoding.width());
     for (const auto& [category, index] : item.at("places").items()) {
@@ -187,6 +198,9 @@ TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
   schema.cells.kind = schema.categorical ? CellKind::word : CellKind::number;
   if (preprocessing.contains("target_cells")) schema.cells = cells_of(preprocessing.at("target_cells"));
   if ((schema.cells.kind == CellKind::word) != schema.categorical) refuse_model_info("its target contradicts itself");
+  if (schema.categorical && schema.task == Task::regression)
+    refuse_model_info("preparation.target_is_words: the task is regression, but the target '" +
+                      printable_start(schema.column) + "' has words");
   schema.class_names = info.class_names;
   schema.class_values = preprocessing.at("target_numbers").get<std::vector<double>>();
   if (schema.categorical) {

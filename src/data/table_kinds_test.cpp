@@ -304,6 +304,45 @@ TEST(TableInference, RefusesDamagedDescriptions) {
   EXPECT_ERROR(open([](auto& p) { p["features"][0]["cells"]["form"] = "moon"; }), "DATA_BAD_MODEL_INFO", "moon");
 }
 
+// The encoder reads the codes of words for some kinds and numbers for others, so a kind with other cells would read
+// outside of the column.
+TEST(TableInference, RefusesKindsWithCellsThatTheyCannotHave) {
+  Job job("when,town,x,y\n2024-01-01,rome,1.5,0\n2024-01-02,oslo,2.5,1\n2024-01-03,rome,4.5,0\n");
+  const std::string good = info_json(job.info());
+  spec::DataSource source;
+  source.path = job.folder.write("new.csv", "when,town,x,y\n2024-01-01,rome,1.5,0\n");
+  const auto open = [&](const std::function<void(nlohmann::json&)>& change, bool labelled = false) {
+    auto document = nlohmann::json::parse(good);
+    change(document);
+    return error_of([&] { open_inference_data(job.options, info_from_json(document.dump()), source, labelled); });
+  };
+  const auto with_kind = [&](size_t feature, const char* kind) {
+    return open([&](auto& d) { d["preparation"]["features"][feature]["kind"] = kind; });
+  };
+  const auto with_cells = [&](size_t feature, const char* kind) {
+    return open([&](auto& d) { d["preparation"]["features"][feature]["cells"]["kind"] = kind; });
+  };
+  EXPECT_EQ(with_kind(2, "boolean"), "") << "1 and 0 are numbers";
+  EXPECT_ERROR(with_kind(1, "code"), "DATA_BAD_MODEL_INFO",
+               "preparation.features[1] (column 'town') has the kind code, but cells of the kind word");
+  EXPECT_ERROR(with_cells(0, "number"), "DATA_BAD_MODEL_INFO",
+               "preparation.features[0] (column 'when') has the kind date, but cells of the kind number");
+  EXPECT_ERROR(with_kind(2, "category"), "DATA_BAD_MODEL_INFO", "features[2] (column 'x')");
+  EXPECT_ERROR(with_kind(2, "date"), "DATA_BAD_MODEL_INFO", "features[2] (column 'x')");
+  EXPECT_ERROR(with_cells(2, "boolean"), "DATA_BAD_MODEL_INFO", "features[2] (column 'x')");
+  // Two roles of one column have one format.
+  EXPECT_ERROR(open([](auto& d) { d["preparation"]["features"][2]["name"] = "town"; }), "DATA_BAD_MODEL_INFO",
+               "features[2] (column 'town') is there twice");
+  EXPECT_ERROR(open([](auto& d) { d["preparation"]["features"][2]["name"] = "y"; }, true), "DATA_BAD_MODEL_INFO",
+               "features[2] (column 'y') is the target, too");
+  const auto words_for_numbers = [](auto& d) {
+    d["task"] = "regression";
+    d["preparation"]["target_is_words"] = true;
+    d["preparation"]["target_cells"]["kind"] = "word";
+  };
+  EXPECT_ERROR(open(words_for_numbers, true), "DATA_BAD_MODEL_INFO", "target 'y' has words");
+}
+
 TEST(ColumnLines, AreATable) {
   const std::vector<ColumnFacts> columns = {
       {"age", "number", "whole numbers", 1234}, {"été", "category", "3 words", 0}, {"x", "date", "", 0}};
