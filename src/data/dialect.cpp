@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "data/files.h"
@@ -93,9 +95,10 @@ char choose_separator(std::string_view head, bool whole, char usual, const std::
 // ---- numbers -------------------------------------------------------------------------------------------------------
 
 struct StyleCount {
-  NumberStyle style;
+  NumberStyle style = {};
   int64_t explained = 0;  // cells that are a number in this style and not in the plain one
   int64_t broken = 0;     // cells that are a number in the plain style and not in this one
+  int64_t unclear = 0;    // cells such as 1,234 that are a number in this style; they are in no other count
   std::string example = {};
   int64_t gain() const { return explained - broken; }
 };
@@ -113,19 +116,42 @@ bool is_unclear(std::string_view number) {
          number.find_first_not_of("0123456789,") == std::string_view::npos;
 }
 
-NumberStyle wanted_style(const spec::TableOptions& wanted, NumberStyle found) {
-  if (wanted.decimal != "auto") found.decimal = wanted.decimal == "comma" ? ',' : '.';
-  static const std::map<std::string, char> kThousands = {
+// What data.table says about numbers. nullopt: the file decides.
+struct WantedStyle {
+  std::optional<char> decimal, thousands;
+  bool given() const { return decimal || thousands; }
+  bool allows(NumberStyle style) const {
+    return (!decimal || *decimal == style.decimal) && (!thousands || *thousands == style.thousands);
+  }
+  // The style of a file whose numbers show nothing.
+  NumberStyle usual() const {
+    const char group = thousands.value_or('\0');
+    return {decimal.value_or(group == '.' ? ',' : '.'), group};
+  }
+};
+
+WantedStyle wanted_style(const spec::TableOptions& wanted) {
+  static const std::map<std::string, char> kCharacters = {
       {"none", '\0'}, {"comma", ','}, {"point", '.'}, {"space", ' '}, {"apostrophe", '\''}};
-  if (const auto given = kThousands.find(wanted.thousands); given != kThousands.end()) found.thousands = given->second;
-  if (found.thousands == found.decimal) found.thousands = '\0';
-  return found;
+  WantedStyle style;
+  if (wanted.decimal != "auto") style.decimal = kCharacters.at(wanted.decimal);
+  if (wanted.thousands != "auto") style.thousands = kCharacters.at(wanted.thousands);
+  if (style.decimal && style.decimal == style.thousands)
+    throw Error("DATA_BAD_OPTION", "data.table.decimal and data.table.thousands are both " + wanted.decimal,
+                "give two different characters, or only one of the two options");
+  return style;
 }
 
 struct StyleCounts {
-  std::array<StyleCount, 7> styles = {
-      {{{',', '\0'}}, {{',', '.'}}, {{',', ' '}}, {{'.', ','}}, {{'.', ' '}}, {{'.', '\''}}, {{',', '\''}}}};
-  int64_t unclear = 0, points = 0;  // cells such as 1,234 and such as 1.5
+  std::array<StyleCount, 8> styles = {{{{'.', '\0'}},
+                                       {{',', '\0'}},
+                                       {{',', '.'}},
+                                       {{',', ' '}},
+                                       {{'.', ','}},
+                                       {{'.', ' '}},
+                                       {{'.', '\''}},
+                                       {{',', '\''}}}};
+  int64_t points = 0;  // cells such as 1.5
   std::string unclear_example = {};
 
   void add(const std::string& cell) {
@@ -134,42 +160,69 @@ struct StyleCounts {
     const bool plain = parse_number(number).has_value();
     if (plain && number.find('.') == std::string_view::npos) return;
     points += plain ? 1 : 0;
-    if (!plain && is_unclear(number)) {
-      if (unclear++ == 0) unclear_example = cell;
-      return;
-    }
+    const bool unclear = !plain && is_unclear(number);
+    if (unclear && unclear_example.empty()) unclear_example = cell;
     for (StyleCount& count : styles) {
       const bool fits = parse_number(number, count.style).has_value();
-      if (plain && !fits) ++count.broken;
-      if (plain || !fits) continue;
-      if (count.explained++ == 0) count.example = cell;
+      if (unclear) {
+        count.unclear += fits ? 1 : 0;
+      } else if (plain) {
+        count.broken += fits ? 0 : 1;
+      } else if (fits && count.explained++ == 0) {
+        count.example = cell;
+      }
     }
+  }
+
+  // The first of the allowed styles that gains most. data.table always allows one.
+  const StyleCount& best(const WantedStyle& wanted) const {
+    const StyleCount* found = nullptr;
+    for (const StyleCount& count : styles) {
+      if (wanted.allows(count.style) && (found == nullptr || count.gain() > found->gain())) found = &count;
+    }
+    SINEW_CHECK(found != nullptr);
+    return *found;
+  }
+
+  // The style of a file that has only numbers such as 1,234: `preferred` if it is allowed, otherwise the first allowed
+  // one in which these are numbers. nullopt: there is none.
+  std::optional<StyleCount> of_unclear(const WantedStyle& wanted, NumberStyle preferred) const {
+    std::optional<StyleCount> found;
+    for (const StyleCount& count : styles) {
+      if (count.unclear == 0 || !wanted.allows(count.style)) continue;
+      if (!found || count.style == preferred) found = count;
+    }
+    return found;
   }
 };
 
-// Counts for each style the cells that only it explains, and those that it breaks, and chooses the best. "1,234" can be
-// read in two ways. If nothing else tells, the separator decides: a file with semicolons comes from a country with
-// decimal commas.
-NumberStyle choose_numbers(const std::vector<Cells>& rows, char separator, const spec::TableOptions& wanted,
+// Counts for each style the cells that only it explains, and those that it breaks, and chooses the best that data.table
+// allows. "1,234" can be read in two ways. If neither data.table nor another cell tells which one, the separator
+// decides: a file with semicolons comes from a country with decimal commas.
+NumberStyle choose_numbers(const std::vector<Cells>& rows, char separator, const spec::TableOptions& options,
                            std::vector<std::string>& evidence) {
+  const WantedStyle wanted = wanted_style(options);
   StyleCounts counts;
   for (const Cells& row : rows) {
     for (const std::string& cell : row) counts.add(cell);
   }
-  StyleCount best;
-  for (const StyleCount& count : counts.styles) {
-    if (count.gain() > best.gain()) best = count;
-  }
-  if (best.explained == 0 && counts.unclear > 0) {
+  const StyleCount& best = counts.best(wanted);
+  NumberStyle style = best.explained > 0 ? best.style : wanted.usual();
+  int64_t cells = best.explained;
+  std::string example = best.example;
+  if (best.explained == 0) {
     const bool comma = separator == ';' && counts.points == 0;
-    best = {{comma ? ',' : '.', comma ? '\0' : ','}, counts.unclear, 0, counts.unclear_example};
+    if (const auto unclear = counts.of_unclear(wanted, comma ? NumberStyle{',', '\0'} : NumberStyle{'.', ','})) {
+      style = unclear->style;
+      cells = unclear->unclear;
+      example = counts.unclear_example;
+    }
   }
-  const NumberStyle style = wanted_style(wanted, best.style);
-  if (wanted.decimal != "auto" || wanted.thousands != "auto") {
+  if (wanted.given()) {
     evidence.push_back(characters_of(style) + " (data.table)");
-  } else if (best.explained > 0) {
-    evidence.push_back(characters_of(style) + " (" + with_commas(best.explained) + " cells such as '" +
-                       printable_start(best.example) + "')");
+  } else if (cells > 0) {
+    evidence.push_back(characters_of(style) + " (" + with_commas(cells) + " cells such as '" +
+                       printable_start(example) + "')");
   }
   return style;
 }

@@ -58,6 +58,35 @@ TEST(Dialect, NumbersAreReadAsTheFileWritesThem) {
   EXPECT_EQ(style("a;b\n1,234;x\n", wanted), (NumberStyle{'.', ','}));
 }
 
+// One of the two options is enough: the file decides the other one, and never the one that is given.
+TEST(Dialect, OneCharacterOfNumbersMayBeGivenAlone) {
+  const auto thousands = [](std::string_view text, const std::string& given) {
+    spec::TableOptions wanted;
+    wanted.thousands = given;
+    const Dialect dialect = judge(text, ',', wanted);
+    EXPECT_HAS(evidence(dialect), "(data.table)");
+    return dialect.style.numbers;
+  };
+  EXPECT_EQ(thousands("a;b\n1,234;x\n", "comma"), (NumberStyle{'.', ','})) << "no decimal comma, despite semicolons";
+  EXPECT_EQ(thousands("a;b\n1,5;2\n", "comma"), (NumberStyle{'.', ','}));
+  EXPECT_EQ(thousands("a,b\n1,2\n", "point"), (NumberStyle{',', '.'})) << "a point cannot have both meanings";
+  EXPECT_EQ(thousands("a;b\n1.234;2\n", "point"), (NumberStyle{',', '.'}));
+  EXPECT_EQ(thousands("a;b\n1,234;x\n", "none"), (NumberStyle{',', '\0'}));
+  EXPECT_EQ(thousands("a,b\n\"1,234\",x\n", "none"), (NumberStyle{',', '\0'})) << "also in a file with commas";
+  EXPECT_EQ(thousands("a,b\n1.5,2\n", "space"), (NumberStyle{'.', ' '}));
+  EXPECT_EQ(thousands("a;b\n1,5;2\n", "space"), (NumberStyle{',', ' '}));
+  EXPECT_EQ(thousands("a,b\n1 234,2\n", "space"), judge("a,b\n1 234,2\n").style.numbers) << "as without the option";
+  EXPECT_EQ(thousands("a;b\n1,5;2\n", "apostrophe"), (NumberStyle{',', '\''}));
+  spec::TableOptions wanted;
+  wanted.decimal = "point";
+  EXPECT_EQ(judge("a;b\n1,234;x\n", ',', wanted).style.numbers, (NumberStyle{'.', ','}));
+  wanted.decimal = "comma";
+  EXPECT_EQ(judge("a,b\n\"1,234\",x\n", ',', wanted).style.numbers, (NumberStyle{',', '\0'}));
+  wanted.thousands = "comma";
+  EXPECT_ERROR(error_of([&] { judge("a,b\n1,2\n", ',', wanted); }), "DATA_BAD_OPTION",
+               "data.table.decimal and data.table.thousands are both comma");
+}
+
 TEST(Dialect, FindsWhetherThereIsAHeader) {
   const auto header = [](std::string_view text, const std::string& wanted = "auto") {
     spec::TableOptions options;
