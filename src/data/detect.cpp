@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string_view>
 
@@ -34,18 +33,6 @@ bool lists_images(std::string_view head) {
   second = second.substr(0, second.find_first_of(",\t\r\n"));
   if (second.size() > 2 && second.front() == '"') second = second.substr(1, second.size() - 2);
   return is_image_name(std::string(second));
-}
-
-// Returns the format of the tables in a folder if all have one format. Other files, such as a README, do not matter.
-std::optional<DetectedFormat> by_tables(const std::string& path) {
-  std::map<std::string, int64_t> counts;
-  for (const auto& entry : fs::directory_iterator(path)) {
-    const std::string format = table_format_of(entry.path().filename().string());
-    if (!format.empty() && entry.is_regular_file()) ++counts[format];
-  }
-  if (counts.size() != 1) return std::nullopt;
-  const auto& [format, count] = *counts.begin();
-  return DetectedFormat{format, "the folder holds " + with_commas(count) + " files of this format"};
 }
 
 std::optional<DetectedFormat> by_folder(const std::string& path) {
@@ -79,7 +66,9 @@ std::optional<DetectedFormat> by_folder(const std::string& path) {
     throw Error("DATA_UNKNOWN_FORMAT", path + ": holds images without labels",
                 "put each class into its own sub-folder, or write an image_list");
   }
-  return by_tables(path);
+  const TablesOfFolder tables = tables_of_folder(path);
+  if (tables.format.empty()) return std::nullopt;
+  return DetectedFormat{tables.format, "the folder holds " + with_commas(tables.count) + " files of this format"};
 }
 
 std::optional<DetectedFormat> by_name(const std::string& path, std::string_view head,
@@ -87,27 +76,18 @@ std::optional<DetectedFormat> by_name(const std::string& path, std::string_view 
   struct Named {
     std::string_view extension, format;
   };
-  constexpr auto kNamed = std::to_array<Named>({{"csv", "csv"},
-                                                {"tsv", "tsv"},
-                                                {"tab", "tsv"},
-                                                {"jsonl", "jsonl"},
-                                                {"ndjson", "jsonl"},
-                                                {"npz", "npz"},
-                                                {"npy", "npy"},
-                                                {"txt", "text"},
-                                                {"text", "text"},
-                                                {"md", "text"},
-                                                {"lst", "image_list"}});
+  constexpr auto kOtherNames = std::to_array<Named>(
+      {{"npz", "npz"}, {"npy", "npy"}, {"txt", "text"}, {"text", "text"}, {"md", "text"}, {"lst", "image_list"}});
   const std::string extension = file_extension(path);
-  for (const Named& named : kNamed) {
-    if (named.extension != extension) continue;
-    const bool table = named.format == "csv" || named.format == "tsv" || named.format == "text";
-    if (table && options.columns.target.empty() && lists_images(head)) {
-      return DetectedFormat{"image_list", "the lines of " + file_name(path) + " begin with names of images"};
-    }
-    if (named.format == "text" && !options.columns.target.empty()) break;  // a table in a .txt: the content decides
-    return DetectedFormat{std::string(named.format), "the name ends in ." + extension};
+  std::string format = table_format_of(path);
+  for (const Named& named : kOtherNames) {
+    if (named.extension == extension) format = named.format;
   }
+  const bool lines = format == "csv" || format == "tsv" || format == "text";
+  if (lines && options.columns.target.empty() && lists_images(head))
+    return DetectedFormat{"image_list", "the lines of " + file_name(path) + " begin with names of images"};
+  const bool table_as_text = format == "text" && !options.columns.target.empty();  // then the content decides
+  if (!format.empty() && !table_as_text) return DetectedFormat{format, "the name ends in ." + extension};
   if (extension == "bin") {
     const auto size = fs::file_size(path);
     if (size > 0 && size % 3073 == 0) return DetectedFormat{"cifar10", "a .bin of records of 3,073 bytes"};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <sstream>
 #include <string_view>
@@ -55,8 +56,9 @@ void refuse_without_effect(const spec::DataOptions& resolved, const std::string&
   throw Error("DATA_BAD_OPTION", problems[0].what + " (" + reason + ")", problems[0].hint);
 }
 
-bool is_table(const spec::DataOptions& options) {
-  return options.format == "csv" || options.format == "tsv" || options.format == "jsonl";
+bool is_table(const std::string& format) {
+  return std::any_of(kFormats.begin(), kFormats.end(),
+                     [&](const Format& one) { return one.name == format && one.open == open_table; });
 }
 
 void check_fraction(double fraction, const std::string& key) {
@@ -91,7 +93,7 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
   list(options.columns.features);
   list(options.columns.categorical);
   list(options.columns.ignore);
-  if (is_table(options)) {  // the second way of encoding tables; a new way needs another number
+  if (is_table(options.format)) {  // the second way of encoding tables; a new way needs another number
     text << "tables 2" << '\0';
     const spec::TableOptions& table = options.table;
     for (const std::string* value : {&table.sep, &table.encoding, &table.decimal, &table.thousands, &table.header,

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/file_pattern.h"
 #include "data/encoding.h"
 #include "data/files.h"
 #include "data/kinds.h"
@@ -18,18 +17,8 @@ namespace {
 constexpr int64_t kFewRows = 3;
 constexpr size_t kPreviewBytes = 1 << 18;  // bytes that are read from the beginning of a text
 
-// Returns the format of a table file, of a folder of such files, or of a pattern.
-std::string format_of_tables(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return table_format_of(path);
-  std::set<std::string> formats;
-  for (const std::string& file : files_of_pattern((std::filesystem::path(path) / "*").string())) {
-    if (const std::string format = table_format_of(file); !format.empty()) formats.insert(format);
-  }
-  return formats.size() == 1 ? *formats.begin() : "";
-}
-
-// Reads the first rows as the training will, and judges each column by them.
+// Judges each column by the first rows of the first file, for the choice of the target. The files are read as training
+// reads them without data.table. The kinds are only likely ones: training judges a column by all training rows.
 std::vector<ColumnSketch> sketch_columns(const std::string& path, const TableRequest& request) {
   const std::string file = table_files(path, request.format).front();
   std::vector<std::byte> head = read_head(file, kTableHead);
@@ -67,9 +56,10 @@ std::vector<ColumnSketch> sketch_columns(const std::string& path, const TableReq
 }  // namespace
 
 std::optional<Detection> detect_table(const std::string& path) {
-  const std::string format = format_of_tables(path);
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  const std::string format = folder ? tables_of_folder(path).format : table_format_of(path);
   if (format.empty()) {
-    std::error_code ignored;
     if (std::filesystem::is_regular_file(path, ignored)) refuse_foreign_table(path, text_of(read_head(path, 16)));
     return std::nullopt;
   }

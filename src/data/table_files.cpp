@@ -52,6 +52,18 @@ std::string table_format_of(const std::string& path) {
   return found == kExtensions.end() ? "" : std::string(found->format);
 }
 
+TablesOfFolder tables_of_folder(const std::string& folder) {
+  TablesOfFolder tables;
+  for (const std::string& file : files_of_pattern((fs::path(folder) / "*").string())) {
+    const std::string format = table_format_of(file);
+    if (format.empty()) continue;
+    if (tables.count > 0 && format != tables.format) return {};
+    tables.format = format;
+    ++tables.count;
+  }
+  return tables;
+}
+
 void refuse_foreign_table(const std::string& path, std::string_view head) {
   const std::string extension = file_extension(path);
   for (const Foreign& foreign : kForeign) {

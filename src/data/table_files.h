@@ -42,6 +42,13 @@ TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bo
 std::vector<std::string> table_files(const std::string& path, const std::string& format);
 // Returns csv, tsv or jsonl by the extension of a name, otherwise "".
 std::string table_format_of(const std::string& path);
+// The format of the tables in a folder, and how many there are. Other files, such as a README, do not matter. Without a
+// format, the folder has no tables, or tables of several formats.
+struct TablesOfFolder {
+  std::string format;
+  int64_t count = 0;
+};
+TablesOfFolder tables_of_folder(const std::string& folder);
 
 // Throws Error if the name or the first bytes are those of a table in a format that Sinew does not read.
 void refuse_foreign_table(const std::string& path, std::string_view head);

@@ -224,6 +224,19 @@ TEST(TableFiles, SeveralFilesAreOneTable) {
   EXPECT_ERROR(job.error(), "DATA_MISSING_FILES", "*.tsv");
 }
 
+// `sinew init` and a job without a format recognise the same folders. A name that begins with a point is not read.
+TEST(TableFiles, AHiddenFileDoesNotDecideTheFormatOfAFolder) {
+  Job job("x,y\n1,a\n2,b\n", "y", "parts/1.csv");
+  job.folder.write("parts/.old.tsv", "x\ty\n1\ta\n");
+  job.options.train.path = job.folder.path("parts");
+  EXPECT_EQ(job.info().format, "csv");
+  EXPECT_EQ(tables_of_folder(job.options.train.path).format, "csv");
+  EXPECT_EQ(tables_of_folder(job.options.train.path).count, 1);
+  job.folder.write("parts/2.tsv", "x\ty\n1\ta\n");
+  EXPECT_EQ(tables_of_folder(job.options.train.path).format, "") << "two formats";
+  EXPECT_ERROR(job.error(), "DATA_UNKNOWN_FORMAT", "parts");
+}
+
 TEST(TableFiles, FilesOfOtherSplitsAreReadInTheStyleOfTrain) {
   Job job("x;y\n1.234,5;a\n2,5;b\n");
   job.options.val.path = job.folder.write("v.csv", "x;y\n1.000;a\n");

@@ -139,4 +139,9 @@ bool has_effect(const Option& option, const Job& job) {
   });
 }
 
+bool is_table(const DataOptions& data) {
+  const std::vector<std::string>& formats = find_option("data.columns.target")->effect.values;
+  return data.format != "auto" && std::find(formats.begin(), formats.end(), data.format) != formats.end();
+}
+
 }  // namespace sinew::spec

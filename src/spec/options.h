@@ -94,6 +94,7 @@ const Option* short_form_of(std::string_view section);          // returns nullp
 std::vector<std::string> keys_below(std::string_view section);  // last parts of the keys directly in this section
 bool is_set(const Option& option, const Job& job);              // false: the value means "not given"
 bool has_effect(const Option& option, const Job& job);
+bool is_table(const DataOptions& data);     // whether data.format names a format of tables; false for auto
 bool is_of_training(std::string_view key);  // whether only trainings have this option or section
 // Returns the option whose map has this dotted key as an entry, "params" for "params.lr"; nullptr if there is none.
 const Option* owner_of_entry(std::string_view key);

@@ -213,8 +213,7 @@ class JobMaker {
     data.split_test *= 0.5;
     if (random_.below(2) == 0) fill_source(data.val, pairs), data.split_val = 0;
     if (random_.below(2) == 0) fill_source(data.test, pairs), data.split_test = 0;
-    const bool table = data.format == "csv" || data.format == "tsv" || data.format == "jsonl";
-    if (table && data.columns.target.empty()) data.columns.target = "y";
+    if (is_table(data) && data.columns.target.empty()) data.columns.target = "y";
     std::sort(data.augment.scale.begin(), data.augment.scale.end());
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;
     if (!job.tune.objectives.empty()) obey_the_rules_of_several(job.tune);

@@ -142,8 +142,8 @@ void Rules::data() {
         "make their sum smaller than 1; it is " + value_text(*find_option("data.split.val"), job) + " + " +
             value_text(*find_option("data.split.test"), job));
   }
-  const bool table = data.format == "csv" || data.format == "tsv" || data.format == "jsonl";
-  if (table && good({"data.format", "data.columns.target", "data.columns", "data"}) && !has("data.columns.target")) {
+  if (is_table(data) && good({"data.format", "data.columns.target", "data.columns", "data"}) &&
+      !has("data.columns.target")) {
     say(value_of("data.format"), "SPEC_INCOMPLETE", "the format " + data.format + " needs data.columns.target",
         "name the column to predict, for example 'columns: {target: price}'");
   }
