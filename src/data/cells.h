@@ -44,6 +44,7 @@ enum class DateForm : uint8_t {
 // Returns seconds since 1970-01-01, or nullopt if the text is no date of this form. Years are 1 to 9999. If a year has
 // two digits, 69 to 99 mean 19xx, and 0 to 68 mean 20xx.
 std::optional<double> parse_date(std::string_view text, DateForm form);
+constexpr double kSecondsOfDay = 86400;
 
 // Returns whether the text is a truth value: true/false, yes/no, t/f, y/n, on/off, 1/0, in upper or lower case.
 std::optional<bool> parse_boolean(std::string_view text);
@@ -75,15 +76,16 @@ struct CellSample {
 struct CellJudgement {
   std::optional<CellFormat> format;  // nullopt: there are no cells, so the first cell decides
   std::string reason;
+  std::string doubt = {};  // what the user should know about the order of day and month; empty: it is certain
 };
-// Decides what the cells of a column are. `name` is the column's name, and `dates` is data.table.dates. The rule: nine
-// of ten cells must be numbers (or dates), so one wrong cell does not turn a column of numbers into words. Truth values
-// and short columns have no tolerance.
+// Decides what the cells of a column are. `name`: of the column. `dates`: data.table.dates. The rule: nine of ten cells
+// must be numbers (or dates), so one wrong cell does not turn a column of numbers into words. Truth values and short
+// columns have no tolerance. All cells together decide the order of day and month, not a single one.
 CellJudgement judge_cells(const std::string& name, std::span<const CellSample> cells, NumberStyle numbers,
                           const std::string& dates);
-// Decides the unit or the form of a column whose kind the user has declared. Returns nullopt if no cell is of this
-// kind.
-std::optional<CellFormat> format_of_kind(CellKind kind, std::span<const CellSample> cells, NumberStyle numbers,
-                                         const std::string& dates);
+// Decides the unit or the form of a column whose kind the user has declared; it has no other reason. Without a format,
+// no cell is of this kind. Then the doubt says it if data.table.dates contradicts the cells.
+CellJudgement judge_declared(CellKind kind, std::span<const CellSample> cells, NumberStyle numbers,
+                             const std::string& dates);
 
 }  // namespace sinew::data

@@ -12,7 +12,6 @@ namespace {
 constexpr auto kMonths =
     std::to_array<std::string_view>({"january", "february", "march", "april", "may", "june", "july", "august",
                                      "september", "october", "november", "december"});
-constexpr double kSecondsOfDay = 86400;
 
 // Takes parts from the beginning of a text. Every function returns whether it found its part.
 class Parts {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "data/cells.h"
 #include "data/files.h"
@@ -70,42 +71,103 @@ DayAndMonth split_day(const std::string& text) {
 
 struct DateChoice {
   DateForm form = DateForm::iso;
-  int64_t count = 0;
-  std::string why;  // why day and month have this order, if the values do not tell it
+  int64_t count = 0;          // cells that are dates of this form
+  std::string doubt = {};     // why this form is a guess
+  std::string conflict = {};  // why the count is too small, if nearly all cells are dates in one of the two orders
 };
 
-// Chooses the order of day and month (3/4 is a day in April or in March), if both orders fit equally many cells.
-DateChoice order_of(Samples cells, int64_t count, const std::string& dates) {
-  if (dates != "auto") return {dates == "day_first" ? DateForm::day_first : DateForm::month_first, count, ""};
-  std::set<std::string> first, second;
-  char separator = '\0';
+// What the cells tell about the order of day and month in 3/4/2024. Cells that are no such date tell nothing.
+struct OrderEvidence {
+  int64_t dates = 0, points = 0;                   // such dates; of these, those with points: 3.4.2024
+  int64_t day_first = 0, month_first = 0;          // dates in one order alone, because a day is above 12
+  std::string day_example, month_example;          // the first of these
+  std::map<std::string, int64_t> firsts, seconds;  // how often each text is the first number, and the second
+
+  int64_t clear() const { return day_first + month_first; }
+  int64_t fitting(DateForm form) const { return dates - (form == DateForm::day_first ? month_first : day_first); }
+};
+
+OrderEvidence order_evidence(Samples cells) {
+  OrderEvidence found;
   for (const CellSample& cell : cells) {
+    const bool day = parse_date(cell.text, DateForm::day_first).has_value();
+    const bool month = parse_date(cell.text, DateForm::month_first).has_value();
+    if (!day && !month) continue;
     const DayAndMonth parts = split_day(cell.text);
-    first.insert(parts.first);
-    second.insert(parts.second);
-    separator = parts.separator;
+    ++found.dates;
+    ++found.firsts[parts.first];
+    ++found.seconds[parts.second];
+    found.points += parts.separator == '.' ? 1 : 0;
+    if (!month && found.day_first++ == 0) found.day_example = cell.text;
+    if (!day && found.month_first++ == 0) found.month_example = cell.text;
   }
-  const std::string unclear = "; no day is above 12, so the order of day and month is a guess: ";
-  const std::string decide = ", data.table.dates decides it";
-  if (separator == '.')
-    return {DateForm::day_first, count, unclear + "the day is first, as usual with points" + decide};
-  if (first.size() == 1 && second.size() > 1)
-    return {DateForm::day_first, count, unclear + "the first number never changes, so it is the day" + decide};
-  return {DateForm::month_first, count, unclear + "the month is first" + decide};
+  return found;
+}
+
+std::string days_above_12(const OrderEvidence& found) {
+  if (found.clear() == 0) return "no day is above 12";
+  if (found.day_first > 0 && found.month_first > 0)
+    return with_commas(found.day_first) + " of " + with_commas(found.dates) +
+           " values can only have the day first, such as '" + found.day_example + "', and " +
+           with_commas(found.month_first) + " only the month, such as '" + found.month_example + "'";
+  return "only " + with_commas(found.clear()) + " of " + with_commas(found.dates) + " values " +
+         (found.clear() == 1 ? "has" : "have") + " a day above 12, such as '" + found.day_example +
+         found.month_example + "'";
+}
+
+// A usage that tells the order of all cells, and in words which one.
+std::optional<std::pair<DateForm, std::string>> order_by_usage(const OrderEvidence& found) {
+  const auto hardly_changes = [&](const std::map<std::string, int64_t>& texts) {
+    return std::any_of(texts.begin(), texts.end(),
+                       [&](const auto& text) { return nearly_all(text.second, found.dates); });
+  };
+  if (found.points * 2 > found.dates) return {{DateForm::day_first, "the day is first, as usual with points"}};
+  const bool first = hardly_changes(found.firsts), second = hardly_changes(found.seconds);
+  if (first && !second) return {{DateForm::day_first, "the first number hardly changes, so it is the day"}};
+  if (second && !first) return {{DateForm::month_first, "the second number hardly changes, so it is the day"}};
+  return std::nullopt;
+}
+
+// Chooses the order of day and month from all cells. Days above 12 decide if more than one of ten dates has one, and
+// nine of ten of these agree. Otherwise the few that there are may be wrong cells. The order is then a guess, and a
+// usage of all cells counts more than they do.
+DateChoice choose_order(const OrderEvidence& found, const std::string& dates) {
+  const auto choice = [&](DateForm form, const std::string& doubt) {
+    return DateChoice{form, found.fitting(form), doubt};
+  };
+  if (dates != "auto") return choice(dates == "day_first" ? DateForm::day_first : DateForm::month_first, "");
+  const DateForm by_days = found.day_first > found.month_first ? DateForm::day_first : DateForm::month_first;
+  const bool many = found.clear() * 10 > found.dates;
+  if (many && nearly_all(std::max(found.day_first, found.month_first), found.clear())) return choice(by_days, "");
+  const auto usage = many ? std::nullopt : order_by_usage(found);
+  const DateForm form = usage ? usage->first : by_days;
+  return choice(form, days_above_12(found) + ", so the order of day and month is a guess: " +
+                          (usage                           ? usage->second
+                           : form == DateForm::month_first ? "the month is first"
+                                                           : "the day is first") +
+                          ", data.table.dates decides it");
+}
+
+std::string conflict_of(const OrderEvidence& found, const std::string& dates) {
+  if (dates == "auto") return days_above_12(found);
+  const bool day = dates == "day_first";
+  return "data.table.dates is " + dates + ", but " + with_commas(day ? found.month_first : found.day_first) + " of " +
+         with_commas(found.dates) + " values can only have the " + (day ? "month" : "day") + " first, such as '" +
+         (day ? found.month_example : found.day_example) + "'";
 }
 
 DateChoice choose_date(Samples cells, const std::string& dates, bool compact) {
   DateChoice best;
   for (const DateForm form : {DateForm::iso, DateForm::named, DateForm::compact}) {
     if (form == DateForm::compact && !compact) continue;
-    if (const int64_t count = count_dates(cells, form); count > best.count) best = {form, count, ""};
+    if (const int64_t count = count_dates(cells, form); count > best.count) best = {form, count};
   }
-  const int64_t day = count_dates(cells, DateForm::day_first), month = count_dates(cells, DateForm::month_first);
-  if (std::max(day, month) <= best.count) return best;
-  if (day == month) return order_of(cells, day, dates);
-  if (dates != "auto")
-    return {dates == "day_first" ? DateForm::day_first : DateForm::month_first, dates == "day_first" ? day : month, ""};
-  return {day > month ? DateForm::day_first : DateForm::month_first, std::max(day, month), ""};
+  const OrderEvidence found = order_evidence(cells);
+  if (std::max(found.fitting(DateForm::day_first), found.fitting(DateForm::month_first)) <= best.count) return best;
+  DateChoice choice = choose_order(found, dates);
+  const auto all = static_cast<int64_t>(cells.size());
+  if (nearly_all(found.dates, all) && !nearly_all(choice.count, all)) choice.conflict = conflict_of(found, dates);
+  return choice;
 }
 
 // Returns whether every cell is one of the two words of a pair, and both occur. 1 and 0 are numbers.
@@ -131,8 +193,11 @@ CellJudgement judge_cells(const std::string& name, Samples cells, NumberStyle st
   const DateChoice date = choose_date(cells, dates, names_a_date(name));
   if (nearly_all(date.count, all) && (date.form != DateForm::compact || date.count == all)) {
     const CellFormat format{CellKind::date, style, "", date.form};
-    return {format, of_first(date.count, all, "dates like " + described(format).substr(12)) + date.why};
+    return {format, of_first(date.count, all, "dates like " + described(format).substr(12)), date.doubt};
   }
+  if (!date.conflict.empty())
+    return {CellFormat{CellKind::word, style}, of_first(all, all, "words"),
+            date.conflict + ", so all are read as words"};
   const NumberCount numbers = count_numbers(cells, style);
   if (nearly_all(numbers.count, all)) {
     if (numbers.zeros * 20 >= all)
@@ -146,15 +211,14 @@ CellJudgement judge_cells(const std::string& name, Samples cells, NumberStyle st
   return {CellFormat{CellKind::word, style}, of_first(numbers.count, all, "numbers, the others words")};
 }
 
-std::optional<CellFormat> format_of_kind(CellKind kind, Samples cells, NumberStyle style, const std::string& dates) {
+CellJudgement judge_declared(CellKind kind, Samples cells, NumberStyle style, const std::string& dates) {
   CellFormat format{kind, style};
   if (kind == CellKind::number) format.unit = count_numbers(cells, style).unit;
-  if (kind == CellKind::date) {
-    const DateChoice choice = choose_date(cells, dates, true);
-    if (choice.count == 0 && !cells.empty()) return std::nullopt;
-    format.date = choice.form;
-  }
-  return format;
+  if (kind != CellKind::date) return {format, ""};
+  const DateChoice choice = choose_date(cells, dates, true);
+  if (choice.count == 0 && !cells.empty()) return {std::nullopt, "", choice.conflict};
+  format.date = choice.form;
+  return {format, "", choice.doubt};
 }
 
 }  // namespace sinew::data

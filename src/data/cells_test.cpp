@@ -1,5 +1,6 @@
 #include "data/cells.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -76,7 +77,7 @@ TEST(Cells, Units) {
 
 double at(int year, unsigned month, unsigned day, double seconds = 0) {
   const auto days = std::chrono::sys_days(std::chrono::year(year) / static_cast<int>(month) / static_cast<int>(day));
-  return static_cast<double>(days.time_since_epoch().count()) * 86400 + seconds;
+  return static_cast<double>(days.time_since_epoch().count()) * kSecondsOfDay + seconds;
 }
 
 TEST(Cells, Dates) {
@@ -152,7 +153,7 @@ TEST(Cells, TheOrderOfDayAndMonth) {
   const auto form = [](const std::vector<std::string>& texts, const std::string& dates = "auto") {
     const CellJudgement found = judge(texts, "c", dates);
     EXPECT_EQ(found.format->kind, CellKind::date);
-    return std::pair(found.format->date, found.reason.find("guess") != std::string::npos);
+    return std::pair(found.format->date, found.doubt.find("guess") != std::string::npos);
   };
   EXPECT_EQ(form({"1/2/2024", "13/2/2024"}), (std::pair{DateForm::day_first, false}));
   EXPECT_EQ(form({"1/2/2024", "2/13/2024"}), (std::pair{DateForm::month_first, false}));
@@ -160,8 +161,71 @@ TEST(Cells, TheOrderOfDayAndMonth) {
   EXPECT_EQ(form({"1/2/2024", "2/3/2024"}), (std::pair{DateForm::month_first, true}));
   EXPECT_EQ(form({"01/02/2024", "01/03/2024"}), (std::pair{DateForm::day_first, true})) << "the first of each month";
   EXPECT_EQ(form({"1/2/2024", "2/3/2024"}, "day_first"), (std::pair{DateForm::day_first, false}));
+  EXPECT_EQ(form({"2/1/2024", "3/1/2024"}), (std::pair{DateForm::month_first, true})) << "the first of each month";
   EXPECT_EQ(judge({"20240131", "20240201"}, "date").format->kind, CellKind::date);
   EXPECT_EQ(judge({"20240131", "20240201"}, "price").format->kind, CellKind::number);
+}
+
+// Dates in which one number counts to twelve, and the cells of `more` at the end.
+std::vector<std::string> dates_like(const std::string& before, const std::string& between,
+                                    const std::vector<std::string>& more) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 60; ++i)
+    texts.push_back(before + std::to_string(i % 12 + 1) + between + std::to_string(2000 + i % 20));
+  texts.insert(texts.end(), more.begin(), more.end());
+  return texts;
+}
+
+// No single cell decides the order of day and month for all others, wherever it is.
+TEST(Cells, OneWrongCellDoesNotDecideTheOrderOfDayAndMonth) {
+  const auto chosen = [](std::vector<std::string> texts) {
+    const CellJudgement found = judge(texts);
+    std::rotate(texts.begin(), texts.end() - 1, texts.end());
+    const CellJudgement other = judge(texts);
+    EXPECT_EQ(found.format, other.format) << "the last cell is now the first one";
+    EXPECT_EQ(found.format->kind, CellKind::date);
+    EXPECT_HAS(found.doubt, "guess");
+    return found.format->date;
+  };
+  for (const char* wrong : {"oops", "7/8/2024", "7-8-2024"})
+    EXPECT_EQ(chosen(dates_like("3.", ".", {wrong})), DateForm::day_first) << "points, but for " << wrong;
+  for (const char* wrong : {"oops", "2/3/2024", "2024"})
+    EXPECT_EQ(chosen(dates_like("1/", "/", {wrong})), DateForm::day_first) << "the first of each month, but " << wrong;
+  EXPECT_EQ(chosen(dates_like("", "/1/", {"13/1/2024"})), DateForm::month_first)
+      << "the second number is the day, and there is no month 13";
+  EXPECT_EQ(chosen(dates_like("3.", ".", {"2.13.2024"})), DateForm::day_first);
+}
+
+// Days above 12 are counted. The minority does not fit the format that follows, so these are bad cells.
+TEST(Cells, MostDaysAbove12DecideTheOrder) {
+  std::vector<std::string> texts(20, "25/3/2024");
+  texts.push_back("3/25/2024");
+  const CellJudgement clear = judge(texts);
+  EXPECT_EQ(clear.format->date, DateForm::day_first);
+  EXPECT_EQ(clear.doubt, "") << "one of 21 is the exception";
+  EXPECT_HAS(clear.reason, "20 of 21 values are dates like 31/5/2024");
+  EXPECT_FALSE(parse_cell("3/25/2024", *clear.format));
+  std::vector<std::string> few;
+  for (int i = 0; i < 60; ++i) few.push_back(std::to_string(i % 12 + 1) + "/" + std::to_string(i % 11 + 1) + "/2024");
+  for (const char* more : {"25/3/2024", "26/3/2024", "3/25/2024"}) few.emplace_back(more);
+  const CellJudgement mixed = judge(few);
+  EXPECT_EQ(mixed.format->date, DateForm::day_first);
+  EXPECT_HAS(mixed.doubt, "2 of 63 values can only have the day first, such as '25/3/2024', and 1 only the month");
+  std::vector<std::string> halves(10, "25/3/2024");
+  halves.insert(halves.end(), 10, "3/25/2024");
+  EXPECT_EQ(judge(halves).format->kind, CellKind::word) << "no order fits nine of ten";
+  EXPECT_HAS(judge(halves).doubt, "10 of 20 values can only have the day first, such as '25/3/2024', and 10 only");
+}
+
+TEST(Cells, ValuesThatContradictTheOrderOfTheJobAreNamed) {
+  const std::vector<std::string> texts(20, "3/25/2024");
+  const CellJudgement found = judge(texts, "c", "day_first");
+  EXPECT_EQ(found.format->kind, CellKind::word);
+  EXPECT_HAS(found.doubt, "data.table.dates is day_first, but 20 of 20 values can only have the month first");
+  const auto cells = samples(texts);
+  const CellJudgement declared = judge_declared(CellKind::date, cells, {}, "day_first");
+  EXPECT_FALSE(declared.format);
+  EXPECT_HAS(declared.doubt, "data.table.dates is day_first");
 }
 
 }  // namespace

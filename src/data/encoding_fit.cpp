@@ -13,7 +13,6 @@ namespace {
 constexpr size_t kMostCategories = 100, kMostDeclaredCategories = 1000;
 constexpr int64_t kOftenEnough = 5;  // rows that a value needs, if there are many rows
 constexpr char kMissingName[] = "<missing>", kOtherName[] = "<other>";
-constexpr double kSecondsOfADay = 86400;
 
 using Rows = std::vector<int64_t>;
 
@@ -128,6 +127,8 @@ class Fitter {
     const ColumnStats stats = stats_of(*column, rows_);
     KindChoice choice = judge_kind(stats, candidate.declared, candidate.listed);
     if (choice.reason.empty()) choice.reason = column->reason;
+    const bool has_values = choice.kind != ColumnKind::empty && choice.kind != ColumnKind::constant;
+    if (has_values && !column->doubt.empty()) choice.reason += "; " + column->doubt;
     if (column->format.kind == CellKind::number && !column->format.unit.empty())
       choice.reason += ", written with " + column->format.unit;
     if (!is_left_out(choice.kind)) {
@@ -175,11 +176,11 @@ class Fitter {
   void fit_date(const Column& column, Feature& feature) {
     std::vector<double> seconds = values_in(column, rows_), days, years;
     for (const double value : seconds) {
-      days.push_back(value / kSecondsOfADay);
+      days.push_back(value / kSecondsOfDay);
       float parts[8];
       encode_date(Feature{}, value, parts);
       years.push_back(parts[0]);
-      feature.hours = feature.hours || value != std::floor(value / kSecondsOfADay) * kSecondsOfADay;
+      feature.hours = feature.hours || value != std::floor(value / kSecondsOfDay) * kSecondsOfDay;
     }
     const MeanAndStd of_days = moments(days), of_years = moments(years);
     if (normalize_) {

@@ -9,8 +9,6 @@
 namespace sinew::data {
 namespace {
 
-constexpr double kDaySeconds = 86400;
-
 struct Point {
   double sin, cos;
 };
@@ -53,7 +51,7 @@ void each_word(std::string_view text, Visit visit) {
 }  // namespace
 
 void encode_date(const Feature& feature, double seconds, float* out) {
-  const auto days = static_cast<int64_t>(std::floor(seconds / kDaySeconds));
+  const auto days = static_cast<int64_t>(std::floor(seconds / kSecondsOfDay));
   const std::chrono::sys_days day{std::chrono::days(days)};
   const std::chrono::year_month_day date{day};
   const int year = static_cast<int>(date.year());
@@ -61,13 +59,13 @@ void encode_date(const Feature& feature, double seconds, float* out) {
   const Point of_month = point_of_24((month - 1) * 2);
   const Point of_weekday = kSevenths[std::chrono::weekday(day).c_encoding()];
   *out++ = static_cast<float>((year - feature.year_center) / feature.year_std);
-  *out++ = static_cast<float>((seconds / kDaySeconds - feature.center) / feature.std);
+  *out++ = static_cast<float>((seconds / kSecondsOfDay - feature.center) / feature.std);
   for (const Point& point : {of_month, of_weekday}) {
     *out++ = static_cast<float>(point.sin);
     *out++ = static_cast<float>(point.cos);
   }
   if (!feature.hours) return;
-  const Point hour = point_of_24(static_cast<int64_t>((seconds - static_cast<double>(days) * kDaySeconds) / 3600));
+  const Point hour = point_of_24(static_cast<int64_t>((seconds - static_cast<double>(days) * kSecondsOfDay) / 3600));
   *out++ = static_cast<float>(hour.sin);
   *out++ = static_cast<float>(hour.cos);
 }

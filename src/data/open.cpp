@@ -93,8 +93,8 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
   list(options.columns.features);
   list(options.columns.categorical);
   list(options.columns.ignore);
-  if (is_table(options.format)) {  // the second way of encoding tables; a new way needs another number
-    text << "tables 2" << '\0';
+  if (is_table(options.format)) {  // the third way of reading and encoding tables; a new way needs another number
+    text << "tables 3" << '\0';
     const spec::TableOptions& table = options.table;
     for (const std::string* value : {&table.sep, &table.encoding, &table.decimal, &table.thousands, &table.header,
                                      &table.dates, &options.columns.on_bad_cell}) {

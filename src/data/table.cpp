@@ -46,31 +46,44 @@ class FormatChooser {
     const std::span<const CellSample> cells =
         found == index_.end() ? std::span<const CellSample>() : first_.cells[found->second];
     if (wish.read == CellWish::Read::declared) {
-      const auto format = format_of_kind(wish.format.kind, cells, numbers_, request_.options.dates);
-      if (format) return CellJudgement{format, "declared"};
-      throw Error("DATA_BAD_COLUMN",
-                  table + ": no value of column '" + column + "' is a date that Sinew knows, for example '" +
-                      printable_start(cells[0].text) + "'",
-                  "write dates as 2024-05-31, or take the column out of data.columns.date");
+      CellJudgement judged = judge_declared(wish.format.kind, cells, numbers_, request_.options.dates);
+      if (!judged.format) refuse_dates(table + ": column '" + column + "'", judged.doubt, cells[0].text);
+      return judged;
     }
     if (wish.read == CellWish::Read::inferred && first_.first_is_row_index && column == first_.names[0])
       return std::nullopt;
     CellJudgement judged = judge_cells(column, cells, numbers_, request_.options.dates);
-    const bool number = judged.format && judged.format->kind == CellKind::number;
-    if (wish.read == CellWish::Read::target && judged.format && !number) judged.format->kind = CellKind::word;
+    if (wish.read == CellWish::Read::target) make_target(judged);
     if (judged.format && first_.rows == kFirstRows) judged.reason += ", judged by the first 1,000 rows";
     return judged;
   }
 
   // Decides a column without values in the first rows from its first cell.
-  CellFormat choose_by(const std::string& column, const Field& field) const {
+  CellJudgement choose_by(const std::string& column, const Field& field) const {
     const CellSample sample{std::string(field.text), field.kind == Field::Kind::text};
-    CellFormat format = *judge_cells(column, {&sample, 1}, numbers_, request_.options.dates).format;
-    if (wishes_(column).read == CellWish::Read::target && format.kind != CellKind::number) format.kind = CellKind::word;
-    return format;
+    CellJudgement judged = judge_cells(column, {&sample, 1}, numbers_, request_.options.dates);
+    if (wishes_(column).read == CellWish::Read::target) make_target(judged);
+    judged.reason = "its first value is " + described(*judged.format);
+    return judged;
   }
 
  private:
+  // A target is a number or a class, and a class is a word.
+  static void make_target(CellJudgement& judged) {
+    judged.doubt.clear();
+    if (judged.format && judged.format->kind != CellKind::number) judged.format->kind = CellKind::word;
+  }
+
+  [[noreturn]] static void refuse_dates(const std::string& column, const std::string& conflict,
+                                        const std::string& example) {
+    if (!conflict.empty())
+      throw Error("DATA_BAD_COLUMN", column + ": " + conflict,
+                  "change data.table.dates, or take the column out of data.columns.date");
+    throw Error("DATA_BAD_COLUMN",
+                column + ": no value is a date that Sinew knows, for example '" + printable_start(example) + "'",
+                "write dates as 2024-05-31, or take the column out of data.columns.date");
+  }
+
   const TableRequest& request_;
   const CellWishes& wishes_;
   const NumberStyle numbers_;
@@ -178,6 +191,7 @@ class TableBuilder {
     column.format = chosen->format.value_or(CellFormat{CellKind::number});
     column.categorical = column.format.kind == CellKind::word;
     column.reason = std::move(chosen->reason);
+    column.doubt = std::move(chosen->doubt);
     reserve(column);
     // The rows before the first row that has this key have no value in the column.
     column.categorical ? column.codes.resize(table_.lines.size(), -1)
@@ -186,8 +200,10 @@ class TableBuilder {
 
   void decide(Slot& slot, Column& column, const Field& field) {
     slot.undecided = false;
-    column.format = chooser_.choose_by(column.name, field);
-    column.reason = "its first value is " + described(column.format);
+    CellJudgement judged = chooser_.choose_by(column.name, field);
+    column.format = *judged.format;
+    column.reason = std::move(judged.reason);
+    column.doubt = std::move(judged.doubt);
     if (column.format.kind != CellKind::word) return;
     column.categorical = true;
     column.codes.assign(column.numbers.size(), -1);
@@ -213,7 +229,9 @@ class TableBuilder {
     if (number && std::isfinite(*number)) return *number;
     problem = number ? "holds " + printable_start(field.text) + ", which is not a finite number"
                      : "holds '" + printable_start(field.text) + "', which is not " + described(column.format);
-    if (!number && !column.reason.empty() && column.reason != "declared") problem += " (" + column.reason + ")";
+    const std::string both = column.reason.empty() || column.doubt.empty() ? "" : "; ";
+    if (const std::string why = column.reason + both + column.doubt; !number && !why.empty())
+      problem += " (" + why + ")";
     return kMissingNumber;
   }
 

@@ -20,7 +20,8 @@ struct Column {
   std::string name;
   bool categorical = false;             // the cells are words
   CellFormat format;                    // how the cells were read
-  std::string reason;                   // why they were read so
+  std::string reason;                   // why they were read so; empty: the caller fixed it
+  std::string doubt;                    // see CellJudgement
   std::vector<double> numbers;          // not categorical: one for each row; NaN: missing
   std::vector<int32_t> codes;           // categorical: one for each row, an index into `categories`; -1: missing
   std::vector<std::string> categories;  // in order of appearance

@@ -84,6 +84,40 @@ TEST(TableKinds, DatesBecomeNumbersAndPointsOfCircles) {
   }
 }
 
+// The few days above 12 that contradict the others are bad cells: they are named, or counted.
+TEST(TableKinds, DatesInTheOtherOrderAreBadCells) {
+  std::string text = "when,y\n";
+  for (int i = 0; i < 40; ++i)
+    text += (i == 7 ? "3/25/2024" : std::to_string(13 + i % 15) + "/3/2024") + "," + std::to_string(i % 2) + "\n";
+  Job job(text);
+  EXPECT_ERROR(job.error(), "DATA_BAD_CELL",
+               "t.csv:9:1: column 'when' holds '3/25/2024', which is not a date like 31/5/2024");
+  job.options.columns.on_bad_cell = "missing";
+  EXPECT_HAS(any_note(job.info(), "when"), "column 'when': 1 cell that does not fit counts as missing");
+  job.options.table.dates = "month_first";
+  EXPECT_EQ(job.column("when").kind, "category");
+  EXPECT_HAS(job.column("when").reason,
+             "data.table.dates is month_first, but 39 of 40 values can only have the day first, such as '13/3/2024'");
+  job.options.columns.on_bad_cell = "error";
+  job.options.columns.date = {"when"};
+  EXPECT_ERROR(job.error(), "DATA_BAD_CELL", "column 'when' holds '13/3/2024'");
+}
+
+// A guess is said, also if the job declares the column, and also if its first value comes late.
+TEST(TableKinds, AnUnclearOrderOfDayAndMonthIsSaid) {
+  std::string text = "when,late,y\n";
+  for (int i = 0; i < 1200; ++i)
+    text += std::to_string(i % 12 + 1) + "/" + std::to_string(i % 11 + 1) + "/2024," +
+            (i < 1100 ? "" : std::to_string(i % 12 + 1) + ".1.2024") + "," + std::to_string(i % 2) + "\n";
+  Job job(text);
+  EXPECT_HAS(job.column("when").reason, "is a guess: the month is first, data.table.dates decides it");
+  EXPECT_HAS(job.column("late").reason, "is a guess: the day is first, as usual with points");
+  job.options.columns.date = {"when"};
+  EXPECT_HAS(job.column("when").reason, "data.columns.date; no day is above 12");
+  job.options.table.dates = "day_first";
+  EXPECT_EQ(job.column("when").reason, "data.columns.date");
+}
+
 TEST(TableKinds, AMissingDateIsTheMedian) {
   Job job("when,y\n2024-01-01 10:00,a\n2024-01-03 22:30,b\n,a\n2024-01-05 00:00,b\n");
   const auto data = job.open();
@@ -190,7 +224,7 @@ TEST(TableKinds, RolesMustNotContradict) {
   EXPECT_ERROR(job.error(), "DATA_BAD_OPTION", "'y'");
   job.options.columns = {"y"};
   job.options.columns.date = {"a"};
-  EXPECT_ERROR(job.error(), "DATA_BAD_COLUMN", "no value of column 'a' is a date");
+  EXPECT_ERROR(job.error(), "DATA_BAD_COLUMN", "column 'a': no value is a date");
   job.options.columns = {"y"};
   job.options.columns.boolean = {"c"};
   EXPECT_ERROR(job.error(), "DATA_UNKNOWN_COLUMN", "data.columns.boolean");

@@ -147,6 +147,8 @@ def kinds():
         Messy("american_dates.csv", with_column("day", lambda i: f"{i % 12 + 1}/{i % 28 + 1}/24"), ("5/31/2024",)),
         Messy("unclear_dates.csv", with_column("day", lambda i: f"{i % 12 + 1}/{i % 11 + 1}/2024"),
               ("is a guess", "data.table.dates decides it")),
+        Messy("mixed_dates.csv", with_column("day", lambda i: "3/25/2024" if i == 7 else f"{13 + i % 15}/3/2024"),
+              error="DATA_BAD_CELL", says=("mixed_dates.csv:9:1: column 'day' holds '3/25/2024', which is not a date like 31/5/2024",)),
         Messy("text.csv", with_column("note", lambda i: f"a fine tree number {i} near the {TREES[i % 3]}"), ("text",), whole=True),
         Messy("constant.csv", with_column("planet", lambda i: "earth"), ("constant",)),
         Messy("all_missing.csv", with_column("age", lambda i: ""), ("empty",)),
