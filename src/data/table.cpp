@@ -25,6 +25,13 @@ struct Fault {
   size_t cell = kNoField;  // kNoField: the row as a whole does not parse
 };
 
+// Makes room for `size` values. Grows at least twofold: if each of many files made room for its own rows alone, the
+// rows of the files before it would move each time.
+template <typename Value>
+void make_room(std::vector<Value>& values, size_t size) {
+  if (size > values.capacity()) values.reserve(std::max(size, 2 * values.capacity()));
+}
+
 // Decides how the cells of the columns are read.
 class FormatChooser {
  public:
@@ -103,7 +110,7 @@ class TableBuilder {
     table_.first_rows.push_back(table_.rows());
     bytes_ += bytes;
     rows_ = table_.lines.size() + rows;
-    table_.lines.reserve(rows_);
+    make_room(table_.lines, rows_);
     for (Slot& slot : slots_) slot.field = kNoField;
     for (size_t i = 0; i < slots_.size(); ++i) reserve(table_.columns[i]);
     fields_ = 0;
@@ -157,7 +164,7 @@ class TableBuilder {
 
   void reserve(Column& column) const {
     if (rows_ * table_.columns.size() > max_cells()) return;
-    column.categorical ? column.codes.reserve(rows_) : column.numbers.reserve(rows_);
+    column.categorical ? make_room(column.codes, rows_) : make_room(column.numbers, rows_);
   }
 
   void check_cells(const Row& row) const {

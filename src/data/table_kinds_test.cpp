@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/number_text.h"
 #include "data/encoding.h"
@@ -256,6 +257,23 @@ TEST(TableFiles, SeveralFilesAreOneTable) {
   EXPECT_ERROR(job.error(), "DATA_COLUMNS_DIFFER", "3.csv:1: has the column 'z'");
   job.options.train.path = job.folder.path("parts/*.tsv");
   EXPECT_ERROR(job.error(), "DATA_MISSING_FILES", "*.tsv");
+}
+
+// The rows of the earlier files move only when the memory doubles, not with each file.
+TEST(TableFiles, ManyFilesRarelyMoveTheirRows) {
+  const Folder folder;
+  const TableRequest request;
+  std::set<size_t> rooms, cells;
+  constexpr size_t kFiles = 64;
+  for (size_t files = 1; files <= kFiles; ++files) {
+    folder.write("parts/" + std::to_string(1000 + files) + ".csv", "x,w\n1,a\n2,b\n3,c\n4,d\n5,e\n");
+    const Table table = read_table(folder.path("parts"), request, [](const std::string&) { return CellWish{}; });
+    ASSERT_EQ(table.rows(), static_cast<int64_t>(5 * files));
+    rooms.insert(table.lines.capacity());
+    cells.insert(table.find("x")->numbers.capacity());
+  }
+  EXPECT_LE(rooms.size(), 9U) << "each number of files had memory of another size";
+  EXPECT_LE(cells.size(), 9U);
 }
 
 // `sinew init` and a job without a format recognise the same folders. A name that begins with a point is not read.
