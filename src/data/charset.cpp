@@ -48,7 +48,7 @@ std::string from_utf16(std::span<const std::byte> bytes, bool little, const std:
   };
   const auto refuse = [&](const std::string& what) {
     throw Error("DATA_NOT_UTF8", name + ':' + line_and_column(text, text.size()) + ": is not valid UTF-16: " + what,
-                "save the file again, or set data.table.encoding");
+                "save the file again as UTF-8, or set data.table.encoding in the job file");
   };
   size_t i = bytes.size() >= 2 && unit(0) == 0xFEFF ? 2 : 0;
   for (; i + 1 < bytes.size(); i += 2) {
@@ -125,7 +125,7 @@ std::vector<std::byte> to_utf8(std::vector<std::byte> bytes, Charset charset, co
   throw Error("DATA_NOT_UTF8",
               name + ':' + line_and_column(text, bad) + ": byte " + hex_byte(text[bad]) +
                   " is not UTF-8, as the text before it is",
-              "set data.table.encoding, for example to windows-1252, or convert the file with iconv");
+              "convert the file with iconv, or set data.table.encoding in the job file, for example to windows-1252");
 }
 
 }  // namespace sinew::data

@@ -78,8 +78,8 @@ void choose_target(Detection& table, const Wanted& wanted) {
     throw Error(
         "DATA_BAD_COLUMN",
         path + (sketches.empty() ? " has no column" : " has only one column, '" + sketches[0].name + "'"),
-        "a table needs a column to predict and a column to predict it from; if its separator was not found, set "
-        "data.table.sep");
+        "a table needs a column to predict and a column to predict it from; separate the cells of a line by commas, "
+        "semicolons, tabs or |");
   }
   table.remarks.push_back("a table of " + std::to_string(sketches.size()) + " columns");
   const TargetChoice choice = judge_target(sketches, wanted.target);

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class Propose : public testing::Test {
  protected:
@@ -147,6 +148,10 @@ TEST_F(Propose, FilesThatAreNoValidTables) {
   EXPECT_ERROR(error("x.xlsx", "PK\x03\x04"), "DATA_WRONG_FORMAT", "Excel");
   EXPECT_ERROR(error("b.csv", ""), "DATA_EMPTY", "b.csv");
   EXPECT_ERROR(error("c.csv", "only\n1\n"), "DATA_BAD_COLUMN", "'only'");
+  EXPECT_ERROR(error("c.csv", "only\n1\n"), "DATA_BAD_COLUMN", "by commas, semicolons, tabs or |");
+  EXPECT_THAT(error("c.csv", "only\n1\n"), Not(HasSubstr("data."))) << "there is no job file that could say it";
+  EXPECT_ERROR(error("z.csv", std::string("a,b\n1,\0\n", 8)), "DATA_WRONG_FORMAT", "iconv");
+  EXPECT_THAT(error("x.feather", "ARROW1"), Not(HasSubstr("duckdb"))) << "duckdb reads no Arrow files";
   EXPECT_ERROR(error("d.jsonl", "[1, 2]\n"), "DATA_BAD_ROW", "d.jsonl");
   EXPECT_ERROR(error("e.jsonl", "{\"a\": "), "DATA_BAD_ROW", "e.jsonl");
 }

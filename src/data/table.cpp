@@ -21,7 +21,7 @@ constexpr size_t kNoField = ~size_t{0};
 
 // Why a row was not added.
 struct Fault {
-  std::string what;
+  std::string what, hint;  // no hint if such rows are skipped, because there may be many
   size_t cell = kNoField;  // kNoField: the row as a whole does not parse
 };
 
@@ -134,10 +134,10 @@ class TableBuilder {
         column.numbers.push_back(missing ? kMissingNumber : number_of(column, field, problem));
       }
       if (problem.empty()) continue;
-      Fault fault{"column '" + column.name + "' " + problem, slot.field};
       if (!request_.bad_cells_missing) {
         drop_row();
-        return fault;
+        return Fault{"column '" + column.name + "' " + problem,
+                     request_.skip_corrupt ? "" : bad_cell_hint(request_, column, field.text), slot.field};
       }
       if (column.bad++ == 0) column.first_bad = place_of(row, reader, slot.field) + ": " + problem;
     }
@@ -259,11 +259,8 @@ class TableBuilder {
 
 void refuse(const Row& row, const Fault& fault, const TableBuilder& builder, const RowReader& reader) {
   const std::string what = builder.place_of(row, reader, fault.cell) + ": " + fault.what;
-  if (fault.cell == kNoField)
-    throw Error("DATA_BAD_ROW", what, "correct the line, or leave such lines out with data.on_corrupt: skip");
-  throw Error("DATA_BAD_CELL", what,
-              "correct the cell; or data.columns.on_bad_cell: missing counts such cells as missing, data.on_corrupt: "
-              "skip leaves their rows out, and data.columns.categorical makes categories of the column");
+  if (fault.cell == kNoField) throw Error("DATA_BAD_ROW", what, fault.hint);
+  throw Error("DATA_BAD_CELL", what, fault.hint);
 }
 
 void read_rows(RowReader& reader, const TableRequest& request, TableBuilder& builder, Table& table) {
@@ -273,7 +270,7 @@ void read_rows(RowReader& reader, const TableRequest& request, TableBuilder& bui
     if (row.problem.empty()) {
       fault = builder.add(row, reader);
     } else {
-      fault = Fault{row.problem};
+      fault = Fault{row.problem, request.skip_corrupt ? "" : bad_row_hint(request)};
     }
     if (!fault) continue;
     if (!request.skip_corrupt) refuse(row, *fault, builder, reader);

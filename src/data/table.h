@@ -71,6 +71,12 @@ Table read_table(const std::string& path, const TableRequest& request, const Cel
 // Reads one text as if it were the file `name`.
 Table read_table(std::string_view text, const std::string& name, const TableRequest& request, const CellWishes& wishes);
 
+// ---- hints ---------------------------------------------------------------------------------------------------------
+
+// What the reader of the error can do about a line that does not parse, and about a cell that does not fit its column.
+std::string bad_row_hint(const TableRequest& request);
+std::string bad_cell_hint(const TableRequest& request, const Column& column, std::string_view text);
+
 // ---- the first rows ------------------------------------------------------------------------------------------------
 
 struct FirstRows {

@@ -139,7 +139,12 @@ CellWish wish_of(const spec::DataOptions& options, const std::string& name) {
 }
 
 TableRequest request_of(const spec::DataOptions& options) {
-  return {options.format, options.table, options.on_corrupt == "skip", options.columns.on_bad_cell == "missing"};
+  return {.format = options.format,
+          .options = options.table,
+          .skip_corrupt = options.on_corrupt == "skip",
+          .bad_cells_missing = options.columns.on_bad_cell == "missing",
+          .target = options.columns.target,
+          .number_target = options.task == "regression"};
 }
 
 std::string path_of(const spec::DataSource& source, Split split) {
@@ -221,12 +226,22 @@ class TableDatasetBuilder {
     encoding_ = std::move(fitted.encoding);
     for (ColumnFacts& facts : fitted.facts) facts_.emplace(facts.name, std::move(facts));
     if (!encoding_.features.empty()) return;
-    const ColumnFacts& first = facts_.begin()->second;
-    throw Error(
-        "DATA_BAD_COLUMN",
-        train.name + ": no column is left to predict from: column '" + first.name + "' is " + first.kind + " (" +
-            first.reason + ")" + (facts_.size() == 1 ? "" : ", and the others are left out as well"),
-        "declare the kind of a column, for example data.columns.categorical: [" + first.name + "], or give more data");
+    refuse_all_left_out(train.name);
+  }
+
+  // A declared kind keeps an identifier. It cannot keep a column whose values are all equal or missing.
+  [[noreturn]] void refuse_all_left_out(const std::string& table) const {
+    const auto identifier = std::find_if(facts_.begin(), facts_.end(), [](const auto& facts) {
+      return facts.second.kind == to_string(ColumnKind::identifier);
+    });
+    const bool none = identifier == facts_.end();
+    const ColumnFacts& one = none ? facts_.begin()->second : identifier->second;
+    const std::string declare =
+        "declare the kind of a column, for example data.columns.categorical: ['" + one.name + "'], or give more data";
+    throw Error("DATA_BAD_COLUMN",
+                table + ": no column is left to predict from: column '" + one.name + "' is " + one.kind + " (" +
+                    one.reason + ")" + (facts_.size() == 1 ? "" : ", and the others are left out as well"),
+                none ? "give rows whose values differ, or other columns" : declare);
   }
 
   // `chosen` has indices into `targets`.

@@ -72,13 +72,13 @@ void refuse_foreign_table(const std::string& path, std::string_view head) {
     if (extension != foreign.extension && (zip || !head.starts_with(foreign.signature))) continue;
     const std::string quoted = "'" + path + "'";
     const bool excel = foreign.name.find("Excel") != std::string_view::npos;
+    const std::string reader = excel ? "excel" : foreign.extension == "parquet" ? "parquet" : "feather";
+    const std::string pandas = "pandas.read_" + reader + "(" + quoted + ").to_csv('table.csv', index=False)";
     throw Error("DATA_WRONG_FORMAT", path + ": is " + std::string(foreign.name) + ", which Sinew does not read",
-                excel ? "save it as CSV in the spreadsheet program, or with pandas.read_excel(" + quoted +
-                            ").to_csv('table.csv', index=False)"
-                      : "convert it, for example with: duckdb -c \"copy (from " + quoted +
-                            ") to 'table.csv'\", or with pandas: read_" +
-                            (foreign.extension == "parquet" ? "parquet" : "feather") + "(" + quoted +
-                            ").to_csv('table.csv', index=False)");
+                excel                 ? "save it as CSV in the spreadsheet program, or with " + pandas
+                : reader == "parquet" ? "convert it, for example with: duckdb -c \"copy (from " + quoted +
+                                            ") to 'table.csv'\", or with " + pandas
+                                      : "convert it, for example with " + pandas);
   }
 }
 
@@ -101,7 +101,8 @@ TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bo
   if (start.find('\0') != std::string_view::npos) {
     throw Error("DATA_WRONG_FORMAT",
                 path + ':' + line_and_column(start, start.find('\0')) + ": holds a zero byte, so it is not a text file",
-                "check that the file is a table; UTF-16 without a byte order mark needs data.table.encoding");
+                "check that the file is a table; if it is UTF-16, convert it with iconv -f utf-16le -t utf-8, or set "
+                "data.table.encoding in the job file");
   }
   const bool full = all && start.size() == text.bytes.size();
   text.dialect = judge_dialect(start, full, request.format == "tsv" ? '\t' : ',', request.options, request.style);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,11 @@ struct TableRequest {
   spec::TableOptions options = {};    // data.table
   bool skip_corrupt = false;          // data.on_corrupt: skip: rows that do not parse are counted and left out
   bool bad_cells_missing = false;     // data.columns.on_bad_cell: missing
-  const TableStyle* style = nullptr;  // the style of the training file; nullptr: the file itself decides
+  const TableStyle* style = nullptr;  // of the training file; nullptr: the file itself decides
+  // For hints: who can do what about an error, and in which column.
+  enum class Reader : uint8_t { training, evaluation, prediction } reader = Reader::training;
+  std::string target = {};     // the column to predict
+  bool number_target = false;  // it must be a number
 };
 
 struct TableText {

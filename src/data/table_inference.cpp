@@ -224,9 +224,14 @@ Table read_rows(const InferenceRequest& request, const Encoding& encoding, const
   const TableStyle style = style_of(request.preprocessing);
   // The new file may be in another table format than the training data.
   const std::string format = table_format_of(path);
-  const TableRequest how{format.empty() ? request.info.format : format, request.options.table,
-                         request.options.on_corrupt == "skip", request.options.columns.on_bad_cell == "missing",
-                         &style};
+  using Reader = TableRequest::Reader;
+  const TableRequest how{.format = format.empty() ? request.info.format : format,
+                         .options = request.options.table,
+                         .skip_corrupt = request.options.on_corrupt == "skip",
+                         .bad_cells_missing = request.options.columns.on_bad_cell == "missing",
+                         .style = &style,
+                         .reader = request.labelled ? Reader::evaluation : Reader::prediction,
+                         .target = schema.column};
   Table table = read_table(path, how, [&](const std::string& name) -> CellWish {
     if (name == schema.column)
       return request.labelled ? CellWish{CellWish::Read::fixed, schema.cells} : CellWish{CellWish::Read::ignored};

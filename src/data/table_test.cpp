@@ -184,6 +184,114 @@ TEST(Table, OneWordAmongThousandsOfNumbersIsABadCell) {
   EXPECT_EQ(t.open()->info().input_names, (std::vector<std::string>{"x=0", "x=1", "x=2", "x=3", "x=4", "x=<other>"}));
 }
 
+// ---- hints ---------------------------------------------------------------------------------------------------------
+
+std::string hint_of(const std::string& error) {
+  return error.substr(std::min(error.find(" | "), error.size()));
+}
+bool says(const std::string& text, const char* word) {
+  return text.find(word) != std::string::npos;
+}
+
+// What a hint tells to do must have an effect, in the place where the error appears.
+TEST(TableHints, ABadCellOfAnInput) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 40; ++i) text += (i == 9 ? "word" : std::to_string(i % 5)) + "," + std::to_string(i % 2) + "\n";
+  Opened t(text, "y");
+  const std::string hint = hint_of(t.error());
+  for (const char* cure : {"data.columns.on_bad_cell: missing", "data.on_corrupt: skip", "data.columns.categorical"})
+    EXPECT_HAS(hint, cure);
+  Opened missing(text, "y"), skip(text, "y"), categorical(text, "y");
+  missing.options.columns.on_bad_cell = "missing";
+  skip.options.on_corrupt = "skip";
+  categorical.options.columns.categorical = {"x"};
+  for (const Opened* one : {&missing, &skip, &categorical}) EXPECT_EQ(one->error(), "");
+}
+
+TEST(TableHints, ABadCellOfTheTarget) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 40; ++i) text += std::to_string(i) + "," + (i == 9 ? "two" : std::to_string(i % 2)) + "\n";
+  Opened t(text, "y");
+  std::string hint = hint_of(t.error());
+  EXPECT_FALSE(says(hint, "on_bad_cell")) << "a row needs a target, so this would not help: " << hint;
+  EXPECT_HAS(hint, "data.on_corrupt: skip");
+  EXPECT_HAS(hint, "data.columns.categorical");
+  t.options.columns.on_bad_cell = "missing";
+  EXPECT_ERROR(t.error(), "DATA_BAD_TARGET", "t.csv:11");
+  t.options.on_corrupt = "skip";
+  EXPECT_EQ(t.error(), "");
+  t.options.on_corrupt = "fail";
+  t.options.columns.categorical = {"y"};
+  EXPECT_EQ(t.error(), "");
+  t.options.columns = {"y"};
+  t.options.task = "regression";
+  hint = hint_of(t.error());
+  EXPECT_HAS(hint, "data.on_corrupt: skip");
+  EXPECT_FALSE(says(hint, "categorical")) << "a regression predicts numbers: " << hint;
+}
+
+TEST(TableHints, AFileForATrainedModel) {
+  Opened t("x,y\n1,a\n2,b\n4,a\n", "y");
+  const DataInfo trained = t.open()->info();
+  spec::DataSource source;
+  const auto error = [&](const spec::DataOptions& options, std::string_view text, bool labelled) {
+    source.path = t.folder.write("new.csv", text);
+    return error_of([&] { open_inference_data(options, trained, source, labelled); });
+  };
+  const char *cell = "x,y\n1,a\nten,b\n", *line = "x,y\n1,a\n2\n";
+  for (const char* text : {cell, line}) {
+    const std::string hint = hint_of(error({}, text, false));
+    EXPECT_HAS(hint, "delete");
+    for (const char* option : {"on_corrupt", "categorical", "job file"})
+      EXPECT_FALSE(says(hint, option)) << "sinew predict takes no options: " << hint;
+  }
+  spec::DataOptions skip, missing;
+  skip.on_corrupt = "skip";
+  missing.columns.on_bad_cell = "missing";
+  EXPECT_HAS(hint_of(error({}, cell, true)), "data.on_corrupt=skip");
+  EXPECT_HAS(hint_of(error({}, cell, true)), "data.columns.on_bad_cell=missing");
+  EXPECT_FALSE(says(hint_of(error({}, cell, true)), "categorical")) << "the model keeps the kinds of its columns";
+  EXPECT_HAS(hint_of(error({}, line, true)), "data.on_corrupt=skip");
+  EXPECT_EQ(error(skip, cell, true) + error(missing, cell, true) + error(skip, line, true), "");
+}
+
+TEST(TableHints, ADateThatFitsTheOtherOrder) {
+  std::string text = "when,y\n";
+  for (int i = 0; i < 1100; ++i)
+    text += std::to_string(i < 1050 ? i % 12 + 1 : 25) + "/" + std::to_string(i % 11 + 1) + "/2024," +
+            std::to_string(i % 2) + "\n";
+  Opened t(text, "y");
+  EXPECT_ERROR(t.error(), "DATA_BAD_CELL", "t.csv:1052:1: column 'when' holds '25/6/2024'");
+  EXPECT_HAS(hint_of(t.error()), "data.table.dates: day_first");
+  t.options.table.dates = "day_first";
+  EXPECT_EQ(t.error(), "");
+}
+
+TEST(TableHints, NoColumnIsLeft) {
+  EXPECT_FALSE(says(Opened("x,y\n1,a\n1,b\n1,a\n", "y").error(), "categorical")) << "a constant stays one";
+  std::string ids = "x,z,y\n";
+  for (int i = 0; i < 30; ++i) ids += "name" + std::to_string(i) + ",1," + std::to_string(i % 2) + "\n";
+  Opened t(ids, "y");
+  EXPECT_HAS(hint_of(t.error()), "data.columns.categorical: ['x']");
+  t.options.columns.categorical = {"x"};
+  EXPECT_EQ(t.error(), "");
+}
+
+TEST(TableHints, TooManyClasses) {
+  std::string words = "x,y\n", numbers = "x,y\n";
+  for (int i = 0; i < 1200; ++i) {
+    words += std::to_string(i % 7) + ",name" + std::to_string(i) + "\n";
+    numbers += std::to_string(i % 7) + "," + std::to_string(i) + "\n";
+  }
+  EXPECT_ERROR(Opened(words, "y").error(), "DATA_TOO_MANY_CLASSES", "1,200 different values");
+  EXPECT_FALSE(says(Opened(words, "y").error(), "regression")) << "words are no numbers";
+  Opened t(numbers, "y");
+  t.options.task = "classification";
+  EXPECT_ERROR(t.error(), "DATA_TOO_MANY_CLASSES", "regression");
+}
+
+// --------------------------------------------------------------------------------------------------------------------
+
 TEST(Table, ErrorsNameFileAndLine) {
   EXPECT_ERROR(Opened("x,y\n1,a\n2,\n3,b\n", "y").error(), "DATA_BAD_TARGET", "t.csv:3: the target 'y'");
   EXPECT_ERROR(Opened("x,y\n1,a\n2\n3,b\n", "y").error(), "DATA_BAD_ROW", "t.csv:3: has 1 field");

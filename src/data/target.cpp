@@ -46,10 +46,12 @@ void decide_task(const Column& column, const std::string& task, TargetSchema& sc
                           : "regression: the values of " + name + " are numbers with fractions";
 }
 
-[[noreturn]] void too_many(const Table& table, const std::string& column, const std::string& count) {
-  throw Error("DATA_TOO_MANY_CLASSES",
-              table.name + ": the target '" + column + "' has " + count + " different values, too many for classes",
-              "set data.task: regression, or check data.columns.target");
+[[noreturn]] void too_many(const Table& table, const Column& column, const std::string& count) {
+  throw Error(
+      "DATA_TOO_MANY_CLASSES",
+      table.name + ": the target '" + column.name + "' has " + count + " different values, too many for classes",
+      column.categorical ? "predict another column (data.columns.target): words are classes, which must be few"
+                         : "set data.task: regression, or check data.columns.target");
 }
 
 }  // namespace
@@ -73,12 +75,12 @@ TargetSchema infer_target(const Table& train, const std::string& name, const std
     sort_names(schema.class_names);
     const size_t count = schema.class_names.size();
     if (count > kMaxClasses || (count > 10 && count > column->codes.size() / 2)) {
-      too_many(train, name, with_commas(static_cast<int64_t>(count)));
+      too_many(train, *column, with_commas(static_cast<int64_t>(count)));
     }
     for (size_t i = 0; i < count; ++i) schema.class_of_word[schema.class_names[i]] = static_cast<int64_t>(i);
   } else {
     const auto values = different(*column, kMaxClasses);
-    if (values.size() > kMaxClasses) too_many(train, name, "more than " + std::to_string(kMaxClasses));
+    if (values.size() > kMaxClasses) too_many(train, *column, "more than " + std::to_string(kMaxClasses));
     schema.class_values.assign(values.begin(), values.end());
     for (const double value : values) schema.class_names.push_back(number_text(value));
   }

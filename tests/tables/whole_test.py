@@ -49,6 +49,8 @@ class Whole(Messy):
         done = self.sinew("predict", "run", "new.csv")
         self.assertEqual(done.returncode, 1)
         self.assertIn("new.csv:2:8: column 'size' holds '1oo', which is not a number [DATA_BAD_CELL]", done.stderr)
+        self.assertIn("delete its row", done.stderr)
+        self.assertNotIn("on_corrupt", done.stderr, "predict takes no options of the data")
 
 
 if __name__ == "__main__":
