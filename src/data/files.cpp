@@ -101,12 +101,11 @@ size_t guess_size(std::span<const std::byte> file, uint64_t limit) {
   return static_cast<size_t>(std::min<uint64_t>({claimed, file.size() * 16ULL, limit})) + 1;
 }
 
-}  // namespace
-
 bool is_gzip(std::span<const std::byte> file) {
   return file.size() >= 2 && file[0] == std::byte{0x1F} && file[1] == std::byte{0x8B};
 }
 
+// Unpacks every member of a gzip file. `name` is for messages.
 std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string& name, uint64_t limit) {
   constexpr size_t kMaxChunk = std::numeric_limits<uInt>::max();
   Inflater inflater;
@@ -150,6 +149,8 @@ std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string
   out.resize(written);
   return out;
 }
+
+}  // namespace
 
 FileBytes read_file(const std::string& path, uint64_t limit) {
   FileBytes file{path, read_raw(path, limit), {}};

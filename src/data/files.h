@@ -24,10 +24,6 @@ FileBytes read_file(const std::string& path, uint64_t limit = 1ULL << 36);
 // Reads all files, each in its own thread. If several fail, throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 
-// Unpacks every member of a gzip file. `name` is for messages.
-std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string& name, uint64_t limit);
-bool is_gzip(std::span<const std::byte> file);
-
 // Returns the first `limit` bytes, gunzipped, for detecting a format. Does not check the rest of the file, and never
 // throws because of the content.
 std::vector<std::byte> read_head(const std::string& path, size_t limit);

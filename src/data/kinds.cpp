@@ -32,11 +32,6 @@ std::string last_word(const std::string& column) {
   return lower_case(column.substr(begin));
 }
 
-template <size_t N>
-bool is_one_of(const std::string& word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 std::string counted(int64_t count, const char* what) {
   return with_commas(count) + ' ' + what;
 }

@@ -1,8 +1,10 @@
 // Private to data/: decides what a column of a table means for a model.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -52,5 +54,9 @@ KindChoice judge_kind(const ColumnStats& stats, std::optional<ColumnKind> declar
 bool names_identifier(const std::string& column);
 // Returns whether a name is that of a column of codes: zip, product_code, class_type.
 bool names_code(const std::string& column);
+
+inline bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 }  // namespace sinew::data

@@ -37,11 +37,6 @@ struct RatedColumn {
   }
 };
 
-template <size_t N>
-bool is_listed(const std::string& word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 bool ends_in_likely_word(const std::string& lower) {
   return std::any_of(kLikely.begin(), kLikely.end(), [&](std::string_view word) {
     if (!lower.ends_with(word) || lower.size() == word.size()) return false;
@@ -69,9 +64,9 @@ RatedColumn rate(const std::vector<ColumnSketch>& columns, size_t index) {
   const std::string lower = lower_case(column.name);
   RatedColumn candidate{column.name};
   const bool coordinate = lower == "y" && has_name(columns, "z");  // x, y, z
-  if (is_listed(lower, kCertain) && !coordinate) {
+  if (is_one_of(lower, kCertain) && !coordinate) {
     candidate.add(kCertainName, "its name is that of a target");
-  } else if (is_listed(lower, kUsual)) {
+  } else if (is_one_of(lower, kUsual)) {
     candidate.add(kUsualName, "its name is often that of a target");
   } else if (ends_in_likely_word(lower) || lower.starts_with("is_") || lower.starts_with("has_")) {
     candidate.add(kLikelyName, "its name may be that of a target");

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/printable.h"
-#include "base/utf8.h"
 
 namespace sinew::data {
 namespace {
@@ -129,7 +128,7 @@ class TableBuilder {
       if (!missing && slot.undecided) decide(slot, column, field);
       std::string problem;
       if (column.categorical) {
-        column.codes.push_back(missing ? -1 : code_of(slot, column, field.text, problem));
+        column.codes.push_back(missing ? -1 : code_of(slot, column, field.text));
       } else {
         column.numbers.push_back(missing ? kMissingNumber : number_of(column, field, problem));
       }
@@ -217,13 +216,9 @@ class TableBuilder {
     column.numbers = {};
   }
 
-  static int32_t code_of(Slot& slot, Column& column, std::string_view text, std::string& problem) {
+  static int32_t code_of(Slot& slot, Column& column, std::string_view text) {
     if (slot.last >= 0 && column.categories[static_cast<size_t>(slot.last)] == text) return slot.last;
     if (const auto found = slot.codes.find(text); found != slot.codes.end()) return slot.last = found->second;
-    if (const size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
-      problem = "is not UTF-8 at byte " + std::to_string(bad) + " of its value";
-      return -1;
-    }
     slot.last = static_cast<int32_t>(column.categories.size());
     column.categories.emplace_back(text);
     slot.codes.emplace(slot.words.emplace_back(text), slot.last);

@@ -83,11 +83,9 @@ struct FirstRows {
   std::vector<std::string> names;
   std::vector<std::vector<CellSample>> cells;  // the cells of each column, without missing ones
   int64_t rows = 0;
-  std::string first_problem;       // "LINE: what is wrong" with the first row that does not parse
-  size_t bytes = 0;                // how many bytes these rows take in the file
-  bool first_counts_rows = false;  // the first column holds 0, 1, 2, ... or 1, 2, 3, ...
-  // true: first_counts_rows, there are other columns, and the first one has either no name or the name "Unnamed: 0",
-  // which pandas gives
+  std::string first_problem;  // "LINE: what is wrong" with the first row that does not parse
+  size_t bytes = 0;           // that these rows take in the file
+  // The first column holds 0, 1, 2, ... or 1, 2, 3, ... and has no name, or the name that pandas gives: "Unnamed: 0".
   bool first_is_row_index = false;
 };
 constexpr int64_t kFirstRows = 1000;

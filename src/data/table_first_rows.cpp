@@ -53,9 +53,8 @@ FirstRows read_first_rows(RowReader& reader, bool whole) {
   first.names = reader.columns();
   first.cells.resize(first.names.size());
   first.bytes = reader.bytes_read();
-  first.first_counts_rows = counts && first.rows > 1;
   const bool nameless = reader.header().unnamed_first || (!first.names.empty() && first.names[0] == "Unnamed: 0");
-  first.first_is_row_index = nameless && first.first_counts_rows && first.names.size() > 1;
+  first.first_is_row_index = nameless && counts && first.rows > 1 && first.names.size() > 1;
   return first;
 }
 
