@@ -34,8 +34,10 @@ std::vector<std::string> column_lines(const std::vector<ColumnFacts>& columns, s
                     padded(column.missing == 0 ? "" : with_commas(column.missing), 7) + "  " +
                     printable(column.reason));
   }
-  if (columns.size() > most)
-    lines.push_back("and " + with_commas(static_cast<int64_t>(columns.size() - most)) + " more columns");
+  if (columns.size() > most) {
+    const auto more = static_cast<int64_t>(columns.size() - most);
+    lines.push_back("and " + with_commas(more) + (more == 1 ? " more column" : " more columns"));
+  }
   return lines;
 }
 

@@ -79,7 +79,7 @@ char choose_separator(std::string_view head, bool whole, char usual, const std::
   for (const Separator& separator : kSeparators) {
     const SeparatorScore score = score_of(separator.character, head, whole);
     if (score.fields < 2) continue;
-    // A few broken lines must not decide, but a text that has a comma in every second line is not a table of commas.
+    // A few broken lines must not decide. But if only every second line has commas, they do not separate cells.
     const double difference = score.consistency - best.consistency;
     const bool better =
         best.fields < 2 || difference > 0.2 ||

@@ -9,11 +9,10 @@
 namespace sinew::data {
 namespace {
 
-constexpr int64_t kFewCodes = 50;   // a column of more different whole numbers holds numbers, whatever its name is
-constexpr int64_t kAlwaysFew = 10;  // up to this many different words are categories, however few rows there are
-// a column with this many words in a value, on average, is text if most values differ
-constexpr double kWordsOfText = 3;
-constexpr double kWordsOfLongText = 8;  // it is also text with this many words, if it has many different values
+constexpr int64_t kFewCodes = 50;       // a column with more different whole numbers is one of numbers
+constexpr int64_t kAlwaysFew = 10;      // so many different words are categories, however few rows there are
+constexpr double kWordsOfText = 3;      // mean words of a value that make it a text if most values differ
+constexpr double kWordsOfLongText = 8;  // or if there are many values
 
 constexpr auto kNames = std::to_array<std::string_view>(
     {"number", "code", "category", "boolean", "date", "text", "identifier", "constant", "empty"});

@@ -53,7 +53,7 @@ struct CellWish {
   enum class Read : uint8_t {
     ignored,   // the column is left out
     inferred,  // its first rows decide
-    target,    // its first rows decide, but only between numbers and words
+    target,    // its first rows decide between numbers and words
     declared,  // the user has declared `format.kind`; the first rows decide the rest of the format
     fixed      // `format`
   } read = Read::inferred;

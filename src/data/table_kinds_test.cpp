@@ -416,7 +416,7 @@ TEST(ColumnLines, AreATable) {
   EXPECT_EQ(lines[0], "column  kind        missing  reason");
   EXPECT_EQ(lines[1], "age     number      1,234    whole numbers");
   EXPECT_EQ(lines[2], "été     category             3 words");
-  EXPECT_EQ(lines[3], "and 1 more columns");
+  EXPECT_EQ(lines[3], "and 1 more column");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Makes small tables as people have them: one oddity in each. `python3 messy.py FOLDER` writes them for a look."""
+"""Makes small tables like those that people have, each with one oddity. `python3 messy.py FOLDER` writes them for a look."""
 import gzip
 import pathlib
 import random
