@@ -179,12 +179,9 @@ std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory);
 std::expected<std::string, Damage> load_state(Disk& disk, const std::string& directory);
 std::expected<TensorFile, Damage> load_file(Disk& disk, const std::string& directory, const std::string& name);
 std::expected<void, Damage> check_file(Disk& disk, const std::string& directory, const std::string& name);
-// Checks every byte against the manifest, but keeps no bytes and does not compute the digest of the state. If
-// `past_cache` is true, drops the page cache first, so that the bytes come from the device.
+// Makes all checks of load, so what it calls intact can be loaded, but keeps no tensors in memory. If `past_cache` is
+// true, drops the page cache first, so that the bytes come from the device.
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache = false);
-// Makes the checks of verify, and then compares the tensors with the digest of the state as load does. Holds one part
-// of the checkpoint in memory.
-std::expected<Summary, Damage> verify_state(Disk& disk, const std::string& directory, bool past_cache = true);
 // Returns the contents of the manifest. Checks that the listed files exist and have the right sizes, but does not read
 // them.
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory);

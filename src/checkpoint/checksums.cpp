@@ -1,6 +1,7 @@
 #include "checkpoint/checksums.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sinew::checkpoint {
 namespace {
@@ -18,25 +19,35 @@ std::string wrong_chunk(size_t index, std::span<const std::byte> bytes, Digest e
 
 }  // namespace
 
-void ChecksumStream::update(std::span<const std::byte> bytes) {
-  whole_.update(bytes);
+void ChunkDigests::update(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const uint64_t room = kChunkBytes - checksums_.bytes % kChunkBytes;
-    const auto piece = bytes.first(std::min<uint64_t>(room, bytes.size()));
+    const auto piece = bytes.first(std::min<uint64_t>(kChunkBytes - filled_, bytes.size()));
     chunk_.update(piece);
-    checksums_.bytes += piece.size();
-    if (piece.size() == room) {
-      checksums_.chunks.push_back(chunk_.digest());
-      chunk_.reset();
-    }
+    filled_ += piece.size();
+    if (filled_ == kChunkBytes) end_chunk();
     bytes = bytes.subspan(piece.size());
   }
 }
 
+std::vector<Digest> ChunkDigests::finish() {
+  if (filled_ > 0) end_chunk();
+  return std::exchange(chunks_, {});
+}
+
+void ChunkDigests::end_chunk() {
+  chunks_.push_back(chunk_.digest());
+  chunk_.reset();
+  filled_ = 0;
+}
+
+void ChecksumStream::update(std::span<const std::byte> bytes) {
+  bytes_ += bytes.size();
+  whole_.update(bytes);
+  chunks_.update(bytes);
+}
+
 FileChecksums ChecksumStream::finish() {
-  if (checksums_.bytes % kChunkBytes != 0) checksums_.chunks.push_back(chunk_.digest());
-  checksums_.whole = whole_.digest();
-  return std::move(checksums_);
+  return {bytes_, whole_.digest(), chunks_.finish()};
 }
 
 std::optional<std::string> read_checked(Disk& disk, const std::string& path, const FileChecksums& checksums,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,23 @@ struct FileChecksums {
   bool operator==(const FileChecksums&) const = default;
 };
 
+// Computes the digest of each kChunkBytes of a stream of bytes that arrives in pieces of any size.
+class ChunkDigests {
+ public:
+  void update(std::span<const std::byte> bytes);
+  std::vector<Digest> finish();  // the last chunk may be shorter; the next update() begins another stream
+
+ private:
+  void end_chunk();
+
+  uint64_t filled_ = 0;  // bytes of the chunk that is not complete
+  DigestStream chunk_;
+  std::vector<Digest> chunks_;
+};
+
+// The digests of the chunks of each tensor of a part, by the tensor's name. They are the blocks of the state's digest.
+using TensorDigests = std::map<std::string, std::vector<Digest>>;
+
 // Computes the checksums of a stream of bytes that arrives in pieces of any size.
 class ChecksumStream {
  public:
@@ -30,8 +48,9 @@ class ChecksumStream {
   FileChecksums finish();
 
  private:
-  FileChecksums checksums_;
-  DigestStream whole_, chunk_;
+  uint64_t bytes_ = 0;
+  DigestStream whole_;
+  ChunkDigests chunks_;
 };
 
 // Reads the file once, chunk by chunk. Passes each chunk that has the right checksum to `take`. Returns the problem

@@ -31,6 +31,7 @@ class Reader {
       const std::string path = path_of(kManifest);
       if (!disk_.exists(directory_)) found(kManifest, "is missing, because its directory does not exist");
       if (!disk_.exists(path)) found(kManifest, "is missing, so the contents of this directory cannot be checked");
+      if (past_cache_) disk_.drop_cache(path);
       if (disk_.size(path) > kMaxManifestBytes) found(kManifest, "is larger than 64 MiB");
       const std::string text = read_text(disk_, path);
       bytes_ += text.size();
@@ -70,8 +71,8 @@ class Reader {
     return text;
   }
 
-  TensorFile read_part(const std::string& name, bool keep) {
-    TensorSink sink(manifest_.files.at(name).bytes, keep);
+  TensorFile read_part(const std::string& name, bool keep = true, TensorDigests* digests = nullptr) {
+    TensorSink sink(manifest_.files.at(name).bytes, keep, digests);
     read_file(name, [&](std::span<const std::byte> bytes) { sink.take(bytes); });
     auto file = sink.finish();
     if (!file) found(name, file.error());
@@ -87,10 +88,24 @@ class Reader {
     return std::move(*file);
   }
 
-  // Checks that the tensors have the digest of the state.
-  void check_state(const std::string& state_json, const FindPart& find_part) const {
-    if (const auto wrong = wrong_state_digest(state_json, manifest_.digest, bytes_, find_part))
+  // Reads all files, each once, and checks that the tensors have the digest of the state. If `keep` is false, the
+  // result has no parts.
+  Loaded read_all(bool keep) {
+    check_listing();
+    Loaded loaded{manifest_.step, directory_, {}, {}, manifest_.digest};
+    std::map<std::string, TensorDigests> digests;
+    for (const auto& [name, checksums] : manifest_.files) {
+      if (name == kStateFile) {
+        loaded.state_json = read_state();
+        continue;
+      }
+      const std::string part(part_of(name));
+      TensorFile file = read_part(name, keep, &digests[part]);
+      if (keep) loaded.parts.emplace(part, std::move(file));
+    }
+    if (const auto wrong = wrong_state_digest(loaded.state_json, manifest_.digest, bytes_, digests))
       found(kStateFile, *wrong);
+    return loaded;
   }
 
  private:
@@ -132,10 +147,10 @@ Summary summary_of(const Reader& reader, const std::string& directory) {
 
 // Reads the manifest, then calls `read`. Returns its result, or the damage that reading the manifest or `read` found.
 template <typename Read>
-auto with_manifest(Disk& disk, const std::string& directory, const Read& read)
+auto with_manifest(Disk& disk, const std::string& directory, const Read& read, bool past_cache = false)
     -> std::expected<std::invoke_result_t<const Read&, Reader&>, Damage> {
   try {
-    Reader reader(disk, directory, false);
+    Reader reader(disk, directory, past_cache);
     reader.read_manifest();
     if constexpr (std::is_void_v<std::invoke_result_t<const Read&, Reader&>>) {
       read(reader);
@@ -160,22 +175,7 @@ Error checkpoint_damaged(const Damage& damage) {
 }
 
 std::expected<Loaded, Damage> load(Disk& disk, const std::string& directory) {
-  return with_manifest(disk, directory, [&](Reader& reader) {
-    reader.check_listing();
-    Loaded loaded{reader.manifest().step, directory, {}, {}, reader.manifest().digest};
-    for (const auto& [name, checksums] : reader.manifest().files) {
-      if (name == kStateFile) {
-        loaded.state_json = reader.read_state();
-      } else {
-        loaded.parts.emplace(part_of(name), reader.read_part(name, true));
-      }
-    }
-    reader.check_state(loaded.state_json, [&](const std::string& part) {
-      const auto found = loaded.parts.find(part);
-      return found == loaded.parts.end() ? nullptr : &found->second;
-    });
-    return loaded;
-  });
+  return with_manifest(disk, directory, [](Reader& reader) { return reader.read_all(true); });
 }
 
 std::expected<std::string, Damage> load_state(Disk& disk, const std::string& directory) {
@@ -185,7 +185,7 @@ std::expected<std::string, Damage> load_state(Disk& disk, const std::string& dir
 std::expected<TensorFile, Damage> load_file(Disk& disk, const std::string& directory, const std::string& name) {
   return with_manifest(disk, directory, [&](Reader& reader) {
     check_listed(reader, directory, name);
-    return reader.read_part(name, true);
+    return reader.read_part(name);
   });
 }
 
@@ -198,53 +198,18 @@ std::expected<void, Damage> check_file(Disk& disk, const std::string& directory,
 }
 
 std::expected<Summary, Damage> verify(Disk& disk, const std::string& directory, bool past_cache) {
-  try {
-    if (past_cache && disk.exists(join(directory, kManifest))) disk.drop_cache(join(directory, kManifest));
-    Reader reader(disk, directory, past_cache);
-    reader.read_manifest();
-    reader.check_listing();
-    for (const auto& [name, checksums] : reader.manifest().files) {
-      if (name == kStateFile)
-        reader.read_file(name, [](std::span<const std::byte>) {});
-      else
-        reader.read_part(name, false);
-    }
+  const auto read = [&](Reader& reader) {
+    reader.read_all(false);
     return summary_of(reader, directory);
-  } catch (Found& found) {
-    return std::unexpected(std::move(found.damage));
-  } catch (const DiskError& error) {
-    return std::unexpected(Damage{directory, std::string(kManifest), error.what()});
-  }
-}
-
-std::expected<Summary, Damage> verify_state(Disk& disk, const std::string& directory, bool past_cache) {
-  auto checked = verify(disk, directory, past_cache);
-  if (!checked) return checked;
-  const auto state = with_manifest(disk, directory, [&](Reader& reader) {
-    reader.check_listing();
-    const std::string text = reader.read_state();
-    TensorFile part;
-    reader.check_state(text, [&](const std::string& name) -> const TensorFile* {
-      const std::string file = name + std::string(kTensorSuffix);
-      part = {};  // before the next part is read
-      if (!reader.manifest().files.contains(file)) return nullptr;
-      part = reader.read_part(file, true);
-      return &part;
-    });
-  });
-  if (!state) return std::unexpected(state.error());
-  return checked;
+  };
+  return with_manifest(disk, directory, read, past_cache);
 }
 
 std::expected<Summary, Damage> describe(Disk& disk, const std::string& directory) {
-  try {
-    Reader reader(disk, directory, false);
-    reader.read_manifest();
+  return with_manifest(disk, directory, [&](Reader& reader) {
     reader.check_listing();
     return summary_of(reader, directory);
-  } catch (Found& found) {
-    return std::unexpected(std::move(found.damage));
-  }
+  });
 }
 
 Newest load_newest(Disk& disk, const std::string& root) {

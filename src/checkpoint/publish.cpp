@@ -26,7 +26,7 @@ enum class Present { no, intact, damaged };
 
 Present existing_state(Disk& disk, const std::string& path, Digest digest) {
   if (!disk.exists(path)) return Present::no;
-  const auto summary = verify_state(disk, path, false);
+  const auto summary = verify(disk, path);
   if (!summary) return Present::damaged;
   if (summary->digest == digest) return Present::intact;
   throw Error("CHECKPOINT_CONFLICT",
@@ -115,7 +115,7 @@ void mirror(Disk& disk, const std::string& directory, const std::string& root) {
     throw Error(
         "CHECKPOINT_NOT_READ_BACK",
         "the copy " + copy + " was written but reads back damaged: " + copied.error().file + " " + copied.error().what,
-        "check the device of the mirror");
+        "check the device of the mirror, and the original with: sinew checkpoint verify " + directory);
   }
 }
 

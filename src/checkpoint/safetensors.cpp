@@ -115,7 +115,7 @@ FileDigest write_safetensors(Disk& disk, const std::string& path, const std::vec
 
 void TensorSink::take(std::span<const std::byte> bytes) {
   while (!bytes.empty() && !has_index_ && trouble_.empty()) bytes = take_head(bytes);
-  if (!bytes.empty() && trouble_.empty() && keep_) take_data(bytes);
+  if (!bytes.empty() && trouble_.empty()) take_data(bytes);
 }
 
 std::span<const std::byte> TensorSink::take_head(std::span<const std::byte> bytes) {
@@ -135,30 +135,44 @@ std::span<const std::byte> TensorSink::take_head(std::span<const std::byte> byte
     else
       index_ = std::move(*index), has_index_ = true;
     head_ = {};
-    if (has_index_ && keep_) begin_tensor();
+    if (has_index_) begin_tensor();
   }
   return bytes.subspan(wanted);
 }
 
-// Allocates the next tensor that has bytes, and finishes the empty tensors before it.
+// Begins the next tensor that has bytes, and ends the empty tensors before it.
 void TensorSink::begin_tensor() {
   for (; current_ < index_.tensors.size(); ++current_) {
     const TensorEntry& tensor = index_.tensors[current_];
-    array_ = Array(tensor.dtype, tensor.shape);
+    if (keep_) array_ = Array(tensor.dtype, tensor.shape);
     filled_ = 0;
-    if (array_.bytes.size() != 0) return;
-    file_.tensors.emplace(tensor.name, std::move(array_));
+    if (tensor.end > tensor.begin) return;
+    end_tensor();
   }
+}
+
+void TensorSink::end_tensor() {
+  const std::string& name = index_.tensors[current_].name;
+  if (keep_) file_.tensors.emplace(name, std::move(array_));
+  if (digests_ != nullptr) digests_->emplace(name, chunks_.finish());
 }
 
 void TensorSink::take_data(std::span<const std::byte> bytes) {
   while (!bytes.empty() && current_ < index_.tensors.size()) {
-    const auto piece = bytes.first(std::min(bytes.size(), array_.bytes.size() - filled_));
-    std::copy(piece.begin(), piece.end(), array_.bytes.data() + filled_);
-    filled_ += piece.size();
+    const TensorEntry& tensor = index_.tensors[current_];
+    const uint64_t size = tensor.end - tensor.begin;
+    auto piece = bytes.first(std::min<uint64_t>(bytes.size(), size - filled_));
     bytes = bytes.subspan(piece.size());
-    if (filled_ < array_.bytes.size()) return;
-    file_.tensors.emplace(index_.tensors[current_++].name, std::move(array_));
+    if (keep_) {
+      std::byte* const kept = array_.bytes.data() + filled_;
+      std::copy(piece.begin(), piece.end(), kept);
+      piece = {kept, piece.size()};  // the digest is that of the bytes which the caller gets
+    }
+    if (digests_ != nullptr) chunks_.update(piece);
+    filled_ += piece.size();
+    if (filled_ < size) return;
+    end_tensor();
+    ++current_;
     begin_tensor();
   }
 }
@@ -166,7 +180,7 @@ void TensorSink::take_data(std::span<const std::byte> bytes) {
 std::expected<TensorFile, std::string> TensorSink::finish() {
   if (!trouble_.empty()) return std::unexpected(trouble_);
   if (!has_index_) return std::unexpected("file of " + std::to_string(file_bytes_) + " bytes has no whole header");
-  if (keep_ && current_ < index_.tensors.size()) return std::unexpected("file ends within its data");
+  if (current_ < index_.tensors.size()) return std::unexpected("file ends within its data");
   file_.metadata = std::move(index_.metadata);
   return std::move(file_);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checksums.h"
 
 namespace sinew::checkpoint {
 
@@ -31,10 +32,11 @@ std::expected<SafetensorsIndex, std::string> parse_header(std::span<const std::b
 std::expected<uint64_t, std::string> header_length(std::span<const std::byte, 8> first, uint64_t file_bytes);
 
 // Parses a file of known size that arrives in pieces of any size, in order. Copies the bytes straight into the arrays,
-// so it needs no second copy of the file.
+// so it needs no second copy of the file. If `digests` is not null, puts the digests of the tensors there.
 class TensorSink {
  public:
-  TensorSink(uint64_t file_bytes, bool keep) : file_bytes_(file_bytes), keep_(keep) {}
+  TensorSink(uint64_t file_bytes, bool keep, TensorDigests* digests = nullptr)
+      : file_bytes_(file_bytes), keep_(keep), digests_(digests) {}
   void take(std::span<const std::byte> bytes);
   std::expected<TensorFile, std::string> finish();  // if `keep` is false, returns only the metadata
 
@@ -42,17 +44,20 @@ class TensorSink {
   std::span<const std::byte> take_head(std::span<const std::byte> bytes);  // returns the bytes after the header
   void take_data(std::span<const std::byte> bytes);
   void begin_tensor();
+  void end_tensor();
 
   uint64_t file_bytes_;
   bool keep_;
+  TensorDigests* digests_;
   std::string trouble_;
   std::vector<std::byte> head_;
   uint64_t head_bytes_ = 8;  // bytes of the head to collect: 8 for the length, then 8 plus the length
   bool has_index_ = false;
   SafetensorsIndex index_;
-  size_t current_ = 0;  // index of the tensor being filled
-  size_t filled_ = 0;   // number of bytes of that tensor that are filled
+  size_t current_ = 0;   // index of the tensor that is being read
+  uint64_t filled_ = 0;  // number of bytes of that tensor that were read
   Array array_;
+  ChunkDigests chunks_;
   TensorFile file_;
 };
 

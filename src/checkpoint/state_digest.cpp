@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <expected>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/digest_check.h"
 
 namespace sinew::checkpoint {
@@ -16,25 +15,24 @@ namespace {
 
 using DigestDocument = nlohmann::json;
 
-constexpr size_t kDigestBlock = 1 << 20;
+constexpr size_t kDigestBlock = kChunkBytes;
 
 struct Described {
   Digest text;
   std::vector<DigestedTensor> tensors;
 };
 
-// Returns nullopt if the document does not say how its digest was made. Throws a std::string, the reason, if what it
-// says is invalid.
-std::optional<Described> described_in(const std::string& state_json) {
+// Returns nullopt if the document does not say how its digest was made, and the reason if it says it wrongly.
+std::expected<std::optional<Described>, std::string> described_in(const std::string& state_json) {
   const auto document = DigestDocument::parse(state_json, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains(kStateDigestKey)) return std::nullopt;
-  const std::string wrong = std::string("has a field \"") + kStateDigestKey + "\" that is not valid";
+  const auto wrong = std::unexpected(std::string("has a field \"") + kStateDigestKey + "\" that is not valid");
   const auto& member = document.at(kStateDigestKey);
-  if (!member.is_object() || !member.contains("text") || !member.contains("tensors")) throw wrong;
+  if (!member.is_object() || !member.contains("text") || !member.contains("tensors")) return wrong;
   const auto &text = member.at("text"), &tensors = member.at("tensors");
   Described described;
   if (!text.is_string() || !from_hex(text.get_ref<const std::string&>(), described.text) || !tensors.is_array())
-    throw wrong;
+    return wrong;
   for (const auto& one : tensors) {
     if (one.is_number_unsigned()) {
       described.tensors.push_back({"", "", one.get<uint64_t>()});
@@ -42,7 +40,7 @@ std::optional<Described> described_in(const std::string& state_json) {
     }
     const std::string path = one.is_string() ? one.get<std::string>() : "";
     const size_t slash = path.find('/');
-    if (slash == 0 || slash == std::string::npos) throw wrong;
+    if (slash == 0 || slash == std::string::npos) return wrong;
     described.tensors.push_back({path.substr(0, slash), path.substr(slash + 1), 0});
   }
   return described;
@@ -60,6 +58,11 @@ void StateDigest::add(std::span<const std::byte> bytes, std::byte* copy) {
 void StateDigest::add_zeros(uint64_t bytes) {
   for (uint64_t at = 0; at < bytes; at += kDigestBlock)
     blocks_.push_back({nullptr, nullptr, static_cast<size_t>(std::min<uint64_t>(kDigestBlock, bytes - at))});
+}
+
+void StateDigest::add_computed(std::span<const Digest> blocks) {
+  compute();  // what was added before comes first
+  computed_.insert(computed_.end(), blocks.begin(), blocks.end());
 }
 
 void StateDigest::compute(const Run& run) {
@@ -103,39 +106,30 @@ DigestDocument state_digest_json(Digest text, const std::vector<DigestedTensor>&
 }
 
 std::optional<std::string> wrong_state_digest(const std::string& state_json, Digest expected, uint64_t bytes,
-                                              const FindPart& find_part) try {
+                                              const std::map<std::string, TensorDigests>& parts) {
   constexpr uint64_t kMostStates = 64;  // zeros stand for tensors of the optimizer, which has a few for each parameter
   const auto described = described_in(state_json);
-  if (!described) return std::nullopt;
+  if (!described) return described.error();
+  if (!*described) return std::nullopt;
   StateDigest digest;
   uint64_t zeros = 0;
-  std::string current;
-  std::set<std::string> seen;
-  const TensorFile* part = nullptr;
-  for (const DigestedTensor& one : described->tensors) {
+  for (const DigestedTensor& one : (*described)->tensors) {
     if (one.part.empty()) {
       if (one.zeros > kMostStates * bytes || (zeros += one.zeros) > kMostStates * bytes)
         return "names more zeros than its tensors can have";
       digest.add_zeros(one.zeros);
       continue;
     }
-    if (one.part != current) {
-      digest.compute();  // the part before is no longer needed
-      if (!seen.insert(one.part).second) return "names the part " + one.part + " in two places";
-      current = one.part;
-      part = find_part(current);
-    }
-    if (part == nullptr) return "names the part " + one.part + ", which the checkpoint does not have";
-    const auto found = part->tensors.find(one.name);
-    if (found == part->tensors.end()) return "names the tensor " + one.name + ", which " + one.part + " does not have";
-    digest.add(std::span<const std::byte>(found->second.bytes.data(), found->second.bytes.size()));
+    const auto part = parts.find(one.part);
+    if (part == parts.end()) return "names the part " + one.part + ", which the checkpoint does not have";
+    const auto found = part->second.find(one.name);
+    if (found == part->second.end()) return "names the tensor " + one.name + ", which " + one.part + " does not have";
+    digest.add_computed(found->second);
   }
-  const Digest found = digest.finish(described->text);
+  const Digest found = digest.finish((*described)->text);
   if (found == expected) return std::nullopt;
   return "the tensors have the state digest " + to_hex(found) + " instead of " + to_hex(expected) +
          ": memory of the machine that wrote them may have changed";
-} catch (const std::string& wrong) {
-  return wrong;
 }
 
 }  // namespace sinew::checkpoint

@@ -29,7 +29,8 @@ class StateDigest {
   // so that each byte is read from memory only once.
   void add(std::span<const std::byte> bytes, std::byte* copy = nullptr);
   void add_zeros(uint64_t bytes);
-  // Works on everything that was added so far, and makes the copies. If `run` is null, works on this thread.
+  void add_computed(std::span<const Digest> blocks);  // a tensor, by the digests of its blocks
+  // Works on everything that was added so far, and makes the copies. Null: on this thread.
   void compute(const Run& run = nullptr);
   // Returns the digest of the text and all tensors.
   Digest finish(Digest text, const Run& run = nullptr);

@@ -133,7 +133,7 @@ struct Writer::State {
     if (const auto summary = verify(disk, directory, true); !summary) {
       throw Error("CHECKPOINT_NOT_READ_BACK",
                   "a checkpoint was written but reads back damaged: " + text_of(summary.error()),
-                  "check the device; older checkpoints are kept");
+                  "check the device and the memory of this machine; older checkpoints are kept");
     }
     return directory;
   }

@@ -54,7 +54,7 @@ int list_or_verify(const std::string& given, bool read_all) {
   size_t damaged = 0;
   for (const std::string& directory : directories) {
     const auto summary =
-        read_all ? checkpoint::verify_state(system_disk(), directory) : checkpoint::describe(system_disk(), directory);
+        read_all ? checkpoint::verify(system_disk(), directory, true) : checkpoint::describe(system_disk(), directory);
     if (summary) {
       print_summary(*summary, read_all ? "intact, " : "");
     } else {

@@ -215,6 +215,19 @@ TEST_F(RunUnled, TheNewerStateOfAnotherWorkerStays) {
   expect_to_go_on_from("two", 7);
 }
 
+// Memory of the newer worker's copy changes before the copy is written, so no resume accepts its checkpoint.
+TEST_F(RunUnled, ANewerCheckpointThatCannotBeLoadedDoesNotCount) {
+  Unled newer, older;
+  NumberTrainer spoiled;
+  spoiled.spoiled = {7};
+  spoiled.before_step = [&](int64_t now) {
+    if (now == 7) newer.lose();
+  };
+  EXPECT_THAT(end_of("spoiled", spoiled, newer), HasSubstr("step 7 is not saved"));
+  EXPECT_THAT(lose_at("spoiled", 6, older), HasSubstr("step 6 is saved"));
+  expect_to_go_on_from("spoiled", 6);
+}
+
 // The leader may write its lines only to step 5. Another member, which has no newer step, saves first; then the leader,
 // which the other one has replaced, saves its newer state under a new number.
 TEST_F(RunUnled, ALeaderThatAnotherMemberReplacedSavesItsNewerState) {
