@@ -54,4 +54,9 @@ inline std::string to_string(const Error& error) {
   return text.insert(std::min(text.find('\n'), text.size()), " [" + std::string(error.code.text()) + "]");
 }
 
+// "what [CODE] (try: hint)", for a place that keeps an error as one text.
+inline std::string text_with_hint(const Error& error) {
+  return to_string(error) + (error.hint.empty() ? "" : " (try: " + error.hint + ")");
+}
+
 }  // namespace sinew

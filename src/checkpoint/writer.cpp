@@ -28,10 +28,6 @@ void lower_priority() {
 
 constexpr double kLookSeconds = 0.01;  // how often wait() looks, if in_background runs the work
 
-std::string text_of(const Error& error) {
-  return to_string(error) + (error.hint.empty() ? "" : " (try: " + error.hint + ")");
-}
-
 std::string text_of(const Damage& damage) {
   return damage.directory + "/" + damage.file + " " + damage.what;
 }
@@ -98,10 +94,10 @@ struct Writer::State {
       work();
       return true;
     } catch (const MayNotWrite& error) {
-      text = text_of(error);
+      text = text_with_hint(error);
       refused = true;
     } catch (const Error& error) {
-      text = text_of(error);
+      text = text_with_hint(error);
     } catch (const std::exception& error) {
       text = error.what();
     }

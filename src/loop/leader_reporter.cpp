@@ -43,7 +43,7 @@ bool LeaderReporter::takes_over() {
   } catch (const MayNotWrite&) {
     return false;
   } catch (const DiskError& error) {
-    trouble_ = error.what();
+    trouble_ = text_with_hint(error);
     return false;
   }
 }

@@ -8,6 +8,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/faulty_disk.h"
 #include "base/hand_clock.h"
 #include "loop/members_stub.h"
 
@@ -103,7 +104,21 @@ TEST(LeaderReporter, RecordsThatWaitForTheDiskDoNotCount) {
   EXPECT_EQ(steps_in(folder + "/metrics.jsonl").size(), 1U);
 }
 
-// The coordinator is dead, so the leader must not write. Then the leader dies too, and another member takes over.
+TEST(LeaderReporter, SaysWhyItCannotTakeOverAndWhatToTry) {
+  FaultyDisk disk;
+  disk.make_directories("run");
+  const TestMembership members = TestMember::membership_of(true);
+  HandClock clock;
+  WriteFence fence(disk, "run", 1);
+  disk.fail_at(1, EIO);
+  LeaderReporter reporter(TestMember::options_in("run", 0), {}, &members, fence, clock);
+  for (const char* part : {"injected failure", "a hint"})
+    EXPECT_NE(reporter.trouble().find(part), std::string::npos) << reporter.trouble();
+  reporter.flush();
+  EXPECT_EQ(reporter.trouble(), "");
+}
+
+// The coordinator is dead, so the leader may not write. Then the leader dies too, and another member takes over.
 TEST(LeaderReporter, TheNextLeaderAddsWhatTheLastOneDidNotWrite) {
   const std::string folder = new_folder("takes_over");
   TestMember leader(folder, true), successor(folder);

@@ -1,6 +1,5 @@
 #include "report/append_file.h"
 
-#include <cstring>
 #include <span>
 
 #include "base/write_fence.h"
@@ -16,7 +15,7 @@ void AppendFile::append(std::string_view record) {
   if (waiting_.size() + record.size() > kMaxWaiting) flush();
   if (waiting_.size() + record.size() > kMaxWaiting) {
     ++dropped_;
-    why_dropped_ = refused_ ? "another process writes the files of this run now" : std::strerror(code_);
+    why_dropped_ = refused_ ? "another process writes the files of this run now" : failure_;
     return;
   }
   waiting_.append(record);
@@ -26,7 +25,7 @@ void AppendFile::flush() {
   if (waiting_.empty() && !go_on_) return;
   refused_ = may_write_ && !may_write_();
   if (refused_) return;
-  code_ = 0;
+  failure_.clear();
   try {
     if (go_on_) file_ = go_on_();
     go_on_ = nullptr;
@@ -37,16 +36,14 @@ void AppendFile::flush() {
   } catch (const MayNotWrite&) {
     refused_ = true;
   } catch (const DiskError& error) {
-    code_ = error.system_code;
+    failure_ = text_with_hint(error);
+    if (failure_.find(path_) == std::string::npos) failure_ = "cannot write " + path_ + ": " + failure_;
   }
 }
 
 std::string AppendFile::trouble() const {
-  if (code_ != 0) {
-    std::string text = "cannot write " + path_ + ": " + std::strerror(code_);
-    if (dropped_ > 0) text += " (" + std::to_string(dropped_) + " records lost)";
-    return text;
-  }
+  if (!failure_.empty())
+    return dropped_ > 0 ? failure_ + "; " + std::to_string(dropped_) + " records are lost" : failure_;
   if (dropped_ > 0) {
     return std::to_string(dropped_) + " records are missing from " + path_ + ": " + why_dropped_;
   }

@@ -50,7 +50,7 @@ class AppendFile {
   GoOn go_on_;  // null once it has succeeded
   std::unique_ptr<Disk::File> file_;
   bool refused_ = false;  // true: may_write returned false when it was called last
-  int code_ = 0;          // errno of the last attempt to write; 0 if it succeeded
+  std::string failure_;   // the error of the last attempt to write; empty if it succeeded
   std::string why_dropped_;
   int64_t dropped_ = 0;
 };

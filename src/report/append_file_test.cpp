@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "base/faulty_disk.h"
 #include "base/random.h"
 #include "report/testing.h"
 
@@ -70,7 +71,8 @@ TEST(AppendFile, memory_is_bounded_and_losses_are_counted) {
   const std::string record(1 << 20, 'x');
   for (int i = 0; i < 20; ++i) file.append(record);
   file.flush();
-  EXPECT_EQ(file.trouble(), "cannot write " + (directory / "x") + ": No space left on device (12 records lost)");
+  EXPECT_TRUE(file.trouble().starts_with("cannot write " + (directory / "x") + ": No space left on device"));
+  EXPECT_TRUE(file.trouble().ends_with("; 12 records are lost")) << file.trouble();
 }
 
 TEST(AppendFile, records_wait_and_no_file_changes_while_may_write_is_false) {
@@ -93,6 +95,24 @@ TEST(AppendFile, records_wait_and_no_file_changes_while_may_write_is_false) {
   turn = true;
   file.flush();
   EXPECT_EQ(read_file(directory / "x").size(), 4U + (8 << 20));
+}
+
+TEST(AppendFile, tells_the_error_of_the_disk_and_what_to_try) {
+  FaultyDisk disk;
+  AppendFile file(disk, "metrics.jsonl");
+  file.append("one\n");
+  disk.fail_at(1, EIO);
+  file.flush();
+  for (const char* part : {"metrics.jsonl", "injected failure", "a hint"})
+    EXPECT_NE(file.trouble().find(part), std::string::npos) << file.trouble();
+  file.flush();
+  EXPECT_EQ(file.trouble(), "");
+
+  AppendFile earlier(disk, "ledger.jsonl", nullptr, []() -> std::unique_ptr<Disk::File> {
+    throw DiskError("cannot read ledger.jsonl: it is not a regular file", "remove it", EINVAL);
+  });
+  earlier.flush();
+  EXPECT_EQ(earlier.trouble(), "cannot read ledger.jsonl: it is not a regular file [DISK_FAILED] (try: remove it)");
 }
 
 TEST(AppendFile, creates_the_file_once_its_directory_exists) {

@@ -123,7 +123,7 @@ void Reporter::State::open_events() {
     try {
       cut_session_end(disk, options.directory);
     } catch (const DiskError& error) {
-      events->fail(error.what());  // the new file does not depend on the old one
+      events->fail(text_with_hint(error));  // the new file does not depend on it
     }
     return nullptr;
   };
