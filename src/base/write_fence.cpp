@@ -271,14 +271,15 @@ void WriteFence::move_away(const std::string& path, const std::function<void(con
   if (place == Place::own) return act([&] { remove(path); });
   take_over();
   const std::string away = path_in(own_, ".removed-" + std::to_string(names_++));
-  try {
-    disk_.rename(path, away);
-  } catch (const DiskError& error) {
-    if (!is_missing(error.system_code)) throw;
-    if (!disk_.exists(own_)) fail_replaced();
-    return;  // nothing has this name
-  }
-  act([&] { remove(away); });
+  act([&] {
+    try {
+      disk_.rename(path, away);
+    } catch (const DiskError& error) {
+      if (is_missing(error.system_code) && disk_.exists(own_)) return;  // nothing has this name
+      throw;
+    }
+    remove(away);
+  });
 }
 
 void WriteFence::remove_file(const std::string& path) {

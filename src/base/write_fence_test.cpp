@@ -340,12 +340,19 @@ TEST_F(Fence, WhatDeadWritersLeftIsCollected) {
 TEST_F(Fence, ADirectoryOnAnotherFileSystemIsNamed) {
   WriteFence fence(disk_, kRun, 1);
   const std::string prepared = fence.staging(kRun + "/.prepared");
-  disk_.fail_at(1, EXDEV);
-  try {
-    fence.rename(prepared, kRun + "/checkpoints/step-1");
-    FAIL();
-  } catch (const DiskError& error) {
-    EXPECT_NE(error.hint.find("one file system"), std::string::npos) << error.hint;
+  const std::vector<std::function<void()>> changes = {
+      [&] { fence.rename(prepared, kRun + "/checkpoints/step-1"); },
+      [&] { fence.remove_file(kRun + "/report.json"); },
+      [&] { fence.remove_all(kRun + "/checkpoints/step-1"); },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    disk_.fail_at(1, EXDEV);
+    try {
+      changes[i]();
+      ADD_FAILURE() << i;
+    } catch (const DiskError& error) {
+      EXPECT_NE(error.hint.find("one file system"), std::string::npos) << i << error.hint;
+    }
   }
 }
 
