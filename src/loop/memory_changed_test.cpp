@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -40,10 +41,10 @@ class MemoryChange : public testing::Test {
   ~MemoryChange() override { std::filesystem::remove_all(folder_); }
 
   // Runs in the directory `name`.
-  RunResult run_in(const std::string& name, NumberTrainer& trainer, Members* members = nullptr) {
+  RunResult run_in(const std::string& name, NumberTrainer& trainer, Members* members = nullptr, bool resume = false) {
     directory_ = folder_ + "/" + name;
     std::filesystem::create_directories(directory_);
-    RunOptions options{.run_directory = directory_, .ledger = true};
+    RunOptions options{.run_directory = directory_, .resume = resume, .ledger = true};
     options.screen.output = options.screen.errors = [](std::string_view) {};
     options.in_background = [](const std::function<void()>& work) { work(); };
     code_.clear();
@@ -55,6 +56,7 @@ class MemoryChange : public testing::Test {
       throw;
     }
   }
+  RunResult resume_in(const std::string& name, NumberTrainer& trainer) { return run_in(name, trainer, nullptr, true); }
   std::string file(const std::string& name) const {
     std::ifstream in(directory_ + "/" + name);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -65,11 +67,11 @@ class MemoryChange : public testing::Test {
     for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
     return lines;
   }
-  bool said(const std::string& event) const {
-    for (const auto& line : lines_of("log.jsonl")) {
-      if (line.at("event") == event) return true;
-    }
-    return false;
+  // Whether a line of the log has this event, and this part in its text.
+  bool said(const std::string& event, const std::string& part = "") const {
+    return std::ranges::any_of(lines_of("log.jsonl"), [&](const auto& line) {
+      return line.at("event") == event && line.at("text").template get<std::string>().find(part) != std::string::npos;
+    });
   }
   std::string calm_ledger() {
     NumberTrainer trainer;
@@ -114,6 +116,33 @@ TEST_F(MemoryChange, AChangedStateIsNotSaved) {
   EXPECT_EQ(run_in("changed", trainer).exit_code, 0);
   EXPECT_EQ(file("ledger.jsonl"), calm);
   EXPECT_GT(checks, 3);
+}
+
+// The checkpoint was compared with its digest when it was read, so it is not at fault.
+TEST_F(MemoryChange, WhileAStateIsRestoredIsAFaultOfThisMachine) {
+  NumberTrainer first, second;
+  EXPECT_EQ(run_in("restored", first).exit_code, 0);
+  second.restores_wrong = true;
+  try {
+    resume_in("restored", second);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode("TRAIN_STATE_CORRUPT"));
+    EXPECT_TRUE(error.hint.starts_with("test the memory of this machine")) << error.hint;
+  }
+}
+
+// Only a reader that uses an older checkpoint instead says so.
+TEST_F(MemoryChange, ADamagedCheckpointIsNamedBeforeAnOlderOneIsUsed) {
+  NumberTrainer first, second;
+  first.spoiled = {8};
+  first.before_step = [](int64_t step) {
+    if (step == 10) throw Diverged("TRAIN_DIVERGED", "training diverged at step 10", "");
+  };
+  EXPECT_THROW(run_in("damaged", first), Diverged);
+  EXPECT_EQ(resume_in("damaged", second).exit_code, 0);
+  EXPECT_TRUE(said("damaged_checkpoint", "step-00000008 is damaged"));
+  EXPECT_TRUE(said("damaged_checkpoint", "; an older one is used"));
 }
 
 TEST_F(MemoryChange, WithoutACheckpointTheRunEnds) {
@@ -214,6 +243,8 @@ TEST_F(BestCheckpoint, WithoutAnyIntactOneTheRunEndsAndDoesNotGoBack) {
     Leader leader;
     EXPECT_THROW(train(group ? "group" : "alone", {4, 8}, group ? &leader : nullptr), Error);
     EXPECT_EQ(code_, "CHECKPOINT_DAMAGED");
+    EXPECT_TRUE(said("damaged_checkpoint", "step-00000004 is damaged"));
+    EXPECT_FALSE(said("damaged_checkpoint", "older one is used"));
     EXPECT_EQ(nlohmann::json::parse(file("report.json")).at("status"), "failed");
     EXPECT_EQ(leader.dissolved, "");
   }

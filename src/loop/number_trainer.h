@@ -65,6 +65,7 @@ class NumberTrainer final : public Trainer {
     const auto document = nlohmann::json::parse(loaded.state_json);
     read_document(document, state_, facts);
     std::memcpy(&number, loaded.parts.at("model").tensors.at("number").bytes.data(), sizeof number);
+    if (restores_wrong) number ^= 1;
     return facts;
   }
   std::string warm_start() override { return ""; }
@@ -73,6 +74,7 @@ class NumberTrainer final : public Trainer {
 
   uint64_t number = 1;
   bool in_group = true;
+  bool restores_wrong = false;   // memory changes while a state is restored
   int64_t wrong_step = -1;       // a member computed a wrong result in the step that led to this one
   std::set<int64_t> spoiled;     // steps at which the copy of the state changes in memory before it is saved
   std::vector<int64_t> audited;  // the steps in which every shard is computed twice

@@ -22,7 +22,7 @@ struct Window {
   report::Metrics means(bool classes) const;  // train/loss, train/accuracy
 };
 
-std::string text_of(const checkpoint::Damage& damage);     // for the log, if an older checkpoint is used
+std::string text_of(const checkpoint::Damage& damage);     // "checkpoint ... is damaged (FILE: ...)"
 std::string metrics_text(const report::Metrics& metrics);  // "  val/accuracy 0.9190  val/loss 0.2274"
 
 class Run {

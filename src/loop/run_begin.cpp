@@ -181,13 +181,12 @@ void Run::log_start() {
 }
 
 std::string text_of(const checkpoint::Damage& damage) {
-  return "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what +
-         "); an older one is used";
+  return "checkpoint " + damage.directory + " is damaged (" + damage.file + ": " + damage.what + ")";
 }
 
 void Run::start_state(const std::optional<checkpoint::Loaded>& loaded) {
   for (const checkpoint::Damage& damage : damaged_) {
-    reporter_->say(report::Level::warning, "damaged_checkpoint", text_of(damage));
+    reporter_->say(report::Level::warning, "damaged_checkpoint", text_of(damage) + "; an older one is used");
   }
   if (loaded) return restore_from(*loaded);
   if (options_.resume)
@@ -219,11 +218,12 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
   before_ = saved.seconds;
   began_ = clock_.monotonic_seconds();
   if (trainer_.digest() != loaded.digest) {
-    throw Error(
-        "TRAIN_STATE_CORRUPT",
-        loaded.directory + ": the restored state does not have the digest with which it was saved",
-        "the memory of the machine that wrote it may be faulty: move this directory away, and an older checkpoint "
-        "is used");
+    // load() has compared what it read with the digest. A checkpoint of an older version does not allow that.
+    throw Error("TRAIN_STATE_CORRUPT",
+                loaded.directory + ": the restored state does not have the digest with which it was saved",
+                from_member_ ? "test the memory of this machine and of the machines of the other workers"
+                             : "test the memory of this machine, and resume the run on another one; if that fails as "
+                               "well, move the directory of this checkpoint away, and an older one is used");
   }
   if (from_member_) return reporter_->adopt(saved.records);  // the control log's entries continue unchanged
   state().control.resume_at(state().step);

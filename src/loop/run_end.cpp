@@ -152,9 +152,7 @@ std::optional<checkpoint::Loaded> Run::best_checkpoint() {
     if (!damage) damage = std::move(loaded.error());
   }
   if (!damage) return std::nullopt;
-  throw Error("CHECKPOINT_DAMAGED",
-              "the best checkpoint " + damage->directory + " is damaged (" + damage->file + ": " + damage->what +
-                  "), and no best one before it can be used",
+  throw Error("CHECKPOINT_DAMAGED", "the best " + text_of(*damage) + ", and no best one before it can be used",
               "the last checkpoint is in " + root + "/last");
 }
 
