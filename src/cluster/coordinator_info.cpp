@@ -44,6 +44,10 @@ std::string path_in(const std::string& run_directory) {
 
 }  // namespace
 
+bool joined_by_url(const CoordinatorInfo& info) {
+  return info.pid == 0 || join_token_of(info.secret);
+}
+
 std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_directory) {
   return read_coordinator_info_file(path_in(run_directory));
 }

@@ -14,12 +14,16 @@ namespace sinew::cluster {
 
 struct CoordinatorInfo {
   std::string url;
-  std::string secret;  // the run's secret; in the directory of a worker of another machine, its join token instead
-  int64_t pid = 0;
+  std::string secret;                // of the run; in the directory of a worker of another machine: its join token
+  int64_t pid = 0;                   // of the coordinator; 0 if none has listened here
   int64_t incarnation = 0;           // number of coordinators that this run had before
   std::optional<int64_t> exit_code;  // the run's exit code, once the run has ended
   bool with_tls() const { return url.starts_with("https://"); }
 };
+
+// Returns whether this is the file of a worker that joined by a URL. Such a worker has a directory of its own, which is
+// not the run's directory, so it cannot lead the run.
+bool joined_by_url(const CoordinatorInfo& info);
 
 // Returns nullopt if the file does not exist. Throws Error if it is invalid, a later version wrote it, or it is a
 // symbolic link: it could lead to the secret of another run.

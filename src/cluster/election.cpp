@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cluster/join_token.h"
 #include "cluster/membership.h"
 
 namespace sinew::cluster {
@@ -23,7 +22,7 @@ ElectionStep next_election_step(const Candidate& candidate, const ElectionOption
 std::string why_not_last(const RunRecord& record, MemberId me) {
   if (record.info && record.info->exit_code)
     return "the run has ended with exit code " + std::to_string(*record.info->exit_code);
-  if (record.info && record.info->pid == 0) return "";  // `sinew join URL` wrote it
+  if (record.info && joined_by_url(*record.info)) return "";  // the directory is this worker's own
   if (!record.view) return "the run directory has no view.json: another attempt of the run has begun";
   const ViewMember* const found = record.view->find(me);
   if (found != nullptr && !found->joining) return "";
@@ -32,8 +31,7 @@ std::string why_not_last(const RunRecord& record, MemberId me) {
 
 std::string why_not_elected(const Candidate& candidate, const RunRecord& record) {
   if (!record.info) return "coordinator.json is missing or cannot be read";
-  if (record.info->pid == 0 || join_token_of(record.info->secret))
-    return "this worker joined by a URL: its directory is not the run's directory";
+  if (joined_by_url(*record.info)) return "this worker joined by a URL: its directory is not the run's directory";
   if (record.info->secret != candidate.secret) return "coordinator.json has the secret of another run";
   return why_not_last(record, candidate.me);
 }

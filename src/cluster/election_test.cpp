@@ -93,6 +93,21 @@ TEST(Election, TheFilesOfTheRunHaveTheLastWord) {
   EXPECT_THAT(why(2), HasSubstr("has ended"));
 }
 
+TEST(Election, WhoJoinedByAUrlHasADirectoryOfItsOwn) {
+  const auto joined = [](const std::string& secret, int64_t pid) {
+    CoordinatorInfo info;
+    info.secret = secret;
+    info.pid = pid;
+    return joined_by_url(info);
+  };
+  const std::string token = new_join_token("secret", 9'000'000'000);
+  EXPECT_FALSE(joined("secret", 4711));
+  EXPECT_TRUE(joined("secret", 0));
+  EXPECT_TRUE(joined(token, 0));
+  EXPECT_TRUE(joined(token, 4711));
+  EXPECT_EQ(why_not_last({CoordinatorInfo{.secret = token, .pid = 4711}, std::nullopt}, MemberId(2)), "");
+}
+
 // ---- terms ---------------------------------------------------------------------------------------------------------
 
 http::Response response_of(const Reply& reply) {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/exit_code.h"
+#include "cluster/cluster.h"
 #include "group/group.h"
 #include "train/train.h"
 
@@ -31,14 +32,9 @@ struct JoinOptions {
   double pace = 1;                                    // slows every shard down by this factor, for tests
   double patience_seconds = 120;                      // see GroupOptions
   MembershipEnd* ending = nullptr;                    // must outlive the Membership
-  // If set, this worker may be elected coordinator (cluster/standby.h). The links' addresses are also those of the
-  // coordinator.
-  struct Standby {
-    std::string run_directory, job;
-    bool keep_address = true;  // see cluster::RunCoordinatorOptions
-    std::function<void(const std::string&)> say = nullptr;
-  };
-  std::optional<Standby> standby;
+  // Set: this worker may be elected coordinator, unless it joined by a URL. As coordinator it has the addresses of the
+  // links; those of `standby` do not count.
+  std::optional<cluster::StandbyOptions> standby;
 };
 
 // Joins the run's group. Returns when a view contains this worker. Throws Error if the coordinator refuses the worker.

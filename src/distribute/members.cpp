@@ -24,15 +24,10 @@ group::MemberOptions member_options(const JoinOptions& options, const train::Ide
   wanted.client.host = host_name();
   wanted.client.pid = getpid();
   wanted.client.identity = {identity.job, identity.machine, identity.probe};
-  // A worker that joined by a URL has a directory of its own, and cannot lead the run.
-  if (options.standby && info.pid > 0 && !cluster::join_token_of(info.secret)) {
-    cluster::StandbyOptions& standby = wanted.client.standby.emplace();
-    standby.run_directory = options.standby->run_directory;
-    standby.job = options.standby->job;
-    standby.listen = options.listen;
-    standby.advertise = options.advertise;
-    standby.keep_address = options.standby->keep_address;
-    standby.say = options.standby->say;
+  if (options.standby && !cluster::joined_by_url(info)) {
+    wanted.client.standby = options.standby;
+    wanted.client.standby->listen = options.listen;
+    wanted.client.standby->advertise = options.advertise;
   }
   wanted.link.listen = options.listen;
   wanted.link.advertise = options.advertise;
