@@ -26,6 +26,7 @@
 
 namespace sinew {
 
+// This process may not write now. It may later.
 struct MayNotWrite : Error {
   using Error::Error;
 };

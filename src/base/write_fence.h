@@ -46,14 +46,15 @@
 #include <vector>
 
 #include "base/disk.h"
-#include "base/fenced_disk.h"
+#include "base/error.h"
 
 namespace sinew {
 
 // Another writer has taken over the run directory (CHECKPOINT_MAY_NOT_WRITE), or a user has removed this writer's
-// directory (RUN_DIRECTORY_LOST). This writer can never write there again.
-struct WriterReplaced : MayNotWrite {
-  using MayNotWrite::MayNotWrite;
+// directory (RUN_DIRECTORY_LOST). This writer can never write there again. It is no MayNotWrite, because who catches
+// that waits for the right to write, or tries again later.
+struct WriterReplaced : Error {
+  using Error::Error;
 };
 
 class WriteFence final : public Disk {

@@ -103,6 +103,7 @@ TEST(WriterFence, ChangesNothingAfterAnotherWriterHasTakenOver) {
       };
       save_and_wait(writer, 20);
       disk.before_call = nullptr;
+      EXPECT_FALSE(writer.status().refused) << "no later save can succeed";
     }
     if (interrupted) {
       EXPECT_EQ(names(disk), before);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fenced_disk.h"
 #include "base/json_text.h"
 #include "loop/exact_json.h"
 
@@ -38,8 +39,6 @@ bool LeaderReporter::takes_over() {
     disk_.take_over();
     trouble_.clear();
     return true;
-  } catch (const WriterReplaced&) {
-    throw;
   } catch (const MayNotWrite&) {
     return false;
   } catch (const DiskError& error) {

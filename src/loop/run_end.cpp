@@ -79,9 +79,8 @@ void Run::with_lease(const std::function<void()>& work) {
   if (!members_) {
     try {
       return work();
-    } catch (const MayNotWrite&) {
-      check_place();
-      disk_.check();
+    } catch (const Error&) {
+      check_place();  // a lost directory is the cause of every error
       throw;
     }
   }
@@ -93,8 +92,6 @@ void Run::with_lease(const std::function<void()>& work) {
     if (members_->may_write()) {
       try {
         return work();
-      } catch (const WriterReplaced&) {
-        throw;
       } catch (const MayNotWrite&) {
       }
     }

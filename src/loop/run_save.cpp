@@ -180,6 +180,8 @@ void Run::save_last() {
   if (status.durable == state().step) return;
   const std::string trouble = save_trouble();
   if (status.refused && trouble == status.trouble) throw MayNotWrite("CHECKPOINT_MAY_NOT_WRITE", trouble, "");
+  check_place();  // the run ends with the cause: its directory is lost, or another process has taken over
+  disk_.check();
   throw Error("TRAIN_SAVE_FAILED",
               "the last checkpoint (step " + std::to_string(state().step.value) + ") could not be saved: " + trouble,
               "free space on the disk and run sinew resume; " +

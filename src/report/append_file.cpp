@@ -2,7 +2,8 @@
 
 #include <span>
 
-#include "base/write_fence.h"
+#include "base/error.h"
+#include "base/fenced_disk.h"
 
 namespace sinew::report {
 namespace {
@@ -31,8 +32,6 @@ void AppendFile::flush() {
     go_on_ = nullptr;
     if (!file_ && !waiting_.empty()) file_ = disk_.append(path_);
     while (!waiting_.empty()) waiting_.erase(0, file_->write_some(std::as_bytes(std::span(waiting_))));
-  } catch (const WriterReplaced&) {
-    throw;
   } catch (const MayNotWrite&) {
     refused_ = true;
   } catch (const DiskError& error) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fenced_disk.h"
 #include "base/machine.h"
 #include "base/write_fence.h"
 #include "rundir/rundir.h"
