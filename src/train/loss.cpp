@@ -53,11 +53,9 @@ Loss::Loss(const spec::Job& job, const data::DataInfo& data)
       is_mean_(job.loss.reduction == "mean"),
       over_targets_(job.loss.over == "targets"),
       ignore_index_(job.loss.ignore_index),
-      target_mean_(data.target_mean),
-      target_std_(data.target_std),
-      target_shape_(data.target_shape),
       classes_(data.classes) {
   if (name_ == "library") own_ = model::library_loss(job);
+  if (name_ == "mse" || name_ == "l1") keep_target_moments(data);
   const std::vector<double>& weights = job.loss.class_weights;
   if (weights.empty()) return;
   if (static_cast<int64_t>(weights.size()) != data.classes) {
@@ -69,14 +67,21 @@ Loss::Loss(const spec::Job& job, const data::DataInfo& data)
   class_weights_ = torch::tensor(weights, torch::kFloat32);
 }
 
+void Loss::keep_target_moments(const data::DataInfo& data) {
+  if (data.target_std.size() == 1) {
+    target_mean_ = data.target_mean[0];
+    target_std_ = data.target_std[0];
+    return;
+  }
+  target_means_ = torch::tensor(data.target_mean, torch::kFloat32).view(data.target_shape);
+  target_stds_ = torch::tensor(data.target_std, torch::kFloat32).view(data.target_shape);
+}
+
 // Standardises the targets, so that the same learning rates suit prices and probabilities, and so that each number of a
 // target counts alike.
 torch::Tensor Loss::standardised(const torch::Tensor& targets) const {
-  if (target_std_.size() == 1) return (targets - target_mean_[0]) / target_std_[0];
-  const auto as_targets = [&](const std::vector<double>& values) {
-    return torch::tensor(values, torch::kFloat32).view(target_shape_).to(targets.device());
-  };
-  return (targets - as_targets(target_mean_)) / as_targets(target_std_);
+  if (!target_stds_.defined()) return (targets - target_mean_) / target_std_;
+  return (targets - target_means_.to(targets.device())) / target_stds_.to(targets.device());
 }
 
 torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const {

@@ -19,7 +19,7 @@ int64_t outputs_for(const std::string& loss, const data::DataInfo& data);
 
 class Loss {
  public:
-  // job.loss.name must be resolved. Class weights are copied to the device of the outputs.
+  // job.loss.name must be resolved. Class weights and target moments are copied to the device of the outputs.
   Loss(const spec::Job& job, const data::DataInfo& data);
 
   struct Value {
@@ -38,6 +38,7 @@ class Loss {
  private:
   Value of_program(const torch::Tensor& output, const torch::Tensor& targets) const;
   Value of_library(const torch::Tensor& outputs, const torch::Tensor& targets) const;
+  void keep_target_moments(const data::DataInfo& data);
   torch::Tensor standardised(const torch::Tensor& targets) const;
   torch::Tensor sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const;
 
@@ -47,8 +48,8 @@ class Loss {
   bool is_mean_, over_targets_;
   int64_t ignore_index_;
   torch::Tensor class_weights_;  // undefined if the job has none
-  std::vector<double> target_mean_, target_std_;
-  Shape target_shape_;
+  double target_mean_ = 0, target_std_ = 1;
+  torch::Tensor target_means_, target_stds_;  // of each number of a target; undefined if a target is one number
   int64_t classes_;
   model::LossFunction own_;  // the loss function of a library
 };
