@@ -340,6 +340,18 @@ void write_output(Disk& disk, const std::string& path, std::string_view text) {
   write_output(disk, path, [&](Disk::File& file) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
 }
 
+void copy_bytes(Disk& disk, const std::string& from, uint64_t begin, uint64_t end, Disk::File& to) {
+  constexpr uint64_t kCopyBytes = 1 << 20;
+  std::vector<std::byte> piece(static_cast<size_t>(std::min<uint64_t>(kCopyBytes, end - begin)));
+  while (begin < end) {
+    const auto wanted = static_cast<size_t>(std::min<uint64_t>(piece.size(), end - begin));
+    const size_t got = disk.read_at(from, begin, std::span(piece).first(wanted));
+    if (got == 0) return;
+    to.write(std::span(piece).first(got));
+    begin += got;
+  }
+}
+
 void make_directories_durably(Disk& disk, const std::string& path) {
   std::vector<fs::path> chain;  // deepest first
   for (fs::path at(path); !at.empty() && at != at.parent_path(); at = at.parent_path()) {

@@ -102,6 +102,9 @@ void write_output(Disk& disk, const std::string& path, std::string_view text);
 // Reads the whole file as a string, whatever bytes it holds.
 std::string read_text(Disk& disk, const std::string& path);
 
+// Copies the bytes [begin, end) of a file to the end of another, piece by piece.
+void copy_bytes(Disk& disk, const std::string& from, uint64_t begin, uint64_t end, Disk::File& to);
+
 // Creates the missing directories of the path and makes all names on the path durable. This includes the names of
 // existing directories, because their creator may have died before it synced the parent.
 void make_directories_durably(Disk& disk, const std::string& path);

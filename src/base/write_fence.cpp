@@ -15,8 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostRemovals = 100;  // attempts to remove a directory in which another process still makes files
-constexpr size_t kCopyBytes = 1 << 20;
-// Far above all numbers that occur. A directory whose name is a higher number belongs to no writer.
+// Far above all numbers that occur. A name with a higher one is not of a writer.
 constexpr int64_t kHighest = 1'000'000'000'000'000'000;
 
 // Returns the path without doubled or trailing slashes, "." and "..".
@@ -293,17 +292,6 @@ void WriteFence::remove_all(const std::string& path) {
 void WriteFence::sync_directory(const std::string& path) {
   if (place_of(path) != Place::own) return disk_.sync_directory(path);
   act([&] { disk_.sync_directory(path); });
-}
-
-void copy_bytes(Disk& disk, const std::string& from, uint64_t begin, uint64_t end, Disk::File& to) {
-  std::vector<std::byte> piece(static_cast<size_t>(std::min<uint64_t>(kCopyBytes, end - begin)));
-  while (begin < end) {
-    const auto wanted = static_cast<size_t>(std::min<uint64_t>(piece.size(), end - begin));
-    const size_t got = disk.read_at(from, begin, std::span(piece).first(wanted));
-    if (got == 0) return;
-    to.write(std::span(piece).first(got));
-    begin += got;
-  }
 }
 
 }  // namespace sinew

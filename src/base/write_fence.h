@@ -127,7 +127,4 @@ class WriteFence final : public Disk {
   std::atomic<uint64_t> names_{0};  // how many names for files to be removed this writer has used
 };
 
-// Copies the bytes [begin, end) of a file to the end of another.
-void copy_bytes(Disk& disk, const std::string& from, uint64_t begin, uint64_t end, Disk::File& to);
-
 }  // namespace sinew

@@ -1,8 +1,5 @@
 #include "checkpoint/publish.h"
 
-#include <algorithm>
-
-#include "checkpoint/checksums.h"
 #include "checkpoint/names.h"
 
 namespace sinew::checkpoint {
@@ -53,12 +50,7 @@ void put_in_place(Disk& disk, const std::string& temporary, const std::string& p
 
 void copy_file(Disk& disk, const std::string& from, const std::string& to) {
   const auto file = disk.create(to);
-  std::vector<std::byte> buffer(kChunkBytes);
-  uint64_t at = 0;
-  while (const size_t got = disk.read_at(from, at, buffer)) {
-    file->write(std::span(buffer).first(got));
-    at += got;
-  }
+  copy_bytes(disk, from, 0, disk.size(from), *file);
   file->sync();
   file->close();
 }

@@ -10,8 +10,6 @@
 #include <span>
 #include <utility>
 
-#include "base/write_fence.h"
-
 namespace sinew::report {
 namespace {
 
@@ -67,6 +65,12 @@ class LineSplitter {
   uint64_t length_ = 0, offset_ = 0;
   int64_t number_ = 0;
 };
+
+// The name of a copy of the file, until it replaces the file.
+std::string hidden_beside(const std::string& path) {
+  const std::filesystem::path target(path);
+  return (target.parent_path() / ("." + target.filename().string() + ".kept")).string();
+}
 
 // What a file keeps of its lines.
 struct Kept {
@@ -134,9 +138,13 @@ void for_each_line(Disk& disk, const std::string& path, const std::function<void
   splitter.finish(false);
 }
 
+bool must_copy(Disk& disk, const std::string& path) {
+  const std::string beside = hidden_beside(path);
+  return disk.staging(beside) != beside;
+}
+
 std::unique_ptr<Disk::File> keep_ranges(Disk& disk, const std::string& path, const std::vector<Range>& kept) {
-  const std::filesystem::path target(path);
-  const std::string copy = disk.staging((target.parent_path() / ("." + target.filename().string() + ".kept")).string());
+  const std::string copy = disk.staging(hidden_beside(path));
   auto file = disk.create(copy);
   try {
     for (const Range& range : kept) copy_bytes(disk, path, range.begin, range.end, *file);
@@ -155,9 +163,9 @@ std::unique_ptr<Disk::File> keep_ranges(Disk& disk, const std::string& path, con
 std::unique_ptr<Disk::File> go_on_after(Disk& disk, const std::string& path, Step step,
                                         const std::function<std::optional<int64_t>(std::string_view)>& step_of) {
   if (!disk.exists(path)) return nullptr;
-  auto file = disk.append(path);
+  const bool copies = must_copy(disk, path);
   const Kept kept = kept_lines(disk, path, step, step_of);
-  if (!kept.all()) file = keep_ranges(disk, path, kept.ranges);
+  auto file = copies || !kept.all() ? keep_ranges(disk, path, kept.ranges) : disk.append(path);
   const char newline = '\n';
   if (kept.unfinished) file->write(std::as_bytes(std::span(&newline, 1)));
   return file;

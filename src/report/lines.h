@@ -38,15 +38,18 @@ void for_each_line(Disk& disk, const std::string& path, const std::function<void
 
 // Opens a file that an earlier attempt or another process wrote, and drops the records after `step`. `step_of` returns
 // the step of a line, or nullopt if the line has none; such a line is kept or dropped together with the line before it.
-// If the last line has no newline, keeps it only if it has a step of at most `step`, and then adds the newline.
-//
-// Before it reads the file, it opens it by Disk::append. On a WriteFence this puts a copy under the file's name, which
-// no other process writes, so the lines that are read stay. Returns the open file, or null if there is none. Throws
-// DiskError if the disk fails.
+// Drops a last line without a newline, unless it has a step and is kept; then adds the newline. The lines that
+// `step_of` gets are those that stay, also if an earlier writer still appends meanwhile. Returns the open file, or null
+// if there is none. Throws DiskError.
 std::unique_ptr<Disk::File> go_on_after(Disk& disk, const std::string& path, Step step,
                                         const std::function<std::optional<int64_t>(std::string_view)>& step_of);
 
-struct Range {  // bytes [begin, end)
+// Returns whether an earlier writer may still have the file open, so that this one must go on with a copy. This is so
+// on the disk of a writer of a run directory (base/write_fence.h); there, ends the right of the earlier writers to
+// write.
+bool must_copy(Disk& disk, const std::string& path);
+
+struct Range {  // of bytes
   uint64_t begin = 0, end = 0;
 };
 // Replaces the file by a new one that has only these ranges of it, and returns the new file, open at its end. It is

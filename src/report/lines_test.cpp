@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/faulty_disk.h"
 #include "base/random.h"
+#include "base/write_fence.h"
 #include "report/metric_lines.h"
 #include "report/testing.h"
 
@@ -13,6 +15,10 @@ using namespace testing;
 
 std::string record(int64_t step) {
   return "{\"step\":" + std::to_string(step) + ",\"a\":1}";
+}
+
+void write(Disk::File& file, std::string_view text) {
+  file.write(std::as_bytes(std::span(text)));
 }
 
 std::string cut(const std::string& text, int64_t step) {
@@ -76,6 +82,51 @@ TEST(Lines, cut_drops_late_records_out_of_order) {
   const std::string one = record(1) + "\n", two = record(2) + "\n", nine = record(9) + "\n";
   EXPECT_EQ(cut(one + nine + two + nine, 2), one + two);
   EXPECT_EQ(cut(nine + one, 2), one);
+}
+
+// A writer of a run directory replaces the file of the earlier writer, who may have it open, by a copy.
+TEST(Lines, a_writer_that_takes_over_copies_a_file_once) {
+  const std::string one = record(1) + "\n", five = record(5) + "\n", path = "run/x";
+  for (const int64_t last : {1, 5}) {
+    FaultyDisk disk;
+    disk.make_directories("run");
+    write(*disk.create(path), one + five);
+    WriteFence fence(disk, "run", 1);
+    int copies = 0;
+    disk.after_rename = [&](const std::string&, const std::string& to) { copies += to == path ? 1 : 0; };
+    const auto file = go_on_after(fence, path, Step(last), step_of_line);
+    EXPECT_EQ(copies, 1) << last;
+    write(*file, five);
+    EXPECT_EQ(read_text(disk, path), one + (last == 1 ? "" : five) + five);
+  }
+}
+
+// The earlier writer appends a line before each call of the disk.
+TEST(Lines, what_was_read_is_what_stays) {
+  const std::string path = "run/x", line = record(1) + "\n", late = record(2) + "\n";
+  for (int64_t k = 1, call = k; call >= k; ++k) {
+    FaultyDisk disk;
+    disk.make_directories("run");
+    WriteFence first(disk, "run", 1), second(disk, "run", 2);
+    const auto old = first.append(path);
+    write(*old, line);
+    call = 0;
+    bool within = false;
+    disk.before_call = [&] {
+      if (within || ++call != k) return;
+      within = true;
+      write(*old, late);
+      within = false;
+    };
+    std::string read;
+    const auto file = go_on_after(second, path, Step(9), [&](std::string_view text) {
+      read += std::string(text) + "\n";
+      return step_of_line(text);
+    });
+    disk.before_call = nullptr;
+    write(*old, late);
+    EXPECT_EQ(read_text(disk, path), read) << k;
+  }
 }
 
 TEST(Lines, ledger_lines_have_steps_too) {

@@ -183,9 +183,9 @@ void cut_session_end(Disk& disk, const std::string& directory) {
   const std::vector<std::string> names = event_files(disk, directory);
   if (names.empty()) return;
   const std::string path = (std::filesystem::path(directory) / names.back()).string();
-  disk.append(path);
+  const bool copies = must_copy(disk, path);
   const uint64_t end = end_without_session_end(disk, path);
-  if (end < disk.size(path)) keep_ranges(disk, path, {{0, end}});
+  if (copies || end < disk.size(path)) keep_ranges(disk, path, {{0, end}});
 }
 
 }  // namespace sinew::report
