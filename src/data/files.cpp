@@ -6,7 +6,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -212,11 +211,6 @@ std::string file_extension(const std::string& path) {
   if (name.extension() == ".gz") name = name.stem();
   const std::string extension = name.extension().string();
   return extension.empty() ? "" : extension.substr(1);
-}
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 std::string with_commas(int64_t number) {

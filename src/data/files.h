@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/lower_case.h"
 
 namespace sinew::data {
 
@@ -33,7 +34,6 @@ inline std::string_view text_of(std::span<const std::byte> bytes) {
 }
 std::string file_name(const std::string& path);       // the last component
 std::string file_extension(const std::string& path);  // "csv" of "data/b.CSV.gz": lower case, without ".gz"
-std::string lower_case(std::string text);             // ASCII
 std::string with_commas(int64_t number);              // 60,000
 
 }  // namespace sinew::data

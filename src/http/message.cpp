@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/beast/http/parser.hpp>
 
+#include "base/lower_case.h"
 #include "http/url.h"
 
 namespace sinew::http {
@@ -12,14 +13,6 @@ namespace beast = boost::beast::http;
 using boost::system::error_code;
 
 constexpr size_t kMaxResponseHeaderBytes = 64 << 10;
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 // Joins the values of a header that occurs more than once into one list, as RFC 9110 defines it.
 Headers headers_of(const beast::fields& fields) {

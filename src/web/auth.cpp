@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/lower_case.h"
 #include "web/context.h"
 
 namespace sinew::web {
@@ -30,11 +31,7 @@ std::string base64_decoded(std::string text) {
 }
 
 bool begins_with_word(std::string_view text, std::string_view word) {
-  if (text.size() <= word.size() || text[word.size()] != ' ') return false;
-  for (size_t i = 0; i < word.size(); ++i) {
-    if ((text[i] | 0x20) != word[i]) return false;
-  }
-  return true;
+  return text.size() > word.size() && text[word.size()] == ' ' && lower_case(text.substr(0, word.size())) == word;
 }
 
 std::string secret_of(const http::Request& request) {

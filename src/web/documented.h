@@ -1,11 +1,11 @@
 // For tests and fuzzing: compares responses with openapi_text(), the content of docs/reference/openapi.json.
 #pragma once
 
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
+#include "base/lower_case.h"
 #include "http/http.h"
 #include "web/context.h"
 #include "web/web.h"
@@ -22,13 +22,13 @@ class Documented {
     }
     return names;
   }
-  static std::string operation_of(const Route& route) { return method_of(route) + " " + path_of(route); }
+  static std::string operation_of(const Route& route) { return lower_case(route.method) + " " + path_of(route); }
 
   // Returns in which way the response is not one that the document gives for the route: by its status or, if it is a
   // success in JSON, by its fields and their types. Returns "" if the document describes the response. A response with
   // a Source has no body yet, so only its status counts.
   std::string objection(const Route& route, const http::Response& response) const {
-    const auto& responses = document_.at("paths").at(path_of(route)).at(method_of(route)).at("responses");
+    const auto& responses = document_.at("paths").at(path_of(route)).at(lower_case(route.method)).at("responses");
     const std::string status = std::to_string(response.status);
     if (!responses.contains(status)) return "the status " + status + " is not documented";
     const auto content = responses[status].value("content", nlohmann::json::object());
@@ -54,11 +54,6 @@ class Documented {
     std::string path = route.path;
     for (size_t at; (at = path.find("*}")) != std::string::npos;) path.erase(at, 1);
     return path;
-  }
-  static std::string method_of(const Route& route) {
-    std::string method = route.method;
-    for (char& c : method) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return method;
   }
   static bool is(const std::string& type, const nlohmann::json& value) {
     if (type == "string") return value.is_string();

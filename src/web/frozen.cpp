@@ -1,9 +1,9 @@
 #include "web/frozen.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
+#include "base/lower_case.h"
 #include "web/artifacts.h"
 #include "web/mlflow.h"
 
@@ -32,9 +32,7 @@ std::optional<ArtifactRef> artifact_ref_of(std::string uri) {
 std::string scheme_of(const std::string& uri) {
   const size_t colon = uri.find(':');
   if (colon == std::string::npos || colon == 0 || uri.find('/') < colon) return "";
-  std::string scheme = uri.substr(0, colon);
-  for (char& c : scheme) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return scheme;
+  return lower_case(uri.substr(0, colon));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
+#include "base/lower_case.h"
 #include "registry/registry.h"
 #include "web/frozen.h"
 #include "web/mlflow_limits.h"
@@ -240,11 +242,8 @@ Response versions_search(Context& context, const Call& call) {
 
 Response versions_transition(Context& context, const Call& call) {
   const Args args(call);
-  std::string stage = args.text("stage");
-  if (!stage.empty()) {
-    std::transform(stage.begin(), stage.end(), stage.begin(), [](unsigned char c) { return std::tolower(c); });
-    stage[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(stage[0])));
-  }
+  std::string stage = lower_case(args.text("stage"));
+  if (!stage.empty()) stage[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(stage[0])));
   if (stage != "None" && stage != "Staging" && stage != "Production" && stage != "Archived") {
     refuse_invalid("Invalid Model Version stage: " + stage, "use one of None, Staging, Production, Archived");
   }

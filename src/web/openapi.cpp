@@ -4,6 +4,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/lower_case.h"
 #include "web/api_routes.h"
 #include "web/fields.h"
 #include "web/route_fields.h"
@@ -167,16 +168,11 @@ Json operation_of(const Route& route) {
   return operation;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(c | 0x20);
-  return text;
-}
-
 }  // namespace
 
 std::string openapi_text() {
   Json paths = Json::object();
-  for (const Route& route : routes()) paths[path_of(route)][lower(route.method)] = operation_of(route);
+  for (const Route& route : routes()) paths[path_of(route)][lower_case(route.method)] = operation_of(route);
   const Json error{{"type", "object"},
                    {"required", {"error", "code", "hint"}},
                    {"properties",
