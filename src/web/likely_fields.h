@@ -32,15 +32,13 @@ class LikelyFields {
   }
   Json body(const Route& route) {
     Json made = Json::object();
-    const bool own = route.query[0] != '\0' || route.body[0] != '\0';
-    for (const Field& field : parse_fields(own ? route.body : fields_of(route).takes)) {
+    for (const Field& field : parse_fields(body_fields_of(route))) {
       if (field.required || choose_(2) == 0) made[field.name] = value(field);
     }
     return made;
   }
   void add_query(const Route& route, http::Request& request) {
-    const bool own = route.query[0] != '\0' || route.body[0] != '\0';
-    for (const Field& field : parse_fields(own ? route.query : fields_of(route).takes)) {
+    for (const Field& field : parse_fields(query_fields_of(route))) {
       if (!field.required && choose_(2) != 0) continue;
       const Json made = value(field);
       if (made.is_array() && made.empty()) continue;

@@ -27,14 +27,6 @@ std::string path_of(const Route& route) {
   return path;
 }
 
-// These two functions return the declaration of the fields in the query, and in the body.
-const char* query_fields_of(const Route& route) {
-  return route.query[0] != '\0' || route.method != std::string_view("GET") ? route.query : fields_of(route).takes;
-}
-const char* body_fields_of(const Route& route) {
-  return route.body[0] != '\0' || route.method == std::string_view("GET") ? route.body : fields_of(route).takes;
-}
-
 Json parameters_of(const Route& route) {
   Json list = Json::array();
   const std::string path = route.path;

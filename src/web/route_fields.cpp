@@ -149,4 +149,12 @@ const RouteFields& fields_of(const Route& route) {
   return none;
 }
 
+const char* query_fields_of(const Route& route) {
+  return route.query[0] != '\0' || route.method != std::string_view("GET") ? route.query : fields_of(route).takes;
+}
+
+const char* body_fields_of(const Route& route) {
+  return route.body[0] != '\0' || route.method == std::string_view("GET") ? route.body : fields_of(route).takes;
+}
+
 }  // namespace sinew::web

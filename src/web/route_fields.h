@@ -13,5 +13,8 @@ struct RouteFields {
   const char* holds = nullptr;  // the content type of an answer that is not a JSON object
 };
 const RouteFields& fields_of(const Route& route);
+// These two return the declaration of the fields in the query, and in the body, of a route of either API.
+const char* query_fields_of(const Route& route);
+const char* body_fields_of(const Route& route);
 
 }  // namespace sinew::web
