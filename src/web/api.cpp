@@ -36,7 +36,8 @@ http::Response answer_of(const Refused& refused, const http::Request& request) {
   http::Response response = json_response(refusal_json(refused, request.path), refused.kind.status);
   if (refused.kind.status == 401)
     response.headers["www-authenticate"] = "Bearer realm=\"sinew\", Basic realm=\"sinew\"";
-  if (refused.kind.code == kOverloaded.code) response.headers["retry-after"] = "1";
+  if (refused.kind.code == kOverloaded.code || refused.kind.code == kCallerBusy.code)
+    response.headers["retry-after"] = "1";
   return response;
 }
 
@@ -252,13 +253,11 @@ struct Api::State {
               }));
             });
     if (outcome == Pool::Outcome::kAccepted) return;
-    http::Response refusal = respond(request, [&]() -> http::Response {
+    finish(respond(request, [&]() -> http::Response {
       if (outcome == Pool::Outcome::kFull)
         throw Refused(kOverloaded, "too many requests wait for the store", "try again in a moment");
       throw Refused(kCallerBusy, "too many requests of this caller wait", "wait for the answers to some of them");
-    });
-    refusal.headers["retry-after"] = "1";
-    finish(std::move(refusal));
+    }));
   }
 
   Pool& pool_of(const Route& route) { return is_scan(route) ? scans : pool; }
