@@ -18,16 +18,18 @@
 namespace sinew::web {
 namespace {
 
-// A quarter of the threads, at least one and at most six, serves scans (is_scan); the others serve all other requests.
-// A caller may use three quarters of the threads of either kind. The system prefers the threads that do not scan. The
-// store has connections for more readers than scans can occupy.
+// A quarter of the threads, at least one and at most six, serves scans (is_scan). One more thread is kept for scans
+// that are small pages. The other threads serve all other requests. A caller may use three quarters of the threads of
+// either kind. The system prefers the threads that do not scan. The store has connections for more readers than scans
+// can occupy.
 Pool::Limits scan_limits(int threads) {
   const int count = std::clamp(threads / 4, 1, 6);
-  return {count, std::max(1, count * 3 / 4), 500, 5'000, 5};
+  return {count + 1, std::max(1, count * 3 / 4), 500, 5'000, 5, 1};
 }
 Pool::Limits other_limits(int threads) {
-  const int count = std::max(1, threads - scan_limits(threads).threads);
-  return {count, std::max(1, count * 3 / 4), 2'000, 10'000, 0};
+  const Pool::Limits scans = scan_limits(threads);
+  const int count = std::max(1, threads - (scans.threads - scans.kept));
+  return {count, std::max(1, count * 3 / 4), 2'000, 10'000, 0, 0};
 }
 
 constexpr size_t kMaxUnauthenticatedBody = 64 << 10;
@@ -240,18 +242,18 @@ struct Api::State {
       finish(respond(*kept, [&]() -> http::Response { refuse_without_store(problem, changes); }));
     });
     const auto ended = std::make_shared<Ended>(shared.health, number);
-    const auto outcome =
-        pool_of(*match.route)
-            .post(name_of(caller, request), [this, kept, finish, caller, match, until, changes, ended] {
-              finish(respond(*kept, [&] {
-                // A change is carried out even if its sender has left, because the sender may rely on it.
-                CostLimit limit(*shared.options.clock, until, shared.options.request_bytes,
-                                changes ? nullptr : kept->abandoned);
-                const CostLimit::Scope scope(&limit);
-                limit.check();  // the request may have waited too long already
-                return call_within_memory(*kept, match, caller);
-              }));
-            });
+    const auto work = [this, kept, finish, caller, match, until, changes, ended] {
+      finish(respond(*kept, [&] {
+        // A change is carried out even if its sender has left, because the sender may rely on it.
+        CostLimit limit(*shared.options.clock, until, shared.options.request_bytes,
+                        changes ? nullptr : kept->abandoned);
+        const CostLimit::Scope scope(&limit);
+        limit.check();  // the request may have waited too long already
+        return call_within_memory(*kept, match, caller);
+      }));
+    };
+    const auto weight = is_small_page(*match.route, request) ? Pool::Weight::kLight : Pool::Weight::kHeavy;
+    const auto outcome = pool_of(*match.route).post(name_of(caller, request), work, weight);
     if (outcome == Pool::Outcome::kAccepted) return;
     finish(respond(request, [&]() -> http::Response {
       if (outcome == Pool::Outcome::kFull)

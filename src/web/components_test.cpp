@@ -128,6 +128,59 @@ TEST(Pool, ACallerWithExpensiveWorkWaitsForOneWithCheapWork) {
   gate.let(100);
 }
 
+constexpr auto kLight = Pool::Weight::kLight;
+
+TEST(Pool, ALightWorkDoesNotWaitForHeavyOnes) {
+  Gate heavy, light;
+  Pool pool({.threads = 4, .running_each = 2, .kept = 1}, system_clock());
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(pool.post("a", heavy.work("a")), kAccepted);
+  heavy.begun(2);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(pool.post("b", heavy.work("b")), kAccepted);
+  heavy.begun(3);
+  EXPECT_EQ(pool.post("other", light.work("other"), kLight), kAccepted);
+  EXPECT_EQ(light.begun(1)[0], "other");
+  EXPECT_EQ(pool.running(), 4u) << "no fourth heavy work has begun";
+  // The light work of a caller that is at its limit begins, too.
+  EXPECT_EQ(pool.post("a", light.work("a"), kLight), kAccepted);
+  light.let(1);
+  EXPECT_EQ(light.begun(2)[1], "a");
+  light.let(100);
+  heavy.let(100);
+  heavy.begun(10);
+}
+
+TEST(Pool, LightWorksOfACallerDoNotOccupyAllThreads) {
+  Gate gate;
+  Pool pool({.threads = 4, .running_each = 2, .kept = 1}, system_clock());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(pool.post("greedy", gate.work("greedy"), kLight), kAccepted);
+  gate.begun(2);
+  EXPECT_EQ(pool.post("other", gate.work("other"), kLight), kAccepted);
+  EXPECT_EQ(gate.begun(3)[2], "other");
+  gate.let(100);
+}
+
+TEST(SmallPage, HasABoundedNumberOfRecords) {
+  const Router router(routes());
+  const auto is_small = [&](const std::string& path, const std::map<std::string, std::string>& query) {
+    http::Request request;
+    request.query = query;
+    const RouteMatch match = router.find("GET", path);
+    EXPECT_TRUE(is_scan(*match.route)) << path;
+    return is_small_page(*match.route, request);
+  };
+  for (const char* page : {"/api/v1/experiments", "/api/v1/runs", "/api/v1/models"}) {
+    EXPECT_TRUE(is_small(page, {}));
+    EXPECT_TRUE(is_small(page, {{"limit", "1000"}, {"before", "7"}}));
+    for (const char* large : {"1001", "10000", "99999999999999999999", "x", ""})
+      EXPECT_FALSE(is_small(page, {{"limit", large}})) << large;
+  }
+  EXPECT_TRUE(is_small("/api/v1/runs", {{"experiment", "e"}, {"key", "loss"}}));
+  EXPECT_FALSE(is_small("/api/v1/runs", {{"name", "x"}}));
+  EXPECT_FALSE(is_small("/api/v1/runs", {{"state", "failed"}, {"limit", "1"}}));
+  for (const char* scan : {"/metrics", "/api/v1/overlay", "/api/v1/models/m", "/api/2.0/mlflow/experiments/search"})
+    EXPECT_FALSE(is_small(scan, {})) << scan;
+}
+
 TEST(Pool, QueuesAreBounded) {
   Gate gate;
   Pool pool({1, 1, 3, 5}, system_clock());

@@ -146,6 +146,9 @@ const std::vector<Route>& routes();
 // Returns whether the route's work grows with the number of records, points or files that the client asks for. Such
 // work has its own threads, so that it does not hold up other requests.
 bool is_scan(const Route& route);
+// Returns whether the request is a scan of a bounded number of records: a page of a list that skips none. Pages do not
+// wait behind other scans.
+bool is_small_page(const Route& route, const http::Request& request);
 
 http::Response json_response(const Json& json, int status = 200);
 

@@ -115,6 +115,9 @@ TEST(Cost, ExpensiveCallersDoNotHoldUpOthers) {
       EXPECT_EQ(test.call("GET", kMlflow + "/runs/get?run_id=" + run, "", "s").status, 200);
     }
     EXPECT_EQ(test.call("GET", "/health", "", "").status, 200);
+    for (const char* page : {"/api/v1/runs?limit=1", "/api/v1/experiments", "/api/v1/models"}) {
+      for (const char* who : {"s", "r"}) EXPECT_EQ(test.call("GET", page, "", who).status, 200) << page << " " << who;
+    }
     for (RawSocket& one : hostile) EXPECT_FALSE(one.has_bytes());  // the searches run or wait
   }
   // The clients have left. So the threads are free again, long before the searches would have ended.

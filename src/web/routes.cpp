@@ -198,4 +198,16 @@ bool is_scan(const Route& route) {
   return kScans.contains(route.handle);
 }
 
+bool is_small_page(const Route& route, const http::Request& request) {
+  constexpr int64_t kMost = 1000;  // not less than the limit of a request that names none
+  static const std::set<Handle> kPages{api_experiments, api_runs, api_models};
+  const auto& query = request.query;
+  // These two let a page read any number of runs that it does not show.
+  if (!kPages.contains(route.handle) || query.contains("state") || query.contains("name")) return false;
+  const auto limit = query.find("limit");
+  if (limit == query.end()) return true;
+  const auto number = integer_of(limit->second);
+  return number && *number <= kMost;
+}
+
 }  // namespace sinew::web

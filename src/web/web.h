@@ -114,8 +114,9 @@ struct Options {
   // Schemes of the places outside this server from which a version may come. Whoever loads the version fetches its
   // files there. So a path of that person's own machine, or any address on the web, is not accepted.
   std::set<std::string> source_schemes = {"s3", "gs", "abfss", "wasbs", "hdfs"};
-  int threads = 16;             // number of threads that may wait for the store; a quarter of them (1 to 6) for scans
-  double request_seconds = 60;  // a request that has no answer this long after its arrival is refused
+  // Number of threads that may wait for the store; a quarter of them (1 to 6) for scans. One more is for small pages.
+  int threads = 16;
+  double request_seconds = 60;                 // a request that has no answer this long after its arrival is refused
   int64_t request_bytes = int64_t{256} << 20;  // the most memory that the data of one request may take
   // The most memory of answers that clients have not read yet, beyond small ones. One caller may take a quarter of it,
   // or one answer.
