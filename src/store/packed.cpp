@@ -249,6 +249,8 @@ void unpack_tail(std::string_view bytes, std::vector<TailPoint>& out) {
 bool comes_before(const Point& a, const Point& b) {
   if (a.step != b.step) return a.step < b.step;
   if (a.time_ms != b.time_ms) return a.time_ms < b.time_ms;
+  const auto number = [](double value) { return std::isnan(value) ? 0 : value; };
+  if (number(a.value) != number(b.value)) return number(a.value) < number(b.value);
   return std::bit_cast<uint64_t>(a.value) < std::bit_cast<uint64_t>(b.value);
 }
 

@@ -37,8 +37,9 @@ struct TailPoint {
 std::string pack_tail(std::span<const TailPoint> points);
 void unpack_tail(std::string_view bytes, std::vector<TailPoint>& out);  // appends
 
-// Returns whether `a` comes before `b` in a series. Points are ordered by step, then by time, then by the bits of the
-// value.
+// Returns whether `a` comes before `b` in a series. Points are ordered by step, then by time, then by value, in which a
+// NaN counts as 0. So the last point is the one that MLflow's server shows as the newest: the largest of those that
+// were logged at the same step and time. Points that differ in nothing else are ordered by the bits of their values.
 bool comes_before(const Point& a, const Point& b);
 // Sorts by comes_before() and removes duplicates.
 void sort_unique(std::vector<Point>& points);

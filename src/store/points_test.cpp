@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -181,6 +182,33 @@ TEST_P(Points, FormAnOrderedSet) {
     }
     EXPECT_TRUE(metric.min == least || std::isnan(least));
   }
+}
+
+// MLflow's server has this rule: of the points of one step and time, the largest value is the newest. It stores a NaN
+// as 0.
+TEST_P(Points, OfOneMomentTheLargestIsTheLast) {
+  auto store = open();
+  make_run(*store);
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  int series = 0;
+  const auto expect = [&](const std::vector<double>& values, double last) {
+    for (const bool reversed : {false, true}) {
+      const std::string key = "k" + std::to_string(++series);
+      auto order = values;
+      if (reversed) std::reverse(order.begin(), order.end());
+      for (const double value : order) done(*store, AddPoints{"r", key, {{5, 7, value}}});
+      const double found = store->find({Kind::kRun, "r"})->metrics.at(key).last.value;
+      EXPECT_TRUE(found == last || (std::isnan(found) && std::isnan(last))) << key << " " << found;
+      const auto points = history(*store, "r", key);
+      ASSERT_EQ(points.size(), values.size());
+      EXPECT_TRUE(points.back().value == last || (std::isnan(points.back().value) && std::isnan(last))) << key;
+    }
+  };
+  expect({2, -1}, 2);
+  expect({-3, -2, -2.5}, -2);
+  expect({0.5, infinity, -infinity}, infinity);
+  expect({-1, nan}, nan);
+  expect({1, nan}, 1);
 }
 
 TEST_P(Points, AddedSinglyAreVisibleAtOnceAndMoveToChunks) {
