@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -142,34 +141,20 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
   return options;
 }
 
-// Returns 0 if the url names no port.
-uint16_t port_of(const std::string& url) {
-  uint16_t port = 0;
-  const size_t colon = url.rfind(':');
-  if (colon != url.npos) std::from_chars(url.data() + colon + 1, url.data() + url.size(), port);
-  return port;
-}
-
 // Makes the coordinator. `old_url` is that of the coordinator before this one.
 std::unique_ptr<Coordinator> begin_to_listen(const RunCoordinatorOptions& given, const CoordinatorOptions& options,
                                              const std::string& old_url, Clock& clock) {
   const std::string host = http::host_of(old_url);
-  if (given.elected && given.keep_address && http::is_this_machine(host) && port_of(old_url) > 0) {
+  if (given.elected && given.keep_address && http::is_this_machine(host)) {
     CoordinatorOptions same = options;
     same.listen = host;
-    same.port = port_of(old_url);
+    same.port = http::port_of(old_url);
     try {
       return std::make_unique<Coordinator>(same, clock);
     } catch (const Error&) {  // another process has the port
     }
   }
   return std::make_unique<Coordinator>(options, clock);
-}
-
-std::string advertised(const std::string& url, const std::string& host) {
-  const size_t scheme = url.find("://"), colon = url.rfind(':');
-  return host.empty() || scheme == url.npos || colon <= scheme ? url
-                                                               : url.substr(0, scheme + 3) + host + url.substr(colon);
 }
 
 // Returns the term of another coordinator that has taken over, according to coordinator.json. Nobody has taken over if
@@ -225,7 +210,7 @@ int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Cl
   CoordinatorInfo info = begin_incarnation(options.run_directory, clock, log);
   const auto made = begin_to_listen(options, options_of(options, info, place), info.url, clock);
   Coordinator& coordinator = *made;
-  info.url = advertised(coordinator.url(), options.advertise);
+  info.url = options.advertise.empty() ? coordinator.url() : http::with_host(coordinator.url(), options.advertise);
   info.pid = getpid();
   if (!publish(options.run_directory, info)) {
     log("another coordinator has begun; this one ends");

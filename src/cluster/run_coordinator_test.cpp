@@ -29,8 +29,10 @@ class Folder {
 
 // Runs a coordinator in the directory until it listens, then stops it. Returns what it wrote into coordinator.json, or
 // nullopt if it did not begin; `code` then has the error's code.
-std::optional<CoordinatorInfo> info_of_a_coordinator(const Folder& folder, std::string* code = nullptr) {
+std::optional<CoordinatorInfo> info_of_a_coordinator(const Folder& folder, std::string* code = nullptr,
+                                                     const std::string& advertise = "") {
   RunCoordinatorOptions options;
+  options.advertise = advertise;
   options.run_directory = folder.path();
   SignalQueue stop;
   std::atomic<bool> ended = false;
@@ -50,6 +52,17 @@ std::optional<CoordinatorInfo> info_of_a_coordinator(const Folder& folder, std::
   info = coordinator_info_now(folder.path());  // what the wait has seen may be from the coordinator before
   if (code != nullptr) *code = error;
   return error.empty() ? info : std::nullopt;
+}
+
+TEST(RunCoordinator, AdvertisesAnIpv6AddressInBrackets) {
+  for (const char* host : {"::1", "[::1]", "node7.example"}) {
+    const Folder folder;
+    const auto info = info_of_a_coordinator(folder, nullptr, host);
+    ASSERT_TRUE(info);
+    const std::string expected = std::string(host) == "::1" ? "[::1]" : host;
+    EXPECT_TRUE(info->url.starts_with("http://" + expected + ":")) << info->url;
+    EXPECT_GT(http::port_of(info->url), 0) << info->url;
+  }
 }
 
 TEST(RunCoordinator, ReplacesADamagedCoordinatorFileAndNeverRepeatsNumbers) {

@@ -1,4 +1,4 @@
-// Parses the host of a URL, and decides whether a host is this machine.
+// Parses and changes the host of a URL, and decides whether a host is this machine.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -32,6 +32,16 @@ std::string text_of(const sockaddr* address) {
 std::string host_of(const std::string& url) {
   const auto parsed = parse_url(url);
   return parsed ? without_brackets(parsed->host) : "";
+}
+
+uint16_t port_of(const std::string& url) {
+  const auto parsed = parse_url(url);
+  return parsed ? parsed->port : 0;
+}
+
+std::string with_host(const std::string& url, const std::string& host) {
+  const auto parsed = parse_url(url);
+  return parsed ? (parsed->tls ? "https://" : "http://") + authority(without_brackets(host), parsed->port) : url;
 }
 
 bool is_loopback(const std::string& host_given) {

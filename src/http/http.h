@@ -203,6 +203,11 @@ class Client {
 
 // Returns the host of "http://host:port" (an IPv6 address without its brackets), or "" if the text is not such a URL.
 std::string host_of(const std::string& url);
+// Returns the port of such a URL: that of the scheme if the URL names none. Returns 0 if the text is not such a URL.
+uint16_t port_of(const std::string& url);
+// Returns the URL with this host, a name or an address, instead of its own. Returns a text that is not such a URL as it
+// is.
+std::string with_host(const std::string& url, const std::string& host);
 // Returns whether the host is "localhost" or a loopback address. Resolves no names.
 bool is_loopback(const std::string& host);
 // Returns whether is_loopback(host) holds or the host is an address of one of this machine's interfaces. Resolves no

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "base/random.h"
 #include "http/invariants.h"
 #include "http/mutations.h"
@@ -28,6 +30,19 @@ TEST(Url, AcceptsValidUrls) {
   }
   EXPECT_EQ(authority("::1", 80), "[::1]:80");
   EXPECT_EQ(authority("x", 80), "x:80");
+}
+
+TEST(Url, TheHostOfAUrlCanBeReadAndReplaced) {
+  for (const auto& [url, host, port] :
+       {std::tuple("http://[::1]:4711", "::1", 4711), std::tuple("https://[::1]", "::1", 443),
+        std::tuple("http://127.0.0.1:80/", "127.0.0.1", 80), std::tuple("[::1]:4711", "", 0), std::tuple("", "", 0)}) {
+    EXPECT_EQ(host_of(url), host) << url;
+    EXPECT_EQ(port_of(url), port) << url;
+  }
+  EXPECT_EQ(with_host("http://[::1]:4711", "10.0.0.1"), "http://10.0.0.1:4711");
+  EXPECT_EQ(with_host("https://0.0.0.0:4711", "node7.example"), "https://node7.example:4711");
+  for (const char* host : {"::1", "[::1]"}) EXPECT_EQ(with_host("http://127.0.0.1:4711", host), "http://[::1]:4711");
+  EXPECT_EQ(with_host("nonsense", "::1"), "nonsense");
 }
 
 TEST(Url, RefusesInvalidUrls) {
