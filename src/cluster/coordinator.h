@@ -69,12 +69,14 @@ class Coordinator {
 
 // ---- the coordinator of a run directory ----------------------------------------------------------------------------
 
-// A coordinator looks at coordinator.json every kLookAtFileSeconds, and decides nothing if it could not look for
-// kConfirmSeconds. A lease that it granted before lasts for another second. If a successor does not know that its
-// predecessor has ended, it first listens to the members for kCautiousSettleSeconds. That is longer than both times
-// together, and long enough for a member that still waits for an answer of the predecessor. So when the successor makes
-// its first view and grants its first lease, the predecessor no longer decides, and its leases have ended.
-inline constexpr double kLookAtFileSeconds = 0.25, kConfirmSeconds = 1, kCautiousSettleSeconds = 3;
+// A coordinator looks at coordinator.json every kLookAtFileSeconds, and decides nothing if no look has succeeded for
+// kConfirmSeconds: each found no file that can be understood. A lease that it granted before lasts for another second.
+// If a successor does not know that its predecessor has ended, it first listens to the members for
+// kCautiousSettleSeconds. That is longer than both times together, and long enough for a member that still waits for an
+// answer of the predecessor. So when the successor makes its first view and grants its first lease, the predecessor no
+// longer decides, and its leases have ended. A coordinator whose looks have failed for kBlindSeconds ends: a supervisor
+// then starts another one, which may succeed, and an elected one gives back the lock of the directory.
+inline constexpr double kLookAtFileSeconds = 0.25, kConfirmSeconds = 1, kCautiousSettleSeconds = 3, kBlindSeconds = 5;
 
 struct RunCoordinatorOptions {
   std::string run_directory, job;
@@ -104,7 +106,8 @@ RunRecord read_run_record(const std::string& run_directory);
 // says: then this one steps down, and the log says so. Holds the lock of the directory, unless the run's supervisor or
 // the caller holds it, so that no member is elected while this coordinator lives. Reads the coordinator.json and
 // view.json that a predecessor left, uses the predecessor's secret, and writes both files. A damaged coordinator.json
-// is moved aside, and the secret is new. Throws Error when it cannot begin.
+// is moved aside, and the secret is new. Throws Error when it cannot begin, and COORDINATOR_LEAD_UNKNOWN when it could
+// not find out for kBlindSeconds whether it still leads.
 int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Clock& clock);
 
 }  // namespace sinew::cluster

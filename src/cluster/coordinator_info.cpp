@@ -10,6 +10,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "base/machine.h"
 #include "base/private_files.h"
 #include "cluster/join_token.h"
 #include "cluster/json.h"
@@ -42,6 +43,25 @@ std::string path_in(const std::string& run_directory) {
   return rundir::file_in(run_directory, rundir::kCoordinatorFile);
 }
 
+// A file that cannot be read now is not a damaged file: it may have any content.
+[[noreturn]] void fail_to_read(const std::string& path, int code) {
+  throw DiskError("cannot read " + path + ": " + std::strerror(code),
+                  code == EMFILE || code == ENFILE
+                      ? hint_of_limit(code)
+                      : "check the disk of this path, its owner and its permissions, and that it is a regular file",
+                  code);
+}
+
+std::string text_in(const BeneathFile& file, const std::string& path) {
+  std::string text(kMostBytes, '\0');
+  try {
+    text.resize(system_disk().read_at(file.path(), 0, std::as_writable_bytes(std::span(text))));
+  } catch (const DiskError& error) {  // its message names the descriptor
+    fail_to_read(path, error.system_code);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool joined_by_url(const CoordinatorInfo& info) {
@@ -59,15 +79,12 @@ std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& pat
   const auto file =
       directory ? open_beneath(*directory, place.filename().string()) : std::unexpected(directory.error());
   if (!file && (file.error() == ENOENT || file.error() == ENOTDIR)) return std::nullopt;
-  if (!file) {
-    throw Error("COORDINATOR_FILE_INVALID",
-                path + (file.error() == ELOOP ? " is a symbolic link"
-                                              : std::string(" cannot be opened: ") + std::strerror(file.error())),
+  if (!file && file.error() == ELOOP) {
+    throw Error("COORDINATOR_FILE_INVALID", path + " is a symbolic link",
                 "remove it; the next coordinator of the run writes it again");
   }
-  std::string text(kMostBytes, '\0');
-  text.resize(system_disk().read_at(file->path(), 0, std::as_writable_bytes(std::span(text))));
-  const auto json = parse_json(text);
+  if (!file) fail_to_read(path, file.error());
+  const auto json = parse_json(text_in(*file, path));
   if (!json) {
     throw Error("COORDINATOR_FILE_INVALID", path + " is not JSON",
                 "remove it; the next coordinator of the run writes it again");

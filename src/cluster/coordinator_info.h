@@ -26,7 +26,8 @@ struct CoordinatorInfo {
 bool joined_by_url(const CoordinatorInfo& info);
 
 // Returns nullopt if the file does not exist. Throws Error if it is invalid, a later version wrote it, or it is a
-// symbolic link: it could lead to the secret of another run.
+// symbolic link: it could lead to the secret of another run. Throws DiskError if it cannot be read now; this says
+// nothing about its content.
 std::optional<CoordinatorInfo> read_coordinator_info(const std::string& run_directory);
 std::optional<CoordinatorInfo> read_coordinator_info_file(const std::string& path);
 // Like read_coordinator_info, but returns nullopt on every Error: the file cannot be read, is invalid, was written by a

@@ -2,7 +2,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,6 +48,7 @@ std::optional<CoordinatorInfo> predecessor(const std::string& run_directory, int
     system_disk().rename(path, path + ".damaged");
     CoordinatorInfo unknown;
     if (tls) unknown.url = kTlsScheme;  // a run that began with TLS keeps it
+    unknown.pid = ::getpid();           // without an address: see has_ended()
     unknown.secret = new_secret();
     unknown.incarnation = incarnations;
     return unknown;
@@ -106,9 +110,12 @@ std::optional<View> read_view(const std::string& path) {
   return view_of(*json);
 }
 
-// Returns whether it is sure that this coordinator has ended, or that there was none.
+// Returns whether it is sure that this coordinator has ended, or that there was none. It is not sure if the file that
+// named it was damaged: then it has a pid, which means nothing, and no address.
 bool has_ended(const CoordinatorInfo& before) {
-  return before.pid == 0 || (http::is_this_machine(http::host_of(before.url)) && !process_facts(before.pid));
+  if (before.pid == 0) return true;
+  if (before.pid > std::numeric_limits<pid_t>::max() || !http::is_this_machine(http::host_of(before.url))) return false;
+  return ::kill(static_cast<pid_t>(before.pid), 0) != 0 && errno == ESRCH;
 }
 
 // `info` has the address and the pid of the coordinator before.
@@ -157,19 +164,81 @@ std::unique_ptr<Coordinator> begin_to_listen(const RunCoordinatorOptions& given,
   return std::make_unique<Coordinator>(options, clock);
 }
 
-// Returns the term of another coordinator that has taken over, according to coordinator.json. Nobody has taken over if
-// the file is missing or cannot be read: each coordinator writes it before it listens. If a coordinator of an older
-// term wrote the file late, writes it again.
-std::optional<int64_t> newer_term(const std::string& run_directory, const CoordinatorInfo& own) {
-  const auto now = coordinator_info_now(run_directory);
-  if (!now || (now->incarnation == own.incarnation && now->pid == own.pid)) return std::nullopt;
-  if (now->incarnation >= own.incarnation) return now->incarnation;
+// Returns nullopt if the file is missing or damaged: then this coordinator writes it again. Throws Error if a later
+// version wrote it, and DiskError if it cannot be read now.
+std::optional<CoordinatorInfo> intact_info(const std::string& run_directory) {
   try {
-    write_coordinator_info(run_directory, own);
-  } catch (const DiskError&) {  // the next look tries again
+    return read_coordinator_info(run_directory);
+  } catch (const Error& error) {
+    if (error.code != ErrorCode("COORDINATOR_FILE_INVALID")) throw;
+    return std::nullopt;
   }
-  return std::nullopt;
 }
+
+// What a look at the run directory tells a coordinator.
+struct Look {
+  bool leads = false;            // coordinator.json names this coordinator
+  std::optional<int64_t> newer;  // the term of another coordinator that has taken over
+  std::string trouble;           // why the look tells neither
+};
+
+// If an older coordinator wrote coordinator.json late, or the file is missing or damaged, writes it again. The next
+// look then tells: a coordinator that has taken over does the same.
+Look look_who_leads(const std::string& run_directory, const rundir::RunPlace& place, const CoordinatorInfo& own) try {
+  Look look;
+  look.trouble = place.lost();  // then the file may be that of another run
+  if (!look.trouble.empty()) return look;
+  const auto now = intact_info(run_directory);
+  look.leads = now && now->incarnation == own.incarnation && now->pid == own.pid;
+  if (look.leads) return look;
+  if (now && now->incarnation >= own.incarnation) {
+    look.newer = now->incarnation;
+    return look;
+  }
+  write_coordinator_info(run_directory, own);
+  look.trouble = now ? "an older coordinator wrote coordinator.json" : "coordinator.json was missing or damaged";
+  return look;
+} catch (const Error& error) {
+  return {.trouble = error.what()};
+}
+
+// Looks now and then whether this coordinator still leads. A look that fails confirms nothing, so without a good one
+// the coordinator soon decides nothing (CoordinatorOptions::confirm_seconds). If the looks fail for kBlindSeconds, it
+// gives up.
+class Lead {
+ public:
+  Lead(const std::string& run_directory, const rundir::RunPlace& place, CoordinatorInfo own,
+       std::function<void(const std::string&)> log)
+      : run_directory_(run_directory), place_(place), own_(std::move(own)), log_(std::move(log)) {}
+
+  // Throws Error (COORDINATOR_LEAD_UNKNOWN) if it gives up.
+  void check(Coordinator& coordinator, double now) {
+    if (now < next_look_) return;
+    next_look_ = now + kLookAtFileSeconds;
+    const Look look = look_who_leads(run_directory_, place_, own_);
+    if (look.newer) return coordinator.supersede(*look.newer);
+    if (look.leads) {
+      blind_since_.reset();
+      return coordinator.confirm(now);
+    }
+    if (!blind_since_) {
+      blind_since_ = now;
+      log_("it is not known whether this coordinator still leads the run: " + look.trouble);
+    }
+    if (now - *blind_since_ < kBlindSeconds) return;
+    throw Error("COORDINATOR_LEAD_UNKNOWN",
+                "this coordinator ends, because it could not find out whether it still leads the run: " + look.trouble,
+                "check the disk of the run directory; `sinew ps` shows whether another coordinator has begun");
+  }
+
+ private:
+  const std::string run_directory_;
+  const rundir::RunPlace& place_;
+  const CoordinatorInfo own_;
+  const std::function<void(const std::string&)> log_;
+  double next_look_ = 0;
+  std::optional<double> blind_since_;  // since when no look has told who leads
+};
 
 // Takes the lock of the directory. Returns nullopt if another process holds it or the directory cannot be locked. The
 // coordinator then works without the lock; where there are no locks, members cannot elect another coordinator.
@@ -184,7 +253,7 @@ std::optional<rundir::RunLock> lock_if_free(const std::string& run_directory, Cl
 
 // Writes the address of a coordinator that listens. Returns false if another coordinator has begun meanwhile.
 bool publish(const std::string& run_directory, const CoordinatorInfo& own) {
-  const auto now = coordinator_info_now(run_directory);
+  const auto now = intact_info(run_directory);
   if (now && now->incarnation > own.incarnation) return false;
   write_coordinator_info(run_directory, own);
   return true;
@@ -218,16 +287,9 @@ int run_coordinator(const RunCoordinatorOptions& options, SignalSource& stop, Cl
   }
   log("listens at " + info.url + ", pid " + std::to_string(info.pid));
   const auto lock = options.elected ? std::nullopt : lock_if_free(options.run_directory, clock);
-  double next_look = 0;
+  Lead lead(options.run_directory, place, info, log);
   while (true) {
-    if (const double now = clock.monotonic_seconds(); now >= next_look) {
-      next_look = now + kLookAtFileSeconds;
-      if (const auto term = newer_term(options.run_directory, info)) {
-        coordinator.supersede(*term);
-      } else {
-        coordinator.confirm(now);
-      }
-    }
+    lead.check(coordinator, clock.monotonic_seconds());
     if (coordinator.superseded_by()) return kRejoin;  // it has logged why
     coordinator.tick();
     if (const auto code = coordinator.over()) {

@@ -5,8 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
+#include "base/hand_clock.h"
+#include "base/process.h"
 #include "base/signals.h"
 #include "cluster/testing.h"
 
@@ -52,6 +55,117 @@ std::optional<CoordinatorInfo> info_of_a_coordinator(const Folder& folder, std::
   info = coordinator_info_now(folder.path());  // what the wait has seen may be from the coordinator before
   if (code != nullptr) *code = error;
   return error.empty() ? info : std::nullopt;
+}
+
+// A coordinator of the directory, for which time passes only when the test says so.
+class Timed {
+ public:
+  explicit Timed(const Folder& folder) : folder_(folder) {
+    options_.run_directory = folder.path();
+    options_.log = [this](const std::string&) { ++lines_; };
+    thread_ = std::thread([this] {
+      code_ = code_of([&] { run_coordinator(options_, stop_, clock_); });
+      ended_ = true;
+    });
+    EXPECT_TRUE(wait_for([&] { return ended_ || status(); }));
+    first_ = info();
+  }
+  ~Timed() {
+    stop_.send(SIGTERM);
+    thread_.join();
+  }
+  void pass(double seconds) { clock_.seconds = clock_.seconds + seconds; }
+  // Lets time pass in small parts until the condition holds.
+  bool pass_until(const std::function<bool()>& condition) {
+    return wait_for([&] {
+      pass(0.05);
+      return condition();
+    });
+  }
+  // Lets this time pass at once, and waits until the coordinator has looked: it then says that it did not run.
+  bool looks_after(double seconds) {
+    const int before = lines_;
+    pass(seconds);
+    return wait_for([&] { return lines_ > before; });
+  }
+  CoordinatorInfo info() const { return coordinator_info_now(folder_.path()).value_or(CoordinatorInfo()); }
+  const CoordinatorInfo& first() const { return first_; }  // what it wrote when it began
+  std::optional<CoordinatorStatus> status() const {
+    return CoordinatorClient(info().url, info().secret, kBound).status();
+  }
+  // Returns the code of its refusal of a user's call, or "" if it acts on the call.
+  std::string refusal() const {
+    return code_of([&] { call(first_.url, first_.secret, "POST", "/v2/scale", R"({"workers":2})", kBound); });
+  }
+  bool ended() const { return ended_; }
+  std::string code() const { return ended_ ? code_ : "it has not ended"; }
+
+ private:
+  const Folder& folder_;
+  RunCoordinatorOptions options_;
+  HandClock clock_;
+  SignalQueue stop_;
+  std::atomic<int> lines_ = 0;
+  std::atomic<bool> ended_ = false;
+  std::string code_;
+  CoordinatorInfo first_;
+  std::thread thread_;
+};
+
+// A directory in the place of the file can neither be read as a file nor be replaced by one.
+TEST(RunCoordinator, ALookThatFailsDoesNotConfirmThatItLeads) {
+  const Folder folder;
+  Timed coordinator(folder);
+  EXPECT_EQ(coordinator.refusal(), "");
+  const std::string file = folder.path() + "/coordinator.json";
+  std::filesystem::rename(file, file + ".aside");
+  std::filesystem::create_directory(file);
+  ASSERT_TRUE(coordinator.looks_after(kConfirmSeconds + 0.5));
+  EXPECT_EQ(coordinator.refusal(), "COORDINATOR_NOT_READY");
+  std::filesystem::remove(file);
+  std::filesystem::rename(file + ".aside", file);
+  EXPECT_TRUE(coordinator.pass_until([&] { return coordinator.refusal().empty(); }));
+  EXPECT_FALSE(coordinator.ended());
+  std::filesystem::rename(file, file + ".aside");
+  std::filesystem::create_directory(file);
+  EXPECT_TRUE(coordinator.pass_until([&] { return coordinator.ended(); }));
+  EXPECT_EQ(coordinator.code(), "COORDINATOR_LEAD_UNKNOWN");
+}
+
+TEST(RunCoordinator, WritesItsFileAgainIfItIsMissingOrDamaged) {
+  const Folder folder;
+  Timed coordinator(folder);
+  const std::string file = folder.path() + "/coordinator.json";
+  for (const char* damage : {"", "{", R"({"version":2,"url":"http://x"})"}) {
+    std::filesystem::remove(file);
+    if (*damage != '\0') folder.write("coordinator.json", damage);
+    EXPECT_TRUE(coordinator.pass_until([&] { return coordinator.info().url == coordinator.first().url; })) << damage;
+    EXPECT_EQ(coordinator.info().secret, coordinator.first().secret);
+    EXPECT_TRUE(coordinator.pass_until([&] { return coordinator.refusal().empty(); })) << damage;
+  }
+  EXPECT_FALSE(coordinator.ended());
+}
+
+// The first view of a successor must come when the coordinator before it is powerless.
+TEST(RunCoordinator, ListensLongerIfTheOneBeforeMayLive) {
+  const Folder ended, damaged;
+  CoordinatorInfo before;
+  before.url = "http://127.0.0.1:1";
+  before.secret = new_secret();
+  ProcessOptions options;
+  options.command = {"/bin/true"};
+  before.pid = Process(options).pid();  // it has ended when this line is over
+  write_coordinator_info(ended.path(), before);
+  damaged.write("coordinator.json", "{");
+  Timed sure(ended), cautious(damaged);
+  for (Timed* one : {&sure, &cautious}) {
+    EXPECT_TRUE(one->status()->listening);
+    one->pass(ClusterOptions().settle_seconds + 0.5);
+  }
+  EXPECT_FALSE(sure.status()->listening);
+  EXPECT_TRUE(cautious.status()->listening);
+  cautious.pass(kCautiousSettleSeconds);
+  EXPECT_FALSE(cautious.status()->listening);
 }
 
 TEST(RunCoordinator, AdvertisesAnIpv6AddressInBrackets) {
