@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "base/clock.h"
-#include "base/disk.h"
 #include "base/process.h"
 #include "cli/options.h"
 #include "jobs/jobs.h"
@@ -28,7 +27,8 @@ void wait_for_end(const std::string& directory, const Wait& wait, Clock& clock) 
   while (rundir::lock_is_held(directory)) {
     // The kernel may merge two signals into one. With --now, this loop therefore sends SIGTERM until the run has ended.
     const pid_t holder = asked && !wait.now ? 0 : supervise::process_that_holds(directory);
-    if (holder > 0) asked = supervise::ask_to_stop(directory, holder, asked) || asked;
+    const std::string named = own_variable("SINEW_COORDINATORS");
+    if (holder > 0) asked = supervise::ask_to_stop(directory, holder, asked, named) || asked;
     if (clock.monotonic_seconds() >= end) {
       throw Error("RUN_STILL_RUNNING", directory + " still runs",
                   asked ? "give it more time with --wait, or stop it at once with --now"

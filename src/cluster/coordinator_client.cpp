@@ -33,7 +33,8 @@ struct FailedCall {
 };
 
 Effect effect_of(const Error& refusal) {
-  const bool passes = refusal.code == kNotReady || refusal.code == kCallDamaged;
+  // One that was superseded says no to every call; the other one may be found at the second try.
+  const bool passes = refusal.code == kNotReady || refusal.code == kCallDamaged || refusal.code == kSuperseded;
   return passes ? Effect::none : Effect::refused;
 }
 

@@ -85,6 +85,18 @@ TEST_F(Calls, ACallThatDidNotArriveIsMadeAgain) {
   EXPECT_EQ(calls_, 2);
 }
 
+// The coordinator before may still answer when another one has taken over.
+TEST_F(Calls, ACallToASupersededCoordinatorGoesToTheOneThatLeads) {
+  const CoordinatorInfo before = start(refuse(503, kSuperseded, "another coordinator leads the run now", ""));
+  const auto still_there = std::move(server_);
+  EXPECT_EQ(control(before), kSuperseded.text());
+  EXPECT_EQ(calls_, 2);
+  start({200, "{}"});
+  calls_ = 0;
+  EXPECT_EQ(control(before), "");
+  EXPECT_EQ(calls_, 2);
+}
+
 // The supervisor asks for the status again and again. It must survive that no descriptor is free for a while.
 TEST(CoordinatorClient, ACallWithoutAFreeDescriptorIsNotAnswered) {
   Running coordinator(options_for(1));

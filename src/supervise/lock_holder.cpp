@@ -43,11 +43,11 @@ pid_t process_that_holds(const std::string& run_directory) {
   return has_open(holder->pid, rundir::file_in(run_directory, rundir::kLockFile)) ? holder->pid : 0;
 }
 
-bool ask_to_stop(const std::string& run_directory, pid_t holder, bool again) {
+bool ask_to_stop(const std::string& run_directory, pid_t holder, bool again, const std::string& coordinators) {
   const auto info = cluster::coordinator_info_now(run_directory);
   if (!info || info->pid != holder || info->exit_code) return ::kill(holder, SIGTERM) == 0;
   if (again) return true;
-  cluster::check_coordinator_address(*info, "");
+  cluster::check_coordinator_address(*info, coordinators);
   try {
     cluster::request_control(*info, run_directory, "stop", kResumable, "sinew stop");
   } catch (const Error& error) {
