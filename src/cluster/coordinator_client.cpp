@@ -164,11 +164,16 @@ std::vector<int64_t> request_revocation(const CoordinatorInfo& info, const std::
   const std::string body = dump({{"token", token_id}});
   const auto json = parse_json(call_run(info, run_directory, Repeat::unless_refused, "POST", "/v2/revoke", body));
   std::vector<int64_t> members;
-  if (!json || !json->contains("members")) return members;
-  for (const Json& id : (*json)["members"]) {
-    if (id.is_number_integer()) members.push_back(id.get<int64_t>());
+  const Json* ids = json ? member_of(*json, "members") : nullptr;
+  bool understood = ids != nullptr && ids->is_array();
+  for (size_t i = 0; understood && i < ids->size(); ++i) {
+    understood = (*ids)[i].is_number_integer();
+    if (understood) members.push_back((*ids)[i].get<int64_t>());
   }
-  return members;
+  if (understood) return members;
+  throw Error(kAnswerDamaged,
+              run_directory + ": the coordinator's answer does not say which members had the token " + token_id,
+              "`sinew ps` shows the join tokens of the members: if one still has this token, repeat the command");
 }
 
 void request_scale(const CoordinatorInfo& info, const std::string& run_directory, int64_t wanted) {

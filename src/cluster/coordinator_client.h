@@ -42,7 +42,7 @@ std::string call(const std::string& url, const std::string& secret, const std::s
 std::string fetch_status(const CoordinatorInfo& info, const std::string& run_directory);  // JSON
 void request_control(const CoordinatorInfo& info, const std::string& run_directory, const std::string& kind,
                      double value, const std::string& reason);
-// Returns the members that had the token.
+// Returns the members that had the token. Throws Error (COORDINATOR_ANSWER_DAMAGED) if the answer does not name them.
 std::vector<int64_t> request_revocation(const CoordinatorInfo& info, const std::string& run_directory,
                                         const std::string& token_id);
 void request_scale(const CoordinatorInfo& info, const std::string& run_directory, int64_t wanted);

@@ -97,6 +97,18 @@ TEST_F(Calls, ACallToASupersededCoordinatorGoesToTheOneThatLeads) {
   EXPECT_EQ(calls_, 2);
 }
 
+TEST_F(Calls, ARevocationNamesItsMembersOrSaysThatItDoesNotKnowThem) {
+  const std::string token = "0123456789abcdef";
+  for (const char* answer : {"", "{}", "[]", "yes", R"({"members":null})", R"({"members":3})", R"({"members":{"3":1}})",
+                             R"({"members":[3,"4"]})", R"({"members":[3,4.5]})"}) {
+    const CoordinatorInfo info = start({200, answer});
+    EXPECT_EQ(code_of([&] { request_revocation(info, run_, token); }), kAnswerDamaged.text()) << answer;
+  }
+  const CoordinatorInfo info = start({200, R"({"token":"0123456789abcdef","members":[3,7]})"});
+  EXPECT_EQ(request_revocation(info, run_, token), (std::vector<int64_t>{3, 7}));
+  EXPECT_TRUE(request_revocation(start({200, R"({"members":[]})"}), run_, token).empty());
+}
+
 // The supervisor asks for the status again and again. It must survive that no descriptor is free for a while.
 TEST(CoordinatorClient, ACallWithoutAFreeDescriptorIsNotAnswered) {
   Running coordinator(options_for(1));
