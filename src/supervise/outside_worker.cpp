@@ -48,12 +48,12 @@ WorkerLaunch launch_of(const OutsideWorker& worker) {
     launch.job = worker.more[0];
     launch.run_directory = worker.more[1];
     launch.overrides = {worker.more.begin() + 2, worker.more.end()};
+    cluster::CoordinatorInfo info;
+    info.url = worker.where;
+    info.secret = read_secret(worker.secret_file);  // throws before anything in the directory changes
     system_disk().make_directories(launch.run_directory);
     // Writers that another coordinator has numbered say nothing about the ids that this one gives.
     system_disk().remove_all(rundir::file_in(launch.run_directory, WriteFence::kDirectory));
-    cluster::CoordinatorInfo info;
-    info.url = worker.where;
-    info.secret = read_secret(worker.secret_file);
     cluster::write_coordinator_info(launch.run_directory, info);
   } else {
     launch.run_directory = directory_of(worker);
