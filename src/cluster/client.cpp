@@ -51,6 +51,11 @@ struct Client::Impl {
 
   CoordinatorPlace place() const { return {options.url(), options.secret}; }
 
+  double unled_seconds() const {
+    const std::lock_guard lock(mutex);
+    return membership.unled_seconds(clock.monotonic_seconds());
+  }
+
   Candidate candidate() const {
     const std::lock_guard lock(mutex);
     Candidate now;
@@ -190,9 +195,10 @@ Client::Client(const ClientOptions& options, ClientEvents events, Clock& clock)
   impl->sender = std::thread([impl] { impl->send(); });
   try {
     impl->receiver = std::thread([impl] { impl->receive(); });
-    if (options.standby)
-      impl->standby = std::make_unique<Standby>(
-          *options.standby, [impl] { return impl->candidate(); }, clock);
+    if (options.standby) {
+      const StandbyMember member{[impl] { return impl->unled_seconds(); }, [impl] { return impl->candidate(); }};
+      impl->standby = std::make_unique<Standby>(*options.standby, member, clock);
+    }
   } catch (...) {  // the machine has no thread left
     impl->stop();
     impl->updates_connection.cancel();

@@ -28,7 +28,7 @@ constexpr double kEndSeconds = 10;   // how long wait_for_end() waits for the me
 
 struct Standby::Impl {
   const StandbyOptions options;
-  const std::function<Candidate()> candidate;
+  const StandbyMember member;
   Clock& clock;
   RunLog log;
   SignalQueue stop;
@@ -41,9 +41,9 @@ struct Standby::Impl {
   bool stopping = false, leading = false;
   std::thread thread;
 
-  Impl(StandbyOptions given, std::function<Candidate()> the_candidate, Clock& the_clock)
+  Impl(StandbyOptions given, StandbyMember the_member, Clock& the_clock)
       : options(std::move(given)),
-        candidate(std::move(the_candidate)),
+        member(std::move(the_member)),
         clock(the_clock),
         log(options.run_directory, "standby", the_clock),
         file_since(the_clock.monotonic_seconds()) {}
@@ -67,8 +67,8 @@ struct Standby::Impl {
 
   // Returns true if this member has nothing more to stand by for.
   bool look() try {
-    Candidate now = candidate();
-    if (now.unled_seconds < kQuietSeconds) return false;
+    if (member.unled_seconds() < kQuietSeconds) return false;
+    Candidate now = member.candidate();
     now.same_file_seconds = seconds_of_the_same_file();
     const ElectionStep step = next_election_step(now, options.election);
     return step.stand && stand(step.why);
@@ -94,7 +94,7 @@ struct Standby::Impl {
       note("no election: " + lock.error());
       return false;
     }
-    const Candidate now = candidate();  // a coordinator may have answered meanwhile
+    const Candidate now = member.candidate();  // a coordinator may have answered meanwhile
     const Candidate& me = now;
     const std::string refused = me.out ? "this member's part in the run is over"
                                 : me.unled_seconds < options.election.wait_seconds
@@ -143,8 +143,8 @@ struct Standby::Impl {
   }
 };
 
-Standby::Standby(StandbyOptions options, std::function<Candidate()> candidate, Clock& clock)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(candidate), clock)) {
+Standby::Standby(StandbyOptions options, StandbyMember member, Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(member), clock)) {
   impl_->thread = std::thread([impl = impl_.get()] { impl->run(); });
 }
 
@@ -161,11 +161,6 @@ Standby::~Standby() {
 void Standby::wait_for_end() {
   std::unique_lock lock(impl_->mutex);
   impl_->changed.wait_for(lock, std::chrono::duration<double>(kEndSeconds), [&] { return !impl_->leading; });
-}
-
-bool Standby::leads() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->leading;
 }
 
 }  // namespace sinew::cluster

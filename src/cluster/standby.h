@@ -31,15 +31,19 @@ struct StandbyOptions {
   std::function<void(const std::string&)> say = nullptr;
 };
 
+// What a Standby asks its member, on the thread of the Standby.
+struct StandbyMember {
+  std::function<double()> unled_seconds;  // as in Candidate; asked several times a second
+  std::function<Candidate()> candidate;   // same_file_seconds is set by the Standby; asked when the member is unled
+};
+
 class Standby {
  public:
-  // `candidate` is called on the thread of this object; its same_file_seconds is set here.
-  Standby(StandbyOptions options, std::function<Candidate()> candidate, Clock& clock);
+  Standby(StandbyOptions options, StandbyMember member, Clock& clock);
   ~Standby();  // ends the coordinator, if this process has one
   // Waits, for a bounded time, until the coordinator of this process has told the end of the run to all members.
   // Returns at once if this process has no coordinator.
   void wait_for_end();
-  bool leads() const;
 
  private:
   struct Impl;
