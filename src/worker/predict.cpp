@@ -140,8 +140,6 @@ int run_predict(const task::Predict& task) {
   }
   const data::DataInfo& info = predictions.samples->info();
   for (const std::string& note : info.notes) std::fprintf(stderr, "%s\n", printable(note).c_str());
-  const auto left_out = info.reasons.find("data.on_corrupt");
-  if (left_out != info.reasons.end() && info.notes.empty()) std::fprintf(stderr, "%s\n", left_out->second.c_str());
   if (out != "-")
     std::fprintf(stderr, "wrote %lld predictions of %s to %s\n", static_cast<long long>(made),
                  trained.description.c_str(), out.c_str());
