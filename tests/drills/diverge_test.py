@@ -20,6 +20,8 @@ WORDS = ["trainer.shards=7", f"model.freeze=[{FROZEN}]", f"checkpoint.interval={
 SLOW = ["trainer.shards=7", f"model.freeze=[{FROZEN}]", "checkpoint.interval=10st", "checkpoint.keep_best=0",
         "model.channels=[64,128]", "trainer.batch_size=128", "trainer.max_duration=60st"]
 PATIENCE = 240  # seconds; on a crowded machine, a run of a few seconds may take this long
+LOOK_PAUSE = 0.1  # seconds between two looks at the members
+TRIES = 10
 
 
 def tensor_bytes(path, name):
@@ -77,7 +79,7 @@ class Diverge(sp.Drill):
         self.assertIsNone(process.poll(), self.said(directory))
 
     def grows(self, directory, workers):
-        self.assertTrue(sp.wait_for(lambda: len(sp.computing(directory)) == workers, PATIENCE), self.said(directory))
+        self.assertTrue(sp.wait_for(lambda: len(sp.computing(directory)) == workers, PATIENCE, LOOK_PAUSE), self.said(directory))
 
     def end(self, process, directory, code):
         process.wait(PATIENCE)
@@ -92,8 +94,41 @@ class Diverge(sp.Drill):
         steps = [json.loads(line)["step"] for line in (directory / "metrics.jsonl").read_text().splitlines()]
         self.assertEqual(steps, sorted(steps))
 
-    def flip(self, pid):
-        self.assertGreater(flip_a_bit(pid, self.weights), 0)
+    def has_noticed(self, process, directory):
+        try:
+            text = (directory / "log.jsonl").read_text()
+        except OSError:
+            text = ""
+        return process.poll() is not None or '"members_differ"' in text or '"memory_changed"' in text
+
+    def flip_a_member(self, process, directory, workers, place):
+        """Flips a bit in the memory of a member, and waits until the run has noticed it. `place` counts the members,
+        the leader first. Returns the member's id.
+
+        On a crowded machine a member may be fenced at this moment. Then the bit has no effect, because its process gets
+        the state of the others. So another member is taken."""
+        for _ in range(TRIES):
+            self.grows(directory, workers)
+            self.assertIsNone(process.poll(), self.said(directory))
+            members = sorted((member["id"], member["pid"]) for member in (sp.status(directory) or {}).get("members", [])
+                             if member["phase"] == "computing")
+            if len(members) != workers:
+                continue
+            member, pid = members[place]
+            try:
+                found = flip_a_bit(pid, self.weights)
+            except OSError:  # the process has ended
+                continue
+
+            def is_gone():
+                status = sp.status(directory)
+                return status is not None and member not in [one["id"] for one in status["members"]]
+            noticed = lambda: self.has_noticed(process, directory)
+            self.assertTrue(sp.wait_for(lambda: noticed() or is_gone(), PATIENCE, LOOK_PAUSE), self.said(directory))
+            if noticed():  # the run says so before it fences the member
+                self.assertGreater(found, 0)
+                return member
+        self.fail(f"{TRIES} members were fenced before the run noticed the bit:\n" + self.said(directory))
 
     def flip_stopped(self, process, directory, weights):
         """Flips a bit while the process is suspended. The process must not be writing a checkpoint then, because the
@@ -115,20 +150,18 @@ class Diverge(sp.Drill):
             process, directory = self.start(f"three-{place}", "--workers", 3, pace=10)
             self.grows(directory, 3)
             self.reach(process, directory, 20)
-            members = {member["pid"]: member["id"] for member in sp.status(directory)["members"]}
-            victim = sorted(members, key=members.get)[place]
-            self.flip(victim)
+            victim = self.flip_a_member(process, directory, 3, place)
             self.end(process, directory, 0)
             self.assert_same_story(directory)
             [told] = [event["text"] for event in self.events(directory) if event["event"] == "members_differ"]
-            self.assertRegex(told, rf"has digest [0-9a-f]{{32}} on member {members[victim]} \(.*\) and [0-9a-f]{{32}} on member ")
+            self.assertRegex(told, rf"has digest [0-9a-f]{{32}} on member {victim} \(.*\) and [0-9a-f]{{32}} on member ")
             self.assertRegex((directory / "coordinator.log").read_text(), "ends the group: .*all members begin again")
 
     def test_two_end_the_run_and_a_resume_goes_on(self):
         process, directory = self.start("two", "--workers", 2, pace=8)
         self.grows(directory, 2)
         self.reach(process, directory, 20)
-        self.flip(sp.computing(directory)[1])
+        self.flip_a_member(process, directory, 2, 1)
         self.end(process, directory, 1)
         self.assertRegex(self.said(directory), r"[0-9a-f]{32} on member \d+ .*[0-9a-f]{32} on member \d+ .*\[GROUP_MEMBERS_DIVERGED\]")
         self.assertIn("try: ", self.said(directory))
@@ -139,7 +172,7 @@ class Diverge(sp.Drill):
     def test_the_only_worker_of_a_group_goes_back(self):
         process, directory = self.start("one", "--workers", 1, pace=5)
         self.reach(process, directory, SAVED_EVERY)
-        self.flip(sp.computing(directory)[0])
+        self.flip_a_member(process, directory, 1, 0)
         self.end(process, directory, 0)
         self.assert_same_story(directory)
         self.assertEqual([event["event"] for event in self.events(directory)].count("memory_changed"), 1)

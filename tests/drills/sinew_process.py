@@ -121,12 +121,13 @@ def report(run_directory):
     return json.loads((pathlib.Path(run_directory) / "report.json").read_text())
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=60, pause=0.005):
+    """`pause`: seconds between two looks. Choose a longer one if a look starts a process, as computing() does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
-        time.sleep(0.005)
+        time.sleep(pause)
     return False
 
 
