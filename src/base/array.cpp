@@ -1,5 +1,6 @@
 #include "base/array.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -30,6 +31,7 @@ std::string_view name_of(DType dtype) {
 }
 
 Buffer::Buffer(size_t size) : size_(size) {
+  if (size > SIZE_MAX - kAlignment) throw std::bad_alloc();  // rounding up would wrap around
   const size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
   auto* bytes = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded));
   if (bytes == nullptr) throw std::bad_alloc();
@@ -42,11 +44,26 @@ void Buffer::Free::operator()(std::byte* bytes) const {
 
 int64_t element_count(std::span<const int64_t> shape) {
   int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
+  bool empty = false, fits = true;
+  for (const int64_t size : shape) {
+    if (size < 0) throw std::bad_array_new_length();
+    empty = empty || size == 0;
+    fits = fits && !__builtin_mul_overflow(count, size, &count);
+  }
+  if (empty) return 0;  // also if the other sizes alone would be too many
+  if (!fits) throw std::bad_array_new_length();
   return count;
 }
 
-Array::Array(DType type, Shape dims)
-    : dtype(type), shape(std::move(dims)), bytes(static_cast<size_t>(element_count(shape)) * size_of(type)) {}
+namespace {
+size_t byte_count(DType type, std::span<const int64_t> shape) {
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<size_t>(element_count(shape)), size_of(type), &bytes))
+    throw std::bad_array_new_length();
+  return bytes;
+}
+}  // namespace
+
+Array::Array(DType type, Shape dims) : dtype(type), shape(std::move(dims)), bytes(byte_count(type, shape)) {}
 
 }  // namespace sinew

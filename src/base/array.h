@@ -23,7 +23,7 @@ class Buffer {
  public:
   static constexpr size_t kAlignment = 64;
   Buffer() = default;
-  explicit Buffer(size_t size);
+  explicit Buffer(size_t size);  // throws std::bad_alloc if there is not that much memory
   std::byte* data() { return bytes_.get(); }
   const std::byte* data() const { return bytes_.get(); }
   size_t size() const { return size_; }
@@ -37,7 +37,9 @@ class Buffer {
 };
 
 using Shape = std::vector<int64_t>;
-int64_t element_count(std::span<const int64_t> shape);  // product; 1 for a scalar
+// Returns the product of the sizes; 1 for a scalar. Throws std::bad_array_new_length, which is a std::bad_alloc, if a
+// size is negative or the product is too large: a count that wrapped around would be the size of too small a buffer.
+int64_t element_count(std::span<const int64_t> shape);
 
 // A dense array in C order.
 struct Array {
@@ -46,7 +48,7 @@ struct Array {
   Buffer bytes;
 
   Array() = default;
-  Array(DType type, Shape dims);
+  Array(DType type, Shape dims);  // throws as element_count does, also if the number of bytes is too large
   int64_t count() const { return element_count(shape); }
   template <typename T>
   T* as() {

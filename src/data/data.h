@@ -114,7 +114,9 @@ std::vector<std::string> column_lines(const std::vector<ColumnFacts>& columns, s
 // These functions convert the part of DataInfo that a trained model keeps to JSON and back. The JSON leaves out sizes,
 // digest and reasons.
 std::string info_json(const DataInfo& info);
-DataInfo info_from_json(const std::string& text);  // throws Error if `text` is not such JSON
+// Throws Error if `text` is not such JSON, or if one of its sizes contradicts another: the file may come from anywhere,
+// and the readers trust the sizes of a DataInfo.
+DataInfo info_from_json(const std::string& text);
 
 // Opens new samples for a trained model. They are Split::test of a dataset whose other splits are empty. `train`
 // describes the training data. Its preprocessing is applied to the samples; the training data itself is not needed.

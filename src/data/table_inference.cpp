@@ -126,6 +126,7 @@ json feature_json(const Feature& feature) {
 int32_t checked_index(const json& value, int64_t width, int64_t columns = 1) {
   const int64_t index = value;
   if (index < -1 || index >= width || (index >= 0 && index + columns > width))
+  if (!value.is_number_integer()) refuse_model_info("the place of an input column is not a whole number");
     refuse_model_info("it names input columns that the model does not have");
   return static_cast<int32_t>(index);
 }
@@ -205,6 +206,11 @@ TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
   schema.class_values = preprocessing.at("target_numbers").get<std::vector<double>>();
   if (schema.categorical) {
     for (size_t i = 0; i < schema.class_names.size(); ++i) {
+  // The place of a number in this list is its class.
+  const bool classes_of_numbers = schema.task == Task::classification && !schema.categorical;
+  if (classes_of_numbers && (static_cast<int64_t>(schema.class_values.size()) != info.classes ||
+                             !std::is_sorted(schema.class_values.begin(), schema.class_values.end())))
+    refuse_model_info("preparation.target_numbers does not have the classes in ascending order");
       schema.class_of_word[schema.class_names[i]] = static_cast<int64_t>(i);
     }
   }

@@ -42,6 +42,14 @@ class ModelDamage : public SmallRun {
       predict(trained, job_of(trained), folder_ + "/table.csv", system_disk());
     });
   }
+  template <typename Change>
+  void rewrite_without_digests(Change change) const {
+    std::ifstream in(path("damaged/model.json"));
+    nlohmann::json about = nlohmann::json::parse(in);
+    about.erase("digests");
+    change(about);
+    std::ofstream(path("damaged/model.json")) << about.dump();
+  }
   // model.init_from with the folder, or with the file in it.
   std::string begin_from(const std::string& weights) {
     return code_of([&] {
@@ -85,13 +93,22 @@ TEST_F(ModelDamage, AModelOfAnOlderVersionIsUsedWithARemark) {
   copy("a/model");
   fs::remove(path("damaged/model.digests.json"));
   EXPECT_EQ(eval(path("damaged")), "WEIGHTS_DAMAGED");  // model.json says that there was a list
-  std::ifstream in(path("damaged/model.json"));
-  nlohmann::json about = nlohmann::json::parse(in);
-  about.erase("digests");
-  std::ofstream(path("damaged/model.json")) << about.dump();
+  rewrite_without_digests([](nlohmann::json&) {});
   EXPECT_EQ(eval(path("damaged")), "");
   EXPECT_THAT(find_trained(path("damaged"), system_disk()).remark, HasSubstr("not checked for damage"));
   EXPECT_EQ(find_trained(path("a/model"), system_disk()).remark, "");
+}
+
+// A model without digests may say anything. The shapes decide how large the buffers of targets are.
+TEST_F(ModelDamage, AModelWhoseShapesContradictTheDataIsRefused) {
+  const std::vector<nlohmann::json> shapes = {{0}, {-1}, {2}, {int64_t{1} << 32, int64_t{1} << 32}};
+  for (const nlohmann::json& shape : shapes) {
+    copy("a/model");
+    fs::remove(path("damaged/model.digests.json"));
+    rewrite_without_digests([&](nlohmann::json& about) { about["data"]["target_shape"] = shape; });
+    EXPECT_EQ(predict_with(path("damaged")), "DATA_BAD_MODEL_INFO") << shape;
+    EXPECT_EQ(eval(path("damaged")), "DATA_BAD_MODEL_INFO") << shape;
+  }
 }
 
 }  // namespace
