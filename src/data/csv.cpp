@@ -25,13 +25,14 @@ class CsvReader final : public RowReader {
       : name_(name), begin_(text.data()), at_(begin_), end_(at_ + text.size()), delimiter_(delimiter) {
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
     const char* const first = at_;
-    read_header();
-    if (header) return;
+    const std::vector<HeaderCell> cells = read_first_line();
+    if (header) {
+      header_ = resolve_header(cells);
+      return;
+    }
     at_ = first;
     line_ = 1;
-    for (size_t i = 0; i < header_.names.size(); ++i) header_.names[i] = default_column_name(i);
-    header_.changes.clear();
-    header_.unnamed_first = false;
+    for (size_t i = 0; i < cells.size(); ++i) header_.names.push_back(default_column_name(i));
   }
 
   const std::vector<std::string>& columns() const override { return header_.names; }
@@ -75,7 +76,8 @@ class CsvReader final : public RowReader {
   }
 
  private:
-  void read_header() {
+  // The texts are valid until the next row is read.
+  std::vector<HeaderCell> read_first_line() {
     Row row;
     if (!read_row(row)) {
       throw Error("DATA_EMPTY", name_ + ": is empty", "a table needs a header line with the names of its columns");
@@ -94,7 +96,7 @@ class CsvReader final : public RowReader {
       const bool inside = from > begin_ && to <= end_;
       cells.push_back({field.text, inside && (from[-1] == ' ' || (to != end_ && *to == ' '))});
     }
-    header_ = resolve_header(cells);
+    return cells;
   }
 
   // Splits the next line that is not blank.

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "data/dialect.h"
 #include "data/fixtures.h"
@@ -79,6 +81,22 @@ TEST(Csv, NamesColumnsThatTheHeaderDoesNotName) {
   EXPECT_EQ(header_of("a, b ,\" c \"\n"), (std::pair{Names{"a", "b", "c"}, size_t{2}}));
   EXPECT_EQ(header_of("1,2\n3,4\n", false), (std::pair{Names{"column_1", "column_2"}, size_t{0}}));
   EXPECT_TRUE(read_csv(std::string_view(",a\n"), name, ',')->header().unnamed_first);
+}
+
+// The search for a free name must not begin again for each column.
+TEST(Csv, NamesManyColumnsOfOneName) {
+  const std::string name = "t.csv";
+  std::string text = "x.7";
+  for (int i = 0; i < 100'000; ++i) text += ",x";
+  text += '\n';
+  const auto reader = read_csv(text, name, ',', true);
+  const std::vector<std::string>& names = reader->columns();
+  ASSERT_EQ(names.size(), 100'001U);
+  EXPECT_EQ(names[1], "x");
+  EXPECT_EQ(names[7], "x.6");
+  EXPECT_EQ(names[8], "x.8") << "x.7 is the name of another column";
+  EXPECT_EQ(names.back(), "x.100000");
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
 }
 
 TEST(Csv, WithoutAHeaderTheFirstLineIsARow) {

@@ -4,7 +4,9 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -289,9 +291,12 @@ std::string default_column_name(size_t index) {
 
 TableHeader resolve_header(const std::vector<HeaderCell>& cells) {
   TableHeader header;
-  std::set<std::string> taken;
-  for (const HeaderCell& cell : cells) taken.insert(std::string(cell.text));
-  std::set<std::string> used;
+  std::unordered_set<std::string_view> taken;
+  for (const HeaderCell& cell : cells) taken.insert(cell.text);
+  std::unordered_set<std::string> used;
+  // The number of the next copy of a name. A number that was in use stays in use, so no search begins at 1 again: a
+  // header of many equal names would take quadratic time.
+  std::unordered_map<std::string, int64_t> next_copy;
   for (size_t i = 0; i < cells.size(); ++i) {
     const std::string column = "column " + std::to_string(i + 1);
     std::string name(cells[i].text);
@@ -306,11 +311,14 @@ TableHeader resolve_header(const std::vector<HeaderCell>& cells) {
                                printable_start(name) + "'");
     }
     const std::string given = name;
-    for (int copy = 1; used.contains(name) || (copy > 1 && taken.contains(name)); ++copy)
-      name = given + '.' + std::to_string(copy);
-    if (name != given)
+    if (used.contains(name)) {
+      int64_t& copy = next_copy[given];
+      do {
+        name = given + '.' + std::to_string(++copy);
+      } while (used.contains(name) || taken.contains(name));
       header.changes.push_back(column + " is another '" + printable_start(given) + "'; it is called '" +
                                printable_start(name) + "'");
+    }
     used.insert(name);
     header.names.push_back(std::move(name));
   }

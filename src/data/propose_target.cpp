@@ -59,7 +59,8 @@ bool are_classes(const ColumnSketch& column) {
   return column.kind != ColumnKind::number && column.different <= kMostClasses;
 }
 
-RatedColumn rate(const std::vector<ColumnSketch>& columns, size_t index) {
+// `others` is the number of columns with numbers, and of those that are left out.
+RatedColumn rate(const std::vector<ColumnSketch>& columns, size_t index, size_t others) {
   const ColumnSketch& column = columns[index];
   const std::string lower = lower_case(column.name);
   RatedColumn candidate{column.name};
@@ -73,13 +74,8 @@ RatedColumn rate(const std::vector<ColumnSketch>& columns, size_t index) {
   }
   if (index + 1 == columns.size()) candidate.add(kLast, "it is the last column");
   if (index == 0) candidate.add(kFirst, "it is the first column");
-  const bool alone = are_classes(column) && std::count_if(
-                                                columns.begin(), columns.end(),
-                                                [](const ColumnSketch& other) {
-                                                  return other.kind == ColumnKind::number || is_left_out(other.kind);
-                                                }) + 1 ==
-                                                static_cast<std::ptrdiff_t>(columns.size());
-  if (alone) candidate.add(kOnlyClasses, "it has classes and all others are numbers");
+  if (are_classes(column) && others + 1 == columns.size())
+    candidate.add(kOnlyClasses, "it has classes and all others are numbers");
   return candidate;
 }
 
@@ -100,9 +96,12 @@ TargetChoice judge_target(const std::vector<ColumnSketch>& columns, const std::s
     throw Error("DATA_UNKNOWN_COLUMN", "the table has no column '" + wanted + "'",
                 near.empty() ? "its columns are " + joined(names, ", ") : "did you mean '" + near + "'?");
   }
+  const auto others = std::count_if(columns.begin(), columns.end(), [](const ColumnSketch& column) {
+    return column.kind == ColumnKind::number || is_left_out(column.kind);
+  });
   std::vector<RatedColumn> candidates;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (can_be_target(columns[i].kind)) candidates.push_back(rate(columns, i));
+    if (can_be_target(columns[i].kind)) candidates.push_back(rate(columns, i, static_cast<size_t>(others)));
   }
   if (candidates.empty())
     return {"", "no column looks like one to predict: all are dates, texts, identifiers or constant", columns[0].name};

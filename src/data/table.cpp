@@ -178,15 +178,15 @@ class TableBuilder {
   // Opens a field of a file. An ignored column stores only its name and no cells, because a file may have a new column
   // on every line.
   void open_field(const std::string& name, size_t field) {
-    const auto [found, added] = index_.emplace(name, slots_.size());
+    const auto [found, added] = table_.index.emplace(name, slots_.size());
     if (!added) {
-      if (found->second != kNoField) slots_[found->second].field = field;
+      if (found->second != Table::kIgnored) slots_[found->second].field = field;
       return;
     }
     table_.all_columns.push_back(name);
     auto chosen = chooser_.choose(table_.name, name);
     if (!chosen) {
-      found->second = kNoField;
+      found->second = Table::kIgnored;
       return;
     }
     Slot& slot = slots_.emplace_back();
@@ -248,8 +248,7 @@ class TableBuilder {
   const TableRequest& request_;
   const FormatChooser& chooser_;
   size_t rows_ = 0, bytes_ = 0, fields_ = 0;
-  std::deque<Slot> slots_;                         // one for each column of the table
-  std::unordered_map<std::string, size_t> index_;  // the slot of each name; kNoField: ignored
+  std::deque<Slot> slots_;  // one for each column of the table
 };
 
 void refuse(const Row& row, const Fault& fault, const TableBuilder& builder, const RowReader& reader) {
@@ -360,9 +359,9 @@ class TableReader {
 
 }  // namespace
 
-const Column* Table::find(std::string_view column) const {
-  const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == column; });
-  return found == columns.end() ? nullptr : &*found;
+const Column* Table::find(const std::string& column) const {
+  const auto found = index.find(column);
+  return found == index.end() || found->second == kIgnored ? nullptr : &columns[found->second];
 }
 
 size_t Table::file_of(int64_t row) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
@@ -33,7 +34,9 @@ struct Table {
   std::string name;  // the path that the caller gave
   Digest digest;
   TableStyle style;
-  std::vector<Column> columns;           // the columns that the caller asked for, in the order of the file
+  std::vector<Column> columns;  // the columns that the caller asked for, in the order of the file
+  // The place in `columns` of each name in the files; kIgnored for the columns that the caller did not ask for.
+  std::unordered_map<std::string, size_t> index;
   std::vector<int64_t> lines;            // the line of each row in its file
   std::vector<std::string> files;        // in the order of the rows
   std::vector<int64_t> first_rows;       // the first row of each file
@@ -42,9 +45,10 @@ struct Table {
   std::vector<std::string> all_columns;  // the names of all columns of the files
   std::vector<std::string> notes;        // what the user should know: the dialect, changed names, ...
 
+  static constexpr size_t kIgnored = ~size_t{0};
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
-  const Column* find(std::string_view column) const;
-  size_t file_of(int64_t row) const;  // an index into `files`
+  const Column* find(const std::string& column) const;  // nullptr if there is none
+  size_t file_of(int64_t row) const;                    // an index into `files`
   std::string place(int64_t row) const;
 };
 

@@ -3,6 +3,9 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -71,10 +74,6 @@ class TableDataset final : public Dataset {
   const TableContents contents_;
 };
 
-bool holds(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 std::string listed(const Names& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < 12; ++i) text += (i == 0 ? "" : ", ") + names[i];
@@ -96,29 +95,48 @@ constexpr Declaration kDeclarations[] = {
     {"text", &spec::ColumnOptions::text, ColumnKind::text, CellKind::word},
 };
 
-const Declaration* declaration_of(const spec::ColumnOptions& columns, const std::string& name) {
-  for (const Declaration& declaration : kDeclarations) {
-    if (holds(columns.*declaration.names, name)) return &declaration;
+// What the job says about columns, found by their names: a file may have many columns, and a job may list many.
+class Roles {
+ public:
+  explicit Roles(const spec::ColumnOptions& columns)
+      : features_(columns.features.begin(), columns.features.end()),
+        ignored_(columns.ignore.begin(), columns.ignore.end()) {
+    for (const Declaration& declaration : kDeclarations) {
+      for (const std::string& name : columns.*declaration.names) declarations_.emplace(name, &declaration);
+    }
   }
-  return nullptr;
-}
+
+  // Returns the first of kDeclarations that lists the column, or nullptr.
+  const Declaration* declaration_of(const std::string& name) const {
+    const auto found = declarations_.find(name);
+    return found == declarations_.end() ? nullptr : found->second;
+  }
+  bool is_listed(const std::string& name) const { return features_.contains(name); }
+  bool is_ignored(const std::string& name) const { return ignored_.contains(name); }
+  // True if data.columns.features has names, but not this one.
+  bool is_unlisted(const std::string& name) const { return !features_.empty() && !is_listed(name); }
+
+ private:
+  std::unordered_map<std::string, const Declaration*> declarations_;
+  std::unordered_set<std::string> features_, ignored_;
+};
 
 // Throws Error if a column has two roles.
-void check_roles(const spec::ColumnOptions& columns) {
+void check_roles(const spec::ColumnOptions& columns, const Roles& roles) {
   if (columns.target.empty()) {
     throw Error("DATA_BAD_OPTION", "data.columns.target is not set", "set it to the name of the column to predict");
   }
-  if (holds(columns.features, columns.target) || holds(columns.ignore, columns.target)) {
+  if (roles.is_listed(columns.target) || roles.is_ignored(columns.target)) {
     throw Error("DATA_BAD_OPTION",
                 "data.columns: '" + columns.target + "' is the target, so it cannot be a feature or ignored",
                 "name it only in data.columns.target");
   }
   for (const Declaration& one : kDeclarations) {
     for (const std::string& name : columns.*one.names) {
-      const Declaration* first = declaration_of(columns, name);
+      const Declaration* first = roles.declaration_of(name);
       const bool as_target =
           name == columns.target && one.kind != ColumnKind::number && one.kind != ColumnKind::category;
-      if (first == &one && !holds(columns.ignore, name) && !as_target) continue;
+      if (first == &one && !roles.is_ignored(name) && !as_target) continue;
       const std::string other = as_target ? "target" : first != &one ? first->key : "ignore";
       throw Error("DATA_BAD_OPTION", "data.columns: '" + name + "' is in '" + other + "' and in '" + one.key + "'",
                   "keep one of the two");
@@ -126,15 +144,13 @@ void check_roles(const spec::ColumnOptions& columns) {
   }
 }
 
-CellWish wish_of(const spec::DataOptions& options, const std::string& name) {
-  const spec::ColumnOptions& columns = options.columns;
-  const Declaration* kind = declaration_of(columns, name);
-  if (name == columns.target) {
+CellWish wish_of(const spec::DataOptions& options, const Roles& roles, const std::string& name) {
+  const Declaration* kind = roles.declaration_of(name);
+  if (name == options.columns.target) {
     if (options.task == "regression") return declared(CellKind::number);
     return kind == nullptr ? CellWish{CellWish::Read::target} : declared(kind->cells);
   }
-  const bool unlisted = !columns.features.empty() && !holds(columns.features, name);
-  if (holds(columns.ignore, name) || unlisted) return {CellWish::Read::ignored};
+  if (roles.is_ignored(name) || roles.is_unlisted(name)) return {CellWish::Read::ignored};
   return kind == nullptr ? CellWish{} : declared(kind->cells);
 }
 
@@ -155,8 +171,10 @@ std::string path_of(const spec::DataSource& source, Split split) {
 }
 
 void check_names(const Names& names, const std::string& key, const Table& table) {
+  if (names.empty()) return;
+  const std::unordered_set<std::string_view> known(table.all_columns.begin(), table.all_columns.end());
   for (const std::string& name : names) {
-    if (holds(table.all_columns, name)) continue;
+    if (known.contains(name)) continue;
     const std::string near = spec::did_you_mean(name, table.all_columns);
     throw Error("DATA_UNKNOWN_COLUMN", table.name + ": data.columns." + key + ": there is no column '" + name + "'",
                 near.empty() ? "its columns are " + listed(table.all_columns) : "did you mean '" + near + "'?");
@@ -169,11 +187,11 @@ std::vector<int64_t> select(const std::vector<int64_t>& from, const std::vector<
   return selected;
 }
 
-Table read_train(const spec::DataOptions& options) {
+Table read_train(const spec::DataOptions& options, const Roles& roles) {
   const spec::ColumnOptions& columns = options.columns;
-  check_roles(columns);
+  check_roles(columns, roles);
   Table train = read_table(path_of(options.train, Split::train), request_of(options),
-                           [&](const std::string& name) { return wish_of(options, name); });
+                           [&](const std::string& name) { return wish_of(options, roles, name); });
   check_names({columns.target}, "target", train);
   check_names(columns.features, "features", train);
   check_names(columns.ignore, "ignore", train);
@@ -187,10 +205,14 @@ Table read_train(const spec::DataOptions& options) {
 class TableDatasetBuilder {
  public:
   TableDatasetBuilder(const spec::DataOptions& options, uint64_t seed)
-      : options_(options), columns_(options.columns), seed_(seed), skip_(options.on_corrupt == "skip") {}
+      : options_(options),
+        columns_(options.columns),
+        roles_(options.columns),
+        seed_(seed),
+        skip_(options.on_corrupt == "skip") {}
 
   std::unique_ptr<Dataset> build() {
-    const Table train = read_train(options_);
+    const Table train = read_train(options_, roles_);
     schema_ = infer_target(train, columns_.target, options_.task);
     const Targets targets = read_targets(train, schema_, skip_);
     targets.rounding.check(train.name + ": '" + columns_.target + "'");
@@ -218,9 +240,9 @@ class TableDatasetBuilder {
     std::vector<Candidate> candidates;
     for (const Column& column : train.columns) {
       if (column.name == columns_.target) continue;
-      const Declaration* kind = declaration_of(columns_, column.name);
-      candidates.push_back({column.name, kind == nullptr ? std::nullopt : std::optional(kind->kind),
-                            holds(columns_.features, column.name)});
+      const Declaration* kind = roles_.declaration_of(column.name);
+      candidates.push_back(
+          {column.name, kind == nullptr ? std::nullopt : std::optional(kind->kind), roles_.is_listed(column.name)});
     }
     Fitted fitted = fit_encoding(train, rows, candidates, options_.normalize != "none");
     encoding_ = std::move(fitted.encoding);
@@ -304,12 +326,10 @@ class TableDatasetBuilder {
       } else if (column != nullptr) {
         contents_.info.columns.push_back({name, "target", schema_.reason.empty() ? "data.task" : schema_.reason});
       } else {
-        const bool by_user = holds(columns_.ignore, name);
-        const bool unlisted = !columns_.features.empty() && !holds(columns_.features, name);
         contents_.info.columns.push_back({name, "ignored",
-                                          by_user    ? "data.columns.ignore"
-                                          : unlisted ? "data.columns.features does not name it"
-                                                     : "it has no name and counts the rows"});
+                                          roles_.is_ignored(name)    ? "data.columns.ignore"
+                                          : roles_.is_unlisted(name) ? "data.columns.features does not name it"
+                                                                     : "it has no name and counts the rows"});
       }
     }
   }
@@ -340,6 +360,7 @@ class TableDatasetBuilder {
 
   const spec::DataOptions& options_;
   const spec::ColumnOptions& columns_;
+  const Roles roles_;
   const uint64_t seed_;
   const bool skip_;
   TargetSchema schema_;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -124,9 +126,9 @@ json feature_json(const Feature& feature) {
 // Reads the index of an input column. It will address the memory of a sample, so an index outside of the sample is
 // refused. `columns` is the number of input columns that begin there.
 int32_t checked_index(const json& value, int64_t width, int64_t columns = 1) {
+  if (!value.is_number_integer()) refuse_model_info("the place of an input column is not a whole number");
   const int64_t index = value;
   if (index < -1 || index >= width || (index >= 0 && index + columns > width))
-  if (!value.is_number_integer()) refuse_model_info("the place of an input column is not a whole number");
     refuse_model_info("it names input columns that the model does not have");
   return static_cast<int32_t>(index);
 }
@@ -204,13 +206,13 @@ TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
                       printable_start(schema.column) + "' has words");
   schema.class_names = info.class_names;
   schema.class_values = preprocessing.at("target_numbers").get<std::vector<double>>();
-  if (schema.categorical) {
-    for (size_t i = 0; i < schema.class_names.size(); ++i) {
   // The place of a number in this list is its class.
   const bool classes_of_numbers = schema.task == Task::classification && !schema.categorical;
   if (classes_of_numbers && (static_cast<int64_t>(schema.class_values.size()) != info.classes ||
                              !std::is_sorted(schema.class_values.begin(), schema.class_values.end())))
     refuse_model_info("preparation.target_numbers does not have the classes in ascending order");
+  if (schema.categorical) {
+    for (size_t i = 0; i < schema.class_names.size(); ++i) {
       schema.class_of_word[schema.class_names[i]] = static_cast<int64_t>(i);
     }
   }
@@ -238,13 +240,13 @@ Table read_rows(const InferenceRequest& request, const Encoding& encoding, const
                          .style = &style,
                          .reader = request.labelled ? Reader::evaluation : Reader::prediction,
                          .target = schema.column};
+  std::unordered_map<std::string_view, const CellFormat*> known;
+  for (const Feature& feature : encoding.features) known.emplace(feature.name, &feature.cells);
   Table table = read_table(path, how, [&](const std::string& name) -> CellWish {
     if (name == schema.column)
       return request.labelled ? CellWish{CellWish::Read::fixed, schema.cells} : CellWish{CellWish::Read::ignored};
-    const auto found = std::find_if(encoding.features.begin(), encoding.features.end(),
-                                    [&](const Feature& feature) { return feature.name == name; });
-    return found == encoding.features.end() ? CellWish{CellWish::Read::ignored}
-                                            : CellWish{CellWish::Read::fixed, found->cells};
+    const auto found = known.find(name);
+    return found == known.end() ? CellWish{CellWish::Read::ignored} : CellWish{CellWish::Read::fixed, *found->second};
   });
   std::string missing;
   const auto need = [&](const std::string& name) {

@@ -48,6 +48,35 @@ TEST(Table, ColumnsBecomeNumbersAndOnes) {
   EXPECT_EQ(dataset->describe(Split::train, 2), "t.csv:4");
 }
 
+// Any search through all columns for each column would make these tables take minutes or hours.
+TEST(Table, MayHaveManyColumns) {
+  constexpr size_t kColumns = 20'000;
+  const auto table = [](const auto& name_of) {
+    std::string text = "y";
+    for (size_t i = 0; i < kColumns; ++i) text += ',' + name_of(i);
+    for (int row = 0; row < 2; ++row) {
+      text += '\n' + std::to_string(row);
+      for (size_t i = 0; i < kColumns; ++i) text += row == 0 ? ",1" : ",2";
+    }
+    return text + '\n';
+  };
+  for (const bool equal : {true, false}) {
+    Opened t(table([&](size_t i) { return equal ? std::string("a") : "a" + std::to_string(i); }), "y");
+    t.options.task = "classification";
+    for (size_t i = 0; i < kColumns; ++i) {
+      const std::string name = !equal ? "a" + std::to_string(i) : i == 0 ? "a" : "a." + std::to_string(i);
+      t.options.columns.features.push_back(name);
+      t.options.columns.numeric.push_back(name);
+    }
+    t.options.val.path = t.options.train.path;
+    const auto trained = t.open();
+    EXPECT_EQ(trained->info().input_names.size(), kColumns);
+    EXPECT_EQ(trained->info().columns.size(), kColumns + 1);
+    const DataInfo known = info_from_json(info_json(trained->info()));
+    EXPECT_EQ(open_inference_data(t.options, known, t.options.train, true)->info().test_size, 2);
+  }
+}
+
 TEST(Table, RefusesTargetsThatAreAlikeIn32Bits) {
   std::string rows = "x,y\n";
   for (int i = 0; i < 40; ++i) rows += std::to_string(i) + "," + std::to_string(1700000000 + 30 * i) + "\n";
