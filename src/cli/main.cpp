@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
 #include "base/machine.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 
 namespace sinew::cli {
@@ -81,8 +81,8 @@ int dispatch(const std::string& name, const Arguments& arguments) {
 
 // Returns the exit code.
 int print_error(const std::string& command, const Error& error) {
-  std::fprintf(stderr, "sinew %s: %s\n", command.c_str(), to_string(error).c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+  std::fprintf(stderr, "sinew %s: %s\n", command.c_str(), printable(to_string(error), true).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", printable(error.hint, true).c_str());
   return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
 }
 
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     if (const auto shortage = shortage_of(error)) return print_error(words[0], *shortage);
     std::fprintf(stderr, "sinew %s: %s\n  try: this is a bug in sinew; please report it with the command line\n",
-                 words[0].c_str(), error.what());
+                 words[0].c_str(), printable(error.what(), true).c_str());
     return kTrainingError;
   }
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/exit_code.h"
+#include "base/printable.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -15,10 +16,10 @@ int run_check(const task::Check& task) {
   const auto data = train::open_data(options.job);
   options.dataset = data.get();
   if (!task.json) {
-    std::printf("%s: %s on %lld training samples\n", options.job.name.c_str(), options.job.model.name.c_str(),
-                static_cast<long long>(data->info().train_size));
+    std::printf("%s: %s on %lld training samples\n", printable(options.job.name).c_str(),
+                options.job.model.name.c_str(), static_cast<long long>(data->info().train_size));
     options.on_finding = [](const train::SanityFinding& finding) {
-      std::printf("%s\n", train::finding_text(finding).c_str());
+      std::printf("%s\n", printable(train::finding_text(finding), true).c_str());
       std::fflush(stdout);
     };
   }

@@ -54,7 +54,7 @@ void print_confusion(const train::Evaluation& result) {
   for (const int64_t count : result.confusion) width = std::max(width, std::to_string(count).size());
   std::printf("\nconfusion (rows: truth; columns: predicted, in the same order)\n");
   for (int64_t truth = 0; truth < result.classes; ++truth) {
-    std::printf("  %-*s", static_cast<int>(label), class_name(result, truth).substr(0, label).c_str());
+    std::printf("  %-*s", static_cast<int>(label), printable(class_name(result, truth).substr(0, label)).c_str());
     for (int64_t guess = 0; guess < result.classes; ++guess) {
       std::printf(" %*lld", static_cast<int>(width),
                   static_cast<long long>(result.confusion[static_cast<size_t>(truth * result.classes + guess)]));
@@ -64,13 +64,13 @@ void print_confusion(const train::Evaluation& result) {
 }
 
 void print_for_people(const train::Trained& trained, const std::string& part, const train::Evaluation& result) {
-  std::printf("%s on %s: %lld samples\n", trained.description.c_str(), part.c_str(),
+  std::printf("%s on %s: %lld samples\n", printable(trained.description).c_str(), part.c_str(),
               static_cast<long long>(result.samples));
   if (result.skipped > 0) {
     std::fprintf(stderr, "%lld samples cannot be decoded and are in no metric, one of them: %s\n",
-                 static_cast<long long>(result.skipped), result.skipped_names.front().c_str());
+                 static_cast<long long>(result.skipped), printable(result.skipped_names.front()).c_str());
   }
-  for (const auto& [name, value] : result.metrics) std::printf("  %-12s %.6g\n", name.c_str(), value);
+  for (const auto& [name, value] : result.metrics) std::printf("  %-12s %.6g\n", printable(name).c_str(), value);
   if (!result.confusion.empty() && result.classes <= kShownClasses) print_confusion(result);
 }
 
@@ -82,7 +82,8 @@ void keep_in_run(const std::string& path, const std::string& text, sandbox::Outs
     outside->write(text);
     outside->commit();
   } catch (const Error& error) {
-    std::fprintf(stderr, "warning: the run does not keep these results: %s\n", to_string(error).c_str());
+    std::fprintf(stderr, "warning: the run does not keep these results: %s\n",
+                 printable(to_string(error), true).c_str());
   }
 }
 
@@ -98,7 +99,7 @@ int run_eval(const task::Evaluate& task) {
     if (named) overrides.push_back("data.split." + name + "=0");
   }
   const train::Trained trained = train::find_trained(task.model, system_disk());
-  if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", trained.remark.c_str());
+  if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", printable(trained.remark).c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const std::string kept = trained.run_given ? trained.run_directory + "/eval-" + part + ".json" : "";
   const auto outside = confine(task.sandbox, kept);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/machine.h"
+#include "base/printable.h"
 #include "base/signals.h"
 #include "model/model.h"
 #include "train/train.h"
@@ -65,10 +66,10 @@ void install_signals(bool training) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` then fails like a write on a full disk
 }
 
-// Returns the exit code.
+// Returns the exit code. The text may quote data, a model or a job of any origin.
 int print_error(const Error& error) {
-  std::fprintf(stderr, "sinew: %s\n", to_string(error).c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+  std::fprintf(stderr, "sinew: %s\n", printable(to_string(error), true).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", printable(error.hint, true).c_str());
   return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
 }
 
@@ -100,13 +101,13 @@ int main(int argc, char** argv) {
     model::install_keyed_random();
     return run(task);
   } catch (const worker::JobRefused& refused) {
-    std::fputs(refused.what(), stderr);  // each line has its own code
+    std::fputs(printable(refused.what(), true).c_str(), stderr);  // each line has its own code
     return kUsage;
   } catch (const Error& error) {
     return print_error(error);
   } catch (const std::exception& error) {
     if (const auto shortage = shortage_of(error)) return print_error(*shortage);
-    std::fprintf(stderr, "sinew: %s\n", error.what());
+    std::fprintf(stderr, "sinew: %s\n", printable(error.what(), true).c_str());
     return kTrainingError;
   }
 }

@@ -103,7 +103,7 @@ struct Rows {
 int run_predict(const task::Predict& task) {
   const std::string &data = task.data, &out = task.output;
   const train::Trained trained = train::find_trained(task.model, system_disk());
-  if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", trained.remark.c_str());
+  if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", printable(trained.remark).c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {});
   const auto outside = confine(task.sandbox, out == "-" ? "" : out);
   const train::Predictions predictions = train::predict(trained, job, data, system_disk());
@@ -129,7 +129,7 @@ int run_predict(const task::Predict& task) {
   const auto made = std::count(predictions.decoded.begin(), predictions.decoded.end(), true);
   if (const auto without = static_cast<int64_t>(predictions.decoded.size()) - made; without > 0) {
     std::fprintf(stderr, "%lld samples cannot be decoded and have no prediction, one of them: %s\n",
-                 static_cast<long long>(without), predictions.first_skipped.c_str());
+                 static_cast<long long>(without), printable(predictions.first_skipped).c_str());
   }
   if (const int64_t wrong = rows.not_finite(); wrong > 0) {
     std::fprintf(stderr,
@@ -142,7 +142,7 @@ int run_predict(const task::Predict& task) {
   for (const std::string& note : info.notes) std::fprintf(stderr, "%s\n", printable(note).c_str());
   if (out != "-")
     std::fprintf(stderr, "wrote %lld predictions of %s to %s\n", static_cast<long long>(made),
-                 trained.description.c_str(), out.c_str());
+                 printable(trained.description).c_str(), out.c_str());
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "base/activity_board.h"
 #include "base/error.h"
 #include "base/machine.h"
+#include "base/printable.h"
 #include "base/process.h"
 #include "distribute/distribute.h"
 #include "sandbox/sandbox.h"
@@ -52,13 +53,16 @@ int train_in_group(const task::Train& task, train::RunOptions& options, FlippedB
   standby.run_directory = task.run_directory;
   standby.job = options.job.name;
   standby.keep_address = !task.sandbox;  // a confined process listens only at ports that the kernel chooses
-  standby.say = [](const std::string& sentence) { std::fprintf(stderr, "sinew-worker: %s\n", sentence.c_str()); };
+  standby.say = [](const std::string& sentence) {
+    std::fprintf(stderr, "sinew-worker: %s\n", printable(sentence, true).c_str());
+  };
   options.workers_here = group.local_workers;
   options.join = [&](const train::Identity& identity) { return distribute::join(joining, identity, system_clock()); };
   try {
     return train::run(options, system_disk(), system_clock()).exit_code;
   } catch (const group::Fenced& out) {
-    if (ending.exit_code == kRejoin) std::fprintf(stderr, "sinew-worker: %s; joining the group again\n", out.what());
+    if (ending.exit_code == kRejoin)
+      std::fprintf(stderr, "sinew-worker: %s; joining the group again\n", printable(out.what(), true).c_str());
     return ending.exit_code;
   }
 }

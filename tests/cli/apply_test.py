@@ -302,6 +302,22 @@ class Apply(unittest.TestCase):
         error = self.fails(1, "[TRAIN_DATA_CHANGED]", "eval", self.run_dir, f"train.path={copy}")
         self.assertIn("test.path=", error)
 
+    def test_data_and_models_send_no_control_characters_to_the_terminal(self):
+        hostile = "kind\x1b]0;title\x07\u009b31m"
+        table = self.folder / "hostile.csv"
+        table.write_text("size,kind\n" + "".join(f"{i},{('oak', hostile)[i % 2]}\n" for i in range(200)))
+        job = CSV_JOB.format(folder=self.folder, target="kind", norm="batch", ema=0.9).replace("train.csv", table.name)
+        run = self.train("hostile", job)
+        said = self.sinew("eval", run, "--split", "val")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("kind?]0;title??", said.stdout)
+        wrong = self.folder / "no\x1b[2Jcolumn.csv"
+        wrong.write_text("x\n1\n")
+        error = self.sinew("predict", run, wrong)
+        self.assertIn("no?[2Jcolumn.csv: has no column 'size'", error.stderr)
+        for text in (said.stdout, said.stderr, error.stdout, error.stderr):
+            self.assertEqual([c for c in text if (ord(c) < 0x20 and c != "\n") or 0x7F <= ord(c) < 0xA0], [])
+
     def test_wrong_usage(self):
         self.fails(2, "[ARGUMENT_MISSING]", "eval")
         self.fails(2, "[OPTION_UNKNOWN]", "eval", "last", "--frob")

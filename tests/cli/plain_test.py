@@ -93,6 +93,15 @@ class Inspect(Plain):
         self.assertNotIn("\u009b", done.stdout.decode())
         self.assertEqual(len(done.stdout.splitlines()), 1 + len(names))
 
+    def test_an_error_holds_no_control_characters(self):
+        (self.path / "a\x1b]0;title\x07\u009b31m.pt2").write_bytes(b"PK\x03\x04 no archive")
+        done = self.sinew("inspect", "a\x1b]0;title\x07\u009b31m.pt2")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"a?]0;title??31m.pt2", done.stderr)
+        self.assertEqual([byte for byte in done.stderr if (byte < 0x20 and byte != 0x0A) or byte == 0x7F], [])
+        self.assertNotIn("\u009b", done.stderr.decode())
+        self.assertIn(b"\n  try: ", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
