@@ -84,6 +84,9 @@ class CoordinatorState {
     std::string name;        // a name that the member chose; no other member has it
     bool knows_end = false;  // true: the member has received that the run is over
     Caller caller;           // who joined or introduced the member; nobody else may speak for it
+    // The key that the member's join certified. No other key gets a certificate for its id, and a member that this
+    // coordinator knows from an introduction gets none any more.
+    std::optional<PublicKey> key = std::nullopt;
   };
   struct LogLine {
     double wall = 0;
@@ -101,7 +104,8 @@ class CoordinatorState {
   Reply fenced_reply(const std::string& why) const;
   Reply introduce_reply() const;
   void hear_term(int64_t term, MemberId from, const Caller& caller, Moment at);
-  Reply admitted(MemberId id, const JoinRequest& request) const;
+  Reply admitted(MemberId id, const JoinRequest& request, const Caller& caller) const;
+  bool proves_its_id(const Heartbeat& heartbeat, const Caller& caller) const;
   void notice_pause(Moment at);  // every call of the public interface begins with this
   void decide(Moment at);
   void lose_the_dissolved();

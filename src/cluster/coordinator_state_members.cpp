@@ -105,7 +105,9 @@ Reply CoordinatorState::join(const std::string& body, Moment at, const Caller& c
   for (const auto& [id, incarnation] : incarnations_) {
     if (incarnation.name != request->incarnation) continue;
     if (auto refused = refuse_other(incarnation.caller, caller)) return *std::move(refused);
-    return admitted(id, *request);
+    if (incarnation.key != request->key)
+      return refuse(403, kNotAllowed, "this incarnation has joined already, with another key", kSeeFormat);
+    return admitted(id, *request, caller);
   }
   if (const auto fenced = fenced_.find(request->incarnation); fenced != fenced_.end()) {
     return refuse(409, kMemberFenced, "the coordinator has fenced this incarnation: " + fenced->second,
@@ -122,16 +124,17 @@ Reply CoordinatorState::join(const std::string& body, Moment at, const Caller& c
                   "start it with the same job, data and programs, on the same kind of machine");
   }
   ++next_id_;
-  incarnations_[member.id] = {request->incarnation, false, caller};
+  incarnations_[member.id] = {request->incarnation, false, caller, request->key};
   state_.members[member.id] = member;
   if (caller.token) log(at, "member " + std::to_string(member.id.value) + " has the join token " + caller.token->id);
   decide(at);
-  return admitted(member.id, *request);
+  return admitted(member.id, *request, caller);
 }
 
 // The certificate holds for all coordinators of the run, because they have the same key.
-Reply CoordinatorState::admitted(MemberId id, const JoinRequest& request) const {
+Reply CoordinatorState::admitted(MemberId id, const JoinRequest& request, const Caller& caller) const {
   JoinReply reply{id, options_.term, std::nullopt};
+  if (caller.token) reply.proof = membership_proof(options_.secret, caller.token_id(), id, request.incarnation);
   if (request.key) reply.certificate = certify(KeyPair::of_secret(options_.secret), id, *request.key);
   return {200, to_json(reply)};
 }
@@ -182,12 +185,18 @@ std::optional<Reply> CoordinatorState::admit(const Heartbeat& heartbeat, Moment 
   return std::nullopt;
 }
 
+// The holder of a token must not take the id of another member. A member with the run's secret is believed.
+bool CoordinatorState::proves_its_id(const Heartbeat& heartbeat, const Caller& caller) const {
+  if (!caller.token) return true;
+  const std::string proof = membership_proof(options_.secret, caller.token_id(), heartbeat.id, heartbeat.incarnation);
+  return same_secret(heartbeat.introduction->proof, proof);
+}
+
 std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Moment at, const Caller& caller) {
-  // Every earlier coordinator of the run gave ids below those that this one gives.
-  if (caller.token && heartbeat.id.value >= next_id_) {
-    const std::string why = "no coordinator of this run has given the id " + std::to_string(heartbeat.id.value);
-    return refuse(403, kNotAllowed, why, kSeeFormat);
-  }
+  // This incarnation is not noted as fenced: else lies would make the coordinator forget those that it must remember.
+  if (!proves_its_id(heartbeat, caller))
+    return fenced_reply("no coordinator of this run has given this worker the id " +
+                        std::to_string(heartbeat.id.value));
   const auto other = incarnations_.find(heartbeat.id);
   // Two members have the same id. The one that has the run's secret keeps it, or else the member that is in the view.
   if (other != incarnations_.end()) {
@@ -206,9 +215,9 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
     fence(heartbeat.incarnation, why);
     return fenced_reply(why);
   }
-  if (!caller.token) next_id_ = std::max(next_id_, heartbeat.id.value + kSkippedNumbers);
+  next_id_ = std::max(next_id_, heartbeat.id.value + kSkippedNumbers);
   state_.members[heartbeat.id] = member;
-  incarnations_[heartbeat.id] = {heartbeat.incarnation, false, caller};
+  incarnations_[heartbeat.id] = {heartbeat.incarnation, false, caller, std::nullopt};
   return std::nullopt;
 }
 

@@ -26,7 +26,10 @@ struct Speaker {
     const Reply answer =
         coordinator.join(to_json(JoinRequest{introduction, heartbeat.incarnation}), {now, now}, caller);
     ASSERT_EQ(answer.status, 200) << answer.body;
-    heartbeat.id = MemberId(*whole_of(*parse_json(answer.body), "id"));
+    const auto joined = join_reply_of(answer.body);
+    ASSERT_TRUE(joined) << joined.error();
+    heartbeat.id = joined->id;
+    introduction.proof = joined->proof;
   }
 
   // Sends a heartbeat, introduces itself if the reply wants it, and acts by the reply.
@@ -347,7 +350,8 @@ TEST(CoordinatorState, ATokenIntroducesNoViewAndNoNumbers) {
   EXPECT_EQ(coordinator.heartbeat(to_json(lie), {1.4, 1.4}, guest.caller).status, 200);
   lie.id = MemberId(1LL << 52);
   lie.incarnation = "forged";
-  EXPECT_EQ(coordinator.heartbeat(to_json(lie), {1.4, 1.4}, guest.caller).status, 403);
+  EXPECT_THAT(coordinator.heartbeat(to_json(lie), {1.4, 1.4}, guest.caller).body,
+              HasSubstr("has given this worker the id"));
   EXPECT_EQ(coordinator.over(1.4), std::nullopt);
   EXPECT_FALSE(status_of(coordinator, 1.4).contains("finished"));
   EXPECT_EQ(status_of(coordinator, 1.4)["view"]["generation"], real.generation.value);
@@ -393,6 +397,53 @@ TEST(CoordinatorState, ATokenTakesNoMembersPlaceAtASuccessor) {
   expect_without(Speaker("nobody"), all, second, 11.4);
   thief.speak(second, 11.4);
   EXPECT_TRUE(thief.reply.fenced);
+}
+
+// No member with the run's secret comes back, so nothing but the proof keeps the id from the thief.
+TEST(CoordinatorState, ATokenIntroducesOnlyTheIdThatItsJoinGave) {
+  CoordinatorState first(options_for(2), {0, 0});
+  auto all = group(first, 2, 0);
+  const Caller caller = with_token("0123456789abcdef", 1000);
+  const Speaker guest = guest_of(first, all, caller);
+  for (const MemberId id : {all[0].heartbeat.id, guest.heartbeat.id}) {
+    for (const bool other_token : {false, true}) {
+      CoordinatorOptions options = options_for(2, 100);
+      options.first_id = MemberId(100);
+      CoordinatorState second(options, {10, 10});
+      Speaker thief = guest;
+      thief.heartbeat.id = id;
+      if (id == guest.heartbeat.id) thief.heartbeat.incarnation = "thief";
+      if (other_token) thief.caller = with_token("fedcba9876543210", 1000);
+      thief.speak(second, 10.1);
+      ASSERT_TRUE(thief.reply.fenced);
+      EXPECT_THAT(*thief.reply.fenced, HasSubstr("no coordinator of this run has given this worker the id"));
+      EXPECT_TRUE(status_of(second, 10.1)["members"].empty());
+      thief.heartbeat.incarnation = "anew";
+      thief.join(second, 10.2);
+      thief.speak(second, 10.2);
+      EXPECT_FALSE(thief.reply.fenced) << "the worker joins anew";
+    }
+  }
+}
+
+// A coordinator certifies a key for an id in the join that gives the id, and at no other time.
+TEST(CoordinatorState, CertifiesNoOtherKeyForAnId) {
+  CoordinatorOptions options = options_for(1);
+  options.secret = "sesame";
+  CoordinatorState first(options, {0, 0});
+  auto all = group(first, 1, 0);
+  const Introduction introduction = all[0].introduction;
+  const auto status = [&](CoordinatorState& coordinator, const std::string& incarnation, std::optional<PublicKey> key) {
+    return coordinator.join(to_json(JoinRequest{introduction, incarnation, key}), {0.5, 0.5}).status;
+  };
+  const PublicKey key = KeyPair::random().public_key(), other = KeyPair::random().public_key();
+  EXPECT_EQ(status(first, "new", key), 200);
+  EXPECT_EQ(status(first, "new", key), 200) << "the first answer did not arrive";
+  EXPECT_EQ(status(first, "new", other), 403);
+  options.at_least = Generation(100);
+  CoordinatorState second(options, {0.4, 0.4});
+  all[0].speak(second, 0.4);
+  EXPECT_EQ(status(second, all[0].heartbeat.incarnation, other), 403) << "it is known from its introduction";
 }
 
 // The view comes from view.json or from a member with the run's secret; the member with the token stays in it.

@@ -64,6 +64,16 @@ std::optional<JoinToken> genuine_join_token(const std::string& text, const std::
   return same ? token : std::nullopt;
 }
 
+// The text of the incarnation is the member's choice, so it is the last part.
+std::string membership_proof(const std::string& run_secret, const std::string& token_id, MemberId id,
+                             const std::string& incarnation) {
+  return token_code("sinew-membership-1." + token_id + "." + std::to_string(id.value) + "." + incarnation, run_secret);
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
 bool is_token_id(std::string_view text) {
   return is_hex(text, kIdDigits);
 }

@@ -19,6 +19,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/key_pair.h"
 
 namespace sinew::cluster {
@@ -40,6 +41,14 @@ std::string id_of_token(std::string_view given);  // `given` is an id or the tex
 // Like id_of_token, but also returns "" for a token of another run. It accepts any id, because the run keeps no list of
 // its ids.
 std::string id_in_run(const std::string& given, const std::string& run_secret);
+
+// Returns the text by which a member proves to every coordinator of the run that it joined with this token and got this
+// id. Only the coordinator that admits a member makes it, and only the member learns it: unlike the member's
+// certificate (base/key_pair.h), it is shown to no other member.
+std::string membership_proof(const std::string& run_secret, const std::string& token_id, MemberId id,
+                             const std::string& incarnation);
+// Compares two secrets in a time that does not depend on where they differ.
+bool same_secret(std::string_view a, std::string_view b);
 
 // Why the coordinator refuses calls with this token. `what` is a sentence without its subject: "expired at ...".
 struct TokenTrouble {

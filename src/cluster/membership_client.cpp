@@ -18,14 +18,14 @@ bool is_urgent(const MemberReport& before, const MemberReport& after) {
          before.taken_requests != after.taken_requests || before.dissolve != after.dissolve;
 }
 
-Introduction introduction_of(const ClientOptions& options) {
-  return {options.address, options.host, options.pid, options.identity};
+Introduction introduction_of(const ClientOptions& options, const std::string& proof) {
+  return {options.address, options.host, options.pid, options.identity, proof};
 }
 
 }  // namespace
 
 std::string MembershipClient::join_request() const {
-  return to_json(JoinRequest{introduction_of(options_), incarnation_, options_.key});
+  return to_json(JoinRequest{introduction_of(options_, ""), incarnation_, options_.key});
 }
 
 bool MembershipClient::joined(const http::Response& response, double now) {
@@ -42,6 +42,7 @@ bool MembershipClient::joined(const http::Response& response, double now) {
   term_ = reply->term;
   id_ = reply->id;
   certificate_ = reply->certificate.value_or(Signature{});
+  proof_ = reply->proof;
   reached_ = now;
   return true;
 }
@@ -57,7 +58,7 @@ std::string MembershipClient::heartbeat() const {
   heartbeat.report = report_;
   heartbeat.acting_view = report_.view ? report_.view->generation : Generation();
   if (introducing_) {
-    heartbeat.introduction = introduction_of(options_);
+    heartbeat.introduction = introduction_of(options_, proof_);
     heartbeat.requests = requests_;
   }
   return to_json(heartbeat);

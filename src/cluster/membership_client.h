@@ -68,6 +68,7 @@ class MembershipClient {
   const std::string incarnation_;
   MemberId id_;
   Signature certificate_{};
+  std::string proof_;  // see JoinReply
   MemberReport report_;
   bool introducing_ = false, over_ = false;
   int64_t term_ = 0;  // the newest term of a coordinator that has answered; answers of older ones are refused

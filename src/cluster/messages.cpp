@@ -15,13 +15,15 @@ using Phase = Member::Phase;
 constexpr std::array kPhases = {"waiting", "joining", "caught_up", "computing", "leaving", "finished"};
 
 Json json_of(const Introduction& introduction) {
-  return {{"address", introduction.address},
-          {"host", introduction.host},
-          {"pid", introduction.pid},
-          {"identity",
-           {{"job", introduction.identity.job},
-            {"machine", introduction.identity.machine},
-            {"probe", introduction.identity.probe}}}};
+  Json json = {{"address", introduction.address},
+               {"host", introduction.host},
+               {"pid", introduction.pid},
+               {"identity",
+                {{"job", introduction.identity.job},
+                 {"machine", introduction.identity.machine},
+                 {"probe", introduction.identity.probe}}}};
+  if (!introduction.proof.empty()) json["proof"] = introduction.proof;
+  return json;
 }
 
 Json json_of(const std::vector<ControlRequest>& requests) {
@@ -41,6 +43,7 @@ Introduction introduction_of(Fields& fields) {
   introduction.address = fields.text("address", kLongestAddress);
   introduction.host = one_line(fields.text("host", kLongestAddress));
   introduction.pid = fields.whole("pid", 0);
+  introduction.proof = fields.text("proof", kLongestText, "");
   const Json* identity = fields.object("identity");
   if (identity == nullptr) {
     fields.blame("\"identity\" is missing: an object of \"job\", \"machine\" and \"probe\"");
@@ -141,6 +144,7 @@ std::string to_json(const JoinReply& reply) {
   Json json = {{"id", reply.id.value}};
   if (reply.term > 0) json["term"] = reply.term;
   if (reply.certificate) json["certificate"] = hex_of(*reply.certificate);
+  if (!reply.proof.empty()) json["proof"] = reply.proof;
   return dump(json);
 }
 
@@ -209,6 +213,7 @@ std::expected<JoinReply, std::string> join_reply_of(const std::string& text) {
     reply.certificate = signature_of_hex(fields.text("certificate", kLongestText));
     if (!reply.certificate) fields.blame("\"certificate\" must be 128 hex digits");
   }
+  reply.proof = fields.text("proof", kLongestText, "");
   return result_of(fields, std::move(reply));
 }
 

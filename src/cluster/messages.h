@@ -24,6 +24,7 @@ struct Introduction {
   std::string address, host;
   int64_t pid = 0;
   Identity identity;
+  std::string proof = {};  // membership_proof(); empty in a join, and of a member that joined with the run's secret
 };
 
 // POST /v2/heartbeat
@@ -67,6 +68,7 @@ struct JoinReply {
   MemberId id;
   int64_t term = 0;                      // the coordinator's term
   std::optional<Signature> certificate;  // the coordinator confirms that the member with this id has this key
+  std::string proof = {};                // membership_proof(); empty for a member that joins with the run's secret
 };
 
 std::string to_json(const JoinRequest& request);

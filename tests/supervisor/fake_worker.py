@@ -60,7 +60,7 @@ class Worker:
         self.incarnation = uuid.uuid4().hex
         self.view, self.requests, self.requests_key, self.knows_end = None, [], "", False
         self.finished, self.taken, self.introduce = None, 0, False
-        self.phase = "waiting"
+        self.phase, self.proof = "waiting", ""
         resolved = self.directory / "resolved.yaml"
         if not resolved.exists():
             shutil.copyfile(job, self.directory / f"resolved.{os.getpid()}")
@@ -80,7 +80,8 @@ class Worker:
 
     def introduction(self):
         return {"address": f"fake:{os.getpid()}", "host": socket.gethostname(), "pid": os.getpid(),
-                "identity": {"job": "job", "machine": "machine", "probe": "probe"}}
+                "identity": {"job": "job", "machine": "machine", "probe": "probe"},
+                **({"proof": self.proof} if self.proof else {})}
 
     def call(self, path, body):
         """Returns the coordinator's response. Tries again until the timeout, each time at its current address."""
@@ -162,7 +163,8 @@ class Worker:
             self.finished = 0
 
     def run(self):
-        self.id = self.call("/v2/join", {**self.introduction(), "incarnation": self.incarnation})["id"]
+        joined = self.call("/v2/join", {**self.introduction(), "incarnation": self.incarnation})
+        self.id, self.proof = joined["id"], joined.get("proof", "")
         while True:
             self.hear(self.call("/v2/heartbeat", self.heartbeat()))
             if self.knows_end:
