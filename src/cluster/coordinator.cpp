@@ -1,7 +1,5 @@
 // Serves the coordinator over HTTP: its routes, the check of the secret, and the long polls of members that wait for
 // updates. CoordinatorState makes the decisions.
-#include <openssl/crypto.h>
-
 #include <condition_variable>
 #include <list>
 #include <thread>
@@ -14,6 +12,7 @@ namespace sinew::cluster {
 namespace {
 
 constexpr double kHoldSeconds = 5;  // the longest wait of a poll; then it is answered without updates
+constexpr const char* kHealthPath = "/healthz";
 
 http::Response response_of(Reply reply) {
   http::Response response;
@@ -24,9 +23,24 @@ http::Response response_of(Reply reply) {
   return response;
 }
 
-// Compares two secrets in a time that does not depend on where they differ.
-bool same_secret(const std::string& a, const std::string& b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+Reply refuse_damaged() {
+  return refuse(503, kCallDamaged, "the call was changed on its way", "try again");
+}
+
+Reply refuse_stranger() {
+  return refuse(401, kWrongSecret, "the call does not carry this run's token",
+                "send \"Authorization: Bearer <secret>\" with the secret of the run or a join token of it");
+}
+
+// Returns nullopt for a stranger.
+std::optional<Caller> caller_of(const http::Request& request, const std::string& secret) {
+  const std::string scheme = "Bearer ";
+  const auto found = request.headers.find("authorization");
+  if (found == request.headers.end() || !found->second.starts_with(scheme)) return std::nullopt;
+  const std::string given = found->second.substr(scheme.size());
+  if (same_secret(given, secret)) return Caller{};
+  auto token = genuine_join_token(given, secret);
+  return token ? std::optional(Caller{std::move(token)}) : std::nullopt;
 }
 
 // Returns the version in the path ("1" for "/v1/join"), or nullopt if it is this program's version or there is none.
@@ -112,15 +126,26 @@ struct Coordinator::Impl {
     if (state.due()) due_changed.notify_all();
   }
 
-  // Returns nullopt for a stranger.
-  std::optional<Caller> caller_of(const http::Request& request) const {
-    const std::string scheme = "Bearer ";
-    const auto found = request.headers.find("authorization");
-    if (found == request.headers.end() || !found->second.starts_with(scheme)) return std::nullopt;
-    const std::string given = found->second.substr(scheme.size());
-    if (same_secret(given, options.secret)) return Caller{};
-    auto token = genuine_join_token(given, options.secret);
-    return token ? std::optional(Caller{std::move(token)}) : std::nullopt;
+  // Decides about a call when its header has arrived. The memory for bodies is limited, and members need it. So a
+  // stranger, and the holder of a token that is not valid any more, may send no body: they get their answer at once.
+  // The bodies of a token count against a share of their own, because other members may have the same address.
+  http::Decision admit(const http::Request& header) {
+    http::Decision decision;
+    if (header.path == kHealthPath) {
+      decision.max_body_bytes = 0;
+      return decision;
+    }
+    const auto caller = caller_of(header, options.secret);
+    if (!head_is_as_sent(header)) {
+      decision.refusal = response_of(refuse_damaged());
+    } else if (!caller) {
+      decision.refusal = response_of(refuse_stranger());
+    } else if (caller->token) {
+      decision.sender = "token " + caller->token->id;
+      const std::lock_guard lock(mutex);
+      if (auto reply = state.refuse_unread(header.path, *caller, moment())) decision.refusal = response_of(*reply);
+    }
+    return decision;
   }
 
   // Returns false if the caller's token has expired or was revoked.
@@ -130,16 +155,10 @@ struct Coordinator::Impl {
   }
 
   void handle(const http::Request& request, http::Answer answer) {
-    if (request.path == "/healthz") return answer(response_of({200, R"({"ok":true})"}));
-    if (!is_as_sent(request)) {
-      return answer(response_of(refuse(503, kCallDamaged, "the call was changed on its way", "try again")));
-    }
-    const auto caller = caller_of(request);
-    if (!caller) {
-      return answer(response_of(
-          refuse(401, kWrongSecret, "the call does not carry this run's token",
-                 "send \"Authorization: Bearer <secret>\" with the secret of the run or a join token of it")));
-    }
+    if (request.path == kHealthPath) return answer(response_of({200, R"({"ok":true})"}));
+    if (!is_as_sent(request)) return answer(response_of(refuse_damaged()));
+    const auto caller = caller_of(request, options.secret);
+    if (!caller) return answer(response_of(refuse_stranger()));
     if (const auto version = other_version(request.path)) {
       return answer(response_of(refuse(400, kVersionDiffers,
                                        "the call has version " + *version + " of the protocol, and this coordinator " +
@@ -243,7 +262,8 @@ Coordinator::Coordinator(const CoordinatorOptions& options, Clock& clock)
   server.max_body_memory = size_t{64} << 20;
   if (options.tls) server.own_key = KeyPair::of_secret(options.secret);
   impl.server = std::make_unique<http::Server>(
-      server, [&impl](const http::Request& request, http::Answer answer) { impl.handle(request, std::move(answer)); });
+      server, [&impl](const http::Request& request, http::Answer answer) { impl.handle(request, std::move(answer)); },
+      [&impl](const http::Request& header) { return impl.admit(header); });
   impl.waker = std::thread([&impl] { impl.wake_when_due(); });
 }
 

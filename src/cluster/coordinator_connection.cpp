@@ -16,13 +16,21 @@ std::string to_sentence(const Error& error) {
   return std::string(error.what()) + (error.hint.empty() ? "" : " (" + error.hint + ")");
 }
 
-}  // namespace
-
-std::string sum_of(const http::Request& request) {
+std::string head_of(const http::Request& request) {
   const auto found = request.headers.find("authorization");
   std::string token = found == request.headers.end() ? "" : found->second;
   token.resize(token.find_last_not_of(' ') + 1);  // HTTP removes blanks at the end of a header
-  return to_hex(digest_of(request.method + " " + request.target + "\n" + token + "\n" + request.body));
+  return request.method + " " + request.target + "\n" + token + "\n";
+}
+
+}  // namespace
+
+std::string sum_of(const http::Request& request) {
+  return to_hex(digest_of(head_of(request) + request.body));
+}
+
+std::string head_sum_of(const http::Request& request) {
+  return to_hex(digest_of(head_of(request)));
 }
 
 std::string sum_of(const http::Response& response) {
@@ -34,6 +42,11 @@ bool is_as_sent(const http::Request& request) {
   return sum == request.headers.end() || sum->second == sum_of(request);
 }
 
+bool head_is_as_sent(const http::Request& request) {
+  const auto sum = request.headers.find(kHeadSumHeader);
+  return sum == request.headers.end() || sum->second == head_sum_of(request);
+}
+
 http::Request request_with(const std::string& secret, const std::string& method, const std::string& target,
                            std::string body) {
   http::Request request;
@@ -43,6 +56,7 @@ http::Request request_with(const std::string& secret, const std::string& method,
   if (!body.empty()) request.headers["content-type"] = "application/json";
   request.body = std::move(body);
   request.headers[kSumHeader] = sum_of(request);
+  request.headers[kHeadSumHeader] = head_sum_of(request);
   return request;
 }
 

@@ -16,12 +16,19 @@ namespace sinew::cluster {
 
 // HTTP carries no checksum, so a receiver could not notice that a bit changed on the way. All answers, and the calls of
 // members, therefore carry a digest of their meaningful parts. Other callers may leave the digest out.
+//
+// A call has a second sum, of all but its body. The coordinator takes no body of a caller whose token is wrong, and so
+// it must know before it reads the body whether the token changed on the way.
 inline constexpr const char* kSumHeader = "x-sinew-sum";
-std::string sum_of(const http::Request& request);    // over method, target, token and body
-std::string sum_of(const http::Response& response);  // over status and body
-bool is_as_sent(const http::Request& request);       // true if the message has no sum, or the right one
+inline constexpr const char* kHeadSumHeader = "x-sinew-head-sum";
+std::string sum_of(const http::Request& request);       // over method, target, token and body
+std::string head_sum_of(const http::Request& request);  // over method, target and token
+std::string sum_of(const http::Response& response);     // over status and body
+// Return true if the call has no such sum, or the right one. The second function needs no body.
+bool is_as_sent(const http::Request& request);
+bool head_is_as_sent(const http::Request& request);
 
-// Makes a request that carries `secret` as its bearer token, and the request's sum.
+// Makes a request that carries `secret` as its bearer token, and the sums of the request.
 http::Request request_with(const std::string& secret, const std::string& method, const std::string& target,
                            std::string body);
 

@@ -227,6 +227,12 @@ std::optional<Reply> CoordinatorState::refuse_caller(const Caller& caller, Momen
                 "make another one on the machine of the run's coordinator: sinew token create RUN");
 }
 
+std::optional<Reply> CoordinatorState::refuse_unread(const std::string& path, const Caller& caller, Moment at) const {
+  const bool of_member = path == "/v2/heartbeat" || path == "/v2/updates";
+  const auto trouble = trouble_of(caller, at);
+  return trouble && of_member ? std::optional(fenced_reply(trouble->what)) : refuse_caller(caller, at);
+}
+
 Reply CoordinatorState::revoke(const std::string& body, Moment at) {
   notice_pause(at);
   const auto json = parse_json(body);

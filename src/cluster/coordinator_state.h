@@ -63,6 +63,8 @@ class CoordinatorState {
   // Returns nullopt if the coordinator takes calls of this caller. Calls of a member whose token is no longer valid
   // have another answer: heartbeat() and updates() tell the member that it is fenced.
   std::optional<Reply> refuse_caller(const Caller& caller, Moment at) const;
+  // Returns the answer to a call of this path if the caller's token is no longer valid. It does not depend on the body.
+  std::optional<Reply> refuse_unread(const std::string& path, const Caller& caller, Moment at) const;
   Reply join(const std::string& body, Moment at, const Caller& caller = {});
   Reply heartbeat(const std::string& body, Moment at, const Caller& caller = {});
   Reply lost(const std::string& body, Moment at);

@@ -26,6 +26,20 @@ TEST(Sums, TheSumCoversMethodTargetTokenAndBody) {
   }
 }
 
+TEST(Sums, TheSumOfTheHeadCoversAllButTheBody) {
+  const http::Request sent = scale_call();
+  EXPECT_TRUE(head_is_as_sent(sent));
+  http::Request changed = sent;
+  changed.body[11] = '9';
+  EXPECT_TRUE(head_is_as_sent(changed));
+  changed.headers["authorization"] = "Bearer sesamE";
+  EXPECT_FALSE(head_is_as_sent(changed));
+  changed.headers.erase("authorization");
+  EXPECT_FALSE(head_is_as_sent(changed));
+  changed.headers.erase(kHeadSumHeader);
+  EXPECT_TRUE(head_is_as_sent(changed)) << "a person's program may leave it out";
+}
+
 TEST(Sums, RefusesADamagedCall) {
   Running coordinator(options_for(1));
   http::Client client(coordinator.url());
@@ -38,6 +52,7 @@ TEST(Sums, RefusesADamagedCall) {
   EXPECT_EQ(coordinator.status()["wanted"], 1);
   http::Request from_a_person = scale_call();
   from_a_person.headers.erase(kSumHeader);
+  from_a_person.headers.erase(kHeadSumHeader);
   EXPECT_EQ(client.send(from_a_person, kBound)->status, 200);
   EXPECT_EQ(coordinator.status()["wanted"], 3);
 }
