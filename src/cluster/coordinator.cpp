@@ -203,7 +203,7 @@ struct Coordinator::Impl {
         answer_polls(at, outbox);
       } else if (request.path == "/v2/status") {
         auto refused = state.refuse_caller(caller, at);
-        outbox.emplace_back(std::move(answer), refused ? *std::move(refused) : state.status(at));
+        outbox.emplace_back(std::move(answer), refused ? *std::move(refused) : state.status(at, caller));
       } else {
         auto poll = poll_of(request.query);
         if (!poll) {

@@ -71,7 +71,9 @@ class CoordinatorState {
   Reply scale(const std::string& body, Moment at);
   Reply control(const std::string& body, Moment at);
   Reply revoke(const std::string& body, Moment at);  // the caller has recorded the revocation (join_token.h)
-  Reply status(Moment at) const;
+  // The holder of a token learns the processes and machines of no members but its own, and not the log, which names
+  // them, too.
+  Reply status(Moment at, const std::optional<Caller>& caller = std::nullopt) const;
   // Returns nullopt if the member has received everything.
   std::optional<Reply> updates(const UpdatesPoll& poll, Moment at) const;
   void hear(const UpdatesPoll& poll, Moment at);  // call it once for each poll, before updates()

@@ -33,7 +33,8 @@ MemberStatus CoordinatorState::status_of(const Member& member, double now) const
   return status;
 }
 
-Reply CoordinatorState::status(Moment at) const {
+Reply CoordinatorState::status(Moment at, const std::optional<Caller>& caller) const {
+  const std::string token = caller ? caller->token_id() : "";
   CoordinatorStatus status;
   status.job = options_.job;
   status.run_directory = options_.run_directory;
@@ -43,8 +44,15 @@ Reply CoordinatorState::status(Moment at) const {
   status.running_seconds = at.now - state_.began;
   status.why = why_;
   for (const auto& [id, member] : state_.members) status.members.push_back(status_of(member, at.now));
+  for (MemberStatus& member : status.members) {
+    if (token.empty() || member.token == token) continue;
+    member.host.clear();
+    member.pid = 0;
+  }
   status.requests = requests_;
-  for (const LogLine& line : log_) status.decisions.push_back({utc_iso(line.wall), line.text});
+  if (token.empty()) {
+    for (const LogLine& line : log_) status.decisions.push_back({utc_iso(line.wall), line.text});
+  }
   status.view = state_.view;
   if (state_.view) {
     const MemberId leader = *state_.view->leader();

@@ -18,10 +18,10 @@ constexpr size_t kMostDecisions = 1000;
 // ---- as JSON -------------------------------------------------------------------------------------------------------
 
 Json json_of(const MemberStatus& member) {
-  Json json = {{"id", member.id},
-               {"host", member.host},
-               {"pid", member.pid},
-               {"address", member.address},
+  Json json = {{"id", member.id}};
+  if (!member.host.empty()) json["host"] = member.host;
+  if (member.pid > 0) json["pid"] = member.pid;
+  json.update({{"address", member.address},
                {"phase", member.phase},
                {"in_view", member.in_view},
                {"view", member.view},
@@ -30,7 +30,7 @@ Json json_of(const MemberStatus& member) {
                {"speed", member.speed},
                {"here_seconds", member.here_seconds},
                {"silent_seconds", member.silent_seconds},
-               {"work_share", member.work_share}};
+               {"work_share", member.work_share}});
   if (member.donor > 0) json["donor"] = member.donor;
   if (!member.token.empty()) json["token"] = member.token;
   return json;
@@ -39,8 +39,8 @@ Json json_of(const MemberStatus& member) {
 MemberStatus member_status_of(Fields& fields) {
   MemberStatus member;
   member.id = fields.whole("id", 1);
-  member.host = printable(fields.text("host", kLongestAddress));
-  member.pid = fields.whole("pid", 0);
+  member.host = printable(fields.text("host", kLongestAddress, ""));
+  member.pid = fields.whole("pid", 0, 0);
   member.address = printable(fields.text("address", kLongestAddress));
   member.phase = printable(fields.text("phase", 32));
   member.in_view = fields.truth("in_view", false);
@@ -168,6 +168,12 @@ int64_t CoordinatorStatus::step() const {
   return highest;
 }
 
+int64_t CoordinatorStatus::own_step() const {
+  int64_t highest = 0;
+  for (const MemberStatus& member : members) highest = std::max(highest, member.token.empty() ? member.step : 0);
+  return highest;
+}
+
 int64_t CoordinatorStatus::durable_step() const {
   int64_t highest = -1;
   for (const MemberStatus& member : members) highest = std::max(highest, member.durable_step);
@@ -221,7 +227,7 @@ CoordinatorStatus status_of_json(const std::string& text) {
 LocalProcesses processes_on(const std::string& host, const CoordinatorStatus& status) {
   LocalProcesses local;
   for (const MemberStatus& member : status.members) {
-    if (member.host != host) continue;
+    if (!member.token.empty() || member.host != host) continue;
     if (member.phase == name_of(Member::Phase::computing)) local.computing.push_back(static_cast<pid_t>(member.pid));
     if (member.phase == name_of(Member::Phase::leaving)) local.leaving.push_back(static_cast<pid_t>(member.pid));
   }

@@ -16,8 +16,8 @@
 namespace sinew::cluster {
 
 struct MemberStatus {
-  int64_t id = 0, pid = 0;
-  std::string host, address, phase;
+  int64_t id = 0, pid = 0;           // pid: 0 if the caller may not know the process
+  std::string host, address, phase;  // host: empty if the caller may not know the machine
   bool in_view = false;
   double work_share = 0;  // fraction of all the work, 0 to 1
   int64_t view = 0;       // generation of the newest view by which the member acts; 0: it has no view yet
@@ -56,13 +56,15 @@ struct CoordinatorStatus {
 
   int64_t generation() const { return view ? view->generation.value : 0; }
   int64_t step() const;          // the highest step of all members
+  int64_t own_step() const;      // the highest step of the members that joined with the run's secret
   int64_t durable_step() const;  // the highest durable step of all members; -1: there is no checkpoint
 };
 std::string to_json(const CoordinatorStatus& status);
 // Replaces control characters in texts by spaces. Throws Error when the text is not a status.
 CoordinatorStatus status_of_json(const std::string& text);
 
-// The processes of one machine, by phase.
+// The processes of one machine, by phase. Signals follow from this list, and a member says itself on which machine it
+// is and which process. So the list has only members that joined with the run's secret.
 struct LocalProcesses {
   std::vector<pid_t> computing;
   std::vector<pid_t> leaving;

@@ -56,6 +56,18 @@ TEST(CoordinatorStatus, IsReadAndShown) {
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << "a host's name does not drive the terminal";
 }
 
+// A member says itself where it is. Signals go to the processes, and decisions of the supervisor follow from the steps.
+TEST(CoordinatorStatus, WhatAGuestSaysIsNotBelieved) {
+  CoordinatorStatus status = status_of_json(kStatus);
+  EXPECT_EQ(processes_on("here", status).computing, std::vector<pid_t>{41});
+  EXPECT_EQ(status.own_step(), 120);
+  status.members[0].token = "0123456789abcdef";
+  EXPECT_TRUE(processes_on("here", status).computing.empty());
+  EXPECT_EQ(status.own_step(), 118);
+  status.members[0].phase = "leaving";
+  EXPECT_TRUE(processes_on("here", status).leaving.empty());
+}
+
 ErrorCode code_of(const std::string& text) {
   try {
     status_of_json(text);

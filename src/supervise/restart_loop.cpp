@@ -84,8 +84,11 @@ class RestartLoop final : public Shell {
     if (!host_.empty() && http::host_of(info.url) != host_) return;
     const auto status = cluster::CoordinatorClient(info.url, info.secret, kHelpAnswerSeconds).status();
     if (!status) return;
-    const auto here = cluster::processes_on(host_name(), *status).computing;
-    if (std::ranges::find(here, worker_->pid()) == here.end()) return;
+    // The worker may have joined by a token, so processes_on() does not have it.
+    const bool computes = std::ranges::any_of(status->members, [&, host = host_name()](const auto& member) {
+      return member.pid == worker_->pid() && member.host == host && member.phase == "computing";
+    });
+    if (!computes) return;
     if (!first_step_) first_step_ = status->step();
     life_.helped = status->step() > *first_step_;
   }

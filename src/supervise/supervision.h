@@ -88,13 +88,14 @@ struct Supervision {
   int64_t wanted = 1;
   std::vector<WorkerState> workers;  // the workers that live; oldest first
   CoordinatorProcess coordinator;
-  bool begun = false;                 // true: a coordinator has answered at least once
-  double answered = 0;                // the time of the last answer of any coordinator
-  double next_coordinator = 0;        // no coordinator is started before this time
-  int64_t computing = 0;              // members on any machine that compute, by the last answer
+  bool begun = false;           // true: a coordinator has answered at least once
+  double answered = 0;          // the time of the last answer of any coordinator
+  double next_coordinator = 0;  // no coordinator is started before this time
+  // Members on any machine that compute, by the last answer, and joined with the run's secret.
+  int64_t computing = 0;
   std::vector<pid_t> computing_here;  // processes of this machine that compute
   FailedStarts no_worker, no_coordinator;
-  int64_t step = 0;  // the newest step that a member has reported
+  int64_t step = 0;  // the newest step that a member with the run's secret has reported
   // These are counted since that step: deaths that the workers caused, deaths with exit code 1, and deaths by SIGKILL
   // or for hanging.
   int64_t failures = 0, errors = 0, kills = 0;

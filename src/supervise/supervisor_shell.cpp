@@ -107,9 +107,13 @@ void SupervisorShell::talk() {
   next_poll_ = now() + kPollSeconds;
   if (!status) return;
   const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
-  const auto computing = std::ranges::count(status->members, "computing", &cluster::MemberStatus::phase);
-  if (status->step() > state_.step) last_error_.reset();
-  say(coordinator_answered(now(), state_, here, status->step(), status->finished, computing, processes_here(*status)));
+  const auto computing = std::ranges::count_if(
+      status->members, [](const auto& member) { return member.phase == "computing" && member.token.empty(); });
+  // What a member with a join token reports may be a lie. Its files are not those of the run anyway. So neither its
+  // steps count, nor that it computes.
+  const int64_t step = status->own_step();
+  if (step > state_.step) last_error_.reset();
+  say(coordinator_answered(now(), state_, here, step, status->finished, computing, processes_here(*status)));
 }
 
 // Reports new losses, or, if `again` is set, losses that an earlier turn failed to report.
