@@ -50,6 +50,12 @@ TEST(Refusal, NamesTheFieldsThatDiffer) {
   EXPECT_THAT(refusal(joiner, state),
               AllOf(HasSubstr(": its build_libm is bb, that of member 1 is aa; its libc is absent"),
                     ::testing::Not(HasSubstr("cpu"))));
+  joiner.identity = here.identity;
+  here.identity.probe = "right";
+  joiner.identity.probe = "wrong";
+  state.members[here.id] = here;
+  EXPECT_THAT(refusal(joiner, state),
+              AllOf(HasSubstr("digest wrong, those of member 1 differ"), ::testing::Not(HasSubstr("right"))));
 }
 
 TEST(Coordinator, RefusesCallsWithoutTheToken) {

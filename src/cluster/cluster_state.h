@@ -29,6 +29,7 @@ struct Member {
   std::string address, host;
   int64_t pid = 0;
   Identity identity;
+  bool guest = false;  // it joined by a token
   // caught_up: a joiner that wants to compute. finished: this member ended the run.
   enum class Phase { waiting, joining, caught_up, computing, leaving, finished };
   Phase phase = Phase::waiting;
@@ -90,6 +91,11 @@ struct Decision {
 //   only if there is no other such member. Among the others, the donor is the one with the fewest joiners.
 // - A joiner that has caught up computes.
 // - Shares follow the measured speeds.
+// - The leader stays as long as it computes. The next one is the computing member with the lowest id of those that
+// joined
+//   with the run's secret: the others, the guests, have no access to the run's files, and may lie. If only guests have
+//   the state, one of them leads. It is fenced as soon as another member computes.
+// - If the link between a guest and another member breaks and both live, the guest is fenced.
 // - If no member that has the state is left, the waiting members begin a fresh view: as soon as there are `wanted` of
 //   them, or with `minimum` of them after gather_seconds.
 // The view's generation is one more than the highest known one.

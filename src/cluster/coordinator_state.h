@@ -27,6 +27,12 @@ struct Reply {
 Reply refuse(int status, ErrorCode code, const std::string& error, const std::string& hint);
 
 // Who makes a call: the holder of a join token, or somebody who knows the run's secret.
+//
+// A member that joined by a token, a guest, shares the work, and nothing else: it may lie, and it has no access to the
+// run's files. It speaks only for the id that it was given (membership_proof). It leads only while no other member has
+// the state (cluster_state.h). It does not end the run, unless all members that the coordinator has known are guests.
+// Its reports `wrong` and `dissolve` have no effect while another member has the state: that one reports the same if it
+// is true.
 struct Caller {
   std::optional<JoinToken> token = std::nullopt;
   std::string token_id() const { return token ? token->id : ""; }
@@ -124,6 +130,8 @@ class CoordinatorState {
   void learn_view(const View& view, Moment at);
   void learn_requests(const std::vector<ControlRequest>& requests);
   void apply(const Heartbeat& heartbeat, Moment at, const Caller& caller);
+  bool only_guests_compute(double now) const;
+  void refuse_the_end(const MemberReport& report, Moment at, Member& guest);
   void dissolve(MemberId by, const std::string& why, Moment at);
   void lose_the_wrong(MemberId by, MemberId peer, const std::string& why, Moment at);
   void update_recovery(Moment at);
@@ -145,8 +153,9 @@ class CoordinatorState {
   std::vector<ControlRequest> requests_;  // requests that the leader has not taken yet, ordered by number
   int64_t last_request_ = 0, taken_ = 0;
   int64_t next_id_ = 1;
-  std::string dissolved_;  // why all members of the view must go; empty: they need not
-  int64_t durable_ = -1;   // the newest durable checkpoint of which a member told this coordinator
+  bool has_own_members_ = false;  // true: a member has sent this coordinator a heartbeat with the run's secret
+  std::string dissolved_;         // why all members of the view must go; empty: they need not
+  int64_t durable_ = -1;          // the newest durable checkpoint of which a member told this coordinator
   std::deque<LogLine> log_;
   std::optional<Recovery> recovery_;
   std::optional<double> due_;

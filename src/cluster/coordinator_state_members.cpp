@@ -16,13 +16,14 @@ namespace {
 constexpr int64_t kSkippedNumbers = 1000;
 constexpr const char* kSeeFormat = "docs/formats/coordinator.md describes the calls";
 
-Member introduced_member(MemberId id, const Introduction& introduction, double now) {
+Member introduced_member(MemberId id, const Introduction& introduction, bool guest, double now) {
   Member member;
   member.id = id;
   member.address = introduction.address;
   member.host = introduction.host;
   member.pid = introduction.pid;
   member.identity = introduction.identity;
+  member.guest = guest;
   member.heard = member.since = now;
   return member;
 }
@@ -117,7 +118,7 @@ Reply CoordinatorState::join(const std::string& body, Moment at, const Caller& c
     return refuse(429, kTooMany,
                   "the run has " + std::to_string(kMostMembers) + " members already, the most it can have", "");
   }
-  Member member = introduced_member(MemberId(next_id_), request->introduction, at.now);
+  Member member = introduced_member(MemberId(next_id_), request->introduction, caller.token.has_value(), at.now);
   if (const std::string why = refusal(member, state_); !why.empty()) {
     log(at, "a worker on " + member.host + " is refused: " + why);
     return refuse(403, kIdentityDiffers, "the coordinator refuses this worker: " + why,
@@ -210,7 +211,7 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
     if (newcomer_goes) return fenced_reply(why);
     state_.members.erase(heartbeat.id);
   }
-  Member member = introduced_member(heartbeat.id, *heartbeat.introduction, at.now);
+  Member member = introduced_member(heartbeat.id, *heartbeat.introduction, caller.token.has_value(), at.now);
   if (const std::string why = refusal(member, state_); !why.empty()) {
     fence(heartbeat.incarnation, why);
     return fenced_reply(why);
@@ -256,7 +257,8 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at, const Caller
   if (!caller.token || known_view) member.view = std::max(member.view, heartbeat.acting_view);
   member.step = report.step;
   member.durable_step = report.durable_step;
-  durable_ = std::max(durable_, report.durable_step);
+  has_own_members_ = has_own_members_ || !member.guest;
+  if (!member.guest) durable_ = std::max(durable_, report.durable_step);  // a guest saves in a directory of its own
   member.speed = report.speed;
   member.facts = report.facts;
   incarnations_[heartbeat.id].knows_end = heartbeat.knows_end;
@@ -268,11 +270,12 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at, const Caller
   }
   const ViewMember* entry = state_.view ? state_.view->find(heartbeat.id) : nullptr;
   if (entry == nullptr || entry->joining) return;
-  if (!report.dissolve.empty()) dissolve(heartbeat.id, report.dissolve, at);
-  for (const auto& [peer, why] : report.wrong) lose_the_wrong(heartbeat.id, peer, why, at);
+  if (!member.guest || only_guests_compute(at.now)) {
+    if (!report.dissolve.empty()) dissolve(heartbeat.id, report.dissolve, at);
+    for (const auto& [peer, why] : report.wrong) lose_the_wrong(heartbeat.id, peer, why, at);
+  }
   if (state_.view->leader() != heartbeat.id) return;  // only the leader can end the run or take requests
-  // A member that has the run's secret may still claim this id. The report comes again with the next heartbeat.
-  if (caller.token && listening(at.now)) return;
+  if (member.guest && (has_own_members_ || listening(at.now))) return refuse_the_end(report, at, member);
   if (report.finished && !state_.finished) {
     state_.finished = report.finished;
     log(at, "member " + std::to_string(heartbeat.id.value) + " ends the run with exit code " +
@@ -281,6 +284,24 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at, const Caller
   taken_ = std::max(taken_, report.taken_requests);
   last_request_ = std::max(last_request_, taken_);
   std::erase_if(requests_, [&](const ControlRequest& request) { return request.number <= taken_; });
+}
+
+// Returns whether each member that has the state is known to be a guest.
+bool CoordinatorState::only_guests_compute(double now) const {
+  if (listening(now) || !state_.view) return false;
+  return std::ranges::all_of(state_.view->computing(), [&](MemberId id) {
+    const auto member = state_.members.find(id);
+    return member != state_.members.end() && member->second.guest;
+  });
+}
+
+// Called if a guest leads a run that has members with the run's secret. The files of the guest are not those of the
+// run, and it may lie. So it cannot end the run: the group goes on without it, and if no other member has the state,
+// from the newest checkpoint. If no member with the run's secret is here now, the guest's report waits for one.
+void CoordinatorState::refuse_the_end(const MemberReport& report, Moment at, Member& guest) {
+  const bool any_own = std::ranges::any_of(state_.members, [](const auto& one) { return !one.second.guest; });
+  if (report.finished && any_own && !listening(at.now) && guest.lost.empty())
+    guest.lost = "it joined by a token, so it cannot end the run";
 }
 
 // The results that the members of the view have in common cannot be trusted, so none of these members may go on. This

@@ -466,6 +466,94 @@ TEST(CoordinatorState, AMemberWithATokenGoesOnAtASuccessor) {
   EXPECT_EQ(*guest.heartbeat.report.view, before);
 }
 
+// ---- what a guest, a member that joined by a token, reports about the group -----------------------------------------
+
+TEST(CoordinatorState, AGuestNeitherDissolvesTheGroupNorPutsMembersOut) {
+  for (const bool dissolve : {true, false}) {
+    CoordinatorState coordinator(options_for(2), {0, 0});
+    auto all = group(coordinator, 2, 0);
+    Speaker guest = guest_of(coordinator, all, with_token("0123456789abcdef", 1000));
+    if (dissolve) guest.heartbeat.report.dissolve = "the others are wrong";
+    if (!dissolve) guest.heartbeat.report.wrong = {{all[0].heartbeat.id, "it is wrong"}};
+    guest.heartbeat.report.durable_step = 1LL << 52;
+    guest.speak(coordinator, 1.4);
+    for (Speaker& speaker : all) {
+      speaker.speak(coordinator, 1.5);
+      EXPECT_FALSE(speaker.reply.fenced);
+    }
+    if (!dissolve) continue;
+    all[1].heartbeat.report.durable_step = 40;
+    all[1].heartbeat.report.dissolve = "the states differ";
+    all[1].speak(coordinator, 1.6);
+    EXPECT_TRUE(all[1].reply.fenced) << "a member with the run's secret says the same";
+    std::vector<Speaker> next;
+    for (const char* name : {"next", "other"}) {
+      next.emplace_back(name);
+      next.back().join(coordinator, 1.7);
+    }
+    for (Speaker& speaker : next) speaker.speak(coordinator, 1.7);
+    ASSERT_TRUE(next[0].heartbeat.report.view);
+    EXPECT_EQ(next[0].heartbeat.report.view->going_back, (GoingBack{1, 40, "the states differ"}));
+  }
+}
+
+// The only members with the state are guests, because the others died. The run has workers, so it does not end so.
+TEST(CoordinatorState, AGuestThatLeadsDoesNotEndTheRun) {
+  CoordinatorState coordinator(options_for(1), {0, 0});
+  auto all = group(coordinator, 1, 0);
+  Speaker guest = guest_of(coordinator, all, with_token("0123456789abcdef", 1000));
+  coordinator.lost(R"({"id":1,"why":"killed"})", {1.4, 1.4});
+  guest.heartbeat.report.finished = 0;
+  guest.speak(coordinator, 1.5);
+  EXPECT_EQ(status_of(coordinator, 1.5)["leader"], guest.heartbeat.id.value);
+  EXPECT_FALSE(status_of(coordinator, 1.5).contains("finished"));
+  EXPECT_FALSE(guest.reply.fenced);
+  Speaker next("next");
+  next.join(coordinator, 1.6);
+  guest.speak(coordinator, 1.7);
+  ASSERT_TRUE(guest.reply.fenced);
+  EXPECT_THAT(*guest.reply.fenced, HasSubstr("it joined by a token, so it cannot end the run"));
+  Speaker later("later");  // the state of `next` was to come from the guest
+  later.join(coordinator, 1.8);
+  later.speak(coordinator, 1.9);
+  ASSERT_TRUE(later.heartbeat.report.view);
+  EXPECT_EQ(later.heartbeat.report.view->leader(), later.heartbeat.id);
+  later.heartbeat.report.finished = 0;
+  later.speak(coordinator, 2.0);
+  EXPECT_EQ(status_of(coordinator, 2.0)["finished"], 0);
+}
+
+TEST(CoordinatorState, ARunOfGuestsAloneEndsByTheirLeader) {
+  CoordinatorState coordinator(options_for(1), {0, 0});
+  Speaker guest("guest");
+  guest.caller = with_token("0123456789abcdef", 1000);
+  guest.join(coordinator, 0);
+  guest.speak(coordinator, 0);
+  guest.heartbeat.report.finished = 0;
+  guest.speak(coordinator, 0.1);
+  EXPECT_EQ(status_of(coordinator, 0.1)["finished"], 0);
+}
+
+TEST(CoordinatorState, ATokenDoesNotLearnTheProcessesOfOthers) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  auto all = group(coordinator, 2, 0);
+  const Caller caller = with_token("0123456789abcdef", 1000);
+  guest_of(coordinator, all, caller);
+  const auto status = [&](const std::optional<Caller>& asks) {
+    return status_of_json(coordinator.status({1.4, 1.4}, asks).body);
+  };
+  for (const MemberStatus& member : status(caller).members) {
+    EXPECT_EQ(member.pid, member.token.empty() ? 0 : 7);
+    EXPECT_EQ(member.host, member.token.empty() ? "" : "here");
+  }
+  EXPECT_EQ(coordinator.status({1.4, 1.4}, caller).body.find("\"pid\":0"), std::string::npos);
+  EXPECT_TRUE(status(caller).decisions.empty());
+  EXPECT_EQ(status(with_token("fedcba9876543210", 1000)).members[2].pid, 0);
+  EXPECT_EQ(status(Caller()).members[0].pid, 7);
+  EXPECT_EQ(status(Caller()).members[0].host, "here");
+  EXPECT_FALSE(status(Caller()).decisions.empty());
+}
+
 TEST(CoordinatorState, CertifiesTheKeyOfAMember) {
   CoordinatorOptions options = options_for(2);
   options.secret = "sesame";

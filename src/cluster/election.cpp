@@ -11,7 +11,8 @@ ElectionStep next_election_step(const Candidate& candidate, const ElectionOption
   const ViewMember* const entry = candidate.view ? candidate.view->find(candidate.me) : nullptr;
   if (entry == nullptr || entry->joining) return {false, "this member does not compute in the newest view it knows"};
   const auto computing = candidate.view->computing();
-  const auto place = std::ranges::find(computing, candidate.me) - computing.begin();
+  const bool leads = candidate.view->leader() == candidate.me;
+  const auto place = leads ? 0 : std::ranges::find(computing, candidate.me) - computing.begin();
   const double delay = std::min(options.most_delay_seconds, options.delay_seconds * static_cast<double>(place));
   const double waited = std::min(candidate.unled_seconds, candidate.same_file_seconds);
   const double left = options.wait_seconds + delay - waited;

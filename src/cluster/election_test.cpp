@@ -51,6 +51,13 @@ TEST(Election, TheLeaderStandsFirstAndTheOthersOneAfterTheOther) {
   EXPECT_TRUE(next_election_step(candidate(7, options.wait_seconds + options.most_delay_seconds), many).stand);
 }
 
+TEST(Election, TheLeaderThatAViewNamesStandsFirst) {
+  const ElectionOptions options;
+  Candidate named = candidate(7, options.wait_seconds);
+  named.view->named_leader = MemberId(7);
+  EXPECT_TRUE(next_election_step(named).stand);
+}
+
 TEST(Election, WhoDoesNotComputeOrIsOutDoesNotStand) {
   EXPECT_FALSE(next_election_step(candidate(9, 1000)).stand) << "it does not have the state yet";
   EXPECT_FALSE(next_election_step(candidate(3, 1000)).stand) << "it is in no view";

@@ -30,7 +30,7 @@ struct Worker {
 // Simulates the workers of a group with random disturbances, and holds the coordinator's state of the group.
 class Group {
  public:
-  explicit Group(uint64_t seed) : random_(random_key({7, seed})) {
+  explicit Group(uint64_t seed) : has_guests_(seed % 2 == 1), random_(random_key({7, seed})) {
     options.wanted = 1 + static_cast<int64_t>(random_.below(5));
     options.minimum = 1 + static_cast<int64_t>(random_.below(2));
     for (int64_t i = 0; i < options.wanted; ++i) join();
@@ -69,6 +69,7 @@ class Group {
     member.id = worker.id;
     member.heard = member.since = now;
     member.address = "a" + std::to_string(worker.id.value);
+    member.guest = has_guests_ && worker.id.value % 3 == 1;
     state.members[worker.id] = member;
     workers.push_back(worker);
   }
@@ -164,6 +165,7 @@ class Group {
     }
   }
 
+  const bool has_guests_;
   RandomStream random_;
   int64_t next_id_ = 1;
 };
@@ -191,6 +193,7 @@ class Soundness {
           std::find_if(group.workers.begin(), group.workers.end(), [&, me = id](auto& w) { return w.id == me; });
       ASSERT_NE(worker, group.workers.end());
       if (worker->dead || worker->leaving || worker->blamed || worker->stopped_until > group.now - 1) continue;
+      if (before.members.at(id).guest && before.view && before.view->leader() == id) continue;
       // a member with this id would take the lead from the leader
       if (group.state.view && id < *group.state.view->leader()) continue;
       const ViewMember* view_member = before.view ? before.view->find(id) : nullptr;
@@ -223,7 +226,11 @@ class Soundness {
       for (const MemberId id : before.view->computing()) EXPECT_TRUE(out.contains(id)) << "its state is thrown away";
     }
     if (before.view) {
-      EXPECT_TRUE(view.leader() == before.view->leader() || view.find(*before.view->leader()) == nullptr) << view.why;
+      const bool stays = view.leader() == before.view->leader();
+      EXPECT_TRUE(stays || view.find(*before.view->leader()) == nullptr) << view.why;
+      if (!stays && before.members.at(*view.leader()).guest) {
+        for (const MemberId id : view.computing()) EXPECT_TRUE(before.members.at(id).guest) << "it should lead: " << id;
+      }
       for (const ViewMember& view_member : before.view->members) {
         EXPECT_TRUE(view.find(view_member.id) != nullptr || out.contains(view_member.id))
             << "gone without a reason: " << view_member.id;
@@ -273,6 +280,8 @@ class History {
     }
     for (const MemberId id : group_.state.view->computing()) computing.insert(id);
     EXPECT_EQ(alive, computing);
+    const auto is_guest = [&](MemberId id) { return group_.state.members.at(id).guest; };
+    EXPECT_EQ(is_guest(*group_.state.view->leader()), std::ranges::all_of(computing, is_guest));
     EXPECT_EQ(group_.state.view->members.size(), computing.size());
   }
 

@@ -45,12 +45,14 @@ struct Break {
   bool by_joining = false;
   // true: the reported member has sent a heartbeat after the report, so the link broke and neither process died
   bool both_live = false;
+  bool of_guest = false;  // true: the reported member is a guest, and the reporter is not
   double at = 0;
   std::string why;
 };
 
 // Returns the reports that still matter: both members are in the view, and the group has not lost either of them for
-// another reason.
+// another reason. A guest may lie. So if it reports a member that is no guest, and that member lives, this counts as a
+// report about the guest. If that member is dead, its supervisor says so, or its silence does.
 std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& options, const Gone& gone) {
   std::vector<Break> breaks;
   if (!state.view) return breaks;
@@ -62,7 +64,12 @@ std::vector<Break> breaks_of(const ClusterState& state, const ClusterOptions& op
         continue;
       const bool lives =
           member.heard > report.at + options.report_seconds / 4;  // not a heartbeat that was already on its way
-      breaks.push_back({reporter, id, view_member->joining, lives, report.at, report.why});
+      const bool by_guest = state.members.at(reporter).guest;
+      if (by_guest && !member.guest) {
+        if (lives) breaks.push_back({id, reporter, state.view->find(id)->joining, true, true, report.at, report.why});
+      } else {
+        breaks.push_back({reporter, id, view_member->joining, lives, member.guest && !by_guest, report.at, report.why});
+      }
     }
   }
   return breaks;
@@ -124,7 +131,8 @@ Ends::Ends(double now, const std::vector<Break>& breaks, const ClusterState& sta
     const size_t from = places.at(one.reporter), about = places.at(one.reported);
     const unsigned often = ripe(one, now, options) ? kRipe : 0U;
     tie(about, from, often | kReported | (one.by_joining ? 0U : kReportedByComputing | kCutOff));
-    tie(from, about, often | (one.both_live && !ends_[about].joins ? kCutOff : 0U));
+    // Guests cannot cut off another member: they could close their links to it.
+    tie(from, about, often | (one.both_live && !one.of_guest && !ends_[about].joins ? kCutOff : 0U));
   }
 }
 

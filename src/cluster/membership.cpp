@@ -59,9 +59,20 @@ struct Draft {
     for (const ViewMember& view_member : members) {
       if (view_member.id != one && stays(view_member)) ids.push_back(view_member.id);
     }
-    const auto all = computing();
-    if (ids.empty() && !all.empty() && all.front() != one) ids.push_back(all.front());
+    if (ids.empty() && !computing().empty() && leader() != one) ids.push_back(leader());
     return ids;
+  }
+  bool is_guest(MemberId id) const {
+    const Member* known = member(id);
+    return known != nullptr && known->guest;
+  }
+  // Returns the leader of these members: that of the view before, as long as it computes. At least one must compute.
+  MemberId leader() const {
+    const auto ids = computing();
+    const auto before = state.view ? state.view->leader() : std::nullopt;
+    if (before && std::ranges::binary_search(ids, *before)) return *before;
+    const auto own = std::ranges::find_if(ids, [&](MemberId id) { return !is_guest(id); });
+    return own == ids.end() ? ids.front() : *own;
   }
   void fence(MemberId id, const std::string& why) { fenced.emplace_back(id, why); }
 };
@@ -140,6 +151,24 @@ void let_leavers_go(Draft& draft) {
   });
 }
 
+// Lets a guest lead only as long as no other member has the state and has begun to compute. It then joins again.
+void take_the_lead_from_a_guest(Draft& draft) {
+  if (!draft.is_guest(draft.leader())) return;
+  std::vector<MemberId> own;
+  for (const ViewMember& view_member : draft.members) {
+    const ViewMember* before = draft.state.view->find(view_member.id);
+    const bool new_here = before == nullptr || before->joining;
+    if (draft.stays(view_member) && !new_here && !draft.is_guest(view_member.id)) own.push_back(view_member.id);
+  }
+  if (own.empty() || !are_at_work(draft, own)) return;
+  const MemberId guest = draft.leader();
+  const std::string why = "it joined by a token, and a member with the run's secret can lead now";
+  const auto found = std::ranges::find(draft.members, guest, &ViewMember::id);
+  draft.sentences.push_back(named(guest) + " begins again: " + why + work_moves(draft, *found));
+  draft.fence(guest, why);
+  draft.members.erase(found);
+}
+
 // Fences the joiners whose donor is no longer in the view. They join again.
 void take_out_orphans(Draft& draft) {
   const auto computing = draft.computing();
@@ -171,23 +200,23 @@ bool waits(const Draft& draft, const Member& member) {
          (!draft.state.view || draft.state.view->find(member.id) == nullptr);
 }
 
-// Fences the members without the state whose id is lower than the leader's. The leader is the computing member with the
-// lowest id, so such a member would take the lead from a living leader when it computes. It joins again with a higher
-// id. Such members exist if the leader is lost while several members join, or if a coordinator dies before it has put a
-// member into a view.
+// Fences the members without the state whose id is lower than the leader's. A view that names no leader is led by the
+// computing member with the lowest id, so such a member would take the lead from a living leader when it computes. It
+// joins again with a higher id. Such members exist if the leader is lost while several members join, or if a
+// coordinator dies before it has put a member into a view.
 void turn_away_lower_ids(Draft& draft) {
-  const auto computing = draft.computing();
-  if (computing.empty()) return;
-  const std::string why = "its id is lower than that of the leader, " + std::to_string(computing.front().value) +
+  if (draft.computing().empty()) return;
+  const MemberId leader = draft.leader();
+  const std::string why = "its id is lower than that of the leader, " + std::to_string(leader.value) +
                           ", and it was not yet computing when that member took the lead";
   std::erase_if(draft.members, [&](const ViewMember& view_member) {
-    if (!view_member.joining || computing.front() < view_member.id) return false;
+    if (!view_member.joining || leader < view_member.id) return false;
     draft.sentences.push_back(named(view_member.id) + " begins again: " + why);
     draft.fence(view_member.id, why);
     return true;
   });
   for (const auto& [id, member] : draft.state.members) {
-    if (waits(draft, member) && id < computing.front()) draft.fence(id, why);
+    if (waits(draft, member) && id < leader) draft.fence(id, why);
   }
 }
 
@@ -215,6 +244,7 @@ void let_compute(Draft& draft) {
 // which writes the files, are chosen only if there is no other.
 MemberId donor_in(const Draft& draft) {
   const auto computing = draft.computing();
+  const MemberId leader = draft.leader();
   const auto burden = [&](MemberId id) {
     const ViewMember* view_member = nullptr;
     int64_t joiners = 0;
@@ -222,7 +252,7 @@ MemberId donor_in(const Draft& draft) {
       if (one.id == id) view_member = &one;
       if (one.joining && one.donor == id) ++joiners;
     }
-    return std::tuple(!draft.stays(*view_member), id == computing.front(), joiners, id);
+    return std::tuple(!draft.stays(*view_member), id == leader, joiners, id);
   };
   return *std::min_element(computing.begin(), computing.end(),
                            [&](MemberId a, MemberId b) { return burden(a) < burden(b); });
@@ -231,7 +261,7 @@ MemberId donor_in(const Draft& draft) {
 void add_waiting_members(Draft& draft) {
   for (const auto& [id, member] : draft.state.members) {
     if (!waits(draft, member) || draft.members.size() >= kMostMembers) continue;
-    if (id < draft.computing().front()) continue;  // it was turned away
+    if (id < draft.leader()) continue;  // it was turned away
     const MemberId donor = donor_in(draft);
     const auto place = std::find_if(draft.members.begin(), draft.members.end(),
                                     [&, me = id](const ViewMember& view_member) { return me < view_member.id; });
@@ -269,7 +299,9 @@ Generation next_generation(const ClusterState& state) {
 
 Decision with_view(Draft& draft, bool fresh) {
   const std::string why = why_of(draft);
+  const MemberId leader = draft.leader();
   View view{next_generation(draft.state), std::move(draft.members), fresh, why, draft.state.going_back};
+  if (leader != view.leader()) view.named_leader = leader;
   return {.view = std::move(view), .fenced = std::move(draft.fenced), .why = why};
 }
 
@@ -321,6 +353,7 @@ Decision next_view(double now, const ClusterState& state, const ClusterOptions& 
   // let_compute runs before take_out_orphans, because a member that has caught up has the state without its donor.
   let_compute(draft);
   if (draft.computing().empty()) return begin_afresh(draft);
+  take_the_lead_from_a_guest(draft);
   let_leavers_go(draft);
   take_out_orphans(draft);
   add_waiting_members(draft);
@@ -389,8 +422,9 @@ std::string refusal(const Member& joiner, const ClusterState& state) {
            different_fields(mine.machine, ours.machine, "machine", whose);
   }
   if (mine.probe != ours.probe) {
+    // A worker that knew the digest of the others could pretend to have it.
     return "it computes other numbers: its gradients of the probe shard have digest " + mine.probe + ", those of " +
-           whose + " have " + ours.probe;
+           whose + " differ";
   }
   return "";
 }

@@ -347,5 +347,84 @@ TEST(BrokenLinks, AJoinersReportDoesNotFenceTheLastMemberWithTheState) {
   EXPECT_EQ(group.fenced(kNow + 0.5), Ids{5});
 }
 
+// ---- guests: members that joined by a token ------------------------------------------------------------------------
+
+TEST(Guests, AMemberWithTheSecretLeadsIfOneHasTheState) {
+  MemberGroup group({1, 3, 4, 5});
+  group[3].guest = group[4].guest = true;
+  group[1].lost = "killed";
+  ASSERT_TRUE(group.decide().view);
+  EXPECT_EQ(group.decide().view->leader(), MemberId(5));
+  group[5].lost = "killed";
+  EXPECT_EQ(group.decide().view->leader(), MemberId(3)) << "only guests have the state";
+}
+
+TEST(Guests, DoNotLeadAGroupThatBegins) {
+  MemberGroup group({});
+  group.options.wanted = 2;
+  group.add(1).guest = true;
+  group.add(2);
+  ASSERT_TRUE(group.decide().view);
+  EXPECT_TRUE(group.decide().view->fresh);
+  EXPECT_EQ(group.decide().view->leader(), MemberId(2));
+}
+
+TEST(Guests, TheLeaderStaysWhenMembersWithLowerIdsCompute) {
+  MemberGroup group({3, 5, 8});
+  group[3].guest = true;
+  group.state.view->named_leader = MemberId(5);
+  group[8].lost = "killed";
+  EXPECT_EQ(group.decide().view->leader(), MemberId(5));
+}
+
+TEST(Guests, HandTheLeadToAMemberWithTheSecretOnceItComputes) {
+  MemberGroup group({2, 6});
+  group[2].guest = true;
+  group.state.view_made = kNow;
+  EXPECT_FALSE(group.decide().view) << "member 6 has not begun to compute";
+  group[6].speed = 1;
+  EXPECT_EQ(group.fenced(), Ids{2});
+  ASSERT_TRUE(group.decide().view);
+  EXPECT_EQ(group.decide().view->leader(), MemberId(6));
+  EXPECT_FALSE(group.decide().view->fresh);
+  EXPECT_THAT(group.decide().why, HasSubstr("member 2 begins again: it joined by a token"));
+  group[6].phase = Phase::leaving;
+  EXPECT_THAT(group.fenced(), ::testing::Not(::testing::Contains(2))) << "somebody must keep the state";
+}
+
+TEST(Guests, DoNotLeadOnBesideAJoinerThatComputesFromThisViewOn) {
+  MemberGroup group({2});
+  group[2].guest = true;
+  group.seat_joining(6, 2);
+  group[6].phase = Phase::caught_up;
+  EXPECT_EQ(group.fenced(), Ids{});
+  ASSERT_TRUE(group.decide().view);
+  EXPECT_EQ(group.decide().view->leader(), MemberId(2));
+}
+
+// However many guests report a member, and whichever links they close.
+TEST(Guests, CannotPutAMemberWithTheSecretOut) {
+  for (const bool it_reports_them : {false, true}) {
+    MemberGroup group({1, 2, 3, 4});
+    for (const int64_t guest : {2, 3, 4}) {
+      group[guest].guest = true;
+      group.report(guest, 1, kNow);
+      if (it_reports_them) group.report(1, guest, kNow);
+    }
+    EXPECT_EQ(group.fenced(kNow + 0.1), Ids{});
+    for (const int64_t id : {1, 2, 3, 4}) group[id].heard = kNow + 0.3;
+    EXPECT_EQ(group.fenced(kNow + 0.5), (Ids{2, 3, 4}));
+  }
+}
+
+TEST(Guests, AReportAboutADeadMemberCostsNoGuestItsPlace) {
+  MemberGroup group({1, 2, 3});
+  group[2].guest = true;
+  group.report(2, 1, kNow);
+  EXPECT_EQ(group.fenced(kNow + 0.5), Ids{});
+  group[2].heard = group[3].heard = kNow + 1;
+  EXPECT_EQ(group.fenced(kNow + 1.1), Ids{1}) << "it is silent";
+}
+
 }  // namespace
 }  // namespace sinew::cluster

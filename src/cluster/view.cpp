@@ -23,6 +23,7 @@ std::vector<MemberId> View::computing() const {
 }
 
 std::optional<MemberId> View::leader() const {
+  if (named_leader.value > 0) return named_leader;
   const auto ids = computing();
   if (ids.empty()) return std::nullopt;
   return ids.front();
@@ -42,6 +43,7 @@ Json json_of(const View& view) {
       {"generation", view.generation.value}, {"fresh", view.fresh}, {"why", view.why}, {"members", std::move(members)}};
   if (const GoingBack& back = view.going_back; back.count > 0)
     json["going_back"] = {{"count", back.count}, {"durable_step", back.durable}, {"why", back.why}};
+  if (view.named_leader.value > 0) json["leader"] = view.named_leader.value;
   return json;
 }
 
@@ -94,6 +96,11 @@ std::optional<View> view_of(const Json& json) {
   for (const ViewMember& view_member : view.members) {  // a donor must have the state
     const ViewMember* donor = view_member.joining ? view.find(view_member.donor) : nullptr;
     if (view_member.joining && (donor == nullptr || donor->joining)) return std::nullopt;
+  }
+  if (const Json* leader = member_of(json, "leader"); leader != nullptr) {
+    view.named_leader = MemberId(whole_of(json, "leader", 1).value_or(0));
+    const ViewMember* named = view.find(view.named_leader);
+    if (named == nullptr || named->joining) return std::nullopt;
   }
   if (!view.leader()) return std::nullopt;
   return view;

@@ -23,8 +23,9 @@ struct ViewMember {
   bool operator==(const ViewMember&) const = default;
 };
 
-// The group as all its members see it. The leader is the computing member with the lowest id. It writes the run's files
-// and decides what enters the control log.
+// The group as all its members see it. The leader writes the run's files, decides what enters the control log, and ends
+// the run. It is the computing member with the lowest id, unless the view names another one: a member that joined by a
+// token leads only while no member with the run's secret has the state (cluster_state.h).
 struct View {
   Generation generation;
   std::vector<ViewMember> members;  // ordered by id, ascending
@@ -34,6 +35,7 @@ struct View {
   std::string why;  // the reason of the view, as a sentence
   // How often the run went back to a checkpoint. If that was too often, the leader ends the run.
   GoingBack going_back = {};
+  MemberId named_leader = {};  // a computing member; 0: the computing member with the lowest id leads
   bool operator==(const View&) const = default;
 
   const ViewMember* find(MemberId id) const;  // null if it is not a member

@@ -23,6 +23,13 @@ TEST(View, NamesTheComputingMembersAndTheLeader) {
   EXPECT_EQ(view.find(MemberId(5))->donor, MemberId(2));
   for (const int64_t absent : {1, 3, 6, 10}) EXPECT_EQ(view.find(MemberId(absent)), nullptr);
   EXPECT_EQ(View().leader(), std::nullopt);
+  view.named_leader = MemberId(9);
+  EXPECT_EQ(view.leader(), MemberId(9));
+  EXPECT_EQ(view_of_json(to_json(view)), view);
+  for (const int64_t joining_or_absent : {5, 6}) {
+    view.named_leader = MemberId(joining_or_absent);
+    EXPECT_EQ(view_of_json(to_json(view)), std::nullopt);
+  }
 }
 
 TEST(View, TextReadsBackTheSame) {

@@ -6,8 +6,8 @@
 // two equal results. If the two results differ, a third member computes the shard; it knows that from the two digests.
 // All members judge the same digests, so they come to the same end:
 //
-// - If every shard of every step is audited (Audit::all), no wrong result was ever used. The first member that is not
-//   the wrong one reports it, the coordinator fences it, and the collective goes on without its shards.
+// - If every shard of every step is audited (Audit::all), no wrong result was ever used. The leader reports the
+//   wrong member, the coordinator fences it, and the collective goes on without its shards.
 // - Otherwise, or if the wrong member leads, all members end the group with MembersDiffer. The wrong member may have
 //   made errors in earlier steps, perhaps in its state, and once it is gone, no member can compare that state any more.
 //   The leader also writes the records of the run from its own state. So all members go back to the newest checkpoint,
@@ -103,16 +103,15 @@ void Group::State::compute_or_send(int64_t shard, Outbox& outbox) {
 }
 
 void Group::State::act_on_verdict(const AuditVerdict& verdict, const PlannedAudit& planned, Outbox& outbox) {
-  const std::vector<MemberId> everybody = view->computing();
+  const MemberId leader = *view->leader();
   if (verdict.wrong && !open->plan->wrong.insert(*verdict.wrong).second) return;
   const std::string why = text_of(verdict, planned, opinions_of(planned.shard), open->audit,
                                   [this](MemberId id) { return name_in_view(id); });
   if (!verdict.wrong)
     return end_differing("members computed different results, and it is not known which of them is right: " + why, {});
-  if (!open->audit.all || *verdict.wrong == everybody.front()) return end_differing(why, {*verdict.wrong});
+  if (!open->audit.all || *verdict.wrong == leader) return end_differing(why, {*verdict.wrong});
   if (verdict.wrong != me) open->wrong.push_back(why);
-  const auto speaker = std::ranges::find_if(everybody, [&](MemberId id) { return id != *verdict.wrong; });
-  if (*speaker == me) outbox.wrong.emplace_back(*verdict.wrong, why);
+  if (leader == me) outbox.wrong.emplace_back(*verdict.wrong, why);
 }
 
 void Group::deliver_audit(ShardIndex shard, const std::optional<Leaf>& leaf) {

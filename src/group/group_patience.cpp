@@ -90,7 +90,7 @@ std::set<MemberId> Group::State::stalled_members(bool include_indirect) const {
       }
     }
     for (const MemberId id : everybody) {
-      if (everybody.front() == me && !inbox.small.contains(id)) silent.insert(id);
+      if (view->leader() == me && !inbox.small.contains(id)) silent.insert(id);
     }
     for (const PlannedAudit* planned : open->plan->audits.unsettled()) {
       for (const MemberId id : judge_audit(*planned, opinions_of(planned->shard), open->audit).missing)

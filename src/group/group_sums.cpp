@@ -110,9 +110,8 @@ std::optional<Work> Group::State::claim() {
     plan.to_digest.pop_front();
     return digest_work(shard);
   }
-  const auto everybody = view->computing();
-  if (everybody.front() != me || plan.reduce_claimed || inboxes[open->collective].small.size() < everybody.size() ||
-      !claims_agree() || !plan.audits.settled())
+  if (view->leader() != me || plan.reduce_claimed ||
+      inboxes[open->collective].small.size() < view->computing().size() || !claims_agree() || !plan.audits.settled())
     return std::nullopt;
   plan.reduce_claimed = true;
   return reduce_work();

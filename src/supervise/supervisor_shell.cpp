@@ -188,6 +188,16 @@ std::optional<int> SupervisorShell::look_at_place() {
   return kTrainingError;
 }
 
+// Returns the exit code of a run that says it ended well. The leader writes the report before it ends the run, so a run
+// without the report has no result.
+int SupervisorShell::confirmed_end(int code) const {
+  if ((code != kDone && code != kBudget) || !options_.reported_end) return code;
+  if (const auto reported = options_.reported_end()) return *reported;
+  say("a worker said that the run ended with exit code " + std::to_string(code) +
+      ", but no worker has written its report in the run directory, so the run has failed");
+  return kTrainingError;
+}
+
 int SupervisorShell::finish(const Action& action) {
   say(action.why);
   processes_.kill_all();
@@ -196,6 +206,7 @@ int SupervisorShell::finish(const Action& action) {
   // If the run ended by itself just when the request to stop reached its processes, the exit code in its report counts.
   const bool stopped = code == kResumable || code > 128;
   if (stopped && options_.reported_end) code = options_.reported_end().value_or(code);
+  code = confirmed_end(code);
   if (state_.coordinator.superseded) return code;  // the records are those of the other coordinator
   // A failing disk must not change the run's exit code.
   if (const std::string trouble = coordinator_.record_end(code); !trouble.empty())

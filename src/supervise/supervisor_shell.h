@@ -28,7 +28,8 @@ struct SupervisorShellOptions {
   std::function<std::string()> place_lost = nullptr;
   // Receives details for the run's log, without the events that `say` gets.
   std::function<void(const std::string&)> log = nullptr;
-  // Returns the exit code in the run's report, if this attempt has written one.
+  // Returns the exit code in the run's report, if this attempt has written one. Without a report, the shell ends with
+  // no exit code that means success.
   std::function<std::optional<int>()> reported_end = nullptr;
 };
 
@@ -63,6 +64,7 @@ class SupervisorShell final : public Shell {
   std::optional<int> act(const Action& action);
   void start_worker();
   int finish(const Action& action);
+  int confirmed_end(int code) const;
   std::optional<int> look_at_place();
 
   const SupervisorShellOptions options_;

@@ -25,10 +25,12 @@ struct PretendedProcesses final : RunProcesses {
   pid_t start_coordinator(int64_t) override { return ++newest; }
   pid_t start_worker(const std::string&, bool) override { return workers.emplace_back(++newest); }
   std::vector<EndedWorker> take_ended_workers() override { return std::exchange(ended, {}); }
-  std::optional<ProcessEnd> take_ended_coordinator() override { return std::nullopt; }
+  std::optional<ProcessEnd> coordinator_end;
+  std::optional<ProcessEnd> take_ended_coordinator() override { return std::exchange(coordinator_end, std::nullopt); }
   std::vector<LaneActivity> activity(pid_t) const override { return {}; }
   bool runs(pid_t) const override { return true; }
-  void send(pid_t, int) override {}
+  std::vector<std::pair<pid_t, int>> sent;
+  void send(pid_t pid, int signal) override { sent.emplace_back(pid, signal); }
   void kill_all() override { all_killed = true; }
   std::vector<int> descriptors() const override { return {}; }
 };
@@ -37,6 +39,8 @@ struct PretendedCoordinator final : CoordinatorLink {
   explicit PretendedCoordinator(HandClock& clock_given) : clock(clock_given) {}
   HandClock& clock;
   bool answers = true, refuses_losses = false;
+  std::vector<cluster::MemberStatus> members;
+  std::optional<int64_t> finished;
   int calls = 0, statuses = 0;
   std::vector<pid_t> lost_pids;
   std::vector<std::string> requests;
@@ -54,6 +58,8 @@ struct PretendedCoordinator final : CoordinatorLink {
     ++statuses;
     cluster::CoordinatorStatus status;
     status.wanted = 3;
+    status.members = members;
+    status.finished = finished;
     return status;
   }
   bool lost(pid_t worker, const std::string&) override {
@@ -178,6 +184,58 @@ TEST_F(SupervisorTurn, ARunThatReportedItsEndWasNotStopped) {
     shell.on_signal(SIGTERM);
     EXPECT_EQ(shell.turn(), reported.value_or(128 + SIGTERM));
   }
+}
+
+// The leader writes the report before it ends the run. Without the report, somebody else said that the run ended well.
+TEST_F(SupervisorTurn, ARunWithoutAReportDidNotEndWell) {
+  for (const int said : {0, 3}) {
+    for (const std::optional<int> reported : {std::optional(said), std::optional(75), std::optional<int>()}) {
+      PretendedProcesses processes;
+      std::string last;
+      SupervisorShell shell({.workers = 3,
+                             .host = "here",
+                             .say = [&](const std::string& sentence) { last = sentence; },
+                             .reported_end = [&] { return reported; }},
+                            processes, coordinator_, clock_);
+      shell.turn();
+      shell.turn();
+      ASSERT_EQ(processes.workers.size(), 3U);
+      for (const pid_t worker : processes.workers) processes.ended.push_back({worker, {said, 0}, {}});
+      processes.coordinator_end = ProcessEnd{said, 0};
+      coordinator_.finished = said;
+      std::optional<int> code;
+      for (int i = 0; i < 200 && !code; ++i) {
+        pass(1);
+        code = shell.turn();
+      }
+      EXPECT_EQ(code, reported.value_or(1));
+      if (!reported) {
+        EXPECT_NE(last.find("no worker has written its report"), std::string::npos) << last;
+      }
+      coordinator_.finished.reset();
+    }
+  }
+}
+
+TEST_F(SupervisorTurn, WhatAGuestReportsCountsNot) {
+  cluster::MemberStatus guest;
+  guest.step = 1LL << 52;
+  guest.host = "here";
+  guest.pid = processes_.workers[0];
+  guest.phase = "leaving";
+  guest.token = "0123456789abcdef";
+  coordinator_.members = {guest};
+  turn();
+  pass(100);
+  turn();
+  EXPECT_TRUE(processes_.sent.empty()) << "the worker with this pid does not leave, so it is not killed";
+  guest.token.clear();
+  coordinator_.members = {guest};
+  pass(1);
+  turn();
+  pass(100);
+  turn();
+  EXPECT_FALSE(processes_.sent.empty());
 }
 
 TEST_F(SupervisorTurn, EndsTheRunWithinASecondIfItsDirectoryIsLost) {

@@ -110,7 +110,16 @@ class Worker:
 
     def is_leader(self):
         computing = [member["id"] for member in (self.view or {}).get("members", []) if not member.get("joining")]
-        return bool(computing) and computing[0] == self.id
+        return bool(computing) and (self.view.get("leader") or computing[0]) == self.id
+
+    def end(self, code):
+        """Ends the run, as the leader. Writes the report first, as a real worker does."""
+        if self.finished is None and "FAKE_NO_REPORT" not in os.environ:
+            report = {"status": "stopped" if code else "done", "exit_code": code, "started": time.time(), "steps": self.step()}
+            new = self.directory / f"report.{os.getpid()}"
+            new.write_text(json.dumps(report))
+            os.replace(new, self.directory / "report.json")
+        self.finished = code
 
     def heartbeat(self):
         generation = (self.view or {}).get("generation", 0)
@@ -154,13 +163,13 @@ class Worker:
         for request in self.requests:
             self.taken = max(self.taken, request["number"])
             if request["kind"] == "stop":
-                self.finished = 75
+                self.end(75)
             with open(self.directory / "requests", "a") as file:
                 file.write(json.dumps(request) + "\n")
         self.requests = []
         last = int(os.environ.get("FAKE_STEPS", "0"))
         if (last and self.step() >= last) or (self.directory / "finish").exists():
-            self.finished = 0
+            self.end(0)
 
     def run(self):
         joined = self.call("/v2/join", {**self.introduction(), "incarnation": self.incarnation})
