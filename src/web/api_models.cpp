@@ -1,5 +1,6 @@
 // Serves models, versions and aliases over HTTP. The registry decides whether an alias may move, and says why.
 #include <algorithm>
+#include <map>
 
 #include "registry/registry.h"
 #include "web/api_routes.h"
@@ -13,7 +14,7 @@ namespace {
 using store::Kind;
 
 Json model_json(const store::Record& model) {
-  Json aliases = Json::object();
+  std::map<std::string, Json> aliases;  // a Json object would compare each new name with all its earlier names
   for (const store::Alias& alias : model.aliases) {
     if (alias.version > 0) aliases[alias.name] = {{"version", alias.version}, {"previous", alias.previous}};
   }
@@ -162,8 +163,9 @@ http::Response api_freeze_version(Context& context, const Call& call) {
   const FrozenFiles frozen = freeze_files(context, download_location(context, source));
   if (frozen.files.empty())
     throw Refused(kNoFiles, "there are no files at '" + source + "'", "upload them there first");
-  Json found = Json::object();
-  for (const store::Attachment& file : frozen.files) found[file.path] = file.digest;
+  std::map<std::string, std::string> digests;
+  for (const store::Attachment& file : frozen.files) digests[file.path] = file.digest;
+  const Json found = digests;
   const auto expected = args.json().find("files");
   if (expected != args.json().end() && nlohmann::json(*expected) != nlohmann::json(found)) {
     throw Refused(kConflict, "the files at '" + source + "' are not the expected ones: they are " + found.dump(),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "base/cost_limit.h"
 #include "base/joined.h"
@@ -115,7 +116,7 @@ Json run_details(const store::Record& run) {
   Json json = run_summary(run);
   json["params"] = run.params;
   json["tags"] = run.tags;
-  Json metrics = Json::object();
+  std::map<std::string, Json> metrics;  // a Json object would compare each new name with all its earlier names
   for (const auto& [key, metric] : run.metrics) {
     metrics[key] = {{"last", json_number(metric.last.value)}, {"step", metric.last.step},
                     {"time_ms", metric.last.time_ms},         {"min", json_number(metric.min)},
@@ -152,6 +153,7 @@ http::Response api_runs(Context& context, const Call& call) {
   const std::vector<store::Record> runs = listed_runs(context, args, limit, keys);
   Json list = Json::array();
   for (const store::Record& run : runs) {
+    CostLimit::check_current();
     Json json = run_summary(run);
     for (const std::string& key : keys) {
       const auto metric = run.metrics.find(key);

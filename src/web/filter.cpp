@@ -276,6 +276,7 @@ Order parse_order(const std::string& text, const Grammar& grammar) {
 }
 
 bool matches(const std::vector<Clause>& clauses, const FactSource& facts) {
+  CostLimit::check_current();
   return std::all_of(clauses.begin(), clauses.end(), [&](const Clause& clause) {
     const std::vector<Fact> all = facts(clause.column);
     return std::any_of(all.begin(), all.end(), [&](const Fact& fact) { return matches(clause, fact); });
@@ -298,11 +299,14 @@ int compare_keys(const std::vector<Order>& orders, const std::vector<Fact>& a, c
 
 }  // namespace
 
-std::vector<Order> parse_orders(const std::vector<std::string>& texts, const Grammar& grammar) {
+void check_number_of_orders(size_t orders) {
   constexpr size_t kMaxOrders = 50;
-  if (texts.size() > kMaxOrders) {
-    refuse_invalid("'order_by' has " + std::to_string(texts.size()) + " columns; the limit is 50", "send fewer");
-  }
+  if (orders > kMaxOrders)
+    refuse_invalid("'order_by' has " + std::to_string(orders) + " columns; the limit is 50", "send fewer");
+}
+
+std::vector<Order> parse_orders(const std::vector<std::string>& texts, const Grammar& grammar) {
+  check_number_of_orders(texts.size());
   std::vector<Order> orders;
   for (const std::string& text : texts) orders.push_back(parse_order(text, grammar));
   return orders;
@@ -348,6 +352,7 @@ std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
   std::vector<std::vector<Fact>> keys(count);
   std::vector<size_t> indices(count);
   for (size_t i = 0; i < count; ++i) {
+    CostLimit::check_current();
     indices[i] = i;
     for (const Order& order : orders) keys[i].push_back(fact_of(i, order.column));
   }

@@ -41,6 +41,8 @@ struct Grammar {
 
 std::vector<Clause> parse_filter(const std::string& filter, const Grammar& grammar);
 Order parse_order(const std::string& order, const Grammar& grammar);
+// Refuses a search by more columns than a search may have. Each record is compared by all of them.
+void check_number_of_orders(size_t orders);
 std::vector<Order> parse_orders(const std::vector<std::string>& texts, const Grammar& grammar);
 
 // The value of a column, or monostate if the record has no such metric, parameter or tag.

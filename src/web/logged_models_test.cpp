@@ -62,6 +62,16 @@ TEST_F(LoggedModels, AreFilteredByAMetricOnADataSet) {
   EXPECT_EQ(server_.call("POST", kMlflow + "/logged-models/search", nameless.dump()).status, 400);
 }
 
+TEST_F(LoggedModels, AreOrderedByABoundedNumberOfColumns) {
+  const auto status = [&](int columns) {
+    const PlainJson orders(std::vector<PlainJson>(static_cast<size_t>(columns), PlainJson{{"field_name", "name"}}));
+    const PlainJson body{{"experiment_ids", {"0"}}, {"order_by", orders}};
+    return server_.call("POST", kMlflow + "/logged-models/search", body.dump()).status;
+  };
+  EXPECT_EQ(status(50), 200);
+  EXPECT_EQ(status(51), 400);
+}
+
 TEST_F(LoggedModels, AreOrderedByAMetricOnADataSet) {
   const std::string a = make("a"), b = make("b"), c = make("c");
   log(a, "train", "", 0.8);

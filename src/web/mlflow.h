@@ -47,9 +47,10 @@ struct InputList {
 };
 inline constexpr InputList kDatasetInputs{"dataset_inputs", dataset_input_of},
     kModelInputs{"model_inputs", model_input_of}, kModelOutputs{"model_outputs", model_output_of};
-// Returns whether a run keeps only one of two entries. Two data sets are the same if they have the same name and
-// digest.
-bool is_same_input(const Json& a, const Json& b);
+// Returns what tells an entry from the others of its list: a run keeps only one entry with an identity. Data sets with
+// the same name and digest are the same.
+using InputIdentity = std::pair<std::string, std::string>;
+InputIdentity identity_of_input(const Json& entry);
 // Returns the well-formed entries of the list.
 Json readable_inputs(const Json& body, const InputList& list);
 

@@ -1,8 +1,8 @@
 // Stores and returns the data sets and models that a run uses or produces. MLflow's client reads them with a strict
 // parser: if one field has a wrong type, the client cannot read any list that contains the run. So only well-formed
 // entries enter the record's body, and only well-formed entries leave it.
-#include <algorithm>
-
+#include "base/cost_limit.h"
+#include "base/json_text.h"
 #include "web/mlflow.h"
 
 namespace sinew::web {
@@ -59,11 +59,10 @@ Json model_output_of(const Args& given) {
   return kept;
 }
 
-bool is_same_input(const Json& a, const Json& b) {
-  const auto one = a.find("dataset"), other = b.find("dataset");
-  if (one == a.end() || other == b.end()) return a == b;
-  return text_or_empty(*one, "name") == text_or_empty(*other, "name") &&
-         text_or_empty(*one, "digest") == text_or_empty(*other, "digest");
+InputIdentity identity_of_input(const Json& entry) {
+  const auto dataset = entry.find("dataset");
+  if (dataset == entry.end()) return {dump_json(entry), ""};
+  return {text_or_empty(*dataset, "name"), text_or_empty(*dataset, "digest")};
 }
 
 Json readable_inputs(const Json& body, const InputList& list) {
@@ -71,6 +70,7 @@ Json readable_inputs(const Json& body, const InputList& list) {
   const auto found = body.find(list.name);
   if (found == body.end() || !found->is_array()) return readable;
   for (const Json& entry : *found) {
+    CostLimit::check_current();
     if (!entry.is_object()) continue;
     try {
       readable.push_back(list.parse(Args(entry)));

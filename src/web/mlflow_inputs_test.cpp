@@ -46,6 +46,20 @@ TEST_F(RunInputs, AMalformedEntryIsRefused) {
   EXPECT_EQ(found()["outputs"], (PlainJson{{"model_outputs", PlainJson::array()}}));
 }
 
+// To compare every entry with every other one would take minutes.
+TEST_F(RunInputs, ARunTakesManyEntries) {
+  const auto many = [](const std::string& before, int count) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list += (i == 0 ? "[" : ",") + before + std::to_string(i) + "\"}";
+    return list + "]";
+  };
+  const std::string models = many(R"({"model_id": "m)", 100'000);
+  EXPECT_EQ(log("log-inputs", "models", models), 200);
+  EXPECT_EQ(log("log-inputs", "models", models), 200);
+  EXPECT_EQ(found()["inputs"]["model_inputs"].size(), 100'000U);
+  EXPECT_EQ(log("outputs", "models", many(R"({"model_id": "m)", 400'000)), 400);
+}
+
 TEST_F(RunInputs, TheSameDataSetIsKeptOnce) {
   EXPECT_EQ(log("log-inputs", "datasets", R"([
     {"dataset": {"name": "d", "digest": "g", "source": "s", "other": 5}, "tags": [{"key": "k", "value": "1"}]},

@@ -1,8 +1,10 @@
 #include "web/mlflow_models.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
+#include "base/cost_limit.h"
 #include "base/json_text.h"
 #include "web/artifacts.h"
 #include "web/mlflow_registry.h"
@@ -66,6 +68,7 @@ std::pair<int64_t, int64_t> age_of(const Json& metric) {
 std::vector<Json> metrics_on(const store::Record& model, const std::vector<Dataset>& datasets) {
   std::vector<Json> found;
   for (const Json& metric : body_of(model).value("metrics", Json::array())) {
+    CostLimit::check_current();
     const bool wanted =
         std::any_of(datasets.begin(), datasets.end(), [&](const Dataset& dataset) { return is_on(metric, dataset); });
     if (datasets.empty() || wanted) found.push_back(metric);
@@ -253,17 +256,19 @@ Response logged_models_delete(Context& context, const Call& call) {
 
 Response logged_models_search(Context& context, const Call& call) {
   const Args args(call);
-  const std::vector<std::string> experiments = args.texts("experiment_ids");
+  const std::vector<std::string> named = args.texts("experiment_ids");
+  const std::set<std::string> experiments(named.begin(), named.end());
   const auto clauses = parse_filter(args.text("filter", ""), kLoggedModelGrammar);
   const std::vector<Dataset> datasets = datasets_of(args);
+  const std::vector<Args> columns = args.objects("order_by");
+  check_number_of_orders(columns.size());
   std::vector<Order> orders;
-  for (const Args& order : args.objects("order_by")) orders.push_back(order_of(order));
+  for (const Args& column : columns) orders.push_back(order_of(column));
   std::vector<store::Record> found = all_records(context, Kind::kModel);
   std::erase_if(found, [&](const store::Record& model) {
     const auto experiment = model.tags.find(kLoggedModelTag);
     return experiment == model.tags.end() || body_of(model).value("deleted", false) ||
-           std::find(experiments.begin(), experiments.end(), experiment->second) == experiments.end() ||
-           !matches(model, clauses, datasets);
+           !experiments.contains(experiment->second) || !matches(model, clauses, datasets);
   });
   const auto sorted = sorted_order(found.size(), orders, [&](size_t index, const Column& column) {
     return logged_model_fact(found[index], column);

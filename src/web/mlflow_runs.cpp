@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <set>
 
+#include "base/cost_limit.h"
 #include "web/mlflow.h"
 #include "web/mlflow_limits.h"
 
@@ -83,9 +85,23 @@ struct NewInputs {
   Json entries;
 };
 
+// Refuses entries that no run can keep, because they are larger than a record's body may be, before anything is done
+// with them.
 NewInputs parse_inputs(const Args& args, const char* from, const InputList& list) {
+  constexpr size_t kMaxBytes = size_t{4} << 20U;
   NewInputs given{list, Json::array()};
-  for (const Args& entry : args.objects(from)) given.entries.push_back(list.parse(entry));
+  size_t bytes = 0;
+  for (const Args& entry : args.objects(from)) {
+    CostLimit::check_current();
+    Json parsed = list.parse(entry);
+    bytes += dump_json(parsed).size();
+    if (bytes > kMaxBytes) {
+      refuse_invalid("the entries of '" + std::string(from) + "' have more than " + std::to_string(kMaxBytes) +
+                         " bytes together, and a run keeps no more",
+                     "log fewer or smaller entries");
+    }
+    given.entries.push_back(std::move(parsed));
+  }
   return given;
 }
 
@@ -98,10 +114,11 @@ void append_inputs(Context& context, const std::string& run, const std::vector<N
     for (const NewInputs& some : given) {
       if (some.entries.empty()) continue;
       Json list = readable_inputs(body, some.list);
+      std::set<InputIdentity> there;
+      for (const Json& entry : list) there.insert(identity_of_input(entry));
       for (const Json& entry : some.entries) {
-        const bool there =
-            std::any_of(list.begin(), list.end(), [&](const Json& other) { return is_same_input(entry, other); });
-        if (!there) list.push_back(entry);
+        CostLimit::check_current();
+        if (there.insert(identity_of_input(entry)).second) list.push_back(entry);
       }
       body[some.list.name] = std::move(list);
     }
