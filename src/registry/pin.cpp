@@ -149,8 +149,9 @@ struct Artifacts::Pin::State {
   }
 
   // Puts a part of the file, which begins at `begin`, as the blob `stored`.
-  void put_range(const std::string& path, uint64_t begin, const BlobInfo& stored) {
+  void put_range(const std::string& path, uint64_t begin, const BlobInfo& stored, const BeforeCopy& before_copy) {
     if (is_intact(stored)) return;
+    if (before_copy) before_copy(stored.bytes);
     const std::string temporary = incoming();
     try {
       const auto out = disk().create_new(temporary);
@@ -190,18 +191,20 @@ struct Artifacts::Pin::State {
     }
   }
 
-  BlobInfo put_file(const std::string& path) { return put_layout(path, read_layout(disk(), path)); }
+  BlobInfo put_file(const std::string& path, const BeforeCopy& before_copy) {
+    return put_layout(path, read_layout(disk(), path), before_copy);
+  }
 
-  BlobInfo put_layout(const std::string& path, const Layout& layout) {
+  BlobInfo put_layout(const std::string& path, const Layout& layout, const BeforeCopy& before_copy) {
     add_digest(layout.whole.digest);
     if (layout.chunks.empty()) {
-      put_range(path, 0, layout.whole);
+      put_range(path, 0, layout.whole, before_copy);
       return layout.whole;
     }
     uint64_t begin = 0;
     for (const BlobInfo& chunk : layout.chunks) {  // even if the chunk manifest exists, because a chunk may be lost
       add_digest(chunk.digest);
-      put_range(path, begin, chunk);
+      put_range(path, begin, chunk, before_copy);
       begin += static_cast<uint64_t>(chunk.bytes);
     }
     put_manifest(layout);
@@ -244,8 +247,8 @@ BlobInfo Artifacts::Pin::put(std::string_view text) {
   return put(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-BlobInfo Artifacts::Pin::put_file(const std::string& path) {
-  return state_->put_file(path);
+BlobInfo Artifacts::Pin::put_file(const std::string& path, const BeforeCopy& before_copy) {
+  return state_->put_file(path, before_copy);
 }
 
 std::optional<BlobInfo> Artifacts::Pin::keep(const std::string& digest) {
@@ -267,7 +270,7 @@ void Artifacts::Pin::Stream::write(std::span<const std::byte> bytes) {
 BlobInfo Artifacts::Pin::Stream::finish() {
   Pin::State& pin = state_->pin;
   const Layout layout = read_layout(pin.disk(), state_->path);
-  if (!layout.chunks.empty()) return pin.put_layout(state_->path, layout);
+  if (!layout.chunks.empty()) return pin.put_layout(state_->path, layout, nullptr);
   pin.add_digest(layout.whole.digest);
   if (pin.is_intact(layout.whole)) return layout.whole;
   state_->file->sync();

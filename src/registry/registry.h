@@ -127,7 +127,10 @@ class Artifacts {
     ~Pin();
     BlobInfo put(std::span<const std::byte> bytes);
     BlobInfo put(std::string_view text);
-    BlobInfo put_file(const std::string& path);
+    // Calls `before_copy` before it writes bytes that the artifacts lack, with their number. An exception that it
+    // throws ends the put.
+    using BeforeCopy = std::function<void(int64_t bytes)>;
+    BlobInfo put_file(const std::string& path, const BeforeCopy& before_copy = nullptr);
     // Pins a blob that exists already, so that it can be attached once more. Returns nullopt if it does not exist.
     std::optional<BlobInfo> keep(const std::string& digest);
     // Puts a blob that arrives in pieces, with bounded memory. If the stream is destroyed before finish(), it puts

@@ -7,6 +7,7 @@
 #include "web/artifacts.h"
 #include "web/frozen.h"
 #include "web/mlflow_registry.h"
+#include "web/upload.h"
 
 namespace sinew::web {
 namespace {
@@ -178,6 +179,7 @@ http::Response api_freeze_version(Context& context, const Call& call) {
     store::Batch batch{{store::Update{now.subject, {}, dump_json(body)}}};
     for (const store::Attachment& file : frozen.files)
       batch.changes.push_back(store::Attach{now.subject, file.path, file.digest, file.bytes});
+    store_upload_count(context, batch);
     batch.active = {now.subject};
     return batch;
   });

@@ -226,8 +226,7 @@ store::Attachment attach_upload(Context& context, const http::Request& request, 
   const registry::BlobInfo stored = upload->finish();
   store::Batch batch{{store::Attach{subject, path, stored.digest, stored.bytes}}};
   if (subject.kind != Kind::kModel) batch.active = {subject};  // the record of a logged model is always hidden
-  if (context.caller.token && context.caller.token->rights.upload_bytes_per_day > 0)
-    batch.changes.push_back(context.upload_quota.note(context.caller.name));
+  store_upload_count(context, batch);
   context.write(std::move(batch));
   if (subject.kind == Kind::kVersion) change_body(context, subject, [](Json& body) { body.erase(kPending); });
   return {path, stored.digest, stored.bytes};

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/cost_limit.h"
 #include "base/lower_case.h"
 #include "web/artifacts.h"
 #include "web/mlflow.h"
+#include "web/upload.h"
 
 namespace sinew::web {
 namespace {
@@ -81,7 +83,13 @@ FrozenFiles freeze_files(Context& context, const std::string& uri) {
   if (!ref) return frozen;
   std::map<std::string, registry::BlobInfo> files;
   each_run_directory_file(context, ref->subject, ref->path, [&](const std::string& path, const BeneathFile& file) {
-    files[path] = frozen.pin.put_file(file.path());
+    CostLimit::check_current();
+    // What is new in the artifacts counts as an upload. Otherwise a token with a limit could fill the disk with
+    // versions of the runs of others.
+    files[path] = frozen.pin.put_file(file.path(), [&, copied = int64_t{0}](int64_t bytes) mutable {
+      copied += bytes;
+      count_upload(context, copied, bytes, ref->path.empty() ? path : ref->path + "/" + path);
+    });
   });
   for (const store::Attachment& file : context.store.attachments(ref->subject, ref->path)) {
     const std::string path = ref->path.empty() ? file.path : file.path.substr(ref->path.size() + 1);

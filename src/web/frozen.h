@@ -16,7 +16,9 @@ struct FrozenFiles {
   registry::Artifacts::Pin pin;          // keeps the contents from garbage collection until a record refers to them
 };
 // Freezes the files at an artifact URI of a run, a logged model or a version
-// ("mlflow-artifacts:/0/<run>/artifacts/model"). Returns no files if the URI is not on this server.
+// ("mlflow-artifacts:/0/<run>/artifacts/model"). Returns no files if the URI is not on this server. Files of a run's
+// directory that are new in the artifacts count as uploads of the caller (upload.h); the caller of this function stores
+// the count.
 FrozenFiles freeze_files(Context& context, const std::string& uri);
 // Returns whether the URI names files that this server has or may get. This includes the empty URI: an admin can upload
 // files to such a version.

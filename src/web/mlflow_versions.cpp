@@ -9,6 +9,7 @@
 #include "web/mlflow_models.h"
 #include "web/mlflow_registry.h"
 #include "web/permissions.h"
+#include "web/upload.h"
 
 namespace sinew::web {
 namespace {
@@ -156,6 +157,7 @@ store::Subject create_version(Context& context, const store::Create& create, con
     for (const store::Attachment& file : frozen.files) {
       batch.changes.push_back(store::Attach{version, file.path, file.digest, file.bytes});
     }
+    store_upload_count(context, batch);
     batch.unchanged = {{{Kind::kVersion, model}, seen}};
     context.write(std::move(batch));
   });

@@ -195,6 +195,34 @@ TEST(Quotas, OfUploadsHoldForEachFileAndForTheDay) {
   EXPECT_TRUE(chunked.until("API_UPLOAD").starts_with("HTTP/1.1 413"));
 }
 
+// A version copies the files of a run's directory, also of a run of another token.
+TEST(Quotas, OfUploadsCountTheFilesThatAVersionCopies) {
+  TestServer test;
+  const std::filesystem::path there = run_with_files(test, {"checkpoints/a"}, std::string(90, 'a').c_str(), "t");
+  TokenRights rights = submit_rights();
+  rights.upload_bytes = 100;
+  rights.upload_bytes_per_day = 150;
+  test.add("small", rights);
+  ASSERT_EQ(post(test, "/registered-models/create", {{"name", "m"}}, "small"), 200);
+  const auto freeze = [&] {
+    const PlainJson body{{"name", "m"}, {"source", "runs:/d/checkpoints"}};
+    return test.call("POST", kMlflow + "/model-versions/create", body.dump(), "small");
+  };
+  EXPECT_EQ(freeze().status, 200);
+  EXPECT_EQ(freeze().status, 200);  // nothing new is stored
+  std::ofstream(there / "checkpoints/b") << std::string(61, 'b');
+  const Reply more = freeze();
+  EXPECT_EQ(more.status, 413);
+  EXPECT_EQ(more.json["code"], "API_UPLOAD_QUOTA");
+  std::ofstream(there / "checkpoints/b") << std::string(101, 'b');
+  const Reply large = freeze();
+  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(large.json["code"], "API_UPLOAD_TOO_LARGE");
+  EXPECT_NE(large.response.body.find("'checkpoints/b'"), std::string::npos) << large.response.body;
+  EXPECT_EQ(test.artifacts.list().size(), 1U);
+  EXPECT_EQ(test.store.note("web.uploads.small").substr(6), "90");
+}
+
 TEST(Quotas, OfTheDayOutliveTheServer) {
   const Folder folder;
   store::Store store(folder / "s.db");

@@ -6,33 +6,37 @@
 
 namespace sinew::web {
 
+void count_upload(const Context& context, int64_t bytes, int64_t more, const std::string& file) {
+  if (!context.caller.token) return;
+  const TokenRights& rights = context.caller.token->rights;
+  const std::string token = "the token '" + context.caller.name + "' ";
+  const std::string copied = file.empty() ? "" : ", and this request copies '" + file + "' with " + size_text(bytes);
+  if (rights.upload_bytes > 0 && bytes > rights.upload_bytes) {
+    throw Refused(kUploadTooLarge, token + "uploads files of at most " + size_text(rights.upload_bytes) + copied,
+                  "use another token, or ask an administrator");
+  }
+  if (rights.upload_bytes_per_day > 0 &&
+      !context.upload_quota.take(context.caller.name, more, rights.upload_bytes_per_day, context.now_ms())) {
+    throw Refused(kUploadQuota, token + "uploads at most " + size_text(rights.upload_bytes_per_day) + " a day" + copied,
+                  "try again tomorrow (UTC), or ask an administrator");
+  }
+}
+
+void store_upload_count(const Context& context, store::Batch& batch) {
+  if (context.caller.token && context.caller.token->rights.upload_bytes_per_day > 0)
+    batch.changes.push_back(context.upload_quota.note(context.caller.name));
+}
+
 void Upload::open() {
   if (stream_) return;
   pin_.emplace(context_.artifacts.pin());
   stream_.emplace(pin_->stream());
 }
 
-void Upload::check_limits(size_t more) {
-  bytes_ += static_cast<int64_t>(more);
-  if (!context_.caller.token) return;
-  const TokenRights& rights = context_.caller.token->rights;
-  if (rights.upload_bytes > 0 && bytes_ > rights.upload_bytes) {
-    throw Refused(kUploadTooLarge,
-                  "the token '" + context_.caller.name + "' uploads files of at most " + size_text(rights.upload_bytes),
-                  "use another token, or ask an administrator");
-  }
-  if (rights.upload_bytes_per_day > 0 && !context_.upload_quota.take(context_.caller.name, static_cast<int64_t>(more),
-                                                                     rights.upload_bytes_per_day, context_.now_ms())) {
-    throw Refused(
-        kUploadQuota,
-        "the token '" + context_.caller.name + "' uploads at most " + size_text(rights.upload_bytes_per_day) + " a day",
-        "try again tomorrow (UTC), or ask an administrator");
-  }
-}
-
 std::optional<http::Response> Upload::take(std::string_view piece) {
   try {
-    check_limits(piece.size());
+    bytes_ += static_cast<int64_t>(piece.size());
+    count_upload(context_, bytes_, static_cast<int64_t>(piece.size()));
     open();
     stream_->write(std::as_bytes(std::span(piece)));
   } catch (const Refused& refused) {

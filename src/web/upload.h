@@ -9,6 +9,12 @@
 
 namespace sinew::web {
 
+// Counts `more` bytes of a file, which now has `bytes`, as an upload of the caller. Throws Refused if they exceed a
+// limit of the caller's token. `file` names a file that the server copies for the caller; it is empty for a body.
+void count_upload(const Context& context, int64_t bytes, int64_t more, const std::string& file = "");
+// Adds the change that stores the count of the caller's token, if it has a daily limit.
+void store_upload_count(const Context& context, store::Batch& batch);
+
 // Opens a temporary file at the first byte, and removes it if the client leaves. Refuses the upload as soon as it
 // exceeds a limit of the caller's token.
 class Upload final : public http::Sink {
@@ -20,7 +26,6 @@ class Upload final : public http::Sink {
 
  private:
   void open();
-  void check_limits(size_t more);
 
   const Context context_;
   int64_t bytes_ = 0;
