@@ -35,6 +35,7 @@ int run_coordinator(const Arguments& arguments) {
       .argument("RUN_DIR", run.run_directory, "the run's directory")
       .integer("--workers", "N", run.workers, 1, cluster::kMostWorkers, "workers that the run should have")
       .integer("--min", "N", run.minimum, 1, cluster::kMostWorkers, "workers that it needs to begin")
+      .integer("--most", "N", run.most, 1, cluster::kMostWorkers, "the most workers that 'sinew scale' may ask for")
       .text("--listen", "ADDRESS", run.listen, "where members reach it; address:port for a fixed port")
       .text("--job", "NAME", run.job, "the job's name, shown by its status")
       .flag("--tls", run.tls,
@@ -50,12 +51,11 @@ int run_coordinator(const Arguments& arguments) {
   run.tls |= !insecure && supervise::is_exposed(run.listen);
   ignore_checkpoint_requests();
   Signals stop({SIGINT, SIGTERM, SIGHUP});  // this comes before any thread starts, so that no thread receives a signal
-  Clock& clock = system_clock();
   if (!system_disk().exists(run.run_directory))
     throw UsageError("FILE_NOT_FOUND", "there is no " + run.run_directory, "create it, or check the path");
-  cluster::RunLog log(run.run_directory, "coordinator", clock);
+  cluster::RunLog log(run.run_directory, "coordinator", system_clock());
   run.log = [&log](const std::string& line) { log.write(line); };
-  return cluster::run_coordinator(run, stop, clock);
+  return cluster::run_coordinator(run, stop, system_clock());
 }
 
 }  // namespace sinew::cli

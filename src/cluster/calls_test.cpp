@@ -116,6 +116,15 @@ TEST(Coordinator, AnswersWrongCallsWithTheProblem) {
               HasSubstr("the body is larger than"));
 }
 
+TEST(Coordinator, RefusesMoreWorkersThanTheRunMayHave) {
+  CoordinatorOptions options = options_for(2);
+  options.most_workers = 3;
+  Running coordinator(options);
+  EXPECT_THAT(error_of([&] { coordinator.post("/v2/scale", R"({"workers":4})"); }), HasSubstr("at most 3 workers"));
+  EXPECT_EQ(coordinator.status()["wanted"], 2);
+  EXPECT_EQ(json::parse(coordinator.post("/v2/scale", R"({"workers":3})")), json({{"workers", 3}, {"was", 2}}));
+}
+
 TEST(Coordinator, SendsRequestsToAllMembersUntilTheLeaderTakesThem) {
   Running coordinator(options_for(2));
   Address address;

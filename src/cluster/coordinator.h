@@ -24,6 +24,7 @@ struct CoordinatorOptions {
   bool tls = false;               // HTTPS; a client trusts only the key that the secret gives
   std::set<std::string> revoked;  // ids of the join tokens that were revoked
   std::string run_directory, job;
+  int64_t most_workers = kMostWorkers;  // a request for more is refused
   std::string listen = "127.0.0.1";
   uint16_t port = 0;
   int64_t term = 0;  // grows with each coordinator of the run; see election.h
@@ -80,8 +81,9 @@ inline constexpr double kLookAtFileSeconds = 0.25, kConfirmSeconds = 1, kCautiou
 
 struct RunCoordinatorOptions {
   std::string run_directory, job;
-  int64_t workers = 1;  // the wanted number of workers
-  int64_t minimum = 1;  // the number of members needed to begin
+  int64_t workers = 1;          // the wanted number of workers
+  int64_t minimum = 1;          // the number of members needed to begin
+  int64_t most = kMostWorkers;  // the most workers that a request may ask for
   std::string listen = "127.0.0.1";
   uint16_t port = 0;  // 0: any free port
   bool tls = false;

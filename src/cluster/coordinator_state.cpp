@@ -183,6 +183,12 @@ Reply CoordinatorState::scale(const std::string& body, Moment at) {
   Fields fields(*json);
   const int64_t workers = fields.whole("workers", 1, std::nullopt, kMostWorkers);
   if (!fields.problem().empty()) return bad_body(fields.problem());
+  if (workers > options_.most_workers) {
+    return refuse(400, kBadRequest,
+                  "this run has at most " + std::to_string(options_.most_workers) +
+                      " workers, because they are confined, and their memory was divided when it began",
+                  "stop the run, and resume it with --workers " + std::to_string(workers));
+  }
   const int64_t was = std::exchange(options_.cluster.wanted, workers);
   if (was != workers) log(at, "workers wanted: " + std::to_string(workers) + " instead of " + std::to_string(was));
   decide(at);

@@ -127,6 +127,7 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
   if (!has_ended(info)) options.cluster.settle_seconds = kCautiousSettleSeconds;
   options.cluster.minimum = given.minimum;
   options.cluster.wanted = given.workers;
+  options.most_workers = given.most;
   options.secret = info.secret;
   options.revoked = revoked_tokens(system_disk(), given.run_directory);
   options.tls = given.tls || info.with_tls();  // a run that began with TLS keeps it

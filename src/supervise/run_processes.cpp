@@ -25,6 +25,7 @@ class MachineProcesses final : public RunProcesses {
                        options_.listen,
                        "--job",
                        options_.job_name};
+    if (options_.most > 0) process.command.insert(process.command.end(), {"--most", std::to_string(options_.most)});
     process.command.emplace_back(options_.tls ? "--tls" : "--insecure");
     process.death_signal = SIGTERM;
     coordinator_.emplace(process);

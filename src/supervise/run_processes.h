@@ -53,6 +53,7 @@ struct MachineProcessesOptions {
   int64_t workers_per_machine = 1;  // workers that share this machine's cores
   std::string listen = "127.0.0.1";
   bool tls = false;
+  int64_t most = 0;  // the most workers that a request to the coordinator may ask for; 0: any number
 };
 
 // Starts real processes. Destroying the returned object ends all of them.

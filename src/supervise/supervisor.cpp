@@ -69,12 +69,17 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   const rundir::Attempt attempt{directory, options.job_name, clock.wall_seconds(),
                                 rundir::report_text(system_disk(), directory)};
   std::string last;  // sentence
-  const auto processes = machine_processes(
-      {options.launch, options.job_name, options.minimum, options.workers_per_machine, options.listen, options.tls});
+  MachineProcessesOptions starting{options.launch, options.job_name, options.minimum, options.workers_per_machine,
+                                   options.listen, options.tls};
+  // Each confined worker has a share of this machine's memory. They have the run's secret, so they could ask for more
+  // workers.
+  if (options.launch.sandbox) starting.most = options.workers + options.elsewhere;
+  const auto processes = machine_processes(starting);
   const auto coordinator = file_coordinator_link(directory);
   SupervisorShellOptions shell;
   shell.workers = options.workers;
   shell.elsewhere = options.elsewhere;
+  if (options.launch.sandbox) shell.most = options.workers;
   shell.hang_seconds = options.launch.hang_seconds;
   shell.host = host_name();
   shell.place_lost = [&place] { return place.lost(); };

@@ -106,7 +106,12 @@ void SupervisorShell::talk() {
   report_losses(true);
   next_poll_ = now() + kPollSeconds;
   if (!status) return;
-  const int64_t here = std::max<int64_t>(1, status->wanted - options_.elsewhere);
+  const int64_t asked = std::max<int64_t>(1, status->wanted - options_.elsewhere);
+  const int64_t here = std::min(asked, options_.most);
+  if (asked > here && !std::exchange(said_most_, true)) {
+    say("the coordinator wants " + std::to_string(asked) + " workers here, but a confined run keeps at most the " +
+        std::to_string(here) + " with which it began, because their memory was divided then");
+  }
   const auto computing = std::ranges::count_if(
       status->members, [](const auto& member) { return member.phase == "computing" && member.token.empty(); });
   // What a member with a join token reports may be a lie. Its files are not those of the run anyway. So neither its

@@ -19,9 +19,10 @@ namespace sinew::supervise {
 
 struct SupervisorShellOptions {
   int64_t workers = 1;
-  int64_t elsewhere = 0;                                  // workers of the run that other supervisors keep alive
-  double hang_seconds = 60;                               // see WatchdogOptions::least_seconds
-  std::string host;                                       // this machine's name, as in the coordinator's status
+  int64_t elsewhere = 0;     // workers of the run that other supervisors keep alive
+  int64_t most = INT64_MAX;  // the most workers that it keeps alive, whatever the coordinator wants
+  double hang_seconds = 60;  // see WatchdogOptions::least_seconds
+  std::string host;          // this machine's name, as in the coordinator's status
   std::function<void(const std::string&)> say = nullptr;  // events as sentences, for the user
   // Returns why the run directory no longer belongs to the run, or "" if it does. The shell asks once a second. If the
   // directory is lost, the shell ends the run and writes nothing into it. If null, the directory cannot be lost.
@@ -80,7 +81,7 @@ class SupervisorShell final : public Shell {
   double next_poll_ = 0, next_watch_ = 0, next_look_ = 0;
   double turn_began_ = 0;
   double call_seconds_ = 0;  // how long this turn's calls to the coordinator have taken
-  bool checkpoint_requested_ = false;
+  bool checkpoint_requested_ = false, said_most_ = false;
 };
 
 }  // namespace sinew::supervise

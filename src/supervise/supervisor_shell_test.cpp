@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 #include <vector>
@@ -42,6 +43,7 @@ struct PretendedCoordinator final : CoordinatorLink {
   std::vector<cluster::MemberStatus> members;
   std::optional<int64_t> finished;
   int calls = 0, statuses = 0;
+  int64_t wanted = 3;
   std::vector<pid_t> lost_pids;
   std::vector<std::string> requests;
 
@@ -57,7 +59,7 @@ struct PretendedCoordinator final : CoordinatorLink {
     if (!call()) return std::nullopt;
     ++statuses;
     cluster::CoordinatorStatus status;
-    status.wanted = 3;
+    status.wanted = wanted;
     status.members = members;
     status.finished = finished;
     return status;
@@ -99,6 +101,7 @@ class SupervisorTurn : public testing::Test {
   std::string lost_;  // what happened to the run's directory
   std::vector<std::string> said_;
   SupervisorShell shell_{{.workers = 3,
+                          .most = 4,
                           .host = "here",
                           .say = [this](const std::string& sentence) { said_.push_back(sentence); },
                           .place_lost = [this] { return lost_; }},
@@ -116,6 +119,18 @@ TEST_F(SupervisorTurn, MakesAllItsCallsIfTheCoordinatorAnswers) {
   EXPECT_EQ(coordinator_.lost_pids, (std::vector<pid_t>{processes_.workers[0], processes_.workers[1]}));
   EXPECT_EQ(coordinator_.requests, (std::vector<std::string>{"checkpoint", "stop"}));
   EXPECT_EQ(coordinator_.calls, 5);
+}
+
+// Confined workers have the run's secret, and each of them has a share of the memory.
+TEST_F(SupervisorTurn, KeepsNoMoreWorkersThanItMay) {
+  coordinator_.wanted = 4096;
+  for (int i = 0; i < 10; ++i) {
+    turn();
+    pass(1);
+  }
+  EXPECT_EQ(processes_.workers.size(), 4U);
+  const auto about = [](const std::string& sentence) { return sentence.find("at most the 4") != sentence.npos; };
+  EXPECT_EQ(std::ranges::count_if(said_, about), 1);
 }
 
 TEST_F(SupervisorTurn, WaitsForOneAnswerAtMostAndSeesASecondStop) {

@@ -115,6 +115,24 @@ class Sandbox(unittest.TestCase):
             self.assertIn("the sandbox is on, because", sp.run(*words, check=0).stderr)
         self.assertNotIn("sandbox", sp.run("eval", self.path / "run", "--split", "val", "--no-sandbox", check=0).stderr)
 
+    def test_a_repetition_is_confined_if_the_run_used_the_files_of_a_confined_run(self):
+        self.train("confined", "--sandbox")
+        self.train("plain", "--no-sandbox", f"model.init_from={self.path}/confined/model")
+        self.assertFalse((self.path / "plain/trained-in-sandbox").exists())
+        said = sp.run("repro", self.path / "plain", "--run-dir", self.path / "again", check=0).stderr
+        self.assertIn("the sandbox is on, because", said)
+
+    def test_a_confined_run_gets_no_more_workers_than_it_began_with(self):
+        run = self.path / "run"
+        process = sp.start("train", self.job, "--run-dir", run, "--sandbox", "--workers", 2, "trainer.max_duration=100000st")
+        self.addCleanup(lambda: process.poll() is None and sp.kill(process))
+        self.assertTrue(sp.wait_for(lambda: len(sp.computing(run)) == 2))
+        self.assertIn("at most 2 workers", sp.run("scale", run, 3, check=1).stderr)
+        sp.run("scale", run, 1, check=0)
+        self.assertTrue(sp.wait_for(lambda: len(sp.computing(run)) == 1))
+        sp.run("scale", run, 2, check=0)
+        self.assertTrue(sp.wait_for(lambda: len(sp.computing(run)) == 2))
+
     def test_contradictions_are_refused(self):
         for words, code in ((("--sandbox", "--no-sandbox"), "OPTION_INVALID"), (("--sandbox", "--sandbox-hosts", "a.b"), "OPTION_INVALID"),
                             (("--sandbox", f"checkpoint.mirror={self.path}/mirror"), "SANDBOX_MIRROR")):
