@@ -1,14 +1,18 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "rundir/rundir.h"
 
@@ -16,6 +20,8 @@ namespace sinew::rundir {
 namespace {
 
 constexpr double kPauseSeconds = 0.01;
+// A user who may read the file could lock it, and then no training could begin in the directory.
+constexpr mode_t kLockMode = 0600;
 
 // Takes the lock and returns 0, or returns the errno of the failure. If another process holds the lock, waits up to
 // kPatienceSeconds, because lock_is_held() holds it for an instant.
@@ -54,6 +60,21 @@ int compare_file(int descriptor, const std::string& path) {
   return open.st_dev == there.st_dev && open.st_ino == there.st_ino ? 0 : ESTALE;
 }
 
+// Returns whether a process of this machine holds a flock of the file, by /proc/locks. For a file of another user,
+// which this process cannot open.
+bool kernel_lists_lock(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return false;
+  char file[80];
+  std::snprintf(file, sizeof file, " %02x:%02x:%llu ", ::major(facts.st_dev), ::minor(facts.st_dev),
+                static_cast<unsigned long long>(facts.st_ino));
+  std::istringstream locks(kernel_text("/proc/locks", size_t{64} << 20U));
+  for (std::string line; std::getline(locks, line);) {
+    if (line.find(" FLOCK ") != line.npos && line.find(file) != line.npos) return true;
+  }
+  return false;
+}
+
 [[noreturn]] void refuse(const char* what, const std::string& path, int code) {
   throw Error("RUN_NO_LOCK", std::string("cannot ") + what + " " + path + ": " + std::strerror(code),
               "the directory must be yours to write, on a file system with locks");
@@ -70,8 +91,9 @@ std::string to_string(const LockHolder& holder) {
 // kernel releases it however the process dies.
 std::expected<RunLock, std::string> RunLock::take(const std::string& directory, Clock& clock) {
   const std::string path = file_in(directory, kLockFile);
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kLockMode);
   if (descriptor < 0) refuse("open", path, errno);
+  ::fchmod(descriptor, kLockMode);  // earlier versions let others read it; fails if the file is another user's
   RunLock lock(descriptor);
   const int code = lock_patiently(descriptor, clock);
   if (code == 0 && compare_file(descriptor, path) != 0)
@@ -123,7 +145,7 @@ std::string RunPlace::lost() const {
 
 bool lock_is_held(const std::string& directory) {
   const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (descriptor < 0) return false;
+  if (descriptor < 0) return errno == EACCES && kernel_lists_lock(file_in(directory, kLockFile));
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
   ::close(descriptor);  // also releases the lock if this call has just got it
   return held;

@@ -127,6 +127,40 @@ TEST(RunLock, LockFileNamesItsHolder) {
   }
 }
 
+// A user who can open the file can lock it.
+TEST(RunLock, OnlyTheOwnerCanOpenTheFile) {
+  namespace fs = std::filesystem;
+  const Folder folder;
+  const fs::path file = folder.path() + "/.lock";
+  constexpr fs::perms kOwner = fs::perms::owner_read | fs::perms::owner_write;
+  ASSERT_TRUE(RunLock::take(folder.path()));
+  EXPECT_EQ(fs::status(file).permissions(), kOwner);
+  fs::permissions(file, kOwner | fs::perms::group_read | fs::perms::others_read);  // like an earlier version
+  ASSERT_TRUE(RunLock::take(folder.path()));
+  EXPECT_EQ(fs::status(file).permissions(), kOwner);
+}
+
+TEST(RunLock, AnotherUserSeesWhetherItIsHeld) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const Folder folder;
+  const auto held_for_others = [&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::setgid(65534) != 0 || ::setuid(65534) != 0 || std::ifstream(folder.path() + "/.lock")) std::_Exit(2);
+      std::_Exit(lock_is_held(folder.path()) ? 1 : 0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  {
+    const auto lock = RunLock::take(folder.path());
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(held_for_others(), 1);
+  }
+  EXPECT_EQ(held_for_others(), 0);
+}
+
 TEST(RunPlace, NoticesThatTheDirectoryIsNoLongerTheRuns) {
   namespace fs = std::filesystem;
   const Folder folder;
