@@ -269,7 +269,7 @@ TEST(OutsideFile, IsWrittenByAConfinedProcess) {
   const Scratch folder;
   const std::string path = folder / "out.csv";
   const std::string said = in_child([&] {
-    OutsideFile file(path);
+    OutsideFile file(path, OutsideFile::Kind::output);
     confine({});
     file.write("one\n");
     file.write("");
@@ -286,7 +286,7 @@ TEST(OutsideFile, WithoutCommitTheOldFileStays) {
   const std::string path = folder / "out.csv";
   std::ofstream(path) << "old";
   in_child([&] {
-    OutsideFile file(path);
+    OutsideFile file(path, OutsideFile::Kind::output);
     file.write("new");
     return std::string();
   });
@@ -295,11 +295,38 @@ TEST(OutsideFile, WithoutCommitTheOldFileStays) {
   EXPECT_EQ(text, "old");
 }
 
+// The code of a model may have put a pipe or a link in the place of a result. To open the pipe would take for ever.
+TEST(OutsideFile, AResultReplacesWhatHasItsName) {
+  const Scratch folder;
+  const std::string pipe = folder / "eval-test.json", link = folder / "eval-val.json", victim = folder / "victim";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0644), 0);
+  std::ofstream(victim) << "old";
+  std::filesystem::create_symlink(victim, link);
+  for (const std::string& path : {pipe, link}) {
+    const std::string said = in_child([&] {
+      ::alarm(30);
+      OutsideFile file(path, OutsideFile::Kind::result);
+      confine({});
+      file.write("new");
+      file.commit();
+      return std::string("done");
+    });
+    EXPECT_EQ(said, "done") << path;
+    EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(path))) << path;
+    std::string text;
+    std::getline(std::ifstream(path), text);
+    EXPECT_EQ(text, "new") << path;
+  }
+  std::string text;
+  std::getline(std::ifstream(victim), text);
+  EXPECT_EQ(text, "old");
+}
+
 TEST(OutsideFile, AFailureIsReported) {
   const Scratch folder;
   const std::string said = in_child([&] {
     std::signal(SIGPIPE, SIG_IGN);
-    OutsideFile file(folder / "no/such/folder/out.csv");
+    OutsideFile file(folder / "no/such/folder/out.csv", OutsideFile::Kind::output);
     confine({});
     file.write("x");
     file.commit();

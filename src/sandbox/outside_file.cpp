@@ -44,11 +44,11 @@ bool write_whole(int pipe, const void* bytes, size_t size) {
 
 constexpr const char* kWritten = "written";  // the answer; every other one is an error
 
-[[noreturn]] void be_writer(const std::string& path, int content, int answer) {
+[[noreturn]] void be_writer(const std::string& path, OutsideFile::Kind kind, int content, int answer) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::string said = kWritten;
   try {
-    write_output(system_disk(), path, [&](Disk::File& file) {
+    const auto fill = [&](Disk::File& file) {
       std::vector<std::byte> block;
       Length length = 0;
       while (read_whole(content, &length, sizeof length)) {
@@ -58,7 +58,9 @@ constexpr const char* kWritten = "written";  // the answer; every other one is a
         file.write(block);
       }
       throw Error("OUTPUT_FAILED", "the worker ended before " + path + " was complete", "see what it printed");
-    });
+    };
+    kind == OutsideFile::Kind::output ? write_output(system_disk(), path, fill)
+                                      : write_durably(system_disk(), path, fill);
   } catch (const std::exception& error) {
     said = error.what();
   }
@@ -68,7 +70,7 @@ constexpr const char* kWritten = "written";  // the answer; every other one is a
 
 }  // namespace
 
-OutsideFile::OutsideFile(const std::string& path) : path_(path) {
+OutsideFile::OutsideFile(const std::string& path, Kind kind) : path_(path) {
   int content[2], answers[2];
   const bool open = ::pipe2(content, O_CLOEXEC) == 0 && ::pipe2(answers, O_CLOEXEC) == 0;
   const pid_t writer = open ? ::fork() : -1;
@@ -79,7 +81,7 @@ OutsideFile::OutsideFile(const std::string& path) : path_(path) {
   if (writer == 0) {
     ::close(content[1]);
     ::close(answers[0]);
-    be_writer(path, content[0], answers[1]);
+    be_writer(path, kind, content[0], answers[1]);
   }
   ::close(content[0]);
   ::close(answers[1]);

@@ -70,7 +70,10 @@ bool is_untrusted(const std::string& path);
 // was.
 class OutsideFile {
  public:
-  explicit OutsideFile(const std::string& path);
+  // The user named an output, which may be a device or a pipe (write_output). A result of Sinew's own has a name in a
+  // run directory, where the code of a model may have put a link to a device, or a pipe: these are replaced.
+  enum class Kind { output, result };
+  OutsideFile(const std::string& path, Kind kind);
   ~OutsideFile();
   OutsideFile(const OutsideFile&) = delete;
   OutsideFile& operator=(const OutsideFile&) = delete;

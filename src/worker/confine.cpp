@@ -2,9 +2,10 @@
 
 namespace sinew::worker {
 
-std::unique_ptr<sandbox::OutsideFile> confine(const std::optional<task::Sandbox>& wanted, const std::string& output) {
+std::unique_ptr<sandbox::OutsideFile> confine(const std::optional<task::Sandbox>& wanted, const std::string& output,
+                                              sandbox::OutsideFile::Kind kind) {
   if (!wanted) return nullptr;
-  auto file = output.empty() ? nullptr : std::make_unique<sandbox::OutsideFile>(output);
+  auto file = output.empty() ? nullptr : std::make_unique<sandbox::OutsideFile>(output, kind);
   sandbox::confine({.memory_bytes = wanted->memory_bytes});
   return file;
 }

@@ -102,7 +102,7 @@ int run_eval(const task::Evaluate& task) {
   if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", printable(trained.remark).c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const std::string kept = trained.run_given ? trained.run_directory + "/eval-" + part + ".json" : "";
-  const auto outside = confine(task.sandbox, kept);
+  const auto outside = confine(task.sandbox, kept, sandbox::OutsideFile::Kind::result);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
   for (const std::string& note : result.notes) std::fprintf(stderr, "%s\n", printable(note).c_str());
   const std::string text = dump_json(document_of(trained, part, task.overrides, result), 1) + "\n";

@@ -105,7 +105,7 @@ int run_predict(const task::Predict& task) {
   const train::Trained trained = train::find_trained(task.model, system_disk());
   if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", printable(trained.remark).c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {});
-  const auto outside = confine(task.sandbox, out == "-" ? "" : out);
+  const auto outside = confine(task.sandbox, out == "-" ? "" : out, sandbox::OutsideFile::Kind::output);
   const train::Predictions predictions = train::predict(trained, job, data, system_disk());
   const Rows rows{predictions, task.format == "csv"};
   if (out == "-") {

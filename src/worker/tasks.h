@@ -29,7 +29,8 @@ extern std::atomic<int> stop_signals, checkpoint_signals;
 
 // Confines this process, if the task says so: without network and without writes. Returns the file at `output`, which
 // this process writes all the same; null if the process is not confined or `output` is empty.
-std::unique_ptr<sandbox::OutsideFile> confine(const std::optional<task::Sandbox>& wanted, const std::string& output);
+std::unique_ptr<sandbox::OutsideFile> confine(const std::optional<task::Sandbox>& wanted, const std::string& output,
+                                              sandbox::OutsideFile::Kind kind);
 
 // Each function carries out one kind of task and returns the exit code.
 int run_train(const task::Train& task);
