@@ -4,9 +4,11 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,6 +33,8 @@
 
 namespace sinew::sandbox {
 namespace {
+
+constexpr const char* kLockFile = ".lock";  // docs/formats/run-directory.md
 
 class Owned {
  public:
@@ -96,7 +100,7 @@ class Outside {
     const auto& [number, unused_architecture, unused_place, arguments] = call.data;
     sockaddr_storage address{};
     size_t size = 0;
-    if (number != SYS_listen) {
+    if (number == SYS_connect || number == SYS_bind) {
       size = static_cast<uint32_t>(arguments[2]);
       if (size > sizeof address) return EINVAL;
       const ssize_t got = ::pread(memory_.get(), &address, size, static_cast<off_t>(arguments[1]));
@@ -106,6 +110,7 @@ class Outside {
     if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call.id) != 0) return EINTR;
     const Owned socket(duplicate(static_cast<int>(arguments[0])));
     if (socket.get() < 0) return EBADF;
+    if (number == SYS_flock) return lock(socket.get(), static_cast<int>(arguments[1]));
     if (!is_tcp(socket.get())) return EACCES;
     if (number == SYS_listen) return begin_listening(socket.get(), static_cast<int>(arguments[1]));
     const auto endpoint = endpoint_of(address, size);
@@ -126,6 +131,18 @@ class Outside {
               endpoint->host);
     }
     return ::connect(socket.get(), plain, length) == 0 ? 0 : errno;
+  }
+
+  // Locks the lock file of the run, which an elected member needs. A lock of another file could hold up any process
+  // that uses that file. The lock belongs to the open file, so it is also the worker's.
+  int lock(int file, int operation) const {
+    struct stat given {
+    }, own{};
+    const std::string path = links_.run_directory + "/" + kLockFile;
+    if (::fstat(file, &given) != 0 || ::lstat(path.c_str(), &own) != 0) return errno;
+    if (given.st_dev != own.st_dev || given.st_ino != own.st_ino) return EACCES;
+    if (operation != LOCK_UN && (operation & LOCK_NB) == 0) return EOPNOTSUPP;  // the broker must not wait
+    return ::flock(file, operation) == 0 ? 0 : errno;
   }
 
   // Listening at a socket without an address would make the kernel choose all addresses of this machine.

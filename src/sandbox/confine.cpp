@@ -30,6 +30,8 @@ constexpr const char* kWithoutSandbox =
 // checkpoints/ has the run's checkpoints, and links to the newest and the best one. .writers/ has the folders in which
 // the run's writers prepare checkpoints and links.
 constexpr const char* kLinksFolders[] = {"checkpoints", WriteFence::kDirectory};
+// The other folders of a run in which workers make files. A confined worker cannot make them itself.
+constexpr const char* kFilesFolders[] = {"model", "revoked"};
 constexpr uint64_t kMoreThreads = 4096;
 
 // A thread that exists already would not be confined, or only by some parts of the sandbox.
@@ -49,9 +51,11 @@ void make_folder(const std::string& path) {
               "let the user of this process write to the run directory, and move away what has the name");
 }
 
-// The confined process may remove folders of checkpoints/ and .writers/ only, so the mark stays.
+// The confined process may make and remove folders in checkpoints/ and .writers/ only. So the mark stays, and no folder
+// with links gets another name of the run.
 void allow_run(WriteRules& rules, const std::string& run_directory) {
   make_folder(run_directory + "/" + kMark);
+  for (const char* folder : kFilesFolders) make_folder(run_directory + "/" + folder);
   rules.allow_files(run_directory);
   for (const char* folder : kLinksFolders) {
     make_folder(run_directory + "/" + folder);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -70,7 +71,7 @@ TEST(Confine, TheRunDirectoryCanBeWrittenAndTheRestRead) {
         .add("cut", ::ftruncate(file, 1))
         .add("sync", ::fsync(file));
     all.add("rename", ::rename((run + "/new").c_str(), (run + "/file").c_str()));
-    all.add("remove", ::unlink((run + "/file").c_str())).add("folder", ::mkdir((run + "/model").c_str(), 0755));
+    all.add("remove", ::unlink((run + "/file").c_str()));
     all.add("inside", opened(run + "/model/model.json", O_CREAT | O_WRONLY));
     all.add("step", ::mkdir((links + "/.saving").c_str(), 0755));
     all.add("publish", ::rename((links + "/.saving").c_str(), (links + "/step-1").c_str()));
@@ -88,7 +89,7 @@ TEST(Confine, TheRunDirectoryCanBeWrittenAndTheRestRead) {
     return all.text();
   });
   EXPECT_EQ(said,
-            "create=ok write=ok cut=ok sync=ok rename=ok remove=ok folder=ok inside=ok step=ok publish=ok writer=ok "
+            "create=ok write=ok cut=ok sync=ok rename=ok remove=ok inside=ok step=ok publish=ok writer=ok "
             "prepare=ok "
             "place=ok take=ok prepare folder=ok place folder=ok take folder=ok take over=ok link=ok drop=ok "
             "read=ok nothing=ok");
@@ -97,12 +98,17 @@ TEST(Confine, TheRunDirectoryCanBeWrittenAndTheRestRead) {
 // What unconfined processes trust: the mark stays, and no name in the run directory leads out of it.
 TEST(Confine, TheMarkStaysAndNothingLeadsOut) {
   const Scratch folder;
+  fs::create_directory(folder.run() + "/other");
   const std::string said = confined({.run_directory = folder.run()}, [&] {
     const std::string run = folder.run(), mark = run + "/" + kMark, other = run + "/other",
                       links = run + "/checkpoints";
-    ::mkdir(other.c_str(), 0755);
     ::symlink("/etc", (links + "/out").c_str());
+    ::mkdir((links + "/folder").c_str(), 0755);
+    ::symlink("/etc", (links + "/folder/out").c_str());
     return Outcomes()
+        .add("folder", ::mkdir((run + "/new").c_str(), 0755))
+        .add("inside", ::mkdir((run + "/model/new").c_str(), 0755))
+        .add("carry folder", ::rename((links + "/folder").c_str(), (run + "/new").c_str()))
         .add("rmdir", ::rmdir(mark.c_str()))
         .add("rename", ::rename(mark.c_str(), (run + "/gone").c_str()))
         .add("replace", ::rename(other.c_str(), mark.c_str()))
@@ -119,11 +125,31 @@ TEST(Confine, TheMarkStaysAndNothingLeadsOut) {
         .add("attribute", ::setxattr(run.c_str(), "user.x", "y", 1, 0))
         .text();
   });
-  EXPECT_EQ(
-      said,
-      "rmdir=EACCES rename=EACCES replace=EACCES exchange=EPERM move=EACCES links=EACCES symlink=EACCES carry=EACCES "
-      "hide=EACCES writers=EACCES hard=EPERM pipe=EPERM mode=EPERM attribute=EPERM");
+  EXPECT_EQ(said,
+            "folder=EACCES inside=EACCES carry folder=EACCES rmdir=EACCES rename=EACCES replace=EACCES exchange=EPERM "
+            "move=EACCES links=EACCES symlink=EACCES carry=EACCES "
+            "hide=EACCES writers=EACCES hard=EPERM pipe=EPERM mode=EPERM attribute=EPERM");
   EXPECT_TRUE(fs::is_directory(folder.run() + "/" + kMark));
+}
+
+// A lock of a file that another process uses would hold up that process.
+TEST(Confine, ItLocksNoFile) {
+  const Scratch folder;
+  put(folder / "lock", "");
+  const std::string said = confined({.run_directory = folder.run()}, [&] {
+    const int file = opened(folder / "lock", O_RDONLY);
+    struct flock whole {};
+    whole.l_type = F_RDLCK;
+    return Outcomes()
+        .add("flock", ::flock(file, LOCK_SH | LOCK_NB))
+        .add("record", ::fcntl(file, F_SETLK, &whole))
+        .add("wait", ::fcntl(file, F_SETLKW, &whole))
+        .add("open file", ::fcntl(file, F_OFD_SETLK, &whole))
+        .add("flags", ::fcntl(file, F_SETFL, O_NONBLOCK))
+        .add("signals", ::fcntl(file, F_SETFL, O_ASYNC))
+        .text();
+  });
+  EXPECT_EQ(said, "flock=EPERM record=EPERM wait=EPERM open file=EPERM flags=ok signals=EPERM");
 }
 
 TEST(Confine, WithoutARunDirectoryNothingCanBeWritten) {

@@ -108,12 +108,13 @@ class Program {
 
 // Calls on files that are open, or whose paths Landlock checks.
 void allow_files(Program& program) {
-  program.allow({SYS_read,      SYS_write,           SYS_readv,      SYS_writev,      SYS_pread64,   SYS_pwrite64,
-                 SYS_preadv,    SYS_pwritev,         SYS_close,      SYS_close_range, SYS_lseek,     SYS_fstat,
-                 SYS_statx,     SYS_faccessat,       SYS_readlinkat, SYS_getdents64,  SYS_getcwd,    SYS_fsync,
-                 SYS_fdatasync, SYS_sync_file_range, SYS_fallocate,  SYS_ftruncate,   SYS_fadvise64, SYS_flock,
-                 SYS_sendfile,  SYS_copy_file_range, SYS_dup,        SYS_dup3,        SYS_pipe2,     SYS_umask,
-                 SYS_unlinkat,  SYS_mkdirat,         SYS_symlinkat,  SYS_statfs,      SYS_fstatfs});
+  program.allow({SYS_read,       SYS_write,     SYS_readv,     SYS_writev,    SYS_pread64,
+                 SYS_pwrite64,   SYS_preadv,    SYS_pwritev,   SYS_close,     SYS_close_range,
+                 SYS_lseek,      SYS_fstat,     SYS_statx,     SYS_faccessat, SYS_readlinkat,
+                 SYS_getdents64, SYS_getcwd,    SYS_fsync,     SYS_fdatasync, SYS_sync_file_range,
+                 SYS_fallocate,  SYS_ftruncate, SYS_fadvise64, SYS_sendfile,  SYS_copy_file_range,
+                 SYS_dup,        SYS_dup3,      SYS_pipe2,     SYS_umask,     SYS_unlinkat,
+                 SYS_mkdirat,    SYS_symlinkat, SYS_statfs,    SYS_fstatfs});
 #ifdef SYS_newfstatat
   program.allow({SYS_newfstatat});
 #endif
@@ -200,11 +201,11 @@ void allow_with_arguments(Program& program, pid_t self) {
   program.allow_if(SYS_kill, {{{0, {me}}}, {{1, {0}}}});
   program.allow_if(SYS_tgkill, {{{0, {me}}}});
   program.allow_if(SYS_prlimit64, {{{0, {0, me}}}});
-  // Other commands push characters into the terminal (TIOCSTI), or make the kernel send signals (F_SETOWN).
+  // Other commands push characters into the terminal (TIOCSTI), make the kernel send signals (F_SETOWN, O_ASYNC), or
+  // lock a file that other processes use.
   program.allow_if(SYS_ioctl, {{{1, {TCGETS, TIOCGWINSZ, FIONBIO, FIONREAD, FIOCLEX}}}});
-  program.allow_if(SYS_fcntl, {{{1,
-                                 {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK,
-                                  F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW}}}});
+  program.allow_if(SYS_fcntl,
+                   {{{1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL}}}, {{1, {F_SETFL}}, {2, {0}, O_ASYNC}}});
   // A member of a run stays alive when its supervisor dies (base/process.h), so it may give up its death signal.
   program.allow_if(
       SYS_prctl, {{{0, {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE}}}, {{0, {PR_SET_PDEATHSIG}}, {1, {0}}}});
@@ -213,7 +214,7 @@ void allow_with_arguments(Program& program, pid_t self) {
 void allow_links(Program& program) {
   constexpr auto kKept = ~static_cast<uint32_t>(SOCK_NONBLOCK | SOCK_CLOEXEC);
   program.allow_if(SYS_socket, {{{0, {AF_INET, AF_INET6}}, {1, {SOCK_STREAM}, kKept}, {2, {0, IPPROTO_TCP}}}});
-  for (const long call : {SYS_connect, SYS_bind, SYS_listen}) program.rule(call, SECCOMP_RET_USER_NOTIF);
+  for (const long call : {SYS_connect, SYS_bind, SYS_listen, SYS_flock}) program.rule(call, SECCOMP_RET_USER_NOTIF);
   program.allow({SYS_accept, SYS_accept4, SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_getsockopt, SYS_recvfrom,
                  SYS_recvmsg});
   program.allow_if(SYS_setsockopt, {{{1, {SOL_SOCKET, IPPROTO_TCP, IPPROTO_IPV6}}}});

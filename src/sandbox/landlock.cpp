@@ -65,7 +65,7 @@ WriteRules::~WriteRules() {
 }
 
 void WriteRules::allow_files(const std::string& directory) {
-  allow(directory, O_DIRECTORY, kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMakeFolder | kMoveBetween);
+  allow(directory, O_DIRECTORY, kWriteFile | kTruncate | kRemoveFile | kMakeFile | kMoveBetween);
 }
 
 // O_NOFOLLOW: a symbolic link must not lead the permission to another directory.

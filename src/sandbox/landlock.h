@@ -15,10 +15,10 @@ class WriteRules {
   WriteRules(const WriteRules&) = delete;
   WriteRules& operator=(const WriteRules&) = delete;
 
-  // Lets the process make, write and remove files below this directory, move files between its folders, and make
-  // folders.
+  // Lets the process make, write and remove files below this directory, and move files between its folders. It cannot
+  // make a folder there, so it can also move none there: that could contain symbolic links.
   void allow_files(const std::string& directory);
-  // Lets the process do the same, and also remove and rename folders and make symbolic links.
+  // Lets the process do the same, and also make, remove and rename folders and make symbolic links.
   void allow_all(const std::string& directory);
   void allow_file(const std::string& path);  // lets the process write this file or device
   void restrict_self() const;

@@ -108,6 +108,28 @@ TEST(ConfinedLinks, ListenOnlyAtTheAddressOfTheRun) {
   EXPECT_EQ(said, "fixed=EACCES all=EACCES unbound=EACCES bind=ok listen=ok accept=EAGAIN");
 }
 
+// A member that is elected takes the lock of its run, and no other lock.
+TEST(ConfinedLinks, LockOnlyTheRun) {
+  const Scratch folder;
+  const std::string own = folder.run() + "/.lock", other = folder / "lock";
+  for (const std::string& path : {own, other}) std::ofstream(path).put('x');
+  const int outside = ::open(own.c_str(), O_RDWR | O_CLOEXEC);
+  const auto outcomes = [&] {
+    const int lock = ::open(own.c_str(), O_RDWR), stranger = ::open(other.c_str(), O_RDONLY);
+    return Outcomes()
+        .add("own", ::flock(lock, LOCK_EX | LOCK_NB))
+        .add("again", ::flock(::open(own.c_str(), O_RDWR), LOCK_EX | LOCK_NB))
+        .add("free", ::flock(lock, LOCK_UN))
+        .add("wait", ::flock(lock, LOCK_EX))
+        .add("stranger", ::flock(stranger, LOCK_SH | LOCK_NB))
+        .text();
+  };
+  EXPECT_EQ(confined(with_links(folder), outcomes), "own=ok again=EAGAIN free=ok wait=EOPNOTSUPP stranger=EACCES");
+  ASSERT_EQ(::flock(outside, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(confined(with_links(folder), outcomes), "own=EAGAIN again=EAGAIN free=ok wait=EOPNOTSUPP stranger=EACCES");
+  ::close(outside);
+}
+
 TEST(ConfinedLinks, AreTcpAndNothingElse) {
   const Scratch folder;
   const OpenPort stranger;

@@ -4,14 +4,15 @@
 // thread and has loaded no model. From then on, the process and all its threads
 //  - write only below their run directory (Landlock), and read what the user can read;
 //  - have no network, or only the links of their run (Links);
-//  - start no program and no process, and trace or signal no other process (seccomp);
+//  - start no program and no process, trace or signal no other process, and lock no file that others use (seccomp);
 //  - use no more memory than they were given.
 // confine() gives all of this or throws: there is no weaker mode. The worker cannot undo it.
 //
 // Links: a confined process cannot call connect, bind or listen itself. The kernel passes these calls to a broker.
 // confine() forks the broker, which stays outside of the sandbox. The broker copies the address, checks it, and makes
 // the call on its own duplicate of the socket. So what it has checked is what happens, whatever other threads of the
-// worker do.
+// worker do. The broker also takes the lock of the run for its worker (flock), because a member that is elected needs
+// it.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ struct Links {
 };
 
 struct Confinement {
-  // The directory in which the process may write. In its folders checkpoints/ and .writers/, it may also remove folders
-  // and make links. If this is empty, the process can write nothing.
+  // The directory in which the process may write. In its folders checkpoints/ and .writers/, it may also make and
+  // remove folders and make links. If this is empty, the process can write nothing.
   std::string run_directory;
   std::unique_ptr<const Links> links;  // null: no network at all
   uint64_t memory_bytes = 0;           // limit of this process; 0: none

@@ -20,12 +20,6 @@ int terminal_columns() {
   return columns != nullptr && std::atoi(columns) > 20 ? std::atoi(columns) : 100;
 }
 
-rundir::RunLock take_lock(const std::string& run_directory) {
-  auto lock = rundir::RunLock::take(run_directory);
-  if (!lock) throw Error("RUN_IN_USE", lock.error(), "wait for that process to end, stop it, or use another --run-dir");
-  return std::move(*lock);
-}
-
 Machine machine_of(const RunOptions& options) {
   Machine machine = this_machine();
   machine.cores = std::max<int64_t>(1, machine.cores / std::max<int64_t>(1, options.workers_here));
@@ -120,6 +114,12 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
 
 }  // namespace
 
+rundir::RunLock lock_run(const std::string& run_directory) {
+  auto lock = rundir::RunLock::take(run_directory);
+  if (!lock) throw Error("RUN_IN_USE", lock.error(), "wait for that process to end, stop it, or use another --run-dir");
+  return std::move(*lock);
+}
+
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   const loop::BeginTime began = loop::begin_time(clock);
   if (options.join) {  // the supervisor of the workers holds the lock
@@ -127,8 +127,8 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
     FencedDisk here = disk_of(place, disk);
     return run_in_place(options, began, place, here, nullptr, clock);
   }
-  const rundir::RunLock lock = take_lock(options.run_directory);
-  const rundir::RunPlace place(options.run_directory, lock.descriptor());
+  const auto own = options.lock == nullptr ? std::optional(lock_run(options.run_directory)) : std::nullopt;
+  const rundir::RunPlace place(options.run_directory, own ? own->descriptor() : options.lock->descriptor());
   FencedDisk here = disk_of(place, disk);
   WriteFence fence(here, options.run_directory, WriteFence::free_number(here, options.run_directory));
   fence.take_over();  // an earlier worker may live, if the lock file was removed or its machine lost the lock

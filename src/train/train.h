@@ -31,6 +31,7 @@
 #include "loop/loop.h"
 #include "model/model.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 #include "spec/spec.h"
 
 namespace sinew::train {
@@ -181,9 +182,14 @@ struct RunOptions {
   int64_t workers_here = 1;                        // number of workers that share this machine's cores
   OnWork on_work = nullptr;
   Faults faults;  // for drills
+  // The lock of the run directory, if the caller has taken it. Else run() takes it, unless the worker joins others.
+  const rundir::RunLock* lock = nullptr;
   // Called once, when this worker can compute, to join the other members. Null if the run has one worker.
   std::function<std::unique_ptr<Membership>(const Identity&)> join = nullptr;
 };
+
+// Takes the lock that a worker alone holds while it trains. Throws Error (RUN_IN_USE) if another process holds it.
+rundir::RunLock lock_run(const std::string& run_directory);
 
 // Trains the job until its end, a stop or an error. Throws Error for problems that the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);

@@ -67,8 +67,9 @@ int train_in_group(const task::Train& task, train::RunOptions& options, FlippedB
   }
 }
 
-int train_as_told(const task::Train& task, ActivityBoard& board) {
+int train_as_told(const task::Train& task, const rundir::RunLock* lock, ActivityBoard& board) {
   train::RunOptions options;
+  options.lock = lock;
   options.resume = task.resume;
   options.ledger = task.ledger;
   options.log_format = task.json_log ? report::LogFormat::json : report::LogFormat::human;
@@ -96,8 +97,11 @@ int train_as_told(const task::Train& task, ActivityBoard& board) {
 int run_train(const task::Train& task) {
   ActivityBoard board(task.activity_board);
   try {
+    // A confined worker that is alone can lock no file any more.
+    const bool early = task.sandbox && !task.group;
+    const auto lock = early ? std::optional(train::lock_run(task.run_directory)) : std::nullopt;
     confine_training(task);
-    return train_as_told(task, board);
+    return train_as_told(task, lock ? &*lock : nullptr, board);
   } catch (const Error& error) {
     board.post({to_string(error), error.hint});
     throw;
