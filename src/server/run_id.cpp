@@ -30,12 +30,22 @@ std::vector<std::string> possible_ids(const std::string& run_directory, const st
   return ids;
 }
 
+// Returns whether nothing on the network can read what is sent to the server.
+bool keeps_secrets(const std::string& url) {
+  const std::string host = http::host_of(url);
+  return host.empty() || !url.starts_with("http://") || http::is_this_machine(host);
+}
+
 }  // namespace
 
 std::expected<std::string, std::string> run_id_at(const std::string& url, const ClientOptions& options,
                                                   const std::string& run_directory, const std::string& resolved_yaml,
                                                   Clock& clock) {
   const std::vector<std::string> ids = possible_ids(run_directory, resolved_yaml);
+  if (!options.token.empty() && !keeps_secrets(url)) {
+    return std::unexpected("the token (MLFLOW_TRACKING_TOKEN) is not sent to " + url +
+                           ", where the network could read it; use https://, or unset the variable");
+  }
   http::ClientOptions http;
   http.certificate_authority = options.certificate_authority;
   http::Client client(url, http);

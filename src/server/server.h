@@ -60,7 +60,8 @@ struct ClientOptions {
   std::string certificate_authority;  // PEM file; empty: the system's
 };
 // Returns the id under which the server at `url` knows the run in `run_directory`. Asks repeatedly for a few seconds,
-// because the server indexes new runs about once a second. If it finds no id, returns the reason.
+// because the server indexes new runs about once a second. If it finds no id, returns the reason. Sends the token only
+// over HTTPS, or to a server on this machine.
 std::expected<std::string, std::string> run_id_at(const std::string& url, const ClientOptions& options,
                                                   const std::string& run_directory, const std::string& resolved_yaml,
                                                   Clock& clock);

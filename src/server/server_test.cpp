@@ -58,6 +58,19 @@ TEST_F(Servers, AStoreHasOneServer) {
   EXPECT_EQ(version_at(first.url()), "one");
 }
 
+TEST_F(Servers, TheTokenIsNotSentWhereTheNetworkCanReadIt) {
+  const auto asked = [&](const std::string& url, const std::string& token) {
+    const auto id = run_id_at(url, {.token = token}, folder_, "", system_clock());
+    return id ? *id : id.error();
+  };
+  const std::string refused = asked("http://192.0.2.1:5000", "sinew-secret");
+  EXPECT_NE(refused.find("is not sent to http://192.0.2.1:5000"), std::string::npos) << refused;
+  for (const char* url : {"http://127.0.0.1:1", "https://127.0.0.1:1"}) {
+    const std::string allowed = asked(url, "sinew-secret");
+    EXPECT_EQ(allowed.find("is not sent"), std::string::npos) << allowed;
+  }
+}
+
 TEST_F(Servers, WaitThrowsAfterTheServerWasReplaced) {
   const Server server(options("one"));
   store::Store store(options("one").store);
