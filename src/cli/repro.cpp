@@ -55,8 +55,9 @@ std::string train_fresh(const report::RunSummary& run, const Given& given) {
   disk.make_directories(directory);
   write_durably(disk, directory + "/job.yaml", read_text(disk, job));
   record_data(*about, directory, given.root);
+  const supervise::SandboxNeeds needs{supervise::sources_of(*about, job, run.directory), directory};
   const ProcessEnd end = train_again(job, directory, disk.exists(run.directory + "/ledger.jsonl"),
-                                     supervise::sandbox_of({}, {{run.directory}, directory}, print_sentence));
+                                     supervise::sandbox_of({}, needs, print_sentence));
   if (end != ProcessEnd{})
     throw Error("REPRO_RUN_FAILED", "the new run in " + directory + " " + to_string(end),
                 "see what it printed, and its log.jsonl");
@@ -89,10 +90,8 @@ int run_repro(const Arguments& arguments) {
   options
       .about(
           "Trains the job that RUN recorded (its resolved.yaml) in a fresh directory. Says whether the final state has "
-          "the "
-          "same digest, or else the first step that differs (if both runs have a ledger.jsonl) and the likely cause: "
-          "the "
-          "data, the job, the versions, or the CPU.")
+          "the same digest, or else the first step that differs (if both runs have a ledger.jsonl) and the likely "
+          "cause: the data, the job, the versions, or the CPU.")
       .argument("RUN", given.run, "a run directory, the end of a run's id, or last")
       .text("--root", "DIR", given.root, "where runs are found by name")
       .text("--run-dir", "DIR", given.run_directory, "where the new run is kept; by default runs/<job>/<utc>-<id>")
