@@ -121,6 +121,7 @@ class TestServer {
     api = std::make_unique<Api>(options);
     http::ServerOptions http;
     http.read_seconds = read_seconds;
+    http.max_body_bytes = 16 << 20;  // as in server/
     server = std::make_unique<http::Server>(http, api->handler(), api->admission());
   }
   ~TestServer() { server.reset(); }
