@@ -4,6 +4,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -60,19 +61,23 @@ int compare_file(int descriptor, const std::string& path) {
   return open.st_dev == there.st_dev && open.st_ino == there.st_ino ? 0 : ESTALE;
 }
 
-// Returns whether a process of this machine holds a flock of the file, by /proc/locks. For a file of another user,
-// which this process cannot open.
-bool kernel_lists_lock(const std::string& path) {
+// Returns the process of this machine that took a flock of the file, by /proc/locks; 0 if it is not in this container.
+// Returns nullopt if no process holds a lock. For a file of another user, which this process cannot open.
+std::optional<pid_t> kernel_lock_holder(const std::string& path) {
   struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0) return false;
+  if (::stat(path.c_str(), &facts) != 0) return std::nullopt;
   char file[80];
   std::snprintf(file, sizeof file, " %02x:%02x:%llu ", ::major(facts.st_dev), ::minor(facts.st_dev),
                 static_cast<unsigned long long>(facts.st_ino));
   std::istringstream locks(kernel_text("/proc/locks", size_t{64} << 20U));
-  for (std::string line; std::getline(locks, line);) {
-    if (line.find(" FLOCK ") != line.npos && line.find(file) != line.npos) return true;
+  for (std::string line; std::getline(locks, line);) {  // "1: FLOCK  ADVISORY  WRITE 4711 fd:00:4718 0 EOF"
+    if (line.find(" FLOCK ") == line.npos || line.find(file) == line.npos) continue;
+    std::string number, kind, advisory, access;
+    pid_t pid = 0;
+    std::istringstream(line) >> number >> kind >> advisory >> access >> pid;
+    return std::max(pid, 0);
   }
-  return false;
+  return std::nullopt;
 }
 
 [[noreturn]] void refuse(const char* what, const std::string& path, int code) {
@@ -145,7 +150,7 @@ std::string RunPlace::lost() const {
 
 bool lock_is_held(const std::string& directory) {
   const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (descriptor < 0) return errno == EACCES && kernel_lists_lock(file_in(directory, kLockFile));
+  if (descriptor < 0) return errno == EACCES && kernel_lock_holder(file_in(directory, kLockFile)).has_value();
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
   ::close(descriptor);  // also releases the lock if this call has just got it
   return held;
@@ -153,7 +158,11 @@ bool lock_is_held(const std::string& directory) {
 
 std::optional<LockHolder> lock_holder(const std::string& directory) {
   const int descriptor = ::open(file_in(directory, kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (descriptor < 0) return std::nullopt;
+  if (descriptor < 0) {
+    if (errno != EACCES) return std::nullopt;
+    const auto pid = kernel_lock_holder(file_in(directory, kLockFile));
+    return pid && *pid > 0 ? std::optional(LockHolder{*pid, host_name()}) : std::nullopt;
+  }
   auto holder = holder_in(descriptor);
   ::close(descriptor);
   return holder;

@@ -147,7 +147,10 @@ TEST(RunLock, AnotherUserSeesWhetherItIsHeld) {
     const pid_t child = ::fork();
     if (child == 0) {
       if (::setgid(65534) != 0 || ::setuid(65534) != 0 || std::ifstream(folder.path() + "/.lock")) std::_Exit(2);
-      std::_Exit(lock_is_held(folder.path()) ? 1 : 0);
+      const auto holder = lock_holder(folder.path());
+      if (holder != (lock_is_held(folder.path()) ? std::optional(LockHolder{::getppid(), host_name()}) : std::nullopt))
+        std::_Exit(3);
+      std::_Exit(holder ? 1 : 0);
     }
     int status = 0;
     ::waitpid(child, &status, 0);

@@ -89,14 +89,14 @@ class RunPlace {
 
 bool lock_is_held(const std::string& directory);
 
-// The last holder of the lock, as the lock file names it. The holder may have ended meanwhile.
+// The last holder of the lock. The lock file names it, or the kernel to another user. It may have ended meanwhile.
 struct LockHolder {
   pid_t pid = 0;
   std::string host;
   bool operator==(const LockHolder&) const = default;
 };
 std::string to_string(const LockHolder& holder);                      // the text of the lock file: "pid 4711 on host-a"
-std::optional<LockHolder> lock_holder(const std::string& directory);  // nullopt if no lock file names a holder
+std::optional<LockHolder> lock_holder(const std::string& directory);  // nullopt if nothing names a holder
 
 // ---- making a run --------------------------------------------------------------------------------------------------
 
