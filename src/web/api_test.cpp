@@ -131,7 +131,7 @@ TEST(Api, MalformedBodiesAreRefused) {
     EXPECT_EQ(reply.json["error_code"], "INVALID_PARAMETER_VALUE") << body.substr(0, 80);
     EXPECT_EQ(reply.json["code"], "API_INVALID_VALUE") << body.substr(0, 80);
   }
-  EXPECT_EQ(test.call("POST", path, std::string(2 << 20, ' ')).status, 413);
+  EXPECT_EQ(test.call("POST", path, std::string(17 << 20, ' ')).status, 413);
   EXPECT_EQ(test.call("GET", "/api/v1/runs?unknown=1").status, 400);
   EXPECT_EQ(test.call("GET", "/api/v1/runs?limit=0").status, 400);
   EXPECT_EQ(test.call("GET", "/api/v1/runs?limit=x").status, 400);
