@@ -275,6 +275,7 @@ def comparison(folder, quick):
     its half of the eight, and the other worker waits for it."""
     seconds, shares, audits, details, audit_details = 5 if quick else 15, [], [], [], []
     for name, size in BYTES.items():
+        jobs.make_data(folder, name)
         made = subprocess.run([contestants.BIN / "comparison_loop", str(size), "3" if quick else "20"], capture_output=True, text=True,
                               check=True, timeout=300)
         step = jobs.JOBS[name].batch / contestants.sinew_rate(folder, name, seconds, lanes=1, workers=2)
