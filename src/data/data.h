@@ -59,7 +59,7 @@ struct DataInfo {
   Digest digest;
   spec::Reasons reasons;             // why each `auto` was resolved as it was (data.format, data.task, data.normalize)
   std::vector<ColumnFacts> columns;  // tables: every column of the file, in its order; empty for a trained model
-  // Tables: what the user should know about the files: how they are read, changed names of columns, values and rows
+  // What the user should know about the files: how a table is read, changed names of columns, values, rows and files
   // that were left out, each with its count.
   std::vector<std::string> notes;
   std::string preparation;  // JSON: the preprocessing that was fitted on train; open_inference_data applies it

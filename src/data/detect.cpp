@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file_pattern.h"
 #include "data/files.h"
+#include "data/foreign_file.h"
 #include "data/formats.h"
 #include "data/image_files.h"
 #include "data/table_files.h"
@@ -128,7 +129,7 @@ DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOpti
     throw Error("DATA_UNKNOWN_FORMAT", path + ": the pattern does not tell the format", "set data.format");
   }
   const std::vector<std::byte> head = read_head(path, kHeadBytes);
-  refuse_foreign_table(path, text_of(head));
+  refuse_foreign_file(path, text_of(head));
   if (is_idx(head)) return {"idx", file_name(path) + " begins like an IDX file"};
   if (auto found = by_name(path, text_of(head), options)) return *found;
   if (auto found = by_content(text_of(head), options)) return *found;

@@ -1,10 +1,11 @@
-// Private to data/, for image reading: decodes the bytes of one JPEG or PNG file to pixels.
+// Private to data/, for image reading: decodes the bytes of one image file to pixels. The content decides the format:
+// JPEG, PNG, WebP, GIF, BMP or TIFF. Of an animation or a file with several pages, the first image counts.
 //
-// Any input gives pixels or a message that says why not, and kMaxPixels bounds the memory. The decoder follows PIL and
-// torchvision's ImageFolder: it does not apply the EXIF orientation, ignores colour profiles and gamma, drops alpha
-// without blending, computes grey as ITU-R 601 luma, and reads CMYK as Adobe writes it (inverted). It differs for
-// 16-bit PNG, which it scales to 8 bits (PIL clips). When the JPEG library warns that pixels may be wrong, the file
-// counts as corrupt.
+// Any input gives pixels or a message that says why not, and kMaxPixels bounds the memory. The decoder follows PIL's
+// convert("RGB"): it ignores colour profiles and gamma, drops alpha without blending, computes grey as ITU-R 601 luma,
+// and reads the CMYK of JPEG as Adobe writes it (inverted). It differs from torchvision's ImageFolder in two things: it
+// turns and mirrors the image as the EXIF orientation says (as PIL's ImageOps.exif_transpose), and it scales 16 bits to
+// 8 (PIL clips). When a library warns that pixels may be wrong, the file counts as corrupt.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,7 @@ class Decoded {
   std::string why_;
 };
 
-// Reads the size from the header alone.
+// Reads the size, after the EXIF orientation, from the header alone.
 Decoded<ImageSize> image_size(std::span<const std::byte> file);
 
 // The result is at least as large as `at_least` on both sides, unless the file itself is smaller; {0, 0} asks for the
@@ -63,15 +64,37 @@ Decoded<Pixels> decode_image(std::span<const std::byte> file, int64_t channels, 
 // are not rounded to bytes.
 void resize_to_floats(const Pixels& pixels, ImageSize size, std::span<float> out);
 
-// ---- one format each -----------------------------------------------------------------------------------------------
+// ---- one format each: sizes and pixels as stored, before the EXIF orientation --------------------------------------
 
 Decoded<ImageSize> jpeg_size(std::span<const std::byte> file);
 Decoded<Pixels> decode_jpeg(std::span<const std::byte> file, int64_t channels, ImageSize at_least);
 Decoded<ImageSize> png_size(std::span<const std::byte> file);
 Decoded<Pixels> decode_png(std::span<const std::byte> file, int64_t channels);
+Decoded<ImageSize> webp_size(std::span<const std::byte> file);
+Decoded<Pixels> decode_webp(std::span<const std::byte> file, int64_t channels);
+Decoded<ImageSize> gif_size(std::span<const std::byte> file);
+Decoded<Pixels> decode_gif(std::span<const std::byte> file, int64_t channels);
+Decoded<ImageSize> bmp_size(std::span<const std::byte> file);
+Decoded<Pixels> decode_bmp(std::span<const std::byte> file, int64_t channels);
+Decoded<ImageSize> tiff_size(std::span<const std::byte> file);
+Decoded<Pixels> decode_tiff(std::span<const std::byte> file, int64_t channels);
+
+// The EXIF orientation (Exif 2.3, tag 0x0112): how the stored pixels must be turned and mirrored to be upright. 1: not
+// at all. Each function returns 1 if the file does not say it, or if what it says is damaged.
+int jpeg_orientation(std::span<const std::byte> file);
+int png_orientation(std::span<const std::byte> file);
+int webp_orientation(std::span<const std::byte> file);
+int tiff_orientation(std::span<const std::byte> file);
+// Returns whether the orientation exchanges height and width.
+inline bool is_transposed(int orientation) {
+  return orientation >= 5;
+}
+Pixels upright(Pixels pixels, int orientation);
 
 // Returns why an image of this size is refused, or "" if it is accepted.
 std::string refused_size(ImageSize size);
+// Converts RGB to grey or grey to RGB, if needed.
+Pixels with_channels(Pixels from, int64_t channels);
 // ITU-R 601-2 luma in PIL's fixed point.
 inline uint8_t luma(uint32_t red, uint32_t green, uint32_t blue) {
   return static_cast<uint8_t>((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);

@@ -88,21 +88,6 @@ Decoded<ImageSize> header_of(PngReader& reader) {
   return reader.size;
 }
 
-Pixels with_channels(Pixels from, int64_t channels) {
-  if (from.channels == channels) return from;
-  Pixels to{from.height, from.width, channels, {}};
-  const auto count = static_cast<size_t>(from.height * from.width);
-  to.bytes.resize(count * static_cast<size_t>(channels));
-  for (size_t i = 0; i < count; ++i) {
-    if (channels == 1) {
-      to.bytes[i] = luma(from.bytes[3 * i], from.bytes[3 * i + 1], from.bytes[3 * i + 2]);
-    } else {
-      to.bytes[3 * i] = to.bytes[3 * i + 1] = to.bytes[3 * i + 2] = from.bytes[i];
-    }
-  }
-  return to;
-}
-
 }  // namespace
 
 Decoded<ImageSize> png_size(std::span<const std::byte> file) {

@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "data/image_decode_test_images.h"
 
@@ -242,25 +246,142 @@ TEST(Png, HugeSizesAreRefused) {
   EXPECT_THAT(decoded.error(), HasSubstr("2147483647 x 65535"));
 }
 
+// ---- WebP, GIF, BMP, TIFF ------------------------------------------------------------------------------------------
+
+// tests/images/pillow_check.py compares the decoders with Pillow, on many more kinds of files.
+TEST(OtherFormats, DecodeBitForBit) {
+  for (const ImageSize size : {ImageSize{1, 1}, {1, 9}, {7, 1}, {33, 47}}) {
+    const Pixels rgb = noisy_pixels(30, size.height, size.width, 3),
+                 grey = noisy_pixels(31, size.height, size.width, 1);
+    for (const Bytes& file : {webp_of(rgb), bmp_of(rgb), tiff_of(rgb)}) {
+      const auto decoded = decode_image(file, 3);
+      ASSERT_TRUE(decoded) << decoded.error();
+      EXPECT_EQ(decoded->bytes, rgb.bytes);
+      EXPECT_EQ(*image_size(file), size);
+    }
+    for (const bool interlaced : {false, true}) {
+      const auto decoded = decode_image(gif_of(grey, interlaced), 1);
+      ASSERT_TRUE(decoded) << decoded.error();
+      EXPECT_EQ(decoded->bytes, grey.bytes);
+    }
+  }
+}
+
+TEST(OtherFormats, AFrameInAGifStandsOnTheBackground) {
+  const Pixels grey = noisy_pixels(32, 3, 5, 1);
+  const Bytes file = gif_of(grey, false, 2);
+  EXPECT_EQ(*image_size(file), (ImageSize{7, 9}));
+  const auto decoded = decode_image(file, 1);
+  ASSERT_TRUE(decoded) << decoded.error();
+  for (size_t y = 0; y < 7; ++y) {
+    for (size_t x = 0; x < 9; ++x) {
+      const bool inside = y >= 2 && y < 5 && x >= 2 && x < 7;
+      EXPECT_EQ(decoded->bytes[9 * y + x], inside ? grey.bytes[5 * (y - 2) + x - 2] : 77);
+    }
+  }
+}
+
+TEST(OtherFormats, ATruncatedFileIsCorrupt) {
+  const Pixels rgb = noisy_pixels(33, 12, 15, 3), grey = noisy_pixels(34, 12, 15, 1);
+  for (const Bytes& file : {webp_of(rgb), bmp_of(rgb), tiff_of(rgb)}) {
+    // The last four bytes of the TIFF are the place of a second page.
+    for (size_t size = 0; size + 4 < file.size(); ++size) {
+      ASSERT_FALSE(decode_image(std::span(file).first(size), 3)) << size << " of " << file.size();
+    }
+  }
+  const Bytes gif = gif_of(grey);  // the pixels end before the file does
+  for (size_t size = 0; size + 20 < gif.size(); ++size)
+    ASSERT_FALSE(decode_image(std::span(gif).first(size), 1)) << size;
+}
+
+TEST(OtherFormats, HugeSizesAreRefused) {
+  Bytes bmp = bmp_of(noisy_pixels(35, 2, 2, 3)), tiff = tiff_of(noisy_pixels(36, 2, 2, 3));
+  for (size_t i = 18; i < 25; ++i) bmp[i] = std::byte{0x7F};
+  EXPECT_THAT(decode_image(bmp, 3).error(), HasSubstr("more than the limit"));
+  const size_t directory = tiff.size() - 4 - 10 * 12;
+  for (const size_t place : {directory + 8, directory + 12 + 8}) tiff[place + 2] = std::byte{0x7F};
+  EXPECT_FALSE(decode_image(tiff, 3));
+}
+
+// ---- EXIF orientation ----------------------------------------------------------------------------------------------
+
+// Row by row, where the stored pixel (0: top left, 1: top right, 2: bottom left, 3: bottom right) must stand.
+TEST(Orientation, TurnsAndMirrorsTheImage) {
+  const std::vector<std::vector<int>> upright_corners = {{0, 1, 2, 3}, {1, 0, 3, 2}, {3, 2, 1, 0}, {2, 3, 0, 1},
+                                                         {0, 2, 1, 3}, {2, 0, 3, 1}, {3, 1, 2, 0}, {1, 3, 0, 2}};
+  Pixels pixels{32, 48, 3, std::vector<uint8_t>(32 * 48 * 3)};
+  for (size_t i = 0; i < 32 * 48; ++i) {
+    const size_t corner = (i / 48 >= 16 ? 2 : 0) + (i % 48 >= 24 ? 1 : 0);
+    pixels.bytes[3 * i] = pixels.bytes[3 * i + 1] = pixels.bytes[3 * i + 2] = static_cast<uint8_t>(40 + 60 * corner);
+  }
+  const Bytes jpeg = jpeg_of(pixels, {TJSAMP_444, 95, false});
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    for (const Bytes& file : {with_orientation(jpeg, orientation), tiff_of(pixels, orientation)}) {
+      const ImageSize size = orientation >= 5 ? ImageSize{48, 32} : ImageSize{32, 48};
+      EXPECT_EQ(*image_size(file), size);
+      const auto decoded = decode_image(file, 1);
+      ASSERT_TRUE(decoded) << decoded.error();
+      ASSERT_EQ((ImageSize{decoded->height, decoded->width}), size);
+      for (size_t corner = 0; corner < 4; ++corner) {
+        const int64_t y = corner < 2 ? 4 : size.height - 5, x = corner % 2 == 0 ? 4 : size.width - 5;
+        const int expected = 40 + 60 * upright_corners[static_cast<size_t>(orientation - 1)][corner];
+        EXPECT_NEAR(decoded->bytes[static_cast<size_t>(y * size.width + x)], expected, 4)
+            << orientation << ' ' << corner;
+      }
+    }
+  }
+}
+
+TEST(Orientation, AReducedImageIsLargeEnoughAfterItWasTurned) {
+  const Bytes file = with_orientation(jpeg_of(smooth_pixels(37, 100, 400, 3)), 6);
+  const auto decoded = decode_image(file, 3, {100, 50});
+  ASSERT_TRUE(decoded) << decoded.error();
+  EXPECT_GE(decoded->height, 100);
+  EXPECT_GE(decoded->width, 50);
+  EXPECT_LT(decoded->height, 400);
+}
+
+TEST(Orientation, DamagedExifIsIgnored) {
+  const Bytes jpeg = jpeg_of(smooth_pixels(38, 8, 12, 3));
+  const Bytes file = with_orientation(jpeg, 6);
+  EXPECT_EQ(*image_size(with_orientation(jpeg, 9)), (ImageSize{8, 12}));
+  EXPECT_EQ(*image_size(with_orientation(jpeg, 0)), (ImageSize{8, 12}));
+  RandomStream stream(random_key({39}));
+  for (int trial = 0; trial < 2000; ++trial) {
+    Bytes damaged = file;
+    damaged[4 + stream.below(36)] = static_cast<std::byte>(stream.bits32());
+    const auto size = image_size(damaged);
+    if (size) {
+      EXPECT_EQ(size->height * size->width, 8 * 12);
+    }
+  }
+}
+
 // ---- any bytes -----------------------------------------------------------------------------------------------------
 
 TEST(Decode, ReportsWhatOtherBytesAre) {
   EXPECT_EQ(decode_image({}, 3).error(), "the file is empty");
-  const auto decoded = decode_image(std::as_bytes(std::span("GIF89a")), 3);
+  const auto decoded = decode_image(std::as_bytes(std::span("%PDF-1.7")), 3);
   ASSERT_FALSE(decoded);
-  EXPECT_THAT(decoded.error(), HasSubstr("47 49 46 38"));
+  EXPECT_THAT(decoded.error(), HasSubstr("25 50 44 46"));
 }
 
-// Damaged files of both formats must give pixels of the declared size or a message, and never a crash. A build with
+// Damaged files of all formats must give pixels of the declared size or a message, and never a crash. A build with
 // sanitizers runs this test too.
 TEST(Decode, DamagedFilesGivePixelsOrAMessage) {
   RandomStream stream(random_key({16}));
-  const Bytes files[] = {jpeg_of(smooth_pixels(17, 30, 40, 3)), jpeg_of(smooth_pixels(18, 30, 40, 4)),
+  const Bytes files[] = {jpeg_of(smooth_pixels(17, 30, 40, 3)),
+                         jpeg_of(smooth_pixels(18, 30, 40, 4)),
                          jpeg_of(smooth_pixels(19, 30, 40, 3), {TJSAMP_422, 80, true}),
-                         png_of(noisy_pixels(20, 30, 40, 3), true)};
+                         png_of(noisy_pixels(20, 30, 40, 3), true),
+                         webp_of(noisy_pixels(40, 30, 40, 3)),
+                         bmp_of(noisy_pixels(41, 30, 40, 3)),
+                         gif_of(noisy_pixels(42, 30, 40, 1)),
+                         tiff_of(noisy_pixels(43, 30, 40, 3)),
+                         with_orientation(jpeg_of(smooth_pixels(44, 30, 40, 3)), 6)};
   int failures = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
-    Bytes file = files[trial % 4];
+  for (int trial = 0; trial < 9000; ++trial) {
+    Bytes file = files[static_cast<size_t>(trial) % std::size(files)];
     for (uint64_t i = 0; i <= stream.below(4); ++i)
       file[stream.below(file.size())] = static_cast<std::byte>(stream.bits32());
     if (image_size(file) && image_size(file)->height * image_size(file)->width > 1'000'000) continue;
@@ -273,6 +394,30 @@ TEST(Decode, DamagedFilesGivePixelsOrAMessage) {
     }
   }
   EXPECT_GT(failures, 1000);
+}
+
+// For tests/images/pillow_check.py: writes the pixels of each image in the folder SINEW_IMAGES beside it, as NAME.rgb
+// and NAME.grey (height and width as text, a line end, the bytes), or why it does not decode.
+TEST(ImageDump, WritesPixelsForTheScript) {
+  const char* folder = std::getenv("SINEW_IMAGES");
+  if (folder == nullptr) GTEST_SKIP();
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
+  for (const std::filesystem::path& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    for (const int64_t channels : {1, 3}) {
+      std::ofstream out(path.string() + (channels == 1 ? ".grey" : ".rgb"), std::ios::binary);
+      const auto decoded = decode_image(std::as_bytes(std::span(bytes)), channels);
+      if (!decoded) {
+        out << "failed: " << decoded.error() << "\n";
+        continue;
+      }
+      out << decoded->height << " " << decoded->width << "\n";
+      out.write(reinterpret_cast<const char*>(decoded->bytes.data()),
+                static_cast<std::streamsize>(decoded->bytes.size()));
+    }
+  }
 }
 
 // ---- resize --------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "data/files.h"
+#include "data/foreign_file.h"
 
 namespace sinew::data {
 namespace {
@@ -19,10 +20,16 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxDepth = 16;                   // nested folders; stops at links that form a cycle
 constexpr uint64_t kMaxFileBytes = 1ULL << 30;  // the most bytes of one image file
+constexpr size_t kNamedLeftOut = 3;             // files that left_out_text() names
 constexpr char kListLine[] = "write each line as `path<TAB>label` or `path,label`";
 
+void leave_out(const std::string& name, ImageListing& listing) {
+  ++listing.left_out;
+  if (listing.first_left_out.size() < kNamedLeftOut) listing.first_left_out.push_back(name);
+}
+
 void collect(const std::string& root, const std::string& folder, const std::string& label, int depth,
-             std::vector<ImageFile>& files) {
+             ImageListing& listing) {
   if (depth > kMaxDepth) {
     throw Error("DATA_BAD_SOURCE", folder + " is nested too deep",
                 "look for a link that leads back to a parent folder");
@@ -31,10 +38,12 @@ void collect(const std::string& root, const std::string& folder, const std::stri
     if (entry.name.starts_with('.')) continue;  // hidden files such as .DS_Store and ._photo.jpg
     const std::string name = folder.empty() ? entry.name : folder + "/" + entry.name;
     if (entry.directory) {
-      collect(root, name, label, depth + 1, files);
+      collect(root, name, label, depth + 1, listing);
     } else if (is_image_name(entry.name)) {
       const std::string path = (fs::path(root) / name).string();
-      files.push_back({path, path.size() - name.size(), system_disk().size(path), label, 0});
+      listing.files.push_back({path, path.size() - name.size(), system_disk().size(path), label, 0});
+    } else {
+      leave_out(name, listing);
     }
   }
 }
@@ -95,39 +104,70 @@ std::optional<double> ImageFile::label_number() const {
 }
 
 bool is_image_name(const std::string& name) {
+  constexpr std::string_view kEndings[] = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp",
+                                           ".gif", ".bmp",  ".dib", ".tif",  ".tiff"};
   const std::string extension = lower_case(fs::path(name).extension().string());
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return std::find(std::begin(kEndings), std::end(kEndings), extension) != std::end(kEndings);
+}
+
+std::string ImageListing::left_out_text() const {
+  if (left_out == 0) return "";
+  std::string text = std::to_string(left_out) + (left_out == 1 ? " file is" : " files are") +
+                     " left out, because the name is not that of a JPEG, PNG, WebP, GIF, BMP or TIFF image: ";
+  for (size_t i = 0; i < first_left_out.size(); ++i)
+    text += (i == 0 ? "" : ", ") + printable_start(first_left_out[i], 200);
+  return text + (static_cast<size_t>(left_out) > first_left_out.size() ? ", ..." : "");
+}
+
+void refuse_no_images(const std::string& folder, const ImageListing& listing, const std::string& hint) {
+  for (const std::string& name : listing.first_left_out) {
+    const std::optional<ForeignFile> foreign = foreign_file(name, "");
+    if (!foreign) continue;
+    throw Error("DATA_EMPTY", folder + " holds no image that Sinew reads; " + name + " is " + foreign->what,
+                foreign->cure);
+  }
+  throw Error("DATA_EMPTY", folder + " holds no image (JPEG, PNG, WebP, GIF, BMP or TIFF)", hint);
 }
 
 void collect_images(const std::string& root, const std::string& folder, const std::string& label,
-                    std::vector<ImageFile>& files) {
-  collect(root, folder, label, 0, files);
+                    ImageListing& listing) {
+  collect(root, folder, label, 0, listing);
 }
 
-std::vector<ImageFile> list_image_folder(const std::string& folder) {
-  std::vector<ImageFile> files;
+ImageListing list_image_folder(const std::string& folder) {
+  ImageListing listing;
   bool loose = false;
   for (const Disk::Entry& entry : system_disk().list(folder)) {
     if (entry.name.starts_with('.')) continue;
-    loose |= !entry.directory && is_image_name(entry.name);
-    if (!entry.directory) continue;
-    check_label(entry.name, printable_start(folder + "/" + entry.name, 4096));
-    const size_t before = files.size();
-    collect_images(folder, entry.name, entry.name, files);
-    if (files.size() == before) {
-      throw Error("DATA_EMPTY", folder + "/" + entry.name + " holds no jpg, jpeg or png file",
-                  "each folder of an image_folder is a class; remove the empty one");
+    if (!entry.directory) {
+      loose |= is_image_name(entry.name);
+      leave_out(entry.name, listing);
+      continue;
     }
-    std::sort(files.begin() + static_cast<int64_t>(before), files.end(),
+    check_label(entry.name, printable_start(folder + "/" + entry.name, 4096));
+    const size_t before = listing.files.size();
+    ImageListing of_class;
+    collect_images(folder, entry.name, entry.name, of_class);
+    if (of_class.files.empty()) {
+      refuse_no_images(folder + "/" + entry.name, of_class,
+                       "each folder of an image_folder is a class; remove the empty one");
+    }
+    listing.files.insert(listing.files.end(), std::make_move_iterator(of_class.files.begin()),
+                         std::make_move_iterator(of_class.files.end()));
+    listing.left_out += of_class.left_out;
+    for (const std::string& name : of_class.first_left_out) {
+      if (listing.first_left_out.size() < kNamedLeftOut) listing.first_left_out.push_back(name);
+    }
+    std::sort(listing.files.begin() + static_cast<int64_t>(before), listing.files.end(),
               [](const ImageFile& a, const ImageFile& b) { return a.path < b.path; });
   }
-  if (files.empty()) {
+  if (listing.files.empty()) {
     throw Error("DATA_EMPTY",
                 folder + (loose ? " holds images but no folder for each class" : " holds no folder of images"),
                 loose ? "move each class into its own folder, or use data.format: image_list"
                       : "an image_folder looks like FOLDER/cat/1.jpg, FOLDER/dog/2.png");
   }
-  return files;
+  return listing;
 }
 
 std::vector<ImageFile> list_image_list(const std::string& path) {

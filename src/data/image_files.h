@@ -23,16 +23,26 @@ struct ImageFile {
   std::optional<double> label_number() const;  // nullopt: the label is not a finite number
 };
 
-// Both list the files in a fixed order. A folder is sorted by class name, then by file name (bytes). A list keeps its
-// order.
-std::vector<ImageFile> list_image_folder(const std::string& folder);
+struct ImageListing {
+  std::vector<ImageFile> files;
+  // The files beside the images. Hidden files do not count.
+  int64_t left_out = 0;
+  std::vector<std::string> first_left_out;  // the names of the first of them
+  std::string left_out_text() const;        // one sentence, or "" if none is left out
+};
+
+// Lists the images in a fixed order: by class name, then by file name (bytes).
+ImageListing list_image_folder(const std::string& folder);
+// Keeps the order of the list.
 std::vector<ImageFile> list_image_list(const std::string& path);
 
 // Appends the images anywhere below `root`/`folder`; their names are relative to `root`. `folder` may be "".
 void collect_images(const std::string& root, const std::string& folder, const std::string& label,
-                    std::vector<ImageFile>& files);
+                    ImageListing& listing);
+// Throws the Error for a folder without an image. `listing` has the files that are there instead.
+[[noreturn]] void refuse_no_images(const std::string& folder, const ImageListing& listing, const std::string& hint);
 
-// Returns whether a name ends in .jpg, .jpeg or .png, in upper or lower case.
+// Returns whether a name has the ending of an image format that decode_image() reads, in upper or lower case.
 bool is_image_name(const std::string& name);
 
 // Returns the class names in the order of their indices. A folder's classes are sorted by bytes, as torchvision's

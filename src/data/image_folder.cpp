@@ -101,19 +101,25 @@ Batch ImageDataset::load(Split split, std::span<const int64_t> samples, const Sa
   return batch;
 }
 
-std::vector<ImageFile> list_files(const std::string& format, const spec::DataSource& source) {
+// Lists the files of a split, and adds a note about files that are left out.
+std::vector<ImageFile> list_files(const std::string& format, const spec::DataSource& source, Split split,
+                                  DataInfo& info) {
   if (source.path.empty()) {
     throw Error("DATA_BAD_SOURCE", "data.format: " + format + " needs a path:, not images: and labels:",
                 "name the folder or the list as path:");
   }
-  return format == "image_list" ? list_image_list(source.path) : list_image_folder(source.path);
+  if (format == "image_list") return list_image_list(source.path);
+  ImageListing listing = list_image_folder(source.path);
+  if (listing.left_out > 0) info.notes.push_back(to_string(split) + ": " + listing.left_out_text());
+  return std::move(listing.files);
 }
 
 // Returns the files of train, val and test. A split without files of its own takes a fraction of the training files.
-std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed) {
+std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed,
+                                      DataInfo& info) {
   std::array<ImageSplit, 3> splits;
-  if (options.val.given()) splits[1].files = list_files(options.format, options.val);
-  if (options.test.given()) splits[2].files = list_files(options.format, options.test);
+  if (options.val.given()) splits[1].files = list_files(options.format, options.val, Split::val, info);
+  if (options.test.given()) splits[2].files = list_files(options.format, options.test, Split::test, info);
   const SplitIndices indices =
       split_indices(static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
                     options.test.given() ? 0 : options.split_test, seed);
@@ -225,10 +231,10 @@ int64_t measuring_threads(const spec::DataOptions& options) {
 std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed) {
   DataInfo info;
   info.format = options.format;
-  std::vector<ImageFile> files = list_files(options.format, options.train);
+  std::vector<ImageFile> files = list_files(options.format, options.train, Split::train, info);
   info.task = task_of(options, files, info.reasons);
   if (info.task == Task::classification) info.class_names = class_names_of(files);
-  std::array<ImageSplit, 3> splits = list_splits(options, std::move(files), seed);
+  std::array<ImageSplit, 3> splits = list_splits(options, std::move(files), seed, info);
   if (info.task == Task::classification) {
     set_classes(splits, info);
   } else {

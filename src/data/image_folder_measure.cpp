@@ -51,7 +51,7 @@ ImageSize common_size(const std::vector<ImageFile>& train, bool skip_corrupt, sp
   if (first == nullptr) {
     throw Error("DATA_CORRUPT_IMAGE",
                 "none of " + std::to_string(probes.size()) + " images decodes; the first is " + train.front().path,
-                "check that the files are JPEG or PNG images");
+                "check that the files are JPEG, PNG, WebP, GIF, BMP or TIFF images");
   }
   reasons["data.image.size"] = "all " + std::to_string(probes.size()) + " inspected files are " + text_of(size);
   return size;
@@ -151,7 +151,7 @@ Normalization measure_normalization(const std::vector<ImageFile>& files, const I
   for (const Sums& sums : results) images += sums.counted ? 1 : 0;
   if (images == 0) {
     throw Error("DATA_CORRUPT_IMAGE", "none of the training images decodes; the first is " + files.front().path,
-                "check that the files are JPEG or PNG images");
+                "check that the files are JPEG, PNG, WebP, GIF, BMP or TIFF images");
   }
   const auto pixels = static_cast<double>(images * shape.size.height * shape.size.width);
   std::string means, deviations;

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::vector<int64_t> everything(const Dataset& dataset, Split split) {
   std::vector<int64_t> samples(static_cast<size_t>(dataset.size(split)));
@@ -317,6 +318,26 @@ TEST_F(Images, ListErrorsNameTheLine) {
   EXPECT_ERROR(error("ant/0.png,\n"), "DATA_BAD_ROW", "labels.txt:1: the label");
   EXPECT_ERROR(error("ant/0.png,a\n\nant/7.png,a\n"), "DATA_UNREADABLE_FILE", "labels.txt:3: ");
   EXPECT_ERROR(error("\n# nothing\n"), "DATA_EMPTY", "labels.txt");
+}
+
+TEST_F(Images, OtherFilesAreCountedAndNamed) {
+  put_classes(2);
+  EXPECT_THAT(open_images(options(), 1)->info().notes, IsEmpty());
+  for (const char* name : {"train/ant/clip.mp4", "train/ant/notes.txt", "train/cat/deep/a.csv", "train/readme.md"})
+    put(name, std::string("x"));
+  put("train/ant/.DS_Store", std::string("x"));  // hidden files are not counted
+  put("train/bee/5.WebP", webp_of(noisy_pixels(1, 6, 8, 3)));
+  put("train/bee/6.gif", gif_of(noisy_pixels(2, 6, 8, 1)));
+  put("train/bee/7.bmp", bmp_of(noisy_pixels(3, 6, 8, 3)));
+  put("train/bee/8.tiff", tiff_of(noisy_pixels(4, 6, 8, 3)));
+  const auto dataset = open_images(options(), 1);
+  EXPECT_EQ(dataset->size(Split::train), 10);
+  ASSERT_EQ(dataset->info().notes.size(), 1u);
+  EXPECT_THAT(dataset->info().notes[0], HasSubstr("train: 4 files are left out"));
+  EXPECT_THAT(dataset->info().notes[0], HasSubstr("ant/clip.mp4, ant/notes.txt, "));
+
+  put("train/wasp/a.mp4", std::string("x"));
+  EXPECT_ERROR(error_of([&] { open_images(options(), 1); }), "DATA_EMPTY", "wasp/a.mp4 is a video");
 }
 
 TEST_F(Images, FolderErrorsSayWhatIsExpected) {

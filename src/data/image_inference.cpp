@@ -71,21 +71,22 @@ class ImageInferenceData final : public Dataset {
   bool skip_corrupt_;
 };
 
-std::vector<ImageFile> files_of(const InferenceRequest& request) {
+// Lists the files, and adds a note about files that are left out.
+std::vector<ImageFile> files_of(InferenceRequest& request) {
   const std::string& path = request.source.path;
   const bool folder = fs::is_directory(path);
-  if (request.labelled) return folder ? list_image_folder(path) : list_image_list(path);
-  if (!folder && !is_image_name(path)) return list_image_list(path);
-  std::vector<ImageFile> files;
-  if (folder) {
-    collect_images(path, "", "", files);
+  if (!folder && (request.labelled || !is_image_name(path))) return list_image_list(path);
+  ImageListing listing;
+  if (!folder) {
+    listing.files.push_back({path, path.size() - file_name(path).size(), system_disk().size(path), "", 0});
+  } else if (request.labelled) {
+    listing = list_image_folder(path);
   } else {
-    files.push_back({path, path.size() - file_name(path).size(), system_disk().size(path), "", 0});
+    collect_images(path, "", "", listing);
   }
-  if (files.empty()) {
-    throw Error("DATA_EMPTY", path + " holds no jpg, jpeg or png file", "give a folder of images, or one image");
-  }
-  return files;
+  if (listing.files.empty()) refuse_no_images(path, listing, "give a folder of images, or one image");
+  if (listing.left_out > 0) request.info.notes.push_back(listing.left_out_text());
+  return std::move(listing.files);
 }
 
 double target_of(const ImageFile& file, const DataInfo& info) {

@@ -27,7 +27,7 @@ struct Detector {
 constexpr Detector kDetectors[] = {
     {"a folder of IDX files (train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, ...)", detect_idx},
     {"a folder of CIFAR binary files (data_batch_1.bin, ... or train.bin)", detect_cifar},
-    {"a folder with a sub-folder of jpg or png files for each class, or train/, val/ and test/ with such folders",
+    {"a folder with a sub-folder of images for each class, or train/, val/ and test/ with such folders",
      detect_image_folder},
     {"a .npz, or .npy files with inputs and targets", detect_numpy},
     {"a list of image files with labels (path, tab or comma, label)", detect_image_list},

@@ -190,7 +190,7 @@ std::optional<Detection> detect_image_folder(const std::string& path) {
   } else {
     return std::nullopt;
   }
-  const std::vector<ImageFile> files = list_image_folder(detection.data.train.path);
+  const std::vector<ImageFile> files = list_image_folder(detection.data.train.path).files;
   detection.remarks.push_back(std::to_string(files.size()) + " images in one folder for each class");
   choose_image_options(files, detection);
   return detection;

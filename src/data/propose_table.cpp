@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "data/encoding.h"
 #include "data/files.h"
+#include "data/foreign_file.h"
 #include "data/kinds.h"
 #include "data/propose.h"
 #include "data/propose_target.h"
@@ -60,7 +61,7 @@ std::optional<Detection> detect_table(const std::string& path) {
   const bool folder = std::filesystem::is_directory(path, ignored);
   const std::string format = folder ? tables_of_folder(path).format : table_format_of(path);
   if (format.empty()) {
-    if (std::filesystem::is_regular_file(path, ignored)) refuse_foreign_table(path, text_of(read_head(path, 16)));
+    if (std::filesystem::is_regular_file(path, ignored)) refuse_foreign_file(path, text_of(read_head(path, 16)));
     return std::nullopt;
   }
   Detection detection;

@@ -8,20 +8,12 @@
 #include "base/file_pattern.h"
 #include "base/joined.h"
 #include "base/utf8.h"
+#include "data/foreign_file.h"
 
 namespace sinew::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Foreign {
-  std::string_view extension, signature, name;
-};
-constexpr auto kForeign = std::to_array<Foreign>({{"parquet", "PAR1", "a Parquet file"},
-                                                  {"feather", "ARROW1", "an Arrow (Feather) file"},
-                                                  {"arrow", "ARROW1", "an Arrow (Feather) file"},
-                                                  {"xlsx", "PK\x03\x04", "an Excel workbook"},
-                                                  {"xls", "\xD0\xCF\x11\xE0", "an Excel workbook"}});
 
 struct Named {
   std::string_view extension, format;
@@ -64,27 +56,9 @@ TablesOfFolder tables_of_folder(const std::string& folder) {
   return tables;
 }
 
-void refuse_foreign_table(const std::string& path, std::string_view head) {
-  const std::string extension = file_extension(path);
-  for (const Foreign& foreign : kForeign) {
-    // Other data are ZIP archives too, so only the name tells a workbook.
-    const bool zip = foreign.signature.starts_with("PK");
-    if (extension != foreign.extension && (zip || !head.starts_with(foreign.signature))) continue;
-    const std::string quoted = "'" + path + "'";
-    const bool excel = foreign.name.find("Excel") != std::string_view::npos;
-    const std::string reader = excel ? "excel" : foreign.extension == "parquet" ? "parquet" : "feather";
-    const std::string pandas = "pandas.read_" + reader + "(" + quoted + ").to_csv('table.csv', index=False)";
-    throw Error("DATA_WRONG_FORMAT", path + ": is " + std::string(foreign.name) + ", which Sinew does not read",
-                excel                 ? "save it as CSV in the spreadsheet program, or with " + pandas
-                : reader == "parquet" ? "convert it, for example with: duckdb -c \"copy (from " + quoted +
-                                            ") to 'table.csv'\", or with " + pandas
-                                      : "convert it, for example with " + pandas);
-  }
-}
-
 TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bool whole, const TableRequest& request) {
   const std::span<const std::byte> head = std::span(bytes).first(std::min(bytes.size(), kTableHead));
-  refuse_foreign_table(path, text_of(head));
+  refuse_foreign_file(path, text_of(head));
   const bool all = whole && head.size() == bytes.size();
   TableText text;
   text.path = path;

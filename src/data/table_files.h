@@ -55,7 +55,4 @@ struct TablesOfFolder {
 };
 TablesOfFolder tables_of_folder(const std::string& folder);
 
-// Throws Error if the name or the first bytes are those of a table in a format that Sinew does not read.
-void refuse_foreign_table(const std::string& path, std::string_view head);
-
 }  // namespace sinew::data

@@ -109,6 +109,10 @@ def dialects():
               files={"1.csv": usual.encode(), "2.csv": b"size,mass,kind\n1,2,oak\n"}),
         Messy("sheet.xlsx", b"PK\x03\x04....", error="DATA_WRONG_FORMAT", says=("Excel", "save it as CSV")),
         Messy("table.parquet", b"PAR1....PAR1", error="DATA_WRONG_FORMAT", says=("Parquet", "duckdb", "pandas")),
+        Messy("clip.mp4", b"\0\0\0 ftypisom", error="DATA_WRONG_FORMAT", says=("a video", "ffmpeg")),
+        Messy("frame.pkl", b"\x80\x04....", error="DATA_WRONG_FORMAT", says=("a Python pickle", "to_csv")),
+        Messy("photo.csv", b"\x89PNG\r\n\x1a\n", error="DATA_WRONG_FORMAT", says=("is one image", "a sub-folder of images")),
+        Messy("all.zip", b"PK\x03\x04....", error="DATA_WRONG_FORMAT", says=("an archive", "unpack it")),
         Messy("binary.csv", b"size,kind\n1,\x00\x01\x02\n", error="DATA_WRONG_FORMAT", says=("binary.csv:2:3",)),
         Messy("empty.csv", b"", error="DATA_EMPTY", says=("empty.csv",)),
     ]
