@@ -1,6 +1,8 @@
 // Implements `sinew check`: the worker tries a job for some seconds and judges whether it can learn.
+#include "base/process.h"
 #include "cli/options.h"
 #include "cli/programs.h"
+#include "registry/registry.h"
 
 namespace sinew::cli {
 
@@ -20,7 +22,9 @@ int run_check(const Arguments& arguments) {
       .notes("Exit code 0: no check failed; 4: at least one did.")
       .example("sinew check job.yaml");
   if (!options.parse(arguments)) return kDone;
-  if (!load_training(task.job, task.overrides, "sinew check")) return kUsage;
+  auto job = load_training(task.job, task.overrides, "sinew check");
+  if (!job) return kUsage;
+  registry::check_out_init_from(*job, task.overrides, "runs", own_variable("SINEW_STORE"));
   return become_worker(task, task.job);
 }
 

@@ -34,9 +34,6 @@ std::string job_file_name(const std::string& path);  // as messages name it
 std::optional<spec::Job> read_job_text(const std::string& text, const std::string& name,
                                        const std::vector<std::string>& overrides);
 
-// Comment lines that record the overrides at the end of a run's job.yaml.
-std::string override_comments(const std::vector<std::string>& overrides);
-
 int run_validate(const Arguments& arguments);
 int run_check(const Arguments& arguments);  // check.cpp
 int run_schema(const Arguments& arguments);

@@ -13,8 +13,7 @@ int run_eval(const Arguments& arguments) {
   std::vector<std::string> data;
   Options options("eval", "Metrics of a trained model on one split of the data");
   options.about("The same state gives the same numbers to the last bit as its training did.")
-      .argument("MODEL", task.model,
-                "a run (its directory, the end of its id, or last), a model directory or a checkpoint")
+      .argument("MODEL", task.model, kModelHelp)
       .rest("key=value", data, "other data than the job's: test.path=new.csv stands for data.test.path=new.csv")
       .choice("--split", task.split, {"test", "val", "train"}, "the split of the job's data")
       .flag("--json", task.json, "print one JSON object")

@@ -61,10 +61,4 @@ std::optional<spec::Job> load_training(const std::string& path, const std::vecto
   return job;
 }
 
-std::string override_comments(const std::vector<std::string>& overrides) {
-  std::string text;
-  for (const std::string& override_text : overrides) text += "# override: " + override_text + "\n";
-  return text;
-}
-
 }  // namespace sinew::cli

@@ -91,6 +91,7 @@ int delete_one(store::Store& store, const Given& given) {
 int collect(store::Store& store, const Given& given) {
   registry::Artifacts artifacts(given.place.artifacts_place());
   const auto collected = registry::collect_garbage(store, artifacts, given.dry_run);
+  if (!given.dry_run) registry::remove_old_checkouts(store, given.place.root);
   for (const std::string& problem : collected.problems) std::fprintf(stderr, "(!) %s\n", printable(problem).c_str());
   if (given.json()) {
     print_json({{"removed", collected.blobs},

@@ -21,8 +21,7 @@ int run_predict(const Arguments& arguments) {
           "  idx, npy          the file of the inputs alone; npz, cifar: as in training\n"
           "  images            an image, a folder of images at any depth, or a list\n"
           "  text              the continuation of each window of the text")
-      .argument("MODEL", task.model,
-                "a run (its directory, the end of its id, or last), a model directory or a checkpoint")
+      .argument("MODEL", task.model, kModelHelp)
       .argument("DATA", task.data, "the new samples")
       .text("-o, --output", "FILE", task.output, "where the predictions go; -: standard output")
       .choice("--format", task.format, {"csv", "jsonl"}, "by default FILE's ending decides, else csv")

@@ -13,8 +13,9 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/machine.h"
+#include "base/process.h"
 #include "cli/options.h"
-#include "rundir/rundir.h"
+#include "registry/registry.h"
 #include "spec/spec.h"
 
 namespace sinew::cli {
@@ -65,7 +66,7 @@ Options& add_sandbox(Options& options, supervise::SandboxChoice& choice, bool li
 }
 
 std::string path_of_model(const std::string& root, const std::string& name) {
-  return system_disk().exists(name) ? name : rundir::find_run(root, name);
+  return registry::path_of_model(name, root, own_variable("SINEW_STORE"));
 }
 
 std::string data_override(const std::string& word) {

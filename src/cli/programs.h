@@ -32,8 +32,11 @@ void print_sentence(const std::string& sentence);
 // Adds --sandbox and --no-sandbox, and --sandbox-hosts if there may be links.
 Options& add_sandbox(Options& options, supervise::SandboxChoice& choice, bool links = false);
 
-// Returns `name` if it is an existing path, otherwise the run of that name ("last", the end of an id) below `root`.
+// See registry::path_of_model. SINEW_STORE names another store than that of `root`.
 std::string path_of_model(const std::string& root, const std::string& name);
+inline constexpr char kModelHelp[] =
+    "a run (its directory, the end of its id, or last), a registered model (NAME, NAME@champion or NAME/3), a model "
+    "directory or a checkpoint";
 
 // "test.path=x" and "data.test.path=x" both mean the override data.test.path=x. Throws UsageError for other sections.
 std::string data_override(const std::string& word);

@@ -64,7 +64,7 @@ int run_run(const Arguments& arguments) {
   if (!job) return kUsage;
   std::string& directory = command.run_directory;
   if (directory.empty()) directory = rundir::new_run_directory("runs", job->name, system_clock());
-  rundir::keep_job_file(directory, yaml + override_comments(overrides), false);
+  rundir::keep_job_file(directory, yaml, overrides, false);
   return run_command_job(*job, command);
 }
 

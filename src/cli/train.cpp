@@ -160,8 +160,9 @@ int run_train(const Arguments& arguments) {
                    "leave one of them out");
   if (!given.launcher.empty()) given.launch = supervise::launch_from(own_environment());
   const std::string text = read_job_file(given.job_or_run);
-  const auto job = read_job_text(text, job_file_name(given.job_or_run), given.overrides);
+  auto job = read_job_text(text, job_file_name(given.job_or_run), given.overrides);
   if (!job) return kUsage;
+  registry::check_out_init_from(*job, given.overrides, "runs", own_variable("SINEW_STORE"));
   check_options(*job, given, job_file_name(given.job_or_run));
   supervise::WorkerLaunch launch = launch_options(given);
   launch.job = job_file_name(given.job_or_run);
@@ -173,7 +174,7 @@ int run_train(const Arguments& arguments) {
       given.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : given.run_directory;
   if (!job->command.given()) launch.sandbox = sandbox_for(*job, launch, given);
   const bool first = !given.launch || given.launch->rank == 0;
-  if (first) rundir::keep_job_file(launch.run_directory, text + override_comments(given.overrides), given.resume);
+  if (first) rundir::keep_job_file(launch.run_directory, text, given.overrides, given.resume);
   if (job->command.given()) return start_command(*job, launch.run_directory, given, given.resume);
   if (first) record_data(*job, launch.run_directory, given.run_directory.empty() ? "runs" : "");
   // If the run has a resolved.yaml, the workers resume the job as it was resolved when the run began.

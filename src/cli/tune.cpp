@@ -88,6 +88,7 @@ int begin(const Given& given, const study::Options& options) {
   study.job_text = read_job_file(study.job_path);
   auto job = read_job_text(study.job_text, job_file_name(study.job_path), study.overrides);
   if (!job) return kUsage;
+  registry::check_out_init_from(*job, study.overrides, "runs", own_variable("SINEW_STORE"));
   if (job->command.given()) supervise::refuse_untrusted_command({study.job_path, study.directory});
   study.job = *std::move(job);
   if (study.directory.empty())

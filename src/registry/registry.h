@@ -398,6 +398,25 @@ std::string to_string(const Lineage& tree);  // indented lines
 // has no champion.
 store::Record find_version(store::Store& store, const std::string& name);
 
+// Writes the files of the version below ROOT/.sinew/versions, unless they are there already, and returns the directory
+// of its model. The directory appears as a whole or not at all; its files are those of the version, so readers check
+// them against model.digests.json. Throws Error if the version has no model that Sinew wrote.
+std::string check_out(store::Store& store, Artifacts& artifacts, const store::Record& version, const std::string& root);
+// Returns the version to which a path below ROOT/.sinew/versions belongs.
+std::optional<store::Subject> version_of_checkout(store::Store& store, const std::string& root,
+                                                  const std::string& path);
+// Removes the directories of versions that were deleted.
+void remove_old_checkouts(store::Store& store, const std::string& root);
+
+// What a command takes as a MODEL. Returns `name` if it is a path; otherwise the directory of the run that it names
+// ("last", the end of an id), or the directory of the version that it names (see find_version), which is checked out.
+// `store_place` may be empty: the default of the root. Throws Error if there is no such run and no such version.
+std::string path_of_model(const std::string& name, const std::string& root, const std::string& store_place);
+// Replaces the name of a version in model.init_from.path by the path of its directory, also in the overrides, so that
+// the run records which version it started from.
+void check_out_init_from(spec::Job& job, std::vector<std::string>& overrides, const std::string& root,
+                         const std::string& store_place);
+
 // ---- reproducing a run ---------------------------------------------------------------------------------------------
 
 // Everything that decides the bits of a run's result.

@@ -230,6 +230,49 @@ TEST_F(Registry, ThreadsThatRegisterGetDifferentNumbers) {
   EXPECT_EQ(numbers, (std::set<int64_t>{1, 2, 3, 4}));
 }
 
+TEST_F(Registry, AVersionIsCheckedOutWithItsOwnFiles) {
+  add("job/a", 0.9);
+  add("job/b", 0.95);
+  promote(store, "m", 1, {});
+  const std::string champion = check_out(store, artifacts, find_version(store, "m"), root());
+  EXPECT_EQ(champion, check_out(store, artifacts, find_version(store, "m@champion"), root()));
+  const std::string newest = check_out(store, artifacts, find_version(store, "m/2"), root());
+  EXPECT_NE(champion, newest);
+  for (const auto& file : store.attachments({Kind::kVersion, "m", 2}, "model")) {
+    const auto bytes = system_disk().read(newest + "/../" + file.path);
+    EXPECT_EQ(sha256_hex(bytes), file.digest) << file.path;
+  }
+  EXPECT_EQ(version_of_checkout(store, root(), newest + "/model.safetensors"),
+            (store::Subject{Kind::kVersion, "m", 2}));
+  EXPECT_EQ(version_of_checkout(store, root(), runs[0]->directory()), std::nullopt);
+
+  remove_old_checkouts(store, root());
+  EXPECT_TRUE(std::filesystem::exists(newest));
+  set_alias(store, "m", kCandidate, 0);
+  delete_version(store, "m", 2);
+  remove_old_checkouts(store, root());
+  EXPECT_FALSE(std::filesystem::exists(newest));
+  EXPECT_TRUE(std::filesystem::exists(champion));
+  EXPECT_EQ(code_of([&] { check_out(store, artifacts, find_version(store, "m/2"), root()); }),
+            "MODEL_VERSION_NOT_FOUND");
+}
+
+// An MLflow client may attach files with any path to a version.
+TEST_F(Registry, ACheckoutWritesNothingOutsideItsDirectory) {
+  add("job/a", 0.9);
+  Artifacts::Pin pin = artifacts.pin();
+  const BlobInfo blob = pin.put("x");
+  for (const char* path : {"../escaped", "model/../../../escaped", "/tmp/sinew-escaped"}) {
+    // The store may refuse the path, too.
+    (void)store.write(store::Attach{{Kind::kVersion, "m", 1}, path, blob.digest, blob.bytes});
+  }
+  const std::string model = check_out(store, artifacts, find_version(store, "m/1"), root());
+  EXPECT_TRUE(std::filesystem::exists(model + "/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists("/tmp/sinew-escaped"));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+    EXPECT_NE(entry.path().filename(), "escaped");
+}
+
 TEST_F(Registry, DetectsWeightsThatAreInfiniteOrNan) {
   const store::Record run = ended_run("job/a", 0.9);
   const float bad[] = {1, NAN};

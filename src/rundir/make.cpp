@@ -35,7 +35,10 @@ std::string new_run_directory(const std::string& root, const std::string& job_na
   return root + "/" + job_name + "/" + utc_compact(clock.wall_seconds()) + "-" + id;
 }
 
-void keep_job_file(const std::string& directory, const std::string& text, bool resume) {
+void keep_job_file(const std::string& directory, const std::string& job, const std::vector<std::string>& overrides,
+                   bool resume) {
+  std::string text = job;
+  for (const std::string& override_text : overrides) text += "# override: " + override_text + "\n";
   Disk& disk = system_disk();
   const std::string kept = file_in(directory, kJobFile);
   if (!disk.exists(kept)) {

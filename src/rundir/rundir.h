@@ -103,10 +103,11 @@ std::optional<LockHolder> lock_holder(const std::string& directory);  // nullopt
 // Makes a name <root>/<job>/<utc>-<id> for a run that starts now. Does not create the directory.
 std::string new_run_directory(const std::string& root, const std::string& job_name, Clock& clock);
 
-// Writes `text` as the run's job file. If the directory's run ended before it wrote resolved.yaml, replaces its job
-// file. If the directory already holds a run, throws UsageError, unless `resume` is set and the run's job file has the
-// same text.
-void keep_job_file(const std::string& directory, const std::string& text, bool resume);
+// Writes `job` as the run's job file, and the overrides as comments at its end. If the directory's run ended before it
+// wrote resolved.yaml, replaces its job file. If the directory already holds a run, throws UsageError, unless `resume`
+// is set and the run's job file has the same text.
+void keep_job_file(const std::string& directory, const std::string& job, const std::vector<std::string>& overrides,
+                   bool resume);
 
 // Removes unfinished files that killed processes left in the run directory, its checkpoints and its model. Ignores
 // errors of the disk. The caller must hold the lock.

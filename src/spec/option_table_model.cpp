@@ -71,7 +71,7 @@ std::vector<Option> weight_options() {
       {"model.init_from.path",
        at<in, from, &W::path>(),
        path(),
-       "a checkpoint, a run directory or a .safetensors file",
+       "a checkpoint, a run directory, a .safetensors file, or a registered model: NAME, NAME@champion or NAME/3",
        "the model's own initialisation",
        {},
        "file weights pretrained",

@@ -318,6 +318,36 @@ class Apply(unittest.TestCase):
         for text in (said.stdout, said.stderr, error.stdout, error.stderr):
             self.assertEqual([c for c in text if (ord(c) < 0x20 and c != "\n") or 0x7F <= ord(c) < 0xA0], [])
 
+    # ---- models by name
+
+    def test_a_registered_model_is_used_by_its_name(self):
+        flowers(self.folder / "named.csv", 40, 77, target=False)
+        done = self.sinew("models", "register", self.run_dir, "--model", "shop/flowers")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        expected = self.predictions(self.run_dir, "named.csv")
+        for name in ("shop/flowers", "shop/flowers/1", "shop/flowers@candidate"):
+            self.assertEqual(self.predictions(name, "named.csv"), expected)
+        self.assertEqual(self.evaluate("shop/flowers@candidate", "--split", "val")["metrics"], self.last_val(self.run_dir))
+        self.fails(1, "[MODEL_ALIAS_NOT_FOUND]", "predict", "shop/flowers@champion", "named.csv")
+        self.fails(1, "[MODEL_VERSION_NOT_FOUND]", "predict", "shop/flowers/7", "named.csv")
+        self.fails(1, "[MODEL_NOT_FOUND]", "predict", "flowers@champion", "named.csv")
+
+        # A training that starts from it records the version, not the name, and is its child.
+        (self.folder / "tuned.yaml").write_text(
+            CSV_JOB.format(folder=self.folder, target="kind", norm="batch", ema=0.9).replace("flowers", "tuned", 1)
+            .replace("norm: batch,", "norm: batch, init_from: shop/flowers@candidate,"))
+        self.assertEqual(self.sinew("check", "tuned.yaml", "--time", "1s").returncode, 0)
+        done = self.sinew("train", "tuned.yaml", "--run-dir", "runs/tuned/a", "trainer.max_duration=1st")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(".sinew/versions/shop-flowers-1-", (self.folder / "runs/tuned/a/resolved.yaml").read_text())
+        self.assertEqual(self.sinew("models", "register", "runs/tuned/a").returncode, 0)
+        self.assertRegex(self.sinew("models", "show", "tuned").stdout, "parent: shop/flowers version 1")
+
+        # A file that was changed after the version was checked out is not used.
+        weights = next((self.folder / "runs/.sinew/versions").glob("shop-flowers-1-*/model/model.safetensors"))
+        weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+        self.fails(1, "[WEIGHTS_DAMAGED]", "predict", "shop/flowers", "named.csv")
+
     def test_wrong_usage(self):
         self.fails(2, "[ARGUMENT_MISSING]", "eval")
         self.fails(2, "[OPTION_UNKNOWN]", "eval", "last", "--frob")
