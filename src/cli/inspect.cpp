@@ -1,19 +1,30 @@
 // `sinew inspect` shows the contents of a model file.
-#include "cli/inspect.h"
-
-#include <algorithm>
 #include <cstdio>
 
 #include "base/disk.h"
 #include "base/joined.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint.h"
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "program/program.h"
 
 namespace sinew::cli {
 namespace {
+
+// Prints a line to standard output. Replaces control characters, because names and texts come from files of any origin.
+void line(const char* what, const std::string& name, const std::string& text) {
+  std::printf("%-11s %-24s %s\n", what, printable(name).c_str(), printable(text).c_str());
+}
+
+void show_program(const std::string& path) {
+  const program::Program program = program::read_program(path);
+  std::printf("%s: a program of torch.export, torch %s, schema %lld.%lld\n", path.c_str(),
+              printable(program.torch_version).c_str(), static_cast<long long>(program.schema_version[0]),
+              static_cast<long long>(program.schema_version[1]));
+  for (const program::Fact& fact : program::facts_of(program)) line(fact.what, fact.name, fact.text);
+}
 
 void show_safetensors(const std::string& path) {
   const auto weights = checkpoint::read_weights(system_disk(), path);
@@ -22,7 +33,8 @@ void show_safetensors(const std::string& path) {
   const checkpoint::TensorFile* file = &weights->file;
   int64_t numbers = 0;
   for (const auto& [name, array] : file->tensors) numbers += array.count();
-  std::printf("%s: %zu tensors, %s numbers\n", path.c_str(), file->tensors.size(), grouped(numbers).c_str());
+  std::printf("%s: %zu tensors, %s numbers\n", path.c_str(), file->tensors.size(),
+              program::grouped_digits(numbers).c_str());
   for (const auto& [name, array] : file->tensors) {
     line(std::string(name_of(array.dtype)).c_str(), name, "[" + joined_numbers(array.shape, ", ") + "]");
   }
@@ -31,7 +43,8 @@ void show_safetensors(const std::string& path) {
 void show_script(const std::string& path) {
   const program::TorchScriptFile file = program::read_torchscript_file(path);
   std::printf("%s: TorchScript, %zu files of code, %s tensors of %s bytes\n", path.c_str(), file.code_files.size(),
-              grouped(file.tensors).c_str(), grouped(static_cast<int64_t>(file.tensor_bytes)).c_str());
+              program::grouped_digits(file.tensors).c_str(),
+              program::grouped_digits(static_cast<int64_t>(file.tensor_bytes)).c_str());
 }
 
 void show_library(const std::string& path) {
@@ -40,16 +53,6 @@ void show_library(const std::string& path) {
 }
 
 }  // namespace
-
-void line(const char* what, const std::string& name, const std::string& text) {
-  std::printf("%-11s %-24s %s\n", what, printable(name).c_str(), printable(text).c_str());
-}
-
-std::string grouped(int64_t number) {
-  std::string text = std::to_string(number);
-  for (auto at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), 1, ',');
-  return text;
-}
 
 int run_inspect(const Arguments& arguments) {
   std::string path;

@@ -248,6 +248,18 @@ struct Flops {
 };
 Flops flops_of(const Program& program);
 
+// ---- what a program holds, in words ---------------------------------------------------------------------------------
+
+// A line for a user, such as {"input", "x", "float32 [s77, 1, 28, 28]"}. Names come from the file and may hold any
+// character.
+struct Fact {
+  const char* what;
+  std::string name, text;
+};
+// Inputs, outputs, sizes, parameters, buffers, operators and FLOPs, in this order.
+std::vector<Fact> facts_of(const Program& program);
+std::string grouped_digits(int64_t number);  // "1,234,567"
+
 // ---- files of other formats ----------------------------------------------------------------------------------------
 
 // The properties of a TorchScript archive that can be read without libtorch.
