@@ -126,6 +126,47 @@ DataInfo info_from_json(const std::string& text);
 std::unique_ptr<Dataset> open_inference_data(const spec::DataOptions& options, const DataInfo& train,
                                              const spec::DataSource& source, bool labelled);
 
+// ---- the preparation of samples, for a program that repeats it outside of Sinew ------------------------------------
+
+// How one column of a table becomes input of a trained model. `*_at`: the first input column; -1: there is none.
+struct PreparedColumn {
+  enum class Kind { number, value, date, text };  // value: one input for each of `places`
+  enum class Cells { number, boolean, date, word };
+  std::string name;
+  Kind kind = Kind::number;
+  Cells cells = Cells::number;           // what the cells of the file are
+  char decimal = '.', thousands = '\0';  // how numbers are written; '\0': in no groups
+  std::string unit, date_form;           // "$"; iso, day_first, month_first, named or compact
+  double fill = 0, center = 0, std = 1;  // number, date: (x - center) / std; `fill` replaces a missing x
+  double year_center = 0, year_std = 1;  // date
+  bool hours = false;                    // date
+  int64_t number_at = -1, missing_at = -1, other_at = -1;
+  std::vector<std::pair<std::string, int64_t>> places;  // value: the input of each value, in the order of the inputs
+};
+struct Preparation {
+  std::string format;
+  bool images = false;                  // image files; their pixels are divided by 255 first
+  bool resized = false;                 // images of another size are resized
+  DType dtype = DType::f32;             // arrays: of the file
+  std::vector<double> mean, factor;     // arrays and images: (x - mean) * factor, for each channel or column
+  std::vector<PreparedColumn> columns;  // tables
+  std::vector<uint32_t> vocabulary;     // text: the code point (or byte) of each token, sorted
+};
+// Throws Error if the description of the data cannot be used.
+Preparation preparation_of(const DataInfo& info);
+
+// The cells of one column that a file would hold: numbers (NaN: missing), truth values (0, 1, NaN) and dates (seconds
+// since 1970) in `numbers`, words in `words`.
+struct CellColumn {
+  std::vector<double> numbers;
+  std::vector<std::string> words;
+};
+// Encodes made-up rows as rows of a file are encoded. `cells`: one for each of Preparation.columns. Returns f32 [rows,
+// input columns].
+Array encode_columns(const DataInfo& info, const std::vector<CellColumn>& cells);
+// The texts of cells that have no value: "", "NA", ...
+const std::vector<std::string>& missing_words();
+
 // ---- proposing a job -----------------------------------------------------------------------------------------------
 
 // What `sinew init` found at a path: data options that open_dataset accepts, a model that fits, and remarks for the

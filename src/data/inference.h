@@ -21,6 +21,9 @@ std::string table_preparation(const Encoding& encoding, const TargetSchema& sche
 std::string text_preparation(const std::vector<uint32_t>& vocabulary);
 std::string image_preparation(const ImageShape& shape, const Normalization& normalization);
 
+// Reads what table_preparation wrote. Throws Error, or an exception of the JSON library.
+Encoding encoding_of(const nlohmann::json& preprocessing, const DataInfo& info);
+
 // The arguments of the functions below. `info` describes the training data, except that its three sizes are 0; the
 // function sets test_size.
 struct InferenceRequest {

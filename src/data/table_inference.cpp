@@ -159,40 +159,6 @@ void read_first_version(const json& item, Feature& feature) {
   feature.fill = item.at("mean");
 }
 
-Encoding encoding_of(const json& preprocessing, const DataInfo& info) {
-  const int64_t version = preprocessing.value("version", int64_t{1});
-  if (version > kVersion) refuse_model_info("a newer version of Sinew wrote how its columns are encoded");
-  Encoding encoding;
-  encoding.names = info.input_names;
-  if (info.input_shape != Shape{encoding.width()}) {
-    refuse_model_info("its input columns do not match its input shape");
-  }
-  const std::string target = preprocessing.at("target");
-  std::set<std::string> names;
-  for (const json& item : preprocessing.at("features")) {
-    Feature& feature = encoding.features.emplace_back();
-    feature.name = item.at("name");
-    const std::string place =
-        "preparation.features[" + std::to_string(names.size()) + "] (column '" + printable_start(feature.name) + "')";
-    // A table is read with one format for each column, so a column cannot have two roles.
-    if (feature.name == target) refuse_model_info(place + " is the target, too");
-    if (!names.insert(feature.name).second) refuse_model_info(place + " is there twice");
-    version == 1 ? read_first_version(item, feature) : read_kind(item, place, feature);
-    feature.std = item.at("std");
-    feature.center = item.at("center");
-    const auto columns =
-        feature.kind == ColumnKind::text ? int64_t{kTextInputs} : static_cast<int64_t>(feature.numeric_columns());
-    feature.numeric_index = checked_index(item.at("number_at"), encoding.width(), columns);
-    if (columns > 0 && feature.numeric_index < 0) refuse_model_info(place + " has no input");
-    feature.missing_index = checked_index(item.at("missing_at"), encoding.width());
-    if (version > 1) feature.other_index = checked_index(item.at("other_at"), encoding.width());
-    for (const auto& [category, index] : item.at("places").items()) {
-      feature.category_index[category] = checked_index(index, encoding.width());
-    }
-  }
-  return encoding;
-}
-
 TargetSchema schema_of(const json& preprocessing, const DataInfo& info) {
   TargetSchema schema;
   schema.task = info.task;
@@ -262,6 +228,40 @@ Table read_rows(const InferenceRequest& request, const Encoding& encoding, const
 }
 
 }  // namespace
+
+Encoding encoding_of(const json& preprocessing, const DataInfo& info) {
+  const int64_t version = preprocessing.value("version", int64_t{1});
+  if (version > kVersion) refuse_model_info("a newer version of Sinew wrote how its columns are encoded");
+  Encoding encoding;
+  encoding.names = info.input_names;
+  if (info.input_shape != Shape{encoding.width()}) {
+    refuse_model_info("its input columns do not match its input shape");
+  }
+  const std::string target = preprocessing.at("target");
+  std::set<std::string> names;
+  for (const json& item : preprocessing.at("features")) {
+    Feature& feature = encoding.features.emplace_back();
+    feature.name = item.at("name");
+    const std::string place =
+        "preparation.features[" + std::to_string(names.size()) + "] (column '" + printable_start(feature.name) + "')";
+    // A table is read with one format for each column, so a column cannot have two roles.
+    if (feature.name == target) refuse_model_info(place + " is the target, too");
+    if (!names.insert(feature.name).second) refuse_model_info(place + " is there twice");
+    version == 1 ? read_first_version(item, feature) : read_kind(item, place, feature);
+    feature.std = item.at("std");
+    feature.center = item.at("center");
+    const auto columns =
+        feature.kind == ColumnKind::text ? int64_t{kTextInputs} : static_cast<int64_t>(feature.numeric_columns());
+    feature.numeric_index = checked_index(item.at("number_at"), encoding.width(), columns);
+    if (columns > 0 && feature.numeric_index < 0) refuse_model_info(place + " has no input");
+    feature.missing_index = checked_index(item.at("missing_at"), encoding.width());
+    if (version > 1) feature.other_index = checked_index(item.at("other_at"), encoding.width());
+    for (const auto& [category, index] : item.at("places").items()) {
+      feature.category_index[category] = checked_index(index, encoding.width());
+    }
+  }
+  return encoding;
+}
 
 std::string table_preparation(const Encoding& encoding, const TargetSchema& schema, const TableStyle& style) {
   json features = json::array();

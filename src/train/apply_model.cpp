@@ -5,6 +5,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "rundir/rundir.h"
+#include "train/loss.h"
 #include "train/resolve.h"
 #include "train/state.h"
 
@@ -84,6 +85,7 @@ Trained from_checkpoint(const std::string& directory, Disk& disk) {
     trained.data = data_of(read_json(disk, about));
   }
   const auto step = document.find("step");
+  if (step != document.end() && step->is_number_integer()) trained.step = step->get<int64_t>();
   trained.description = "the checkpoint " + directory + (step == document.end() ? "" : ", step " + step->dump());
   return trained;
 }
@@ -230,6 +232,23 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
   load_weights(trained, applied.engine->state(), disk);
   applied.engine->state_replaced();
   return applied;
+}
+
+LoadedModel load_model(const Trained& trained, const spec::Job& job, Disk& disk) {
+  LoadedModel loaded;
+  loaded.data = training_data(trained, job);
+  loaded.job = resolve(without_training(with_copied_model_file(trained, job, disk)), loaded.data, this_machine()).job;
+  loaded.outputs = outputs_for(loaded.job.loss.name, loaded.data);
+  loaded.model = model::make_model(loaded.job.model, loaded.data, loaded.outputs, loaded.job.trainer.seed);
+  TrainingState state = initial_state(loaded.job, *loaded.model, torch::MemoryFormat::Contiguous);
+  load_weights(trained, state, disk);
+  const auto& weights = state.ema.empty() ? state.parameters : state.ema;
+  for (size_t p = 0; p < weights.size(); ++p) loaded.model->share(p, weights[p].tensor);
+  const torch::NoGradGuard no_grad;
+  const auto buffers = loaded.model->buffers();
+  for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state.buffers[b].tensor);
+  loaded.model->set_training(false);
+  return loaded;
 }
 
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk) {

@@ -212,8 +212,9 @@ struct Trained {
   std::string job_yaml;       // the job as it was resolved when training began
   // What model.json says about the training data; nullopt if it says nothing.
   std::optional<data::DataInfo> data;
-  std::string description;  // a sentence that says which weights these are
-  std::string remark = {};  // for the user, if the files could not be checked for damage; else empty
+  std::string description;      // a sentence that says which weights these are
+  std::optional<int64_t> step;  // of a checkpoint
+  std::string remark = {};      // for the user, if the files could not be checked for damage; else empty
 };
 // Finds the weights at `path`: a run, a model directory, or the directory of a checkpoint. From a run it takes the
 // model, or, if training has not ended, the newest intact checkpoint. Throws Error if `path` is something else or
@@ -248,6 +249,17 @@ struct Predictions {
   std::string first_skipped;
 };
 Predictions predict(const Trained& trained, const spec::Job& job, const std::string& data, Disk& disk);
+
+// A trained model in memory, for a program that uses it in its own way.
+struct LoadedModel {
+  spec::Job job;        // every auto is resolved
+  data::DataInfo data;  // of the training data
+  int64_t outputs = 0;  // numbers that the model computes for each sample (or token); 0: its loss
+  // In evaluation mode, in float32, with the weights that predict() uses: the averaged ones if there are any.
+  std::unique_ptr<model::Model> model;
+};
+// Throws Error as predict() does. The model of a job with a model file comes from that file.
+LoadedModel load_model(const Trained& trained, const spec::Job& job, Disk& disk);
 
 // ---- checking a job ------------------------------------------------------------------------------------------------
 
