@@ -56,6 +56,7 @@ uint64_t free_memory(const std::string& meminfo, const std::string& max, const s
                      const std::string& stat);
 
 // inspect_file and save_model_file call these functions, one for each kind of file.
+FileReport inspect_program(const std::string& file);
 FileReport inspect_script(const std::string& file);
 FileReport inspect_library(const std::string& file);
 void save_library(const std::string& file, const std::string& to);

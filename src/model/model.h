@@ -115,8 +115,6 @@ struct FileReport {
   std::vector<std::string> lines, problems;
 };
 FileReport inspect_file(const std::string& file);
-// Returns the problems of a .pt2 file that show without data.
-std::vector<std::string> program_problems(const std::string& file);
 
 // Returns the name under which a run keeps the user's model file: "model.pt2", "model.pt" or "model.so"; "" for
 // built-in architectures.
@@ -128,6 +126,10 @@ std::string model_file_name(const std::string& model_name);
 // Otherwise it returns "". Throws Error if the content is damaged, or if the copy cannot be written.
 std::string save_model_file(const spec::ModelOptions& options, const std::vector<NamedTensor>& values,
                             const std::string& to);
+
+// Runs a .pt2 file on one input, in evaluation mode, and returns its first output. Throws Error if the file is damaged,
+// or if the program cannot run on this input.
+torch::Tensor run_program(const std::string& file, const torch::Tensor& input);
 
 // writes a .pt2 file
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to);

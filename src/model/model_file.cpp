@@ -75,7 +75,7 @@ class TemporaryFile {
 }  // namespace
 
 FileReport inspect_file(const std::string& file) {
-  if (file.ends_with(".pt2")) return {{}, program_problems(file)};
+  if (file.ends_with(".pt2")) return inspect_program(file);
   if (file.ends_with(".so")) return inspect_library(file);
   return inspect_script(file);
 }

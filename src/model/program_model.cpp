@@ -245,6 +245,13 @@ torch::Tensor ProgramModel::forward(const torch::Tensor& input, const torch::Ten
   return outputs[0].toTensor();
 }
 
+torch::Tensor run_program(const std::string& file, const torch::Tensor& input) {
+  const torch::NoGradGuard no_grad;
+  ProgramModel model(file);
+  model.set_training(false);
+  return model.run({input}).at(0).toTensor();
+}
+
 std::unique_ptr<Model> make_program(const spec::ModelOptions& options, const data::DataInfo& data, int64_t outputs) {
   remember_model_file(options.file);
   limit_allocations();

@@ -25,6 +25,7 @@ class ProgramModel final : public Model {
   void share(size_t index, const torch::Tensor& memory) override;
   bool wants_shadow(size_t index) override { return shadows_.at(index); }
   std::string identity() const override { return to_hex(identity_); }
+  std::vector<std::string> remarks() const override { return remarks_of(plan_); }
 
   const program::Program& program() const { return program_; }
   // Runs the program on one tensor for each input of kind user, in order. Returns all user outputs.

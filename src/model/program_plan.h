@@ -98,6 +98,8 @@ Function symbolic_function(const std::string& target);  // nullptr if no functio
 HigherOrderRun higher_order_function(const std::string& name);
 void begin_run();  // resets the count of loop rounds, which is bounded; call it before run_plan for a whole program
 void mark_writes(Plan& plan);  // fills in written and overwritten
+// Returns warnings about operators that do not train because the program was exported in evaluation mode.
+std::vector<std::string> remarks_of(const Plan& plan);
 at::ScalarType scalar_type(program::ScalarType type);
 c10::IValue constant_of(const program::Argument& argument, const c10::Type& type);
 std::string node_text(const Instruction& instruction);  // "node linear_1 (aten::linear, model.py:17 in forward)"

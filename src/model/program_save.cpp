@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "model/makers.h"
 #include "model/model.h"
 #include "model/program_inputs.h"
 #include "model/program_refusals.h"
@@ -21,10 +22,11 @@ Array array_of(const torch::Tensor& tensor, DType dtype) {
 
 }  // namespace
 
-std::vector<std::string> program_problems(const std::string& file) {
+FileReport inspect_program(const std::string& file) {
   const program::Program program = program::read_program(file);
-  std::vector<std::string> problems;
-  const Plan plan = compile_graph(program, program.graph, &problems);
+  FileReport report;
+  const Plan plan = compile_graph(program, program.graph, &report.problems);
+  for (const std::string& remark : remarks_of(plan)) report.lines.push_back("remark\t" + remark + "\t");
   std::vector<Error> refused = refusals(program, plan);
   for (const program::InputSpec& spec : program.inputs) {
     const bool tensor = spec.kind == program::InputSpec::Kind::user &&
@@ -35,9 +37,9 @@ std::vector<std::string> program_problems(const std::string& file) {
   for (const Error& error : refused) {
     std::string what = error.what();
     if (what.starts_with(file + ": ")) what.erase(0, file.size() + 2);
-    problems.push_back(what + " / " + error.hint);
+    report.problems.push_back(what + " / " + error.hint);
   }
-  return problems;
+  return report;
 }
 
 void save_program(const std::string& file, const std::vector<NamedTensor>& values, const std::string& to) {
