@@ -51,6 +51,7 @@ int run_chaos(const Arguments& arguments);
 int run_coordinator(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_predict(const Arguments& arguments);
+int run_export(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_tune(const Arguments& arguments);

@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"coordinator", nullptr, run_coordinator},
     {"eval", "metrics of a trained model on one split of the data", run_eval},
     {"predict", "predictions of a trained model for new samples", run_predict},
+    {"export", "a trained model as ONNX, TorchScript, .pt2 or safetensors, for other programs", run_export},
     {"check", "try a job for some seconds and judge whether it can learn", run_check},
     {"tune", "search the options of a job: many trainings, the best one kept", run_tune},
     {"server", "serve runs, metrics, models over HTTP; also for MLflow's client and Prometheus", run_server},

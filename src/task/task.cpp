@@ -58,6 +58,13 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
 }
 
 template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Export> {
+  visit("model", task.model);
+  visit("format", task.format);
+  visit("output", task.output);
+}
+
+template <typename Visitor, typename Value>
 void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Inspect> {
   visit("file", task.file);
   visit("overrides", task.overrides);
@@ -71,7 +78,8 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
   visit("seconds", task.seconds);
 }
 
-constexpr const char* kKinds[] = {"train", "evaluate", "predict", "inspect", "check"};  // in the order of Task
+constexpr const char* kKinds[] = {"train",   "evaluate", "predict",
+                                  "inspect", "check",    "export"};  // in the order of Task
 static_assert(std::size(kKinds) == std::variant_size_v<Task>);
 
 template <typename Value>

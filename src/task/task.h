@@ -63,6 +63,13 @@ struct Predict {
   bool operator==(const Predict&) const = default;
 };
 
+struct Export {
+  std::string model;   // as in Predict
+  std::string format;  // onnx | torchscript | safetensors | pt2
+  std::string output;  // a directory that does not exist yet; empty: named after the job and the format
+  bool operator==(const Export&) const = default;
+};
+
 struct Inspect {
   std::string file;  // a model file or a job file
   std::vector<std::string> overrides;
@@ -77,7 +84,7 @@ struct Check {
   bool operator==(const Check&) const = default;
 };
 
-using Task = std::variant<Train, Evaluate, Predict, Inspect, Check>;
+using Task = std::variant<Train, Evaluate, Predict, Inspect, Check, Export>;
 
 std::string to_json(const Task& task);
 // Throws Error if the text is not a task, or is a task of another version.

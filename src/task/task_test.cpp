@@ -30,6 +30,7 @@ const std::vector<Task> kExamples = {
     Evaluate{"runs/x/1", "val", {"data.test.path=new.csv"}, true},
     Evaluate{"runs/x/1", "val", {}, false, Sandbox{}},
     Predict{"model", "new.csv", "out.jsonl", "jsonl"},
+    Export{"model", "onnx", "out"},
     Predict{"model", "new.csv", "out.jsonl", "jsonl", Sandbox{{}, 1}},
     Inspect{"net.pt2", {}},
     Check{"job.yaml", {"optimizer.lr=3e-4"}, true, 7.25},

@@ -86,6 +86,7 @@ int run(const task::Task& task) {
   if (const auto* evaluate = std::get_if<task::Evaluate>(&task)) return worker::run_eval(*evaluate);
   if (const auto* predict = std::get_if<task::Predict>(&task)) return worker::run_predict(*predict);
   if (const auto* inspect = std::get_if<task::Inspect>(&task)) return worker::run_inspect(*inspect);
+  if (const auto* exported = std::get_if<task::Export>(&task)) return worker::run_export(*exported);
   return worker::run_check(std::get<task::Check>(task));
 }
 

@@ -38,5 +38,6 @@ int run_eval(const task::Evaluate& task);
 int run_inspect(const task::Inspect& task);
 int run_predict(const task::Predict& task);
 int run_check(const task::Check& task);
+int run_export(const task::Export& task);
 
 }  // namespace sinew::worker
