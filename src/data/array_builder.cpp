@@ -6,6 +6,7 @@
 #include "data/array_dataset.h"
 #include "data/formats.h"
 #include "data/inference.h"
+#include "data/splits.h"
 
 namespace sinew::data {
 namespace {
@@ -26,8 +27,10 @@ class ArrayDatasetBuilder {
     ArraySamples& first = samples_of(Split::train);
     if (val) add(Split::val, std::move(*val), &first.arrays->inputs);
     if (test) add(Split::test, std::move(*test), &first.arrays->inputs);
-    split_train(!val, !test);
+    check_not_empty();
     add_labels();
+    split_train(!val, !test);
+    if (info().task != Task::classification) add_target_moments();
     add_normalization();
     info().train_size = samples_of(Split::train).size();
     info().val_size = samples_of(Split::val).size();
@@ -83,25 +86,37 @@ class ArrayDatasetBuilder {
     samples_of(split).whole = true;
   }
 
+  void check_not_empty() {
+    const ArraySamples& train = samples_of(Split::train);
+    if (train.size() > 0) return;
+    throw Error("DATA_EMPTY",
+                train.arrays->inputs.name + ": no training samples" +
+                    (train.arrays->inputs.rows() > 0 ? " are left after the split" : ""),
+                "check data.train and data.split");
+  }
+
   // Takes val and test from train if they have no files of their own.
   void split_train(bool val, bool test) {
     ArraySamples& train = samples_of(Split::train);
     const double val_fraction = val ? options_.split_val : 0, test_fraction = test ? options_.split_test : 0;
     if (val_fraction > 0 || test_fraction > 0) {
-      SplitIndices indices = split_indices(train.arrays->inputs.rows(), val_fraction, test_fraction, seed_);
+      SplitRequest request{train.arrays->inputs.rows(), val_fraction, test_fraction, seed_};
+      const bool stratify = options_.stratify && info().task == Task::classification && info().target_shape.empty();
+      if (stratify) request.classes = train.labels.classes;
+      SplitIndices indices = split_samples(request);
       const auto chosen = [&](std::vector<int64_t> samples) {
-        return ArraySamples{train.arrays, std::move(samples), false, {}};
+        return ArraySamples{train.arrays, std::move(samples), false, train.labels};
       };
       if (val_fraction > 0) samples_of(Split::val) = chosen(std::move(indices.val));
       if (test_fraction > 0) samples_of(Split::test) = chosen(std::move(indices.test));
       train = chosen(std::move(indices.train));
     }
-    if (train.size() == 0) {
-      throw Error("DATA_EMPTY",
-                  train.arrays->inputs.name + ": no training samples" +
-                      (train.arrays->inputs.rows() > 0 ? " are left after the split" : ""),
-                  "check data.train and data.split");
-    }
+    check_not_empty();
+    if (info().task != Task::classification || !info().target_shape.empty()) return;
+    std::vector<int64_t> classes;
+    for (int64_t i = 0; i < train.size(); ++i)
+      classes.push_back(train.labels.classes[static_cast<size_t>(train.row(i))]);
+    count_classes(classes, info());
   }
 
   void add_labels() {
@@ -120,8 +135,6 @@ class ArrayDatasetBuilder {
     if (schema.task == Task::classification) {
       info().classes = schema.classes;
       if (static_cast<int64_t>(names.size()) == info().classes) info().class_names = names;
-    } else {
-      add_target_moments();
     }
   }
 

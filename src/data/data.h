@@ -47,6 +47,7 @@ struct DataInfo {
   Shape target_shape;              // the shape of one sample's target: [] for a class or a number, [window] for text
   int64_t classes = 0;             // classification: number of classes; text: size of the vocabulary; else 0
   std::vector<std::string> class_names;                 // may be empty
+  std::vector<int64_t> class_counts;                    // training samples of each class; empty: not known
   std::vector<std::string> input_names;                 // tables: one name for each encoded column ("cut=Ideal")
   int64_t train_size = 0, val_size = 0, test_size = 0;  // samples
   int64_t tokens_per_sample = 1;                        // text: the window; else 1

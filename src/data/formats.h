@@ -34,13 +34,6 @@ struct DetectedFormat {
 };
 DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOptions& options);
 
-// The samples of the train file that each split gets, in file order. A keyed permutation decides, so the result is a
-// function of (seed, size, fractions) alone. A split that has files of its own gets nothing: its fraction is 0.
-struct SplitIndices {
-  std::vector<int64_t> train, val, test;
-};
-SplitIndices split_indices(int64_t size, double val_fraction, double test_fraction, uint64_t seed);
-
 // Returns the digest of the options that decide what the samples are. DataInfo.digest combines it with the digests of
 // the files. It covers neither file names nor augmentation, because augmentation changes how a run uses its samples,
 // not the samples.

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/proc.h"
 #include "data/inference.h"
+#include "data/splits.h"
 #include "data/target_rounding.h"
 
 namespace sinew::data {
@@ -114,28 +115,6 @@ std::vector<ImageFile> list_files(const std::string& format, const spec::DataSou
   return std::move(listing.files);
 }
 
-// Returns the files of train, val and test. A split without files of its own takes a fraction of the training files.
-std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed,
-                                      DataInfo& info) {
-  std::array<ImageSplit, 3> splits;
-  if (options.val.given()) splits[1].files = list_files(options.format, options.val, Split::val, info);
-  if (options.test.given()) splits[2].files = list_files(options.format, options.test, Split::test, info);
-  const SplitIndices indices =
-      split_indices(static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
-                    options.test.given() ? 0 : options.split_test, seed);
-  const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
-    for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
-  };
-  take(indices.val, splits[1].files);
-  take(indices.test, splits[2].files);
-  take(indices.train, splits[0].files);
-  if (splits[0].files.empty()) {
-    throw Error("DATA_EMPTY", "no image is left for training after the split",
-                "lower data.split.val and data.split.test");
-  }
-  return splits;
-}
-
 // The folders of an image_folder are classes. The labels of a list are numbers to predict if the job says so. If the
 // job says auto, they are numbers if all of them parse as numbers and at least one has a fraction.
 Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& train, spec::Reasons& reasons) {
@@ -160,11 +139,47 @@ Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& tra
   return regression ? Task::regression : Task::classification;
 }
 
+// The index of each class name.
+using ClassIndex = std::unordered_map<std::string, int64_t>;
+
+ClassIndex index_of(const std::vector<std::string>& names) {
+  ClassIndex index;
+  for (const std::string& name : names) index.emplace(name, static_cast<int64_t>(index.size()));
+  return index;
+}
+
+// Returns the files of train, val and test. A split without files of its own takes a fraction of the training files.
+std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed,
+                                      DataInfo& info) {
+  std::array<ImageSplit, 3> splits;
+  if (options.val.given()) splits[1].files = list_files(options.format, options.val, Split::val, info);
+  if (options.test.given()) splits[2].files = list_files(options.format, options.test, Split::test, info);
+  SplitRequest request{static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
+                       options.test.given() ? 0 : options.split_test, seed};
+  std::vector<int64_t> classes;
+  if (options.stratify && info.task == Task::classification) {
+    const ClassIndex index = index_of(info.class_names);
+    for (const ImageFile& file : all) classes.push_back(index.at(file.label));
+    request.classes = classes;
+  }
+  const SplitIndices indices = split_samples(request);
+  const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
+    for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
+  };
+  take(indices.val, splits[1].files);
+  take(indices.test, splits[2].files);
+  take(indices.train, splits[0].files);
+  if (splits[0].files.empty()) {
+    throw Error("DATA_EMPTY", "no image is left for training after the split",
+                "lower data.split.val and data.split.test");
+  }
+  return splits;
+}
+
 // Sets the class of every file. info.class_names lists the classes of all training files before the split, because val
 // or test may take every file of a rare class.
 void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
-  std::unordered_map<std::string, int64_t> index;
-  for (const std::string& name : info.class_names) index.emplace(name, static_cast<int64_t>(index.size()));
+  const ClassIndex index = index_of(info.class_names);
   info.classes = static_cast<int64_t>(info.class_names.size());
   for (ImageSplit& split : splits) {
     for (const ImageFile& file : split.files) {
@@ -178,6 +193,7 @@ void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
       split.classes.push_back(found->second);
     }
   }
+  count_classes(splits[0].classes, info);
 }
 
 void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {

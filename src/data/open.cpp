@@ -88,6 +88,7 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
   text << options.format << '\0' << options.normalize << '\0' << options.on_corrupt << '\0';
   if (options.split_val > 0 || options.split_test > 0) {
     text << options.split_val << ' ' << options.split_test << ' ' << seed << '\0';
+    text << options.stratify << options.split_group << '\0' << options.split_by << '\0';
   }
   text << options.columns.target << '\0';
   list(options.columns.features);

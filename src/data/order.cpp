@@ -20,10 +20,6 @@ uint64_t mix(uint64_t value) {  // the finaliser of SplitMix64 (Steele, Lea, Flo
   return value ^ (value >> 31);
 }
 
-int64_t share(int64_t size, double fraction) {
-  return std::min(size, static_cast<int64_t>(static_cast<double>(size) * fraction + 0.5));
-}
-
 }  // namespace
 
 Permutation::Permutation(RandomKey key, int64_t size) : key_(key), size_(size) {
@@ -101,18 +97,6 @@ int64_t evaluation_part(int64_t size, int64_t batch_size, int64_t shards, int64_
 
 int64_t default_shards(int64_t batch_size) {
   return std::clamp<int64_t>(batch_size / 16, 1, 8);
-}
-
-SplitIndices split_indices(int64_t size, double val_fraction, double test_fraction, uint64_t seed) {
-  const int64_t test = share(size, test_fraction), val = std::min(size - test, share(size, val_fraction));
-  SplitIndices splits;
-  splits.train.reserve(static_cast<size_t>(size - val - test));
-  const Permutation ranks(derive(random_key({seed}), "split"), size);
-  for (int64_t sample = 0; sample < size; ++sample) {
-    const int64_t rank = ranks[sample];
-    (rank < test ? splits.test : rank < test + val ? splits.val : splits.train).push_back(sample);
-  }
-  return splits;
 }
 
 }  // namespace sinew::data

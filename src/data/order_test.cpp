@@ -252,30 +252,5 @@ TEST(Shards, DefaultKeepsShardsAtSixteenSamplesOrMore) {
   for (int64_t batch = 16; batch < 1000; ++batch) EXPECT_GE(batch / default_shards(batch), 16);
 }
 
-TEST(SplitParts, HoldEachSampleOnceInTheRightFractions) {
-  RandomStream draws(random_key({10}));
-  for (int trial = 0; trial < 300; ++trial) {
-    const auto size = static_cast<int64_t>(draws.below(3000));
-    const double val = draws.uniform(0, 0.5), test = draws.uniform(0, 0.49);
-    const SplitIndices splits = split_indices(size, val, test, draws.bits64());
-    EXPECT_NEAR(static_cast<double>(splits.val.size()), val * static_cast<double>(size), 0.51);
-    EXPECT_NEAR(static_cast<double>(splits.test.size()), test * static_cast<double>(size), 0.51);
-    std::vector<int64_t> all;
-    for (const auto* split : {&splits.train, &splits.val, &splits.test}) {
-      EXPECT_TRUE(std::is_sorted(split->begin(), split->end()));
-      all.insert(all.end(), split->begin(), split->end());
-    }
-    std::sort(all.begin(), all.end());
-    ASSERT_EQ(static_cast<int64_t>(all.size()), size);
-    for (int64_t i = 0; i < size; ++i) ASSERT_EQ(all[static_cast<size_t>(i)], i);
-  }
-}
-
-TEST(SplitParts, DependOnTheSeedOnly) {
-  EXPECT_EQ(split_indices(1000, 0.1, 0.1, 3).val, split_indices(1000, 0.1, 0.1, 3).val);
-  EXPECT_NE(split_indices(1000, 0.1, 0.1, 3).val, split_indices(1000, 0.1, 0.1, 4).val);
-  EXPECT_EQ(split_indices(1000, 0, 0, 4).train.size(), 1000U);
-}
-
 }  // namespace
 }  // namespace sinew::data

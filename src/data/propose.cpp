@@ -172,7 +172,13 @@ Proposal propose_job(const std::string& path, const Wanted& wanted) {
     spec::DataOptions& data = proposal.job.data;
     if (!data.val.given()) data.split_val = 0.1;
     if (!data.test.given() && data.format != "text") data.split_test = 0.1;
-    const std::optional<DataInfo> info = try_open(proposal);
+    std::optional<DataInfo> info = try_open(proposal);
+    if (!info && !data.split_by.empty()) {  // for example, a row has no date
+      data.split_by.clear();
+      proposal.trouble.reset();
+      proposal.remarks.pop_back();  // the warning of the first try
+      info = try_open(proposal);
+    }
     choose(proposal.job, kind_of(data, info), info, proposal.remarks);
     return proposal;
   }

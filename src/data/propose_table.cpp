@@ -54,6 +54,18 @@ std::vector<ColumnSketch> sketch_columns(const std::string& path, const TableReq
   return sketches;
 }
 
+// Returns the column that says when the rows were recorded, if there is exactly one column of dates besides the target.
+// Rows that are later than those of the training tell how the model will do on rows to come. A date of birth does not.
+std::string time_column(const std::vector<ColumnSketch>& sketches, const std::string& target) {
+  std::vector<std::string> dates;
+  for (const ColumnSketch& sketch : sketches) {
+    const std::string name = lower_case(sketch.name);
+    const bool birth = name.find("birth") != std::string::npos || name == "dob";
+    if (sketch.kind == ColumnKind::date && sketch.name != target && !birth) dates.push_back(sketch.name);
+  }
+  return dates.size() == 1 ? dates[0] : "";
+}
+
 }  // namespace
 
 std::optional<Detection> detect_table(const std::string& path) {
@@ -90,6 +102,7 @@ void choose_target(Detection& table, const Wanted& wanted) {
   }
   table.data.columns.target = choice.name;
   table.remarks.push_back("the column to predict is '" + choice.name + "': " + choice.reason);
+  table.data.split_by = time_column(sketches, choice.name);
 }
 
 std::optional<Detection> detect_text(const std::string& path) {

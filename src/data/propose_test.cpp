@@ -138,6 +138,25 @@ TEST_F(Propose, Tables) {
   EXPECT_EQ(lines.data.columns.target, "zone");
 }
 
+TEST_F(Propose, ADatedTableIsSplitByTime) {
+  const auto table = [](const std::string& name, bool gap) {
+    std::string text = "size," + name + ",price\n";
+    for (int i = 0; i < 60; ++i) {
+      const std::string date = "2024-0" + std::to_string(1 + i / 20) + "-" + std::to_string(10 + i % 20);
+      text += std::to_string(i % 7) + "," + (gap && i == 30 ? "" : date) + "," + std::to_string(i * 3.5) + "\n";
+    }
+    return text;
+  };
+  const Proposal dated = propose_job(put("dated.csv", table("sold", false)), {"price"});
+  EXPECT_EQ(dated.job.data.split_by, "sold");
+  EXPECT_FALSE(dated.trouble);
+  EXPECT_EQ(spec::read_job(proposal_yaml(dated), "x").job.data.split_by, "sold");
+  EXPECT_EQ(propose_job(put("birth.csv", table("date_of_birth", false)), {"price"}).job.data.split_by, "");
+  const Proposal gap = propose_job(put("gap.csv", table("sold", true)), {"price"});
+  EXPECT_EQ(gap.job.data.split_by, "");
+  EXPECT_FALSE(gap.trouble) << gap.trouble->what();
+}
+
 TEST_F(Propose, FilesThatAreNoValidTables) {
   const auto error = [&](const std::string& name, const std::string& text) {
     return error_of([&] { propose_job(put(name, text)); });

@@ -82,6 +82,8 @@ std::string data_yaml(const spec::DataOptions& data) {
   if (data.split_val > 0 || data.split_test > 0) text += "  split:  # fractions of train\n";
   if (data.split_val > 0) text += "    val: " + number_text(data.split_val) + "\n";
   if (data.split_test > 0) text += "    test: " + number_text(data.split_test) + "\n";
+  if (!data.split_by.empty())
+    text += "    by: " + quoted(data.split_by) + "  # the latest rows are validation and test\n";
   if (data.task != "auto") text += "  task: " + data.task + "\n";
   text += columns_yaml(data.columns) + image_yaml(data);
   if (data.format == "text") {

@@ -14,6 +14,8 @@
 #include "data/formats.h"
 #include "data/inference.h"
 #include "data/row_names.h"
+#include "data/split_table.h"
+#include "data/splits.h"
 #include "data/table.h"
 #include "data/target.h"
 
@@ -150,7 +152,8 @@ CellWish wish_of(const spec::DataOptions& options, const Roles& roles, const std
     if (options.task == "regression") return declared(CellKind::number);
     return kind == nullptr ? CellWish{CellWish::Read::target} : declared(kind->cells);
   }
-  if (roles.is_ignored(name) || roles.is_unlisted(name)) return {CellWish::Read::ignored};
+  const bool for_split = name == options.split_group || name == options.split_by;
+  if (!for_split && (roles.is_ignored(name) || roles.is_unlisted(name))) return {CellWish::Read::ignored};
   return kind == nullptr ? CellWish{} : declared(kind->cells);
 }
 
@@ -176,9 +179,21 @@ void check_names(const Names& names, const std::string& key, const Table& table)
   for (const std::string& name : names) {
     if (known.contains(name)) continue;
     const std::string near = spec::did_you_mean(name, table.all_columns);
-    throw Error("DATA_UNKNOWN_COLUMN", table.name + ": data.columns." + key + ": there is no column '" + name + "'",
+    throw Error("DATA_UNKNOWN_COLUMN", table.name + ": " + key + ": there is no column '" + name + "'",
                 near.empty() ? "its columns are " + listed(table.all_columns) : "did you mean '" + near + "'?");
   }
+}
+
+void check_split_column(const std::string& name, const std::string& key, const spec::DataOptions& options,
+                        const Table& table) {
+  if (name.empty()) return;
+  check_names({name}, key, table);
+  if (name != options.columns.target && table.find(name) != nullptr) return;
+  const bool target = name == options.columns.target;
+  throw Error(
+      "DATA_BAD_OPTION",
+      table.name + ": " + key + ": '" + name + (target ? "' is the column to predict" : "' only counts the rows"),
+      "name another column");
 }
 
 std::vector<int64_t> select(const std::vector<int64_t>& from, const std::vector<int64_t>& indices) {
@@ -192,10 +207,13 @@ Table read_train(const spec::DataOptions& options, const Roles& roles) {
   check_roles(columns, roles);
   Table train = read_table(path_of(options.train, Split::train), request_of(options),
                            [&](const std::string& name) { return wish_of(options, roles, name); });
-  check_names({columns.target}, "target", train);
-  check_names(columns.features, "features", train);
-  check_names(columns.ignore, "ignore", train);
-  for (const Declaration& declaration : kDeclarations) check_names(columns.*declaration.names, declaration.key, train);
+  check_names({columns.target}, "data.columns.target", train);
+  check_names(columns.features, "data.columns.features", train);
+  check_names(columns.ignore, "data.columns.ignore", train);
+  for (const Declaration& declaration : kDeclarations)
+    check_names(columns.*declaration.names, std::string("data.columns.") + declaration.key, train);
+  check_split_column(options.split_group, "data.split.group", options, train);
+  check_split_column(options.split_by, "data.split.by", options, train);
   if (train.rows() == 0) throw Error("DATA_EMPTY", train.name + ": has no rows below its header", "check the file");
   if (train.columns.size() < 2)
     throw Error("DATA_BAD_COLUMN", train.name + ": no column is left to predict from", "check data.columns");
@@ -218,9 +236,10 @@ class TableDatasetBuilder {
     targets.rounding.check(train.name + ": '" + columns_.target + "'");
     record(train, targets);
     const bool split_val = !options_.val.given(), split_test = !options_.test.given();
-    const SplitIndices split =
-        split_indices(static_cast<int64_t>(targets.rows.size()), split_val ? options_.split_val : 0,
-                      split_test ? options_.split_test : 0, seed_);
+    const SplitIndices split = split_table(
+        train, targets, options_,
+        {.val = split_val ? options_.split_val : 0, .test = split_test ? options_.split_test : 0, .seed = seed_},
+        contents_.info.notes);
     if (split.train.empty()) {
       throw Error("DATA_EMPTY", train.name + ": no rows are left for training", "check the file and data.split");
     }
@@ -236,10 +255,13 @@ class TableDatasetBuilder {
   }
 
  private:
+  // A column of data.split is read even if the user leaves it out of the input.
+  bool is_input(const std::string& name) const { return !roles_.is_ignored(name) && !roles_.is_unlisted(name); }
+
   void fit(const Table& train, const std::vector<int64_t>& rows) {
     std::vector<Candidate> candidates;
     for (const Column& column : train.columns) {
-      if (column.name == columns_.target) continue;
+      if (column.name == columns_.target || !is_input(column.name)) continue;
       const Declaration* kind = roles_.declaration_of(column.name);
       candidates.push_back(
           {column.name, kind == nullptr ? std::nullopt : std::optional(kind->kind), roles_.is_listed(column.name)});
@@ -293,7 +315,7 @@ class TableDatasetBuilder {
       return column == nullptr ? CellWish{CellWish::Read::ignored} : CellWish{CellWish::Read::fixed, column->format};
     });
     for (const Column& column : train.columns) {
-      if (table.find(column.name) != nullptr) continue;
+      if (table.find(column.name) != nullptr || !is_input(column.name)) continue;
       throw Error("DATA_UNKNOWN_COLUMN",
                   table.name + ": has no column '" + column.name + "', which " + file_name(train.name) + " has",
                   "give all splits the same columns, in any order");
@@ -323,7 +345,7 @@ class TableDatasetBuilder {
       const Column* column = train.find(name);
       if (const auto found = facts_.find(name); found != facts_.end()) {
         contents_.info.columns.push_back(found->second);
-      } else if (column != nullptr) {
+      } else if (column != nullptr && name == columns_.target) {
         contents_.info.columns.push_back({name, "target", schema_.reason.empty() ? "data.task" : schema_.reason});
       } else {
         contents_.info.columns.push_back({name, "ignored",
@@ -353,7 +375,11 @@ class TableDatasetBuilder {
       info.reasons["data.normalize"] = "mean and standard deviation of each numeric column over the " +
                                        with_commas(info.train_size) + " training rows";
     }
-    if (schema_.task == Task::regression) set_target_moments(contents_.splits[0].numbers, info);
+    if (schema_.task == Task::regression) {
+      set_target_moments(contents_.splits[0].numbers, info);
+    } else {
+      count_classes(contents_.splits[0].classes, info);
+    }
     digests_.push_back(options_digest(options_, seed_));
     info.digest = digest_of(digests_);
   }

@@ -48,6 +48,88 @@ TEST(Table, ColumnsBecomeNumbersAndOnes) {
   EXPECT_EQ(dataset->describe(Split::train, 2), "t.csv:4");
 }
 
+// 100 customers with 4 rows each, one row a day; one in ten rows is of the class "yes".
+std::string orders() {
+  std::string text = "customer,day,size,bought\n";
+  for (int i = 0; i < 400; ++i) {
+    const int day = (i * 7) % 400;  // the rows are not in the order of time
+    char date[16];
+    std::snprintf(date, sizeof date, "20%02d-%02d-%02d", 10 + day / 336, 1 + day / 28 % 12, 1 + day % 28);
+    text +=
+        "c" + std::to_string(i % 100) + "," + date + "," + std::to_string(i % 13) + (i % 10 == 0 ? ",yes\n" : ",no\n");
+  }
+  return text;
+}
+
+// The values of one column in the rows of a split, by their places in the file.
+std::set<std::string> values_in(const Dataset& dataset, Split split, const std::string& text, size_t column) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  std::set<std::string> values;
+  for (int64_t i = 0; i < dataset.size(split); ++i) {
+    const std::string place = dataset.describe(split, i);
+    std::string line = lines[std::stoul(place.substr(place.rfind(':') + 1)) - 1];
+    for (size_t c = 0; c < column; ++c) line.erase(0, line.find(',') + 1);
+    values.insert(line.substr(0, line.find(',')));
+  }
+  return values;
+}
+
+TEST(Table, SplitsAreStratifiedOrFollowAColumn) {
+  const std::string text = orders();
+  Opened t(text, "bought");
+  t.options.columns.ignore = {"customer", "day"};
+  t.options.split_val = 0.1;
+  t.options.split_test = 0.2;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const auto stratified = t.open(seed);
+    const Batch test = load_all(*stratified, Split::test);
+    EXPECT_EQ(std::count(test.target.as<int64_t>(), test.target.as<int64_t>() + test.count(), 1), 8);
+    EXPECT_EQ(stratified->info().class_counts, (std::vector<int64_t>{252, 28}));
+  }
+  const Digest stratified = t.open()->info().digest;
+  const Shape width = t.open()->info().input_shape;
+
+  Opened by = Opened(text, "bought");
+  by.options = t.options;
+  by.options.split_by = "day";
+  const auto latest = by.open();
+  EXPECT_NE(latest->info().digest, stratified);
+  EXPECT_EQ(latest->info().input_shape, width) << "an ignored column decides the splits, but is no input";
+  EXPECT_LT(*values_in(*latest, Split::train, text, 1).rbegin(), *values_in(*latest, Split::val, text, 1).begin());
+  EXPECT_LT(*values_in(*latest, Split::val, text, 1).rbegin(), *values_in(*latest, Split::test, text, 1).begin());
+  EXPECT_THAT(latest->info().notes, testing::Contains(testing::HasSubstr("the splits follow 'day'")));
+
+  by.options.split_by.clear();
+  by.options.split_group = "customer";
+  const auto grouped = by.open();
+  EXPECT_EQ(grouped->info().input_shape, width);
+  std::set<std::string> seen;
+  for (const Split split : {Split::train, Split::val, Split::test}) {
+    for (const std::string& customer : values_in(*grouped, split, text, 0)) EXPECT_TRUE(seen.insert(customer).second);
+  }
+  EXPECT_EQ(seen.size(), 100U);
+  EXPECT_THAT(grouped->info().notes, testing::Contains(testing::HasSubstr("the 100 groups of 'customer'")));
+}
+
+TEST(Table, AColumnThatCannotSplitIsRefused) {
+  Opened t("a,b,when,y\n1,x,2024-01-01,0\n2,z,,1\n3,x,2024-01-03,0\n4,z,2024-01-04,1\n", "y");
+  t.options.split_val = 0.25;
+  const auto error = [&](const std::string& by) {
+    t.options.split_by = by;
+    return t.error();
+  };
+  EXPECT_ERROR(error("when"), "DATA_BAD_CELL", "t.csv:3: 'when' is missing");
+  EXPECT_ERROR(error("b"), "DATA_BAD_COLUMN", "neither dates nor numbers");
+  EXPECT_ERROR(error("y"), "DATA_BAD_OPTION", "the column to predict");
+  EXPECT_ERROR(error("wen"), "DATA_UNKNOWN_COLUMN", "did you mean 'when'");
+  t.options.split_by.clear();
+  t.options.split_group = "when";
+  const auto dataset = t.open();
+  EXPECT_THAT(dataset->info().notes, testing::Contains(testing::HasSubstr("1 rows have no 'when'")));
+}
+
 // Any search through all columns for each column would make these tables take minutes or hours.
 TEST(Table, MayHaveManyColumns) {
   constexpr size_t kColumns = 20'000;

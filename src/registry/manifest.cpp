@@ -124,6 +124,13 @@ std::string view_of(const spec::DataOptions& data) {
 
 // Returns the source of a split. `share` is the fraction of train that it takes. `before` is the fraction that another
 // split takes first.
+// How the samples of a split are chosen.
+std::string split_text(const spec::DataOptions& data) {
+  if (!data.split_group.empty()) return ", by groups of " + data.split_group;
+  if (!data.split_by.empty()) return ", by " + data.split_by;
+  return data.stratify ? ", stratified" : "";
+}
+
 SplitSource source_of(const spec::DataSource& source, double share, double before, const spec::Job& job) {
   SplitSource split;
   split.view = view_of(job.data);
@@ -136,7 +143,7 @@ SplitSource source_of(const spec::DataSource& source, double share, double befor
     split.from_train = share == 0 ? "as train has it"
                                   : fraction_text(share) + " of train" +
                                         (before > 0 ? " after " + fraction_text(before) + " for test" : "") +
-                                        ", seed " + std::to_string(job.trainer.seed);
+                                        ", seed " + std::to_string(job.trainer.seed) + split_text(job.data);
   return split;
 }
 

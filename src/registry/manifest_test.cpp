@@ -64,7 +64,7 @@ TEST(Manifest, ASplitTakenFromTrainDependsOnTrainFractionAndSeed) {
   job.data.split_val = 0.1;
   job.trainer.seed = 7;
   const DataManifest first = manifest_of_job(job);
-  EXPECT_EQ(first.splits.at("val").from_train, "0.1 of train, seed 7");
+  EXPECT_EQ(first.splits.at("val").from_train, "0.1 of train, seed 7, stratified");
   EXPECT_EQ(first.splits.at("test").from_train, "as train has it");
   job.trainer.seed = 8;
   const DataManifest other_seed = manifest_of_job(job);
@@ -90,15 +90,19 @@ TEST(Manifest, AnotherSplitForTestOrAnotherTargetIsOtherValidationData) {
   };
   const DataManifest first = manifest_of_job(job);
   const DataManifest cut = val_with([](spec::DataOptions& data) { data.split_test = 0.1; });
-  EXPECT_EQ(cut.splits.at("val").from_train, "0.2 of train after 0.1 for test, seed 0");
+  EXPECT_EQ(cut.splits.at("val").from_train, "0.2 of train after 0.1 for test, seed 0, stratified");
   std::set<std::string> digests = {first.splits.at("val").digest, cut.splits.at("val").digest};
   digests.insert(val_with([](auto& data) { data.split_test = 0.2; }).splits.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.stratify = false; }).splits.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.split_group = "customer"; }).splits.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.split_group = "shop"; }).splits.at("val").digest);
+  digests.insert(val_with([](auto& data) { data.split_by = "day"; }).splits.at("val").digest);
   digests.insert(val_with([](auto& data) { data.text.window = 32; }).splits.at("val").digest);
   digests.insert(val_with([](auto& data) { data.text.tokens = "bytes"; }).splits.at("val").digest);
   digests.insert(val_with([](auto& data) { data.on_corrupt = "skip"; }).splits.at("val").digest);
   const DataManifest target = val_with([](auto& data) { data.columns.target = "y"; });
   digests.insert(target.splits.at("val").digest);
-  EXPECT_EQ(digests.size(), 7u);
+  EXPECT_EQ(digests.size(), 11u);
   EXPECT_EQ(sentences(first, target), std::vector<std::string>{"train: read as target y, before as it is"});
   // A test split with its own files takes nothing from train.
   write_file(folder / "test.csv", "2");

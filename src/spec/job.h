@@ -62,6 +62,8 @@ struct LossOptions {
   std::string name = "auto";          // auto | cross_entropy | mse | l1 | hinge | bce | program | library
   double label_smoothing = 0.0;       // cross_entropy, [0, 1)
   std::vector<double> class_weights;  // empty: all 1; otherwise one for each class
+  bool balanced = false;              // weights from the number of training samples of each class
+  double focal_gamma = 0.0;           // cross_entropy; 0: off
   std::string reduction = "mean";     // program: mean | sum; how its loss combines the terms
   std::string over = "samples";       // program: samples | targets (except ignore_index); the loss has a term for each
   int64_t ignore_index = -100;        // program
@@ -135,6 +137,9 @@ struct DataOptions {
   DataSource test;            // if empty, data.split.test takes a part of train
   double split_val = 0.0;     // key data.split.val, [0, 1)
   double split_test = 0.0;    // key data.split.test
+  bool stratify = true;       // key data.split.stratify: every class keeps its share in every split
+  std::string split_group;    // key data.split.group: a column of a table; rows of one group stay in one split
+  std::string split_by;       // key data.split.by: a column of a table; the last rows are test, then validation
   std::string task = "auto";  // auto | classification | regression
   TableOptions table;
   ColumnOptions columns;

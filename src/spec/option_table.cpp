@@ -45,6 +45,14 @@ std::vector<Option> split_options() {
        {},
        "validation valid"},
       {"data.split.test", at<in, &D::split_test>(), number(kFraction), "fraction of train that becomes the test data"},
+      {"data.split.stratify", at<in, &D::stratify>(), flag(),
+       "classification: every class keeps its share in every split", "", kNotText, "stratified"},
+      {"data.split.group", at<in, &D::split_group>(), text(),
+       "a column: rows with the same value stay in one split, for example all rows of a customer", "no groups", kTable,
+       "groups group_by"},
+      {"data.split.by", at<in, &D::split_by>(), text(),
+       "a column of dates or numbers: the last rows become test data, and those before them validation data",
+       "the seed decides", kTable, "time order"},
       {"data.task", at<in, &D::task>(), choice({"auto", "classification", "regression"}), "the kind of target"},
   };
 }

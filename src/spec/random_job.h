@@ -205,7 +205,10 @@ class JobMaker {
     for (std::string& name : job.model.init_from.map) name = "a=" + name;
     for (std::string& input : job.model.inputs) input = "a=" + input;
     for (std::string& scale : job.optimizer.lr_scale) scale += "=0.5";
+    if (job.loss.balanced) job.loss.class_weights.clear();
+    if (job.loss.focal_gamma > 0) job.loss.label_smoothing = 0;
     DataOptions& data = job.data;
+    if (!data.split_group.empty()) data.split_by.clear();
     const bool either = data.format == "idx" || data.format == "auto";
     const bool pairs = data.format == "npy" || (either && random_.below(2) == 0);
     fill_source(data.train, pairs);

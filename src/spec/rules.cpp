@@ -142,6 +142,10 @@ void Rules::data() {
         "make their sum smaller than 1; it is " + value_text(*find_option("data.split.val"), job) + " + " +
             value_text(*find_option("data.split.test"), job));
   }
+  if (good({"data.split.group", "data.split.by"}) && !data.split_group.empty() && !data.split_by.empty()) {
+    say(key_of("data.split.by"), "SPEC_CONFLICT", "data.split.group and data.split.by contradict each other",
+        "delete one of the two");
+  }
   if (is_table(data) && good({"data.format", "data.columns.target", "data.columns", "data"}) &&
       !has("data.columns.target")) {
     say(value_of("data.format"), "SPEC_INCOMPLETE", "the format " + data.format + " needs data.columns.target",
@@ -181,6 +185,12 @@ void Rules::model() {
   if (!graph && job.loss.name == "program")
     say(value_of("loss.name"), "SPEC_CONFLICT", "loss is program, but the model is " + name,
         "choose another loss: only a program or TorchScript model (model.file) computes its own loss");
+  if (job.loss.balanced && !job.loss.class_weights.empty())
+    say(key_of("loss.balanced"), "SPEC_CONFLICT", "loss.balanced and loss.class_weights contradict each other",
+        "delete one of the two");
+  if (job.loss.focal_gamma > 0 && job.loss.label_smoothing > 0)
+    say(key_of("loss.focal_gamma"), "SPEC_CONFLICT", "the focal loss has no label smoothing",
+        "delete loss.focal_gamma or loss.label_smoothing");
   if (name != "library" && job.loss.name == "library" && !has("loss.library"))
     say(value_of("loss.name"), "SPEC_INCOMPLETE", "loss: library names no file",
         "give its file: 'loss: {name: library, library: libloss.so}'");

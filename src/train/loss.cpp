@@ -47,16 +47,40 @@ int64_t outputs_for(const std::string& loss, const data::DataInfo& data) {
   return loss == "bce" && data.classes == 2 ? 1 : data.classes;
 }
 
+namespace {
+
+// As scikit-learn's class_weight="balanced". A class without training samples has weight 0.
+std::vector<double> balanced_weights(const data::DataInfo& data) {
+  if (data.class_counts.empty()) {
+    throw Error("TRAIN_LOSS_MISMATCH",
+                "loss.balanced needs the number of samples of each class, which this data does not tell",
+                "give the weights: loss.class_weights");
+  }
+  double samples = 0, present = 0;
+  for (const int64_t count : data.class_counts) {
+    samples += static_cast<double>(count);
+    present += count > 0 ? 1 : 0;
+  }
+  std::vector<double> weights;
+  for (const int64_t count : data.class_counts) {
+    weights.push_back(count == 0 ? 0 : samples / (present * static_cast<double>(count)));
+  }
+  return weights;
+}
+
+}  // namespace
+
 Loss::Loss(const spec::Job& job, const data::DataInfo& data)
     : name_(job.loss.name),
       label_smoothing_(job.loss.label_smoothing),
+      focal_gamma_(job.loss.focal_gamma),
       is_mean_(job.loss.reduction == "mean"),
       over_targets_(job.loss.over == "targets"),
       ignore_index_(job.loss.ignore_index),
       classes_(data.classes) {
   if (name_ == "library") own_ = model::library_loss(job);
   if (name_ == "mse" || name_ == "l1") keep_target_moments(data);
-  const std::vector<double>& weights = job.loss.class_weights;
+  const std::vector<double> weights = job.loss.balanced ? balanced_weights(data) : job.loss.class_weights;
   if (weights.empty()) return;
   if (static_cast<int64_t>(weights.size()) != data.classes) {
     throw Error("TRAIN_LOSS_MISMATCH",
@@ -88,6 +112,7 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
   const torch::Tensor x = rows(outputs).to(torch::kFloat32);
   if (name_ == "cross_entropy") {
     const torch::Tensor weights = class_weights_.defined() ? class_weights_.to(x.device()) : torch::Tensor();
+    if (focal_gamma_ > 0) return focal(x, targets.flatten(), weights, reduction);
     return at::cross_entropy_loss(x, targets.flatten(), weights, reduction, -100, label_smoothing_);
   }
   if (name_ == "hinge") return at::multi_margin_loss(x, targets.flatten(), 1, 1, {}, reduction);
@@ -102,6 +127,17 @@ torch::Tensor Loss::sum_of(const torch::Tensor& outputs, const torch::Tensor& ta
   if (name_ == "mse") return at::mse_loss(x, wanted, reduction);
   SINEW_CHECK(name_ == "l1", name_);
   return at::l1_loss(x, wanted, reduction);
+}
+
+// Lin, Goyal, Girshick, He and Dollar, "Focal Loss for Dense Object Detection" (ICCV 2017), with softmax.
+torch::Tensor Loss::focal(const torch::Tensor& scores, const torch::Tensor& classes, const torch::Tensor& weights,
+                          int64_t reduction) const {
+  const torch::Tensor plain = at::cross_entropy_loss(scores, classes, {}, kNone);
+  // 1 - p, exact for p near 1. It is never 0, where the derivative of a power below 1 is infinite.
+  const torch::Tensor doubt = torch::expm1(-plain).neg().clamp_min(1e-12);
+  torch::Tensor each = doubt.pow(focal_gamma_) * plain;
+  if (weights.defined()) each = each * weights.index_select(0, classes);
+  return reduction == kSum ? each.sum() : each;
 }
 
 // Computes the weight of the batch from its targets. If the program returns a mean, the sum is the mean times the
@@ -147,7 +183,10 @@ torch::Tensor Loss::per_sample(const torch::Tensor& outputs, const torch::Tensor
 }
 
 double Loss::expected_at_start() const {
-  if (name_ == "cross_entropy") return std::log(static_cast<double>(classes_));
+  if (name_ == "cross_entropy") {
+    const double classes = static_cast<double>(classes_);
+    return std::pow(1 - 1 / classes, focal_gamma_) * std::log(classes);
+  }
   if (name_ == "bce") return std::log(2.0);
   if (name_ == "hinge") return static_cast<double>(classes_ - 1) / static_cast<double>(classes_);
   return 1.0;  // mse, and approximately l1, of a standardised target

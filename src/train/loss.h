@@ -40,10 +40,12 @@ class Loss {
   Value of_library(const torch::Tensor& outputs, const torch::Tensor& targets) const;
   void keep_target_moments(const data::DataInfo& data);
   torch::Tensor standardised(const torch::Tensor& targets) const;
+  torch::Tensor focal(const torch::Tensor& scores, const torch::Tensor& classes, const torch::Tensor& weights,
+                      int64_t reduction) const;
   torch::Tensor sum_of(const torch::Tensor& outputs, const torch::Tensor& targets, int64_t reduction) const;
 
   std::string name_;
-  double label_smoothing_;
+  double label_smoothing_, focal_gamma_;
   // How a program reduces its loss: a mean or a sum, and over targets or over samples.
   bool is_mean_, over_targets_;
   int64_t ignore_index_;

@@ -102,6 +102,50 @@ TEST(Metrics, EachNumberOfATargetHasItsOwnMean) {
   EXPECT_DOUBLE_EQ(metrics.at("rmse"), std::sqrt((1e6 + 1) / 4.0));
 }
 
+// 6 samples of class 0, 2 of class 1, none of class 2: scikit-learn's compute_class_weight gives 8/12 and 8/4.
+TEST(Loss, BalancedWeightsMakeTheClassesCountAlike) {
+  data::DataInfo info;
+  info.classes = 3;
+  info.class_counts = {6, 2, 0};
+  spec::Job job;
+  job.loss.name = "cross_entropy";
+  job.loss.balanced = true;
+  const torch::Tensor outputs = torch::zeros({2, 3}), targets = torch::tensor({0, 1}, torch::kInt64);
+  const Loss::Value loss = Loss(job, info)(outputs, targets);
+  EXPECT_NEAR(loss.weight, 8.0 / 12 + 8.0 / 4, 1e-6);
+  EXPECT_NEAR(loss.sum.item<double>(), loss.weight * std::log(3.0), 1e-5);
+  info.class_counts.clear();
+  EXPECT_ERROR(error_of([&] { Loss(job, info); }), "TRAIN_LOSS_MISMATCH", "loss.class_weights");
+}
+
+TEST(Loss, FocalFollowsItsDefinition) {
+  data::DataInfo info;
+  info.classes = 3;
+  for (const double gamma : {0.5, 1.0, 2.0}) {
+    spec::Job job;
+    job.loss.name = "cross_entropy";
+    job.loss.focal_gamma = gamma;
+    job.loss.class_weights = {1, 2, 3};
+    const torch::Tensor scores =
+        torch::tensor({1.0, 2.0, -1.0, 0.5, 0.0, 3.0, 40.0, -40.0, 0.0}).view({3, 3}).to(torch::kFloat32);
+    const torch::Tensor targets = torch::tensor({1, 0, 0}, torch::kInt64);
+    torch::Tensor outputs = scores.clone().requires_grad_();
+    const Loss::Value loss = Loss(job, info)(outputs, targets);
+    loss.sum.backward();
+    torch::Tensor exact = scores.to(torch::kFloat64).requires_grad_();
+    const torch::Tensor p = torch::softmax(exact, 1).gather(1, targets.unsqueeze(1)).flatten();
+    const torch::Tensor weights = torch::tensor({2.0, 1.0, 1.0}, torch::kFloat64);
+    const torch::Tensor expected = (weights * (1 - p).pow(gamma) * -p.log()).slice(0, 0, 2).sum();
+    expected.backward();
+    EXPECT_NEAR(loss.sum.item<double>(), expected.item<double>(), 1e-5);
+    EXPECT_EQ(loss.weight, 4);
+    EXPECT_TRUE(
+        torch::allclose(outputs.grad().slice(0, 0, 2), exact.grad().slice(0, 0, 2).to(torch::kFloat32), 1e-4, 1e-5));
+    EXPECT_TRUE(torch::isfinite(outputs.grad()).all().item<bool>()) << "the third sample is certain: p is 1";
+    EXPECT_NEAR(Loss(job, info).expected_at_start(), std::pow(2.0 / 3, gamma) * std::log(3.0), 1e-9);
+  }
+}
+
 // The loss and the metrics accept [batch]: one number for each sample.
 TEST(Metrics, OneLogitMayLackItsDimension) {
   data::DataInfo info;

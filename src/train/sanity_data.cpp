@@ -147,7 +147,7 @@ void check_classes(Subject& subject, SanityFinding& finding) {
   } else if (share(largest) > kMajority) {
     judge(finding, Verdict::warn, "imbalance",
           format("a model that always predicts one class would be right %.1f %% of the time", 100 * share(largest)),
-          "set loss.class_weights, and monitor val/f1 or val/auc instead of accuracy");
+          "set loss.balanced: true, and monitor val/f1 or val/auc instead of accuracy");
   }
 }
 

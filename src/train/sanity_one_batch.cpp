@@ -36,6 +36,7 @@ spec::Job job_of(const Subject& subject, int64_t samples) {
   job.optimizer.weight_decay = 0;
   job.loss.label_smoothing = 0;
   job.loss.class_weights.clear();
+  job.loss.balanced = false;
   return job;
 }
 
