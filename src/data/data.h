@@ -54,6 +54,9 @@ struct DataInfo {
   // Regression: the mean and the standard deviation of train's targets, in their own units: one for each number of a
   // target. A model of an older version has one for all numbers.
   std::vector<double> target_mean = {0}, target_std = {1};
+  // Regression: the smallest and the largest of train's targets, as target_mean. Empty if they are not known: a trained
+  // model keeps them only if its architecture needs them, among its buffers.
+  std::vector<double> target_low = {}, target_high = {};
   // Covers the options that decide what the samples are, and the files of all splits. It covers the whole content of
   // every file, except for image datasets: for those it covers all names, sizes and labels, but the content of only
   // some files.
@@ -65,6 +68,21 @@ struct DataInfo {
   std::vector<std::string> notes;
   std::string preparation;  // JSON: the preprocessing that was fitted on train; open_inference_data applies it
 };
+
+// Input columns that encode one property of a sample: columns [first, first + count).
+struct InputGroup {
+  enum class Kind {
+    number,    // one column, a number
+    category,  // one of the columns is 1, or none; a single column says whether a value is missing
+    other,     // any other numbers, such as the points of a circle that encode a month, or counts of words
+  };
+  Kind kind = Kind::number;
+  int64_t first = 0, count = 1;
+  bool operator==(const InputGroup&) const = default;
+};
+// The groups of a data set's input columns, in the order of the columns. Each input of data that is no table is a
+// number. Throws Error if the description of a trained model's data cannot be used.
+std::vector<InputGroup> input_groups(const DataInfo& info);
 
 // A sample whose bytes could be read but not decoded (data.on_corrupt: skip).
 struct Skipped {

@@ -53,8 +53,8 @@ struct Normalization {
   void apply(std::span<float> pixels) const;  // [channels, height, width]
 };
 
-// Sets info.target_mean and info.target_std of regression targets; info.target_shape must be set. `targets` has those
-// of all samples, one after another. Constant targets get std 1.
+// Sets info.target_mean, target_std, target_low and target_high of regression targets; info.target_shape must be set.
+// `targets` has those of all samples, one after another. Constant targets get std 1.
 void set_target_moments(std::span<const float> targets, DataInfo& info);
 
 }  // namespace sinew::data

@@ -188,6 +188,20 @@ DataInfo info_from_json(const std::string& text) {
   }
 }
 
+std::vector<InputGroup> input_groups(const DataInfo& info) {
+  const bool table = info.format == "csv" || info.format == "tsv" || info.format == "jsonl";
+  if (!table) {
+    std::vector<InputGroup> groups;
+    for (int64_t i = 0; i < element_count(info.input_shape); ++i) groups.push_back({InputGroup::Kind::number, i, 1});
+    return groups;
+  }
+  try {
+    return table_groups(json::parse(info.preparation), info);
+  } catch (const json::exception& error) {
+    refuse_model_info(error.what());
+  }
+}
+
 std::unique_ptr<Dataset> open_inference_data(const spec::DataOptions& options, const DataInfo& train,
                                              const spec::DataSource& source, bool labelled) {
   InferenceRequest request{options, source, labelled, train, {}};

@@ -38,6 +38,9 @@ std::unique_ptr<Dataset> open_table_inference(InferenceRequest request);
 std::unique_ptr<Dataset> open_text_inference(InferenceRequest request);
 std::unique_ptr<Dataset> open_image_inference(InferenceRequest request);
 
+// Returns the groups of a table's input columns; `preprocessing` is info.preparation, parsed.
+std::vector<InputGroup> table_groups(const nlohmann::json& preprocessing, const DataInfo& info);
+
 // Throws the Error for a model with an inconsistent description of its data.
 [[noreturn]] void refuse_model_info(const std::string& why);
 

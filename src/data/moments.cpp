@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "data/arrays.h"
@@ -109,6 +111,13 @@ void set_target_moments(std::span<const float> targets, DataInfo& info) {
   const auto width = static_cast<size_t>(element_count(info.target_shape));
   std::vector<double> sums(width), squares(width);
   for (size_t i = 0; i < targets.size(); ++i) sums[i % width] += targets[i];
+  info.target_low.assign(width, std::numeric_limits<double>::infinity());
+  info.target_high.assign(width, -std::numeric_limits<double>::infinity());
+  for (size_t i = 0; i < targets.size(); ++i) {
+    double &low = info.target_low[i % width], &high = info.target_high[i % width];
+    low = std::min<double>(low, targets[i]);
+    high = std::max<double>(high, targets[i]);
+  }
   const double count = static_cast<double>(targets.size()) / static_cast<double>(width);
   info.target_mean.clear();
   for (const double sum : sums) info.target_mean.push_back(sum / count);

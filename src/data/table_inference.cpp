@@ -276,6 +276,41 @@ std::string table_preparation(const Encoding& encoding, const TargetSchema& sche
                          {"target_numbers", schema.class_values}}));
 }
 
+std::vector<InputGroup> table_groups(const json& preprocessing, const DataInfo& info) {
+  using Kind = InputGroup::Kind;
+  std::vector<InputGroup> groups;
+  for (const Feature& feature : encoding_of(preprocessing, info).features) {
+    std::vector<int32_t> places;  // of the values of a category
+    for (const auto& [value, place] : feature.category_index) places.push_back(place);
+    if (feature.by_value()) {
+      for (const int32_t place : {feature.other_index, feature.missing_index}) {
+        if (place >= 0) places.push_back(place);
+      }
+      if (places.empty()) continue;
+      const auto [low, high] = std::ranges::minmax(places);
+      groups.push_back({Kind::category, low, high - low + 1});
+      continue;
+    }
+    const int64_t first = feature.numeric_index;
+    if (feature.kind == ColumnKind::number) groups.push_back({Kind::number, first, 1});
+    if (feature.kind == ColumnKind::boolean) groups.push_back({Kind::other, first, 1});
+    if (feature.kind == ColumnKind::text) groups.push_back({Kind::other, first, kTextInputs});
+    if (feature.kind == ColumnKind::date) {  // the year, the elapsed days, and points of circles
+      groups.push_back({Kind::number, first, 1});
+      groups.push_back({Kind::number, first + 1, 1});
+      groups.push_back({Kind::other, first + 2, static_cast<int64_t>(feature.numeric_columns()) - 2});
+    }
+    if (feature.missing_index >= 0) groups.push_back({Kind::category, feature.missing_index, 1});
+  }
+  std::ranges::sort(groups, {}, &InputGroup::first);
+  int64_t next = 0;
+  for (const InputGroup& group : groups) {
+    if (group.first < next) refuse_model_info("two of its columns have the same input");
+    next = group.first + group.count;
+  }
+  return groups;
+}
+
 std::unique_ptr<Dataset> open_table_inference(InferenceRequest request) {
   const Encoding encoding = encoding_of(request.preprocessing, request.info);
   const TargetSchema schema = schema_of(request.preprocessing, request.info);
