@@ -17,6 +17,22 @@ double cosine_between(double from, double to, double progress) {
   return to + (from - to) * 0.5 * (1.0 + std::cos(std::numbers::pi * std::clamp(progress, 0.0, 1.0)));
 }
 
+// Four waves, each twice as long as the one before: 0.5 (1 - cos(2 pi log2(1 + 15 t))) ("coslog4" in Holzmueller,
+// Grinsztajn and Steinwart 2024).
+double four_waves(double progress) {
+  const double wave = std::log2(1.0 + 15.0 * std::clamp(progress, 0.0, 1.0));
+  return 0.5 * (1.0 - std::cos(2.0 * std::numbers::pi * wave));
+}
+
+// The sine of an angle in [-pi/2, pi/2] by its power series, which is exact to about 1e-13. All operations are basic
+// ones, so every machine gets the same bits.
+double sine(double angle) {
+  const double square = angle * angle;
+  double sum = 0;
+  for (int n = 17; n >= 1; n -= 2) sum = 1.0 - sum * square / static_cast<double>((n + 1) * (n + 2));
+  return angle * sum;
+}
+
 // Returns the lengths with which trainer.max_duration is converted to steps.
 Lengths lengths_without_total(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample) {
   const int64_t steps = data::steps_per_epoch(train_size, trainer.batch_size, trainer.drop_last);
@@ -97,7 +113,7 @@ std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Le
 
 Schedule::Schedule(const spec::SchedulerOptions& options, const Lengths& lengths)
     : name_(options.name), gamma_(options.gamma), final_factor_(options.final_factor) {
-  const bool needs_end = name_ == "cosine" || name_ == "linear" || name_ == "one_cycle";
+  const bool needs_end = name_ == "cosine" || name_ == "linear" || name_ == "one_cycle" || name_ == "coslog4";
   if (needs_end && !lengths.total_steps) {
     throw Error(
         "TRAIN_SCHEDULE_INVALID",
@@ -121,6 +137,7 @@ double Schedule::shape(int64_t step) const {
   if (name_ == "cosine") return cosine_between(1.0, final_factor_, progress);
   if (name_ == "linear") return 1.0 + (final_factor_ - 1.0) * std::clamp(progress, 0.0, 1.0);
   if (name_ == "one_cycle") return cosine_between(1.0, kOneCycleEnd, progress);
+  if (name_ == "coslog4") return four_waves(progress);
   if (name_ == "step") return std::pow(gamma_, static_cast<double>(step / step_size_));
   return 1.0;
 }
@@ -129,6 +146,26 @@ double Schedule::factor(int64_t step) const {
   if (step >= warmup_) return shape(step);
   const double progress = static_cast<double>(step + 1) / static_cast<double>(warmup_);
   return name_ == "one_cycle" ? cosine_between(kOneCycleStart, 1.0, progress) : progress;
+}
+
+double decline(const std::string& name, int64_t step, int64_t total_steps) {
+  if (name == "constant") return 1.0;
+  const double progress = static_cast<double>(step) / static_cast<double>(total_steps);
+  if (progress <= 0.5) return 1.0;
+  // The rounding of the series must not make the last factors negative.
+  return std::max(0.0, 0.5 * (1.0 - sine(std::numbers::pi * (2.0 * std::min(progress, 1.0) - 1.5))));
+}
+
+void check_declines(const spec::Job& job, const Lengths& lengths) {
+  const auto check = [&](const std::string& name, const char* key) {
+    if (name == "constant" || lengths.total_steps) return;
+    throw Error("TRAIN_SCHEDULE_INVALID",
+                std::string(key) + ": " + name + " needs to know the last step, but trainer.max_duration is a time",
+                "give trainer.max_duration in ep, st, sp or tok (and a time limit as budget.time), or use " +
+                    std::string(key) + ": constant");
+  };
+  if (job.model.name == "tabular") check(job.model.tabular.dropout_schedule, "model.dropout_schedule");
+  check(job.optimizer.weight_decay_schedule, "optimizer.weight_decay_schedule");
 }
 
 }  // namespace sinew::loop

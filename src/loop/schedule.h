@@ -55,4 +55,11 @@ class Schedule {
   int64_t warmup_ = 0, step_size_ = 1, total_ = 0;
 };
 
+// The factor of model.dropout_schedule or optimizer.weight_decay_schedule at a step: `constant` is 1, and `flat_cos` is
+// 1 in the first half of the training and then falls to 0 as half a cosine. Every member computes it itself, so it uses
+// no function of libm. It follows the job: a request that changes the batch size does not change it.
+double decline(const std::string& name, int64_t step, int64_t total_steps);
+// Throws Error if one of these schedules needs to know the last step but trainer.max_duration is a time.
+void check_declines(const spec::Job& job, const Lengths& lengths);
+
 }  // namespace sinew::loop

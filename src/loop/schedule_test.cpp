@@ -1,8 +1,12 @@
-// Tests the number of steps of a training whose batch size changes.
+// Tests the number of steps of a training whose batch size changes, and the schedules.
 #include "loop/schedule.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
 #include "data/data.h"
 
 namespace sinew::loop {
@@ -69,6 +73,43 @@ TEST(CountSteps, SamplesAndTokensAreNeverExceeded) {
         count_steps(job.trainer, lengths_of(job, 1 << 20, tokens), [](int64_t step) { return step < 3 ? 8 : 40; });
     EXPECT_EQ(steps, 3 + (1000 / tokens - 24) / 40);
   }
+}
+
+TEST(Schedule, Coslog4HasFourWavesAndEachIsTwiceAsLong) {
+  Lengths lengths;
+  lengths.total_steps = 1500;
+  const Schedule schedule({.name = "coslog4"}, lengths);
+  for (const int64_t trough : {0, 100, 300, 700}) EXPECT_NEAR(schedule.factor(trough), 0, 1e-12) << trough;
+  EXPECT_GT(schedule.factor(20), 0.1);
+  for (const double wave : {0.5, 1.5, 2.5, 3.5}) {  // the peaks
+    const auto peak = static_cast<int64_t>(std::round(100 * (std::exp2(wave) - 1)));
+    EXPECT_NEAR(schedule.factor(peak), 1, 1e-3) << peak;  // the peaks lie between two steps
+  }
+  lengths.total_steps.reset();
+  EXPECT_THROW(Schedule({.name = "coslog4"}, lengths), Error);
+}
+
+TEST(Decline, IsFlatAndThenHalfACosine) {
+  constexpr int64_t kSteps = 1000;
+  for (int64_t step = 0; step < kSteps + 10; ++step) {
+    const double progress = std::min(1.0, static_cast<double>(step) / kSteps);
+    const double expected = progress <= 0.5 ? 1 : 0.5 * (1 + std::cos(std::numbers::pi * (2 * progress - 1)));
+    EXPECT_NEAR(decline("flat_cos", step, kSteps), expected, 1e-12) << step;
+    EXPECT_GE(decline("flat_cos", step, kSteps), 0) << step;
+    EXPECT_EQ(decline("constant", step, kSteps), 1.0) << step;
+  }
+}
+
+TEST(Decline, NeedsToKnowTheLastStep) {
+  spec::Job job = job_of(40, {2, Unit::seconds});
+  EXPECT_NO_THROW(check_declines(job, lengths_of(job, 107, 1)));
+  job.optimizer.weight_decay_schedule = "flat_cos";
+  EXPECT_THROW(check_declines(job, lengths_of(job, 107, 1)), Error);
+  job.optimizer.weight_decay_schedule = "constant";
+  job.model.name = "tabular";  // its dropout declines
+  EXPECT_THROW(check_declines(job, lengths_of(job, 107, 1)), Error);
+  job.trainer.max_duration = {3, Unit::epochs};
+  EXPECT_NO_THROW(check_declines(job, lengths_of(job, 107, 1)));
 }
 
 }  // namespace

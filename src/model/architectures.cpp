@@ -12,6 +12,8 @@ const std::vector<Architecture>& architectures() {
       {"linear", make_linear, "one linear layer over the flattened input; PyTorch's default initialisation"},
       {"svm", make_linear, "one linear layer trained with hinge loss; PyTorch's default initialisation"},
       {"mlp", make_mlp, "hidden layers with activation, optional batch norm and dropout; PyTorch's defaults"},
+      {"tabular", make_tabular,
+       "tables: RealMLP-TD of Holzmueller et al. 2024; weights scaled by training samples, He+5 biases"},
       {"cnn", make_cnn, "3x3 convolution blocks, each halving the image, then a linear layer; PyTorch's defaults"},
       {"resnet18", make_resnet18, "He et al. 2016, basic blocks; Kaiming normal (fan out), batch norm at 1 and 0"},
       {"resnet34", make_resnet34, "He et al. 2016, basic blocks; as resnet18"},
@@ -95,11 +97,14 @@ void require_images(const data::DataInfo& data, const char* model) {
 }
 
 torch::Tensor activate(const torch::Tensor& input, const std::string& name) {
-  if (name == "relu") return torch::relu(input);
+  if (name == "relu" || name == "auto") return torch::relu(input);
   if (name == "gelu") return torch::gelu(input);
   if (name == "tanh") return torch::tanh(input);
   if (name == "silu") return torch::silu(input);
-  throw Error("MODEL_UNKNOWN_NAME", "there is no activation '" + name + "'", "use relu, gelu, tanh or silu");
+  if (name == "selu") return torch::selu(input);
+  if (name == "mish") return at::mish(input);
+  throw Error("MODEL_UNKNOWN_NAME", "there is no activation '" + name + "'",
+              "use relu, gelu, tanh, silu, selu or mish");
 }
 
 }  // namespace sinew::model

@@ -11,6 +11,7 @@ namespace sinew::model {
 
 std::unique_ptr<Model> make_linear(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 std::unique_ptr<Model> make_mlp(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
+std::unique_ptr<Model> make_tabular(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 std::unique_ptr<Model> make_cnn(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 std::unique_ptr<Model> make_resnet18(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
 std::unique_ptr<Model> make_resnet34(const spec::ModelOptions&, const data::DataInfo&, int64_t outputs);
@@ -66,6 +67,6 @@ void save_script(const std::string& file, const std::vector<NamedTensor>& values
 void require_numbers(const data::DataInfo& data, const char* model);  // refuses tokens
 void require_images(const data::DataInfo& data, const char* model);   // takes only [channels, height, width]
 
-torch::Tensor activate(const torch::Tensor& input, const std::string& name);  // relu | gelu | tanh | silu
+torch::Tensor activate(const torch::Tensor& input, const std::string& name);  // an activation's name; auto: relu
 
 }  // namespace sinew::model

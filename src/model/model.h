@@ -55,6 +55,20 @@ class Model {
   // Returns warnings about a model that trains correctly but was probably exported by mistake.
   virtual std::vector<std::string> remarks() const { return {}; }
 
+  // The factors of the learning rate and of the weight decay of a parameter, in addition to optimizer.lr_scale.
+  struct UpdateFactors {
+    double lr = 1, weight_decay = 1;
+  };
+  virtual UpdateFactors update_factors(size_t /*index*/) const { return {}; }
+
+  // A model whose initial weights or buffers depend on the data sets them in fit(). The engine calls it once, for one
+  // replica, before the first state exists; the caller has a RandomScope. `input`: training samples, at least one.
+  virtual bool fits_data() const { return false; }
+  virtual void fit(const torch::Tensor& /*input*/) {}
+
+  // Multiplies the probability of dropout by this factor from now on (model.dropout_schedule).
+  virtual void set_dropout_factor(double /*factor*/) {}
+
   // Returns true if autocast would cast this parameter to bfloat16 at every use, as it does in linear, convolution and
   // recurrent layers. All lanes share one bfloat16 shadow of such a parameter instead.
   virtual bool wants_shadow(size_t index) = 0;

@@ -12,7 +12,7 @@
 namespace sinew::model {
 
 // If the module has a parameter under several names, the parameter counts once, under its first name.
-class ModuleModel final : public Model {
+class ModuleModel : public Model {
  public:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
   // `identity`: see Model::identity.

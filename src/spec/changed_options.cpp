@@ -23,7 +23,7 @@ bool is_always_told(const std::string& key) {
 }  // namespace
 
 std::map<std::string, std::string> changed_options(const Job& job) {
-  const Job plain;
+  const Job plain = default_job(job.model.name);
   std::map<std::string, std::string> changed;
   for (const Option& option : option_table()) {
     if (!is_of_the_training(option) || !has_effect(option, job) || !is_set(option, job)) continue;

@@ -26,6 +26,27 @@ TEST(GoodFiles, LeaveOptionsThatAreNotGivenAtTheirDefaults) {
   EXPECT_EQ(good("data: {train: x}"), expected);
 }
 
+TEST(GoodFiles, SomeDefaultsDependOnTheModel) {
+  Job expected;
+  expected.data.train.path = "x";
+  expected.model = default_model("tabular");
+  EXPECT_EQ(expected.model.hidden, (std::vector<int64_t>{256, 256, 256}));
+  EXPECT_EQ(expected.model.activation, "auto");
+  EXPECT_EQ(expected.model.dropout, 0.15);
+  const Job job = good("data: {train: x}\nmodel: tabular\n");
+  EXPECT_EQ(job, expected);
+  EXPECT_EQ(good("data: {train: x}\n", {"model.name=tabular"}), expected);
+  EXPECT_EQ(good(to_yaml(job)), expected);
+  const Job given = good("data: {train: x}\nmodel: {name: tabular, dropout: 0, hidden: [256], activation: relu}\n");
+  EXPECT_EQ(given.model.dropout, 0);
+  EXPECT_EQ(given.model.hidden, (std::vector<int64_t>{256}));
+  EXPECT_EQ(given.model.activation, "relu");
+  EXPECT_EQ(good(to_yaml(given)), given);
+  EXPECT_EQ(good("data: {train: x}\nmodel: tabular\n", {"model=mlp"}).model, ModelOptions());
+  EXPECT_FALSE(changed_options(job).contains("model.hidden"));
+  EXPECT_TRUE(changed_options(given).contains("model.hidden"));
+}
+
 TEST(GoodFiles, GiveEveryValueOfTheTableJob) {
   const Job job = good(read_file("tests/jobs/table.yaml"));
   Job expected;

@@ -35,14 +35,36 @@ struct WeightSource {
   bool operator==(const WeightSource&) const = default;
 };
 
+// The options of model: tabular that no other architecture has. The defaults are those of RealMLP-TD
+// (model/tabular.cpp).
+struct TabularOptions {
+  std::string input_scaling = "robust";       // robust | none
+  std::string numeric_embedding = "pbld";     // pbld | none
+  int64_t numeric_embedding_size = 4;         // numbers for each number, itself included
+  int64_t frequencies = 16;                   // cosines of each number
+  double frequency_scale = 0.1;               // standard deviation of their initial frequencies
+  int64_t max_one_hot = 9;                    // a category with more inputs than these has an embedding
+  int64_t category_embedding = 8;             // size of its vectors
+  bool scaling_layer = true;                  // a learned factor for each input of the first layer
+  bool parametric_activation = true;          // a learned strength of the activation for each unit
+  std::string parametrization = "ntk";        // ntk | standard
+  std::string initialization = "data";        // data | random
+  std::string dropout_schedule = "flat_cos";  // constant | flat_cos
+  bool clip_predictions = true;               // regression: to the range of the training targets
+  double scaling_lr_factor = 6.0, numeric_lr_factor = 0.1, activation_lr_factor = 0.1, bias_lr_factor = 0.1;
+  double bias_decay_factor = 0.0;  // of the weight decay of the biases
+  bool operator==(const TabularOptions&) const = default;
+};
+
 struct ModelOptions {
-  // linear | svm | mlp | cnn | resnet18 | resnet34 | resnet50 | lstm | program | torchscript | library
+  // linear | svm | mlp | tabular | cnn | resnet18 | resnet34 | resnet50 | lstm | program | torchscript | library
   std::string name = "mlp";
-  std::vector<int64_t> hidden = {256};       // mlp: sizes of the hidden layers
+  std::vector<int64_t> hidden = {256};       // mlp, tabular: sizes of the hidden layers
   std::vector<int64_t> channels = {32, 64};  // cnn: channels of the convolution blocks
-  std::string activation = "relu";           // relu | gelu | tanh | silu
+  std::string activation = "relu";           // auto | relu | gelu | tanh | silu | selu | mish
   std::string norm = "none";                 // none | batch; mlp and cnn
   double dropout = 0.0;                      // [0, 1)
+  TabularOptions tabular;                    // keys model.input_scaling and so on
   int64_t width = 64;                        // resnet: channels of the first stage
   std::string stem = "auto";                 // resnet: auto | imagenet | cifar
   int64_t embedding = 128;                   // lstm: size of a token's vector
@@ -176,17 +198,18 @@ struct OptimizerOptions {
   std::string name = "adamw";  // sgd | adam | adamw | rmsprop
   double lr = 1e-3;
   double weight_decay = 0.0;
-  double momentum = 0.0;                     // sgd, rmsprop
-  bool nesterov = false;                     // sgd
-  std::vector<double> betas = {0.9, 0.999};  // adam, adamw
-  double eps = 1e-8;                         // adam, adamw, rmsprop
-  double alpha = 0.99;                       // rmsprop
-  std::vector<std::string> lr_scale = {};    // "encoder.*=0.1": pattern of parameter names, and the factor of their lr
+  std::string weight_decay_schedule = "constant";  // constant | flat_cos
+  double momentum = 0.0;                           // sgd, rmsprop
+  bool nesterov = false;                           // sgd
+  std::vector<double> betas = {0.9, 0.999};        // adam, adamw
+  double eps = 1e-8;                               // adam, adamw, rmsprop
+  double alpha = 0.99;                             // rmsprop
+  std::vector<std::string> lr_scale = {};  // "encoder.*=0.1": pattern of parameter names, and the factor of their lr
   bool operator==(const OptimizerOptions&) const = default;
 };
 
 struct SchedulerOptions {
-  std::string name = "constant";                     // constant | step | cosine | linear | one_cycle
+  std::string name = "constant";                     // constant | step | cosine | linear | one_cycle | coslog4
   Duration warmup = {0, Duration::Unit::steps};      // any scheduler: lr rises linearly from 0 at the start
   Duration step_size = {1, Duration::Unit::epochs};  // step: interval
   double gamma = 0.1;                                // step: factor at each interval

@@ -12,8 +12,8 @@ std::vector<Option> architecture_options() {
   return {
       {"model.name",
        at<in, &M::name>(),
-       choice({"linear", "svm", "mlp", "cnn", "resnet18", "resnet34", "resnet50", "lstm", "program", "torchscript",
-               "library"}),
+       choice({"linear", "svm", "mlp", "tabular", "cnn", "resnet18", "resnet34", "resnet50", "lstm", "program",
+               "torchscript", "library"}),
        "the architecture; program, torchscript, library: your own model in model.file",
        "",
        {},
@@ -23,8 +23,10 @@ std::vector<Option> architecture_options() {
        "hidden_layers hidden_sizes units"},
       {"model.channels", at<in, &M::channels>(), list(whole(1, 65536), 1, 16), "channels of the convolution blocks", "",
        kCnn, "filters"},
-      {"model.activation", at<in, &M::activation>(), choice({"relu", "gelu", "tanh", "silu"}),
-       "the activation function between layers", "", kBlocks},
+      {"model.activation", at<in, &M::activation>(), choice({"auto", "relu", "gelu", "tanh", "silu", "selu", "mish"}),
+       "the activation function between layers; auto: relu, for tabular selu to predict classes and mish to predict "
+       "numbers",
+       "", kActivation},
       {"model.norm", at<in, &M::norm>(), choice({"none", "batch"}), "normalisation after each hidden layer or block",
        "", kBlocks, "normalization batch_norm"},
       {"model.dropout", at<in, &M::dropout>(), number(kFraction), "probability that training drops a unit", "",
@@ -63,6 +65,55 @@ std::vector<Option> architecture_options() {
   };
 }
 
+std::vector<Option> tabular_options() {
+  using T = TabularOptions;
+  constexpr auto in = &Job::model;
+  constexpr auto of = &ModelOptions::tabular;
+  return {
+      {"model.input_scaling", at<in, of, &T::input_scaling>(), choice({"robust", "none"}),
+       "robust: scale each input by its quartiles in train, and clip it smoothly to -3 to 3", "", kTabular, "scaler"},
+      {"model.numeric_embedding", at<in, of, &T::numeric_embedding>(), choice({"pbld", "none"}),
+       "pbld: each number becomes several, by cosines of learned frequencies and phases, a linear layer, and itself",
+       "", kTabular, "num_emb_type"},
+      {"model.numeric_embedding_size", at<in, of, &T::numeric_embedding_size>(), whole(2, 1024),
+       "how many numbers a number becomes, itself included", "", kTabular, "plr_hidden_2"},
+      {"model.frequencies", at<in, of, &T::frequencies>(), whole(1, 4096), "cosines of each number", "", kTabular,
+       "plr_hidden_1"},
+      {"model.frequency_scale", at<in, of, &T::frequency_scale>(), number(kPositive),
+       "standard deviation of the initial frequencies", "", kTabular, "plr_sigma sigma"},
+      {"model.max_one_hot", at<in, of, &T::max_one_hot>(), whole(0, 1e6),
+       "a category with more inputs than this, those for missing and other values included, has an embedding", "",
+       kTabular, "max_one_hot_cat_size"},
+      {"model.category_embedding", at<in, of, &T::category_embedding>(), whole(1, 65536),
+       "size of the vector of a category's value", "", kTabular, "cat_embedding_size"},
+      {"model.scaling_layer", at<in, of, &T::scaling_layer>(), flag(),
+       "multiply each input of the first layer by a learned factor", "", kTabular, "add_front_scale"},
+      {"model.parametric_activation", at<in, of, &T::parametric_activation>(), flag(),
+       "learn how strongly the activation function bends each unit: x + strength (f(x) - x)", "", kTabular,
+       "use_parametric_act"},
+      {"model.parametrization", at<in, of, &T::parametrization>(), choice({"ntk", "standard"}),
+       "ntk: the factor 1 / sqrt(inputs) of a linear layer is not part of its weights", "", kTabular, "weight_param"},
+      {"model.initialization", at<in, of, &T::initialization>(), choice({"data", "random"}),
+       "data: scale the initial weights, and place the biases, by the activations of training samples", "", kTabular,
+       "init"},
+      {"model.dropout_schedule", at<in, of, &T::dropout_schedule>(), choice({"constant", "flat_cos"}),
+       "flat_cos: the dropout is constant in the first half of the training, and then falls to 0 as half a cosine", "",
+       kTabular, "p_drop_sched"},
+      {"model.clip_predictions", at<in, of, &T::clip_predictions>(), flag(),
+       "clip predicted numbers to the range of the training targets", "", kTabular, "clamp_output"},
+      {"model.scaling_lr_factor", at<in, of, &T::scaling_lr_factor>(), number(kFromZero),
+       "factor of the learning rate of the scaling layer", "", kTabular, "scale_lr_factor"},
+      {"model.numeric_lr_factor", at<in, of, &T::numeric_lr_factor>(), number(kFromZero),
+       "factor of the learning rate of the numeric embedding", "", kTabular, "plr_lr_factor"},
+      {"model.activation_lr_factor", at<in, of, &T::activation_lr_factor>(), number(kFromZero),
+       "factor of the learning rate of the activations' strengths", "", kTabular, "act_lr_factor"},
+      {"model.bias_lr_factor", at<in, of, &T::bias_lr_factor>(), number(kFromZero),
+       "factor of the learning rate of the biases", "", kTabular},
+      {"model.bias_decay_factor", at<in, of, &T::bias_decay_factor>(), number(kFromZero),
+       "factor of the weight decay of the biases", "", kTabular, "bias_wd_factor"},
+  };
+}
+
 std::vector<Option> weight_options() {
   using W = WeightSource;
   constexpr auto in = &Job::model;
@@ -89,6 +140,7 @@ std::vector<Option> weight_options() {
 
 std::vector<Option> model_options() {
   std::vector<Option> table = architecture_options();
+  for (Option& option : tabular_options()) table.push_back(std::move(option));
   for (Option& option : weight_options()) table.push_back(std::move(option));
   return table;
 }

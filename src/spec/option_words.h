@@ -95,10 +95,12 @@ inline const Range kFromZero = {0, 1e6};
 inline const Range kFraction = {0, 1, false, true};  // [0, 1)
 inline const Range kProbability = {0, 1};
 
-inline const Effect kMlp = {"model.name", {"mlp"}};
+inline const Effect kMlp = {"model.name", {"mlp", "tabular"}};
+inline const Effect kTabular = {"model.name", {"tabular"}};
+inline const Effect kActivation = {"model.name", {"mlp", "cnn", "tabular"}};
 inline const Effect kCnn = {"model.name", {"cnn"}};
 inline const Effect kBlocks = {"model.name", {"mlp", "cnn"}};
-inline const Effect kDropout = {"model.name", {"mlp", "cnn", "lstm"}};
+inline const Effect kDropout = {"model.name", {"mlp", "cnn", "lstm", "tabular"}};
 inline const Effect kResnet = {"model.name", {"resnet18", "resnet34", "resnet50"}};
 inline const Effect kConvolution = {"model.name", {"cnn", "resnet18", "resnet34", "resnet50"}};
 inline const Effect kLstm = {"model.name", {"lstm"}};

@@ -2,6 +2,7 @@
 // this table; there is no other list of keys. Private to spec/.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -96,6 +97,10 @@ bool is_set(const Option& option, const Job& job);              // false: the va
 bool has_effect(const Option& option, const Job& job);
 bool is_table(const DataOptions& data);     // whether data.format names a format of tables; false for auto
 bool is_of_training(std::string_view key);  // whether only trainings have this option or section
+// The job of a file that only names this model: some defaults depend on the model.
+Job default_job(const std::string& model);
+// Gives the options of the model that are not given the defaults of job.model.name.
+void take_model_defaults(Job& job, const std::function<bool(const std::string& key)>& is_given);
 // Returns the option whose map has this dotted key as an entry, "params" for "params.lr"; nullptr if there is none.
 const Option* owner_of_entry(std::string_view key);
 

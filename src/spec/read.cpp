@@ -33,6 +33,11 @@ class JobReader {
     }
   }
 
+  // Call it after the whole file was read, because the defaults depend on the model.
+  void take_defaults() {
+    take_model_defaults(job, [this](const std::string& key) { return given.contains(key); });
+  }
+
   Job job;
   std::vector<Finding> findings;
   GivenKeys given;
@@ -139,6 +144,7 @@ std::vector<Finding> check_search(const Node& file, Node& root, const Job& job,
     JobReader reader(environment);
     apply_overrides(probed, words, reader.findings);
     reader.read_section("", probed);
+    reader.take_defaults();
     for (Finding& finding : check_rules(reader.job, reader.given)) reader.findings.push_back(std::move(finding));
     if (reader.findings.empty()) continue;
     found.push_back({place_of_parameter(root, job.tune.search[probes[i].at].key), "SPEC_BAD_TRIAL",
@@ -175,6 +181,7 @@ Reading read_job(std::string_view yaml, std::string_view file_name, const std::v
   const Node file = root;
   for (const std::string& key : apply_overrides(root, overrides, findings)) reader.given[key].good = false;
   reader.read_section("", root);
+  reader.take_defaults();
   // After a syntax error, rules would complain about options that the parser did not reach.
   if (tree.complete && is_map) {
     for (Finding& finding : check_rules(reader.job, reader.given)) findings.push_back(std::move(finding));

@@ -83,8 +83,11 @@ std::string alias_text(const Option& option) {
 
 std::string row(const Option& option) {
   const std::string value = value_text(option, Job{});
+  const std::string of_tabular = value_text(option, default_job("tabular"));
+  const bool depends = of_tabular != value && option.key != "model.name";
   return "| `" + option.key + "` | " + escaped(expectation(option)) + " | " +
-         (value.empty() ? escaped(option.unset) : "`" + escaped(value) + "`") + " | " +
+         (value.empty() ? escaped(option.unset) : "`" + escaped(value) + "`") +
+         (depends ? "; tabular: `" + escaped(of_tabular) + "`" : "") + " | " +
          escaped(option.help + effect_text(option) + alias_text(option)) + " |\n";
 }
 

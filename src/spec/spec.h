@@ -54,6 +54,9 @@ std::vector<Problem> without_effect(const DataOptions& data);
 // throw, whatever bytes it gets.
 std::expected<std::map<std::string, std::string>, std::string> flat_values(std::string_view yaml);
 
+// Returns the options of a job that names this model and nothing else of it. Some defaults depend on the model.
+ModelOptions default_model(const std::string& name);
+
 // ---- writing -------------------------------------------------------------------------------------------------------
 
 using Reasons = std::map<std::string, std::string>;  // dotted key -> why `auto` became this value

@@ -24,7 +24,7 @@ std::string comment(std::string_view text) {
 bool may_be_without_effect(const Option& option, const Job& job) {
   const bool varied =
       std::ranges::find(job.tune.search, option.effect.key, &SearchParameter::key) != job.tune.search.end();
-  return varied && value_text(option, job) == value_text(option, Job{});
+  return varied && value_text(option, job) == value_text(option, default_job(job.model.name));
 }
 
 bool is_written(const Option& option, const Job& job) {

@@ -67,7 +67,10 @@ Engine::Engine(const EngineOptions& options)
     replicas_.push_back(options_.make_model
                             ? options_.make_model()
                             : model::make_model(job.model, info_, outputs_for(job.loss.name, info_), job.trainer.seed));
-    if (lane == 0) state_ = initial_state(job, *replicas_[0], memory_format_);
+    if (lane == 0) {
+      fit_to_data();
+      state_ = initial_state(job, *replicas_[0], memory_format_);
+    }
     replica_parameters_.push_back(replicas_.back()->parameters());
     replica_buffers_.push_back(replicas_.back()->buffers());
   }
@@ -84,12 +87,40 @@ Engine::Engine(const EngineOptions& options)
     shadows_.push_back(shadow ? torch::empty_like(parameter, torch::kBFloat16) : torch::Tensor());
   }
   blocks_ = make_blocks(gradients_);
-  optimizer_ = std::make_unique<Optimizer>(job.optimizer, state_, gradients_, blocks_);
+  std::vector<model::Model::UpdateFactors> factors;
+  for (size_t p = 0; p < state_.parameters.size(); ++p) factors.push_back(replicas_[0]->update_factors(p));
+  optimizer_ = std::make_unique<Optimizer>(job.optimizer, std::move(factors), state_, gradients_, blocks_);
   list_memory();
   state_replaced();
 }
 
 Engine::~Engine() = default;
+
+// Every member draws the same samples and computes the same values. The other replicas use the memory of the state.
+void Engine::fit_to_data() {
+  constexpr int64_t kMostSamples = 10'000;
+  model::Model& model = *replicas_.front();
+  if (!model.fits_data() || info_.train_size == 0) return;
+  const RandomKey key = derive(random_key({options_.job.trainer.seed}), "fit");
+  const data::Permutation order(derive(key, "samples"), info_.train_size);
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < std::min(kMostSamples, info_.train_size); ++i) samples.push_back(order[i]);
+  const data::Batch batch =
+      options_.dataset->load(data::Split::train, samples, {options_.job.trainer.seed, 0, /*augment=*/false});
+  if (batch.count() == 0) return;
+  const model::RandomScope random(key);
+  model.fit(to_input(batch));
+}
+
+double Engine::decline(const std::string& schedule) {
+  if (schedule == "constant") return 1.0;
+  if (!total_steps_) {
+    const loop::Lengths lengths = loop::lengths_of(options_.job, info_.train_size, info_.tokens_per_sample);
+    loop::check_declines(options_.job, lengths);
+    total_steps_ = lengths.total_steps;
+  }
+  return loop::decline(schedule, state_.step.value, *total_steps_);
+}
 
 void Engine::state_replaced() {
   const torch::NoGradGuard no_grad;
@@ -372,6 +403,9 @@ StepResult Engine::make_step(const StepMessage& own, bool want_norm) {
   if (options_.faults.in_state) options_.faults.in_state(state_);
   const data::StepRange range = next_range();
   const int64_t size = batch_size(state_.step);
+  const spec::ModelOptions& model = options_.job.model;
+  const double dropout = decline(model.name == "tabular" ? model.tabular.dropout_schedule : "constant");
+  for (const auto& replica : replicas_) replica->set_dropout_factor(dropout);
   prefetch_next(range);
   Reducer::Reduced reduced = reduce_step(own, range);
   while (!reduced.sums.not_decoded.empty() && !agree_to_leave_out(data::Split::train, reduced.sums.not_decoded))

@@ -111,6 +111,10 @@ class Engine {
   void for_each_group(const std::function<void(size_t group)>& work);
   double divide(size_t block, double weight);
   double divide_and_norm(double weight, const std::vector<bool>& present);
+  // Fits the first replica to training samples, if its initial values depend on the data.
+  void fit_to_data();
+  // The factor of a schedule at the next step (loop::decline).
+  double decline(const std::string& schedule);
   void apply(double lr, double scale, const std::vector<bool>& present);
   void apply_group(size_t group, double lr, double scale);
   void commit_buffers(const Contribution& sums);
@@ -170,7 +174,8 @@ class Engine {
   std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
   bool audits_next_step_ = false;
-  bool explains_ = true;  // true: if the current step diverges, the error says why
+  std::optional<int64_t> total_steps_;  // as the job plans them; set when a schedule first asks
+  bool explains_ = true;                // true: if the current step diverges, the error says why
   void forget_prefetched();
   int64_t prefetched_step_ = -1;                     // all steps up to this one were requested
   std::map<int64_t, std::vector<bool>> prefetched_;  // for each step: which shards were requested

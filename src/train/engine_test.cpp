@@ -19,7 +19,7 @@ struct Case {
   SyntheticData data;
 };
 
-// Four small jobs. Together they enable every feature that has changed bits by mistake before.
+// Five small jobs. Together they enable every feature that has changed bits by mistake before.
 std::vector<Case> contract_jobs() {
   std::vector<Case> cases;
   // With 107 samples in batches of 40, the third step of an epoch has only 27 samples.
@@ -54,6 +54,15 @@ std::vector<Case> contract_jobs() {
   lstm.optimizer.name = "rmsprop";
   lstm.optimizer.momentum = 0.5;
   cases.push_back({"lstm over tokens", lstm, SyntheticData(data::Task::next_token, {7}, 11, 107, 31)});
+
+  spec::Job tabular = test_job("tabular");
+  tabular.model = spec::default_model("tabular");
+  tabular.model.hidden = {24, 16};
+  tabular.loss.label_smoothing = 0.1;
+  tabular.optimizer.weight_decay = 0.02;
+  tabular.optimizer.weight_decay_schedule = "flat_cos";
+  tabular.trainer.max_duration = {6, spec::Duration::Unit::steps};  // so the last steps have less dropout and decay
+  cases.push_back({"tabular", tabular, SyntheticData(data::Task::classification, {10}, 4, 107, 31)});
   return cases;
 }
 

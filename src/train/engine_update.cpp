@@ -64,7 +64,7 @@ double Engine::divide_and_norm(double weight, const std::vector<bool>& present) 
 }
 
 void Engine::apply(double lr, double scale, const std::vector<bool>& present) {
-  optimizer_->begin(present);
+  optimizer_->begin(present, decline(options_.job.optimizer.weight_decay_schedule));
   for_each_group([&](size_t group) { apply_group(group, lr, scale); });
 }
 

@@ -138,6 +138,13 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
     resolved.job.model.stem = small ? "cifar" : "imagenet";
     resolved.reasons["model.stem"] = small ? "images of at most 64x64" : "images larger than 64x64";
   }
+  if (job.model.activation == "auto") {
+    const bool tabular = job.model.name == "tabular", regression = data.task == data::Task::regression;
+    resolved.job.model.activation = !tabular ? "relu" : regression ? "mish" : "selu";
+    resolved.reasons["model.activation"] = !tabular     ? "the usual one"
+                                           : regression ? "the target is a number"
+                                                        : "the target is a class";
+  }
   resolved.written = resolved.job;
   if (!resolved.job.trainer.lanes) {
     resolved.job.trainer.lanes = std::min(machine.cores, *resolved.job.trainer.shards);

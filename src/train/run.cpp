@@ -34,7 +34,9 @@ Resolved resolve_for_training(const RunOptions& options, const data::DataInfo& i
 
 // Throws Error if the job has no step or no valid schedule. This comes before the worker joins the others.
 void check_lengths(const spec::Job& job, const data::DataInfo& info) {
-  loop::Schedule(job.scheduler, loop::lengths_of(job, info.train_size, info.tokens_per_sample));
+  const loop::Lengths lengths = loop::lengths_of(job, info.train_size, info.tokens_per_sample);
+  loop::Schedule(job.scheduler, lengths);
+  loop::check_declines(job, lengths);
 }
 
 // The coordinator compares identities field by field, and names the fields that differ. Options that a machine may
