@@ -18,6 +18,7 @@ int run_init(const Arguments& arguments) {
           "a file or folder: IDX (MNIST), CIFAR, images in folders, an image list, csv, tsv, jsonl, npy, npz, text")
       .text("--target", "COLUMN", wanted.target, "of a table: the column to predict")
       .choice("--task", wanted.task, {"auto", "classification", "regression"}, "the kind of target")
+      .duration("--time-limit", wanted.time_limit, "of a table: train only as long as a core needs for this time")
       .text("-o, --output", "FILE", output, "where to write")
       .flag("--force", force, "replace the file if it exists")
       .example("sinew init data.csv --target price");

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file_pattern.h"
 #include "base/joined.h"
+#include "base/number_text.h"
 #include "data/files.h"
 
 namespace sinew::data {
@@ -68,10 +69,11 @@ std::optional<DataInfo> try_open(Proposal& proposal) {
   }
 }
 
-enum class Kind { small_image, large_image, cifar, vector, text };
+enum class Kind { small_image, large_image, cifar, vector, table, text };
 
 Kind kind_of(const spec::DataOptions& data, const std::optional<DataInfo>& info) {
   if (data.format == "text") return Kind::text;
+  if (!data.columns.target.empty()) return Kind::table;
   if (data.format == "cifar10" || data.format == "cifar100") return Kind::cifar;
   if (info && info->input_shape.size() == 3) {
     return std::max(info->input_shape[1], info->input_shape[2]) > 64 ? Kind::large_image : Kind::small_image;
@@ -101,9 +103,60 @@ void choose_for_images(spec::Job& job, Kind kind, std::vector<std::string>& rema
   remarks.push_back("resnet18 is slow without a GPU; model.name: cnn is many times faster on a CPU");
 }
 
-void choose(spec::Job& job, Kind kind, const std::optional<DataInfo>& info, std::vector<std::string>& remarks) {
+// Returns how many epochs one core trains in this time. It follows from the sizes alone, so that the same data give the
+// same job file on every machine. The constants are of a core of 2026 and were measured with bench/tables.py.
+double epochs_within(double seconds, const DataInfo& info, const spec::Job& job) {
+  constexpr double kSecondsOfWeight = 4e-10, kSecondsOfUnit = 2e-8, kSecondsOfStep = 4e-3;
+  int64_t inputs = 4 * element_count(info.input_shape), weights = 0, units = 0;  // a number becomes 4 inputs
+  for (const int64_t size : job.model.hidden) {
+    weights += inputs * size;
+    units += size;
+    inputs = size;
+  }
+  const auto rows = static_cast<double>(info.train_size);
+  const double epoch =
+      rows * (static_cast<double>(weights) * kSecondsOfWeight + static_cast<double>(units) * kSecondsOfUnit) +
+      std::ceil(rows / static_cast<double>(job.trainer.batch_size)) * kSecondsOfStep;
+  return std::max(1.0, std::floor(seconds / epoch));
+}
+
+constexpr int64_t kManyRows = 50'000;
+
+// The training of RealMLP-TD (Holzmueller, Grinsztajn, Steinwart 2024, appendix A), which belongs to model: tabular.
+// The best epoch is that of the lowest validation loss.
+void choose_for_table(spec::Job& job, const std::optional<DataInfo>& info, double time_limit,
+                      std::vector<std::string>& remarks) {
+  const bool regression = info && info->task == Task::regression;
+  job.model = spec::default_model("tabular");
+  if (!regression) job.loss.label_smoothing = 0.1;
+  job.trainer.max_duration = {256, spec::Duration::Unit::epochs};
+  job.trainer.batch_size = 256;
+  job.trainer.drop_last = info && info->train_size >= job.trainer.batch_size;
+  job.optimizer.lr = regression ? 0.2 : 0.04;
+  job.optimizer.weight_decay = 0.02;
+  job.optimizer.weight_decay_schedule = "flat_cos";
+  job.optimizer.betas = {0.9, 0.95};
+  job.scheduler.name = "coslog4";
+  if (info && info->val_size > 0) {
+    job.early_stopping.monitor = "val/loss";
+    job.early_stopping.patience = 256;
+  }
+  if (info && time_limit > 0) {
+    const double epochs = epochs_within(time_limit, *info, job);
+    if (epochs >= job.trainer.max_duration.amount) return;
+    job.trainer.max_duration.amount = epochs;
+    remarks.push_back("--time-limit shortens the training to " + number_text(epochs) + " epochs of 256");
+  } else if (info && info->train_size > kManyRows) {
+    remarks.push_back("256 epochs of so many rows take long; --time-limit shortens the training");
+  }
+}
+
+void choose(spec::Job& job, Kind kind, const std::optional<DataInfo>& info, double time_limit,
+            std::vector<std::string>& remarks) {
   if (kind == Kind::small_image || kind == Kind::large_image || kind == Kind::cifar) {
     choose_for_images(job, kind, remarks);
+  } else if (kind == Kind::table) {
+    choose_for_table(job, info, time_limit, remarks);
   } else if (kind == Kind::text) {
     job.model.name = "lstm";
     job.model.hidden_size = 256;
@@ -163,6 +216,9 @@ Proposal propose_job(const std::string& path, const Wanted& wanted) {
     } else if (!wanted.target.empty()) {
       throw Error("DATA_BAD_OPTION", path + " is no table, so it has no column '" + wanted.target + "'",
                   "leave --target out");
+    } else if (wanted.time_limit > 0) {
+      throw Error("DATA_BAD_OPTION", path + " is no table, so its training cannot be shortened to a time",
+                  "leave --time-limit out, and set trainer.max_duration or budget.time in the job file");
     }
     detection->data.task = wanted.task;
     Proposal proposal;
@@ -179,7 +235,7 @@ Proposal propose_job(const std::string& path, const Wanted& wanted) {
       proposal.remarks.pop_back();  // the warning of the first try
       info = try_open(proposal);
     }
-    choose(proposal.job, kind_of(data, info), info, proposal.remarks);
+    choose(proposal.job, kind_of(data, info), info, wanted.time_limit, proposal.remarks);
     return proposal;
   }
   throw Error("DATA_UNKNOWN_FORMAT", "Sinew does not recognise the data at " + path,

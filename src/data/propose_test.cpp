@@ -118,7 +118,11 @@ TEST_F(Propose, Tables) {
   EXPECT_EQ(goods.job.data.columns.target, "price");
   EXPECT_FALSE(goods.trouble.has_value());
   EXPECT_THAT(goods.details, Contains(HasSubstr("identifier")));
-  EXPECT_EQ(goods.job.model.name, "mlp");
+  EXPECT_EQ(goods.job.model, spec::default_model("tabular"));
+  EXPECT_EQ(goods.job.optimizer.lr, 0.2);  // a number to predict
+  EXPECT_EQ(goods.job.loss.label_smoothing, 0);
+  EXPECT_FALSE(goods.job.trainer.drop_last) << "the table has fewer rows than a batch";
+  EXPECT_EQ(goods.job.early_stopping.monitor, "val/loss");
   EXPECT_THAT(goods.remarks,
               Contains(HasSubstr("the column to predict is 'price': its name is often that of a target")));
   // The user names the column, and the preview reads quotes, separators in quotes and a byte order mark as the CSV
@@ -132,6 +136,9 @@ TEST_F(Propose, Tables) {
   const spec::Job tabs = propose_job(put("t.tsv", "Label\tvalue\na\t1\nb\t2\n")).job;
   EXPECT_EQ(tabs.data.format, "tsv");
   EXPECT_EQ(tabs.data.columns.target, "Label");
+  EXPECT_EQ(tabs.optimizer.lr, 0.04);  // classes to predict
+  EXPECT_EQ(tabs.loss.label_smoothing, 0.1);
+  EXPECT_EQ(tabs.scheduler.name, "coslog4");
   const spec::Job lines =
       propose_job(put("o.jsonl", "{\"x\": 1, \"zone\": \"a\"}\n\n{\"zone\": null, \"x\": 2}\n")).job;
   EXPECT_EQ(lines.data.format, "jsonl");
@@ -155,6 +162,24 @@ TEST_F(Propose, ADatedTableIsSplitByTime) {
   const Proposal gap = propose_job(put("gap.csv", table("sold", true)), {"price"});
   EXPECT_EQ(gap.job.data.split_by, "");
   EXPECT_FALSE(gap.trouble) << gap.trouble->what();
+}
+
+TEST_F(Propose, ATimeLimitShortensTheTrainingOfATable) {
+  std::string text = "x,z,y\n";
+  for (int i = 0; i < 3000; ++i) text += std::to_string(i % 71) + "," + std::to_string(i % 13) + ".5,ab\n";
+  text += "1,2,cd\n";
+  const std::string file = put("limited.csv", text);
+  const auto epochs = [&](double seconds) {
+    return propose_job(file, {"y", "classification", seconds}).job.trainer.max_duration.amount;
+  };
+  EXPECT_EQ(epochs(0), 256);
+  EXPECT_EQ(epochs(1e6), 256) << "a longer training than the usual one is not needed";
+  EXPECT_EQ(epochs(1e-3), 1);
+  EXPECT_GT(epochs(10), 2 * epochs(4));
+  EXPECT_LT(epochs(10), 256);
+  EXPECT_THAT(propose_job(file, {"y", "classification", 10}).remarks, Contains(HasSubstr("--time-limit")));
+  const std::string words = put("words.txt", "to be or not to be\n");
+  EXPECT_ERROR(error_of([&] { propose_job(words, {"", "auto", 10}); }), "DATA_BAD_OPTION", "--time-limit");
 }
 
 TEST_F(Propose, FilesThatAreNoValidTables) {

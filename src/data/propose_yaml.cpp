@@ -101,6 +101,11 @@ std::string model_yaml(const spec::ModelOptions& model) {
   return text;
 }
 
+std::string loss_yaml(const spec::LossOptions& loss) {
+  if (loss.label_smoothing == 0) return "";
+  return "loss:\n  label_smoothing: " + number_text(loss.label_smoothing) + "\n";
+}
+
 std::string duration(const spec::Duration& value) {
   return number_text(value.amount) + (value.unit == spec::Duration::Unit::epochs ? "ep" : "st");
 }
@@ -108,12 +113,21 @@ std::string duration(const spec::Duration& value) {
 std::string training_yaml(const spec::Job& job) {
   std::string text = "trainer:\n  max_duration: " + duration(job.trainer.max_duration) +
                      "  # epochs; also 5000st, 30m\n  batch_size: " + std::to_string(job.trainer.batch_size) + "\n";
+  if (job.trainer.drop_last) text += "  drop_last: true\n";
   if (job.trainer.grad_clip_norm > 0) text += "  grad_clip_norm: " + number_text(job.trainer.grad_clip_norm) + "\n";
   text += "optimizer:\n  name: " + job.optimizer.name + "\n  lr: " + number_text(job.optimizer.lr) + "\n";
   if (job.optimizer.weight_decay > 0) text += "  weight_decay: " + number_text(job.optimizer.weight_decay) + "\n";
-  if (job.scheduler.name == "constant") return text;
-  text += "scheduler:\n  name: " + job.scheduler.name + "\n";
-  if (job.scheduler.warmup.amount > 0) text += "  warmup: " + duration(job.scheduler.warmup) + "\n";
+  if (job.optimizer.weight_decay_schedule != "constant")
+    text += "  weight_decay_schedule: " + job.optimizer.weight_decay_schedule + "\n";
+  if (job.optimizer.betas != spec::OptimizerOptions().betas)
+    text += "  betas: " + list(job.optimizer.betas, [](double beta) { return number_text(beta); }) + "\n";
+  const bool scheduled = job.scheduler.name != "constant";
+  if (scheduled) text += "scheduler:\n  name: " + job.scheduler.name + "\n";
+  if (scheduled && job.scheduler.warmup.amount > 0) text += "  warmup: " + duration(job.scheduler.warmup) + "\n";
+  if (!job.early_stopping.monitor.empty())
+    text += "early_stopping:\n  monitor: " + job.early_stopping.monitor +
+            "\n  patience: " + std::to_string(job.early_stopping.patience) +
+            "  # the model is that of the best epoch\n";
   return text;
 }
 
@@ -127,7 +141,7 @@ std::string proposal_yaml(const Proposal& proposal) {
     text += "# - " + remark + "\n";
   }
   return text + "name: " + quoted(proposal.job.name) + "\n" + data_yaml(proposal.job.data) +
-         model_yaml(proposal.job.model) + training_yaml(proposal.job);
+         model_yaml(proposal.job.model) + loss_yaml(proposal.job.loss) + training_yaml(proposal.job);
 }
 
 std::string proposal_text(const Proposal& proposal) {
