@@ -283,6 +283,19 @@ Made export_tensors(Subject& subject, NewDirectory& to, Disk& disk) {
                      {"layers", options.layers},
                      {"bidirectional", options.bidirectional},
                      {"outputs", subject.loaded.outputs}};
+  if (options.name == "tabular") {
+    const spec::TabularOptions& parts = options.tabular;
+    config["model"].update(Json{{"input_scaling", parts.input_scaling},
+                                {"numeric_embedding", parts.numeric_embedding},
+                                {"numeric_embedding_size", parts.numeric_embedding_size},
+                                {"frequencies", parts.frequencies},
+                                {"max_one_hot", parts.max_one_hot},
+                                {"category_embedding", parts.category_embedding},
+                                {"scaling_layer", parts.scaling_layer},
+                                {"parametric_activation", parts.parametric_activation},
+                                {"parametrization", parts.parametrization},
+                                {"clip_predictions", parts.clip_predictions}});
+  }
   config["input_shape"] = subject.loaded.data.input_shape;
   config["input_names"] = subject.loaded.data.input_names;
   config["preparation"] = Json::parse(subject.loaded.data.preparation);
@@ -316,7 +329,7 @@ Made export_model(const train::Trained& trained, const spec::Job& job, const Wan
   refuse_what_cannot_be_exported(job);
   model::use_one_thread();
   train::LoadedModel loaded = train::load_model(trained, job, disk);
-  Weights weights(*loaded.model);
+  Weights weights(*loaded.model, loaded.job.model, loaded.data);
   Outcomes outcomes = outcomes_of(loaded);
   Subject subject{trained, std::move(loaded), std::move(weights), origin_of(trained, job, disk), std::move(outcomes)};
   NewDirectory to(wanted.directory, disk);

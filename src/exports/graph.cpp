@@ -54,6 +54,23 @@ class NetworkGraph {
       case Step::Op::embedding:
         return builder_.add("Gather", {weight(step.name + ".weight"), x}, {{"axis", int64_t{0}}});
       case Step::Op::lstm: return lstm(x, step);
+      case Step::Op::subtract: return builder_.add("Sub", {x, weight(step.name)});
+      case Step::Op::multiply: return builder_.add("Mul", {x, weight(step.name)});
+      case Step::Op::soft_clip: return soft_clip(x);
+      case Step::Op::waves: return waves(x, step.name);
+      case Step::Op::join: {
+        std::vector<std::string> parts;
+        for (const size_t input : step.inputs) parts.push_back(values_.at(input));
+        return builder_.add("Concat", parts, {{"axis", int64_t{1}}});
+      }
+      case Step::Op::blend: {
+        const std::string difference = builder_.add("Sub", {values_.at(step.inputs.at(1)), x});
+        return builder_.add("Add", {x, builder_.add("Mul", {difference, weight(step.name)})});
+      }
+      case Step::Op::clamp: {
+        const std::string raised = builder_.add("Max", {x, weight(step.name + ".low")});
+        return builder_.add("Min", {raised, weight(step.name + ".high")});
+      }
       case Step::Op::last: break;
     }
     return builder_.add("Gather", {x, builder_.constant(onnx::integers({}, {-1}))}, {{"axis", int64_t{1}}});
@@ -84,12 +101,31 @@ class NetworkGraph {
     if (name == "relu") return builder_.add("Relu", {x});
     if (name == "tanh") return builder_.add("Tanh", {x});
     if (name == "silu") return builder_.add("Mul", {x, builder_.add("Sigmoid", {x})});
+    if (name == "selu") return builder_.add("Selu", {x});
+    if (name == "mish") {
+      return builder_.add("Mul", {x, builder_.add("Tanh", {builder_.add("Softplus", {x})})});
+    }
     if (name != "gelu")
       throw Error("EXPORT_UNSUPPORTED", "the activation '" + name + "' has no form in ONNX yet",
                   "export with --to safetensors");
     const std::string scaled = builder_.add("Mul", {x, number(0.70710678118654752F)});
     const std::string part = builder_.add("Add", {builder_.add("Erf", {scaled}), number(1)});
     return builder_.add("Mul", {builder_.add("Mul", {x, part}), number(0.5F)});
+  }
+
+  std::string soft_clip(const std::string& x) {
+    const std::string third = builder_.add("Div", {x, number(3)});
+    const std::string sum = builder_.add("Add", {builder_.add("Mul", {third, third}), number(1)});
+    return builder_.add("Div", {x, builder_.add("Sqrt", {sum})});
+  }
+
+  std::string waves(const std::string& x, const std::string& name) {
+    const std::string column = builder_.add("Unsqueeze", {x, list({2})});  // [batch, numbers, 1]
+    const std::string angle =
+        builder_.add("Add", {builder_.add("Mul", {column, weight(name + ".cycles")}), weight(name + ".shift")});
+    const std::string row = builder_.add("Unsqueeze", {builder_.add("Cos", {angle}), list({2})});
+    const std::string made = builder_.add("MatMul", {row, weight(name + ".matrix")});  // [batch, numbers, 1, size]
+    return builder_.add("Add", {builder_.add("Flatten", {made}, {{"axis", int64_t{1}}}), weight(name + ".offset")});
   }
 
   // libtorch orders the gates as input, forget, cell, output; ONNX as input, output, forget, cell.

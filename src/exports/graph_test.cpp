@@ -86,7 +86,7 @@ auto with_file(const std::string& bytes, const std::string& ending, Use&& use) {
 
 // Compares the graph, the module and the program with the model.
 void expect_equal(train::LoadedModel loaded) {
-  const Weights weights(*loaded.model);
+  const Weights weights(*loaded.model, loaded.job.model, loaded.data);
   const onnx::Model graph = graph_of(loaded, weights);
   const torch::jit::Module made = script_of(loaded, weights);
   torch::jit::Module module =
@@ -149,6 +149,30 @@ TEST(Graph, EveryArchitectureOnItsData) {
   expect_equal(random_model(large, images(3, 40)));
 }
 
+TEST(Graph, TheModelForTablesWithAndWithoutItsParts) {
+  const auto with = [](const auto& change) {
+    spec::ModelOptions made = options("tabular", "none", "auto");
+    made.tabular.max_one_hot = 2;
+    change(made);
+    expect_equal(random_model(made, table()));
+    data::DataInfo number = table();
+    number.task = data::Task::regression;
+    number.classes = 0;
+    number.class_names.clear();
+    expect_equal(random_model(made, number, "mse"));
+    expect_equal(random_model(made, images(1, 6)));
+  };
+  with([](spec::ModelOptions&) {});
+  with([](spec::ModelOptions& made) { made.tabular.numeric_embedding = "none"; });
+  with([](spec::ModelOptions& made) { made.tabular.input_scaling = "none"; });
+  with([](spec::ModelOptions& made) {
+    made.activation = "relu";
+    made.tabular.scaling_layer = made.tabular.parametric_activation = made.tabular.clip_predictions = false;
+    made.tabular.parametrization = "standard";
+    made.tabular.max_one_hot = 100;
+  });
+}
+
 TEST(Graph, RecurrentModelsOfSeveralLayersAndDirections) {
   spec::ModelOptions deep = options("lstm");
   deep.layers = 2;
@@ -174,7 +198,7 @@ TEST(Graph, NumbersInTheUnitsOfTheTarget) {
 
 TEST(Graph, AnotherWeightIsNoticed) {
   train::LoadedModel loaded = random_model(options("resnet18"), images(3, 16));
-  const Weights weights(*loaded.model);
+  const Weights weights(*loaded.model, loaded.job.model, loaded.data);
   const onnx::Model graph = graph_of(loaded, weights);
   const Samples samples = make_samples(loaded, 7);
   const torch::NoGradGuard no_grad;

@@ -70,6 +70,44 @@ class NetworkBuilder {
     add(Op::linear, add(Op::last, x), "output");
   }
 
+  // The weights are those of the model and of add_tabular_weights().
+  void tabular(const spec::ModelOptions& options, const data::DataInfo& data) {
+    const spec::TabularOptions& parts = options.tabular;
+    const model::TabularLayout layout = model::tabular_layout(data, parts.max_one_hot);
+    const size_t input = add(Op::flatten, 0);
+    std::vector<size_t> joined;
+    if (layout.flat() > 0) {
+      size_t x = add(Op::linear, input, "select.flat");
+      if (parts.input_scaling == "robust") {
+        x = add(Op::multiply, add(Op::subtract, x, "input.center"), "input.factor");
+        x = add(Op::soft_clip, x);
+      }
+      const bool waves = parts.numeric_embedding == "pbld" && !layout.numbers.empty();
+      if (waves) {
+        const size_t numbers = add(Op::linear, x, "select.numbers");
+        joined = {add(Op::waves, numbers, "numbers"), numbers};
+      }
+      const bool others = layout.flat() > static_cast<int64_t>(layout.numbers.size());
+      if (!waves) joined.push_back(x);
+      if (waves && others) joined.push_back(add(Op::linear, x, "select.others"));
+    }
+    for (size_t i = 0; i < layout.embedded.size(); ++i) {
+      joined.push_back(add(Op::linear, input, "select.embedding_" + std::to_string(i)));
+    }
+    size_t x = joined.size() == 1 ? joined[0] : add(Step{Op::join, joined});
+    if (parts.scaling_layer) x = add(Op::multiply, x, "scale");
+    const std::string activation = options.activation != "auto"          ? options.activation
+                                   : data.task == data::Task::regression ? "mish"
+                                                                         : "selu";
+    for (size_t i = 0; i < options.hidden.size(); ++i) {
+      const std::string name = "hidden." + std::to_string(i);
+      const size_t y = add(Op::linear, x, "layers." + name), bent = add(Op::activation, y, activation);
+      x = parts.parametric_activation ? add(Step{Op::blend, {y, bent}, name + ".strength"}) : bent;
+    }
+    x = add(Op::linear, x, "layers.output");
+    if (data.task == data::Task::regression && parts.clip_predictions) add(Op::clamp, x, "range");
+  }
+
  private:
   size_t convolution(size_t input, const std::string& name, int64_t kernel, int64_t stride) {
     return add(Step{Op::convolution, {input}, name, kernel, stride, kernel / 2});
@@ -113,6 +151,8 @@ std::vector<Step> network_of(const spec::ModelOptions& options, const data::Data
     builder.resnet(options, data.input_shape);
   } else if (name == "lstm") {
     builder.lstm(options, data);
+  } else if (name == "tabular") {
+    builder.tabular(options, data);
   } else {
     throw Error("EXPORT_UNSUPPORTED", "the model is not one of Sinew's own architectures, but a '" + name + "'",
                 "use its file: " + model::model_file_name(name) + " in model/ of the run has the trained weights");
@@ -120,19 +160,35 @@ std::vector<Step> network_of(const spec::ModelOptions& options, const data::Data
   return builder.take();
 }
 
-Weights::Weights(model::Model& model) {
+Weights::Weights(model::Model& model, const spec::ModelOptions& options, const data::DataInfo& data) {
   all_ = model.parameters();
   for (const model::NamedTensor& buffer : model.buffers()) all_.push_back(buffer);
   for (model::NamedTensor& item : all_) item.tensor = item.tensor.detach().contiguous();
+  if (options.name == "tabular") derive_tabular(options, data);
+}
+
+void Weights::derive(const std::string& name, const torch::Tensor& tensor, const std::string& from) {
+  derived_.push_back({name, tensor.contiguous()});
+  if (!from.empty()) replaced_.insert(from);
+}
+
+std::vector<model::NamedTensor> Weights::used() const {
+  std::vector<model::NamedTensor> used = derived_;
+  std::ranges::copy_if(all_, std::back_inserter(used),
+                       [&](const model::NamedTensor& item) { return !replaced_.contains(item.name); });
+  return used;
 }
 
 bool Weights::contains(const std::string& name) const {
-  return std::ranges::any_of(all_, [&](const model::NamedTensor& item) { return item.name == name; });
+  const auto is_it = [&](const model::NamedTensor& item) { return item.name == name; };
+  return std::ranges::any_of(all_, is_it) || std::ranges::any_of(derived_, is_it);
 }
 
 const torch::Tensor& Weights::at(const std::string& name) const {
-  for (const model::NamedTensor& item : all_) {
-    if (item.name == name) return item.tensor;
+  for (const auto* list : {&all_, &derived_}) {
+    for (const model::NamedTensor& item : *list) {
+      if (item.name == name) return item.tensor;
+    }
   }
   throw Error("EXPORT_DIFFERS", "the model has no weight '" + name + "'", "this is a bug in sinew; please report it");
 }

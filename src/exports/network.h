@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct Step {
     flatten,      // [batch, ...] to [batch, all]
     linear,       // parameters name.weight and, if there is one, name.bias
     batch_norm,   // name.weight, name.bias, name.running_mean, name.running_var
-    activation,   // name: relu, gelu, tanh or silu
+    activation,   // name: relu, gelu, tanh, silu, selu or mish
     convolution,  // name.weight and, if there is one, name.bias
     max_pool,
     mean_pixels,  // the mean of each channel: [batch, channels]
@@ -27,7 +28,14 @@ struct Step {
     table_rows,   // [batch, columns] to [batch, columns, 1]
     embedding,    // name.weight
     lstm,         // name.weight_ih_l0, ...
-    last          // [batch, time, size] to [batch, size]
+    last,         // [batch, time, size] to [batch, size]
+    subtract,     // the vector `name`
+    multiply,     // by the vector `name`
+    soft_clip,    // x / sqrt(1 + (x / 3)^2)
+    waves,        // [batch, numbers] to [batch, numbers * size]: name.cycles, name.shift, name.matrix, name.offset
+    join,         // of several values, along the columns
+    blend,        // of two values: the first plus the vector `name` times the difference
+    clamp         // to the vectors name.low and name.high
   } op;
   std::vector<size_t> inputs;  // values: 0 is the model's input, and step i makes value i + 1
   std::string name = {};
@@ -36,20 +44,30 @@ struct Step {
   bool bidirectional = false;                   // lstm
 };
 
-// Throws Error for a model of the user's own.
-std::vector<Step> network_of(const spec::ModelOptions& options, const data::DataInfo& data);
-
 // The weights of a model by name, float32, and where a step finds its own.
 class Weights {
  public:
-  explicit Weights(model::Model& model);
+  Weights(model::Model& model, const spec::ModelOptions& options, const data::DataInfo& data);
   bool contains(const std::string& name) const;
   const torch::Tensor& at(const std::string& name) const;              // throws Error if there is none
   const std::vector<model::NamedTensor>& all() const { return all_; }  // with the buffers
 
+  // The weights that the steps use. Those of model: tabular are computed from the model's: choices of columns are
+  // matrices, and the gain of a layer is a part of its weights.
+  std::vector<model::NamedTensor> used() const;
+
  private:
-  std::vector<model::NamedTensor> all_;
+  // Adds a weight that is computed from the model's weight `from`, which the steps do not use then; "": from none.
+  void derive(const std::string& name, const torch::Tensor& tensor, const std::string& from);
+  void derive_layer(const std::string& name, bool ntk);
+  void derive_tabular(const spec::ModelOptions& options, const data::DataInfo& data);
+
+  std::vector<model::NamedTensor> all_, derived_;
+  std::set<std::string> replaced_;
 };
+
+// Throws Error for a model of the user's own.
+std::vector<Step> network_of(const spec::ModelOptions& options, const data::DataInfo& data);
 
 constexpr double kBatchNormEpsilon = 1e-5;  // torch::nn::BatchNorm's default
 

@@ -112,11 +112,18 @@ class GraphRun {
         {"Sigmoid", [](const torch::Tensor& x) { return torch::sigmoid(x); }},
         {"Erf", [](const torch::Tensor& x) { return torch::erf(x); }},
         {"Neg", [](const torch::Tensor& x) { return torch::neg(x); }},
+        {"Cos", [](const torch::Tensor& x) { return torch::cos(x); }},
+        {"Sqrt", [](const torch::Tensor& x) { return torch::sqrt(x); }},
+        {"Selu", [](const torch::Tensor& x) { return torch::selu(x); }},
+        {"Softplus", [](const torch::Tensor& x) { return torch::softplus(x); }},
         {"Floor", [](const torch::Tensor& x) { return torch::floor(x); }},
         {"IsNaN", [](const torch::Tensor& x) { return torch::isnan(x); }}};
     if (const auto found = unary.find(op); found != unary.end()) return found->second(in(0));
     if (op == "Add") return in(0) + in(1);
     if (op == "Sub") return in(0) - in(1);
+    if (op == "MatMul") return torch::matmul(in(0), in(1));
+    if (op == "Max") return torch::maximum(in(0), in(1));
+    if (op == "Min") return torch::minimum(in(0), in(1));
     if (op == "Mul") return in(0) * in(1);
     if (op == "Equal") return torch::eq(in(0), in(1));
     throw Error("EXPORT_DIFFERS", "the export has the operator " + op + ", which cannot be checked",

@@ -102,9 +102,33 @@ class ScriptWriter {
       case Step::Op::table_rows: return "torch.unsqueeze(" + x + ", 2)";
       case Step::Op::embedding: return "torch.embedding(" + member(step.name + ".weight") + ", " + x + ")";
       case Step::Op::lstm: return lstm(x, step);
+      case Step::Op::subtract: return "torch.sub(" + x + ", " + member(step.name) + ")";
+      case Step::Op::multiply: return "torch.mul(" + x + ", " + member(step.name) + ")";
+      case Step::Op::soft_clip:
+        return "torch.mul(" + x + ", torch.rsqrt(torch.add(torch.square(torch.div(" + x + ", 3.0)), 1.0)))";
+      case Step::Op::waves: return waves(x, step.name);
+      case Step::Op::join: return joined(step);
+      case Step::Op::blend:
+        return "torch.lerp(" + x + ", v" + std::to_string(step.inputs.at(1)) + ", " + member(step.name) + ")";
+      case Step::Op::clamp:
+        return "torch.minimum(torch.maximum(" + x + ", " + member(step.name + ".low") + "), " +
+               member(step.name + ".high") + ")";
       case Step::Op::last: break;
     }
     return "torch.select(" + x + ", 1, -1)";
+  }
+
+  static std::string joined(const Step& step) {
+    std::string parts;
+    for (const size_t input : step.inputs) parts += (parts.empty() ? "v" : ", v") + std::to_string(input);
+    return "torch.cat([" + parts + "], 1)";
+  }
+
+  static std::string waves(const std::string& x, const std::string& name) {
+    const std::string angle = "torch.add(torch.mul(torch.unsqueeze(" + x + ", 2), " + member(name + ".cycles") + "), " +
+                              member(name + ".shift") + ")";
+    return "torch.add(torch.flatten(torch.matmul(torch.unsqueeze(torch.cos(" + angle + "), 2), " +
+           member(name + ".matrix") + "), 1), " + member(name + ".offset") + ")";
   }
 
   std::string lstm(const std::string& x, const Step& step) const {
@@ -166,7 +190,7 @@ class ModuleTree {
 
 torch::jit::Module script_of(const train::LoadedModel& loaded, const Weights& weights) {
   ModuleTree tree;
-  for (const auto& [name, tensor] : weights.all()) {
+  for (const auto& [name, tensor] : weights.used()) {
     const bool parameter = name.find("running_") == std::string::npos && torch::is_floating_point(tensor);
     tree.put(name, tensor.clone(), parameter);
   }

@@ -86,6 +86,16 @@ const std::vector<Architecture>& architectures();
 // [channels, height, width].
 bool has_small_stem(const spec::ModelOptions& options, const Shape& image);
 
+// How model: tabular takes the columns of an encoded table; all lists hold indices of columns.
+struct TabularLayout {
+  std::vector<int64_t> numbers;
+  std::vector<int64_t> plain;              // small categories, and what is neither a number nor a category
+  std::vector<int64_t> yes, no;            // a category of two columns becomes one number: 1, -1, or 0 without a value
+  std::vector<data::InputGroup> embedded;  // categories of more than max_one_hot columns
+  int64_t flat() const { return static_cast<int64_t>(numbers.size() + plain.size() + yes.size()); }
+};
+TabularLayout tabular_layout(const data::DataInfo& data, int64_t max_one_hot);
+
 // Makes a replica. Its initial weights are a function of (options, data shapes, outputs, seed) alone. A program starts
 // with the weights of its file, except those that options.reinit names. If `outputs` is 0, the model returns its loss.
 // Throws Error if the architecture cannot take such data, if a program's file is damaged or has an unknown operator, or

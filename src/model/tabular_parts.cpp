@@ -33,24 +33,30 @@ torch::Tensor simplex_bias(const torch::Tensor& y) {
 
 }  // namespace
 
-TabularColumns::TabularColumns(const data::DataInfo& data, int64_t max_one_hot) {
-  std::vector<int64_t> number_list, plain_list, yes_list, no_list;
+TabularLayout tabular_layout(const data::DataInfo& data, int64_t max_one_hot) {
+  TabularLayout layout;
   for (const data::InputGroup& group : data::input_groups(data)) {
     if (group.kind == Kind::number) {
-      number_list.push_back(group.first);
+      layout.numbers.push_back(group.first);
     } else if (group.kind == Kind::category && group.count > max_one_hot) {
-      embedded.push_back(group);
+      layout.embedded.push_back(group);
     } else if (group.kind == Kind::category && group.count == 2) {
-      no_list.push_back(group.first);
-      yes_list.push_back(group.first + 1);
+      layout.no.push_back(group.first);
+      layout.yes.push_back(group.first + 1);
     } else {
-      for (int64_t i = 0; i < group.count; ++i) plain_list.push_back(group.first + i);
+      for (int64_t i = 0; i < group.count; ++i) layout.plain.push_back(group.first + i);
     }
   }
-  numbers = indices(number_list);
-  plain = indices(plain_list);
-  yes = indices(yes_list);
-  no = indices(no_list);
+  return layout;
+}
+
+TabularColumns::TabularColumns(const data::DataInfo& data, int64_t max_one_hot) {
+  const TabularLayout layout = tabular_layout(data, max_one_hot);
+  numbers = indices(layout.numbers);
+  plain = indices(layout.plain);
+  yes = indices(layout.yes);
+  no = indices(layout.no);
+  embedded = layout.embedded;
 }
 
 torch::Tensor TabularColumns::flatten(const torch::Tensor& input) const {

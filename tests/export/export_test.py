@@ -256,6 +256,11 @@ class Export(unittest.TestCase):
     def test_a_table_with_a_number_to_predict(self):
         self.table("number", "{name: mlp, hidden: [8], activation: tanh}", scale=1000)
 
+    def test_the_model_for_tables(self):
+        self.table("three", "{name: tabular, hidden: [16, 8], max_one_hot: 3}")
+        self.table("two", "{name: tabular, hidden: [8]}")
+        self.table("number", "{name: tabular, hidden: [8], max_one_hot: 3}", scale=1000)
+
     def test_linear_models_and_a_recurrent_one(self):
         self.table("three", "{name: linear}")
         self.table("three", "{name: svm}", "{name: hinge}")
