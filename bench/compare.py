@@ -20,11 +20,13 @@ import floor
 import hostile
 import programs
 import search
+import tables
 import throughput
 from figures import verdict, written
 
 SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
+    "Tables": ["tables"],
     "Models brought as .pt2": ["programs"],
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging"],
     "Store and server": ["store", "server", "hostile"],
@@ -35,6 +37,7 @@ SECTIONS = {
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
     "resnet": throughput.resnet, "csv": throughput.csv,
+    "tables": tables.tables,
     "programs": programs.programs,
     "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging,
@@ -48,6 +51,9 @@ NOTES = {
     "Throughput": "Ratios: samples a second of Sinew over the peer's, the median over rounds in which contestants take turns; "
                   "steady state, the start left out; the rates beside a ratio are medians of their own. PyTorch and "
                   "Lightning run on as many threads as there are cores, Sinew and the bare loop on two lanes.",
+    "Tables": "Rank 1 is best. scikit-learn's MLP gets standardised inputs and targets; tuned: the best of 30 random trials. "
+              "Measured: `sinew init TABLE --time-limit TIME`, then `sinew train` and `sinew predict`. The target is the better rank of "
+              "HistGradientBoosting with its defaults and of the tuned MLP. The tables come with scikit-learn, and from $SINEW_DATA.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "
               "of 101): 1 is no better than chance, 0 perfect. Peers are asked the same functions by the same program.",
