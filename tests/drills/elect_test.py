@@ -54,7 +54,10 @@ class Elect(sp.Drill):
                 os.kill(pid, signal.SIGKILL)
 
     def start(self, name, *words, pace=None):
-        return sp.launch(self, self.path / f"{self.run_directory.name}-{name}.log", *words, SINEW_PACE=str(pace or self.pace))
+        # In a session of its own. Otherwise the kernel may send SIGHUP and SIGCONT to the stopped coordinator when the
+        # supervisor dies, because its process group becomes an orphan.
+        return sp.launch(self, self.path / f"{self.run_directory.name}-{name}.log", *words, group=True,
+                         SINEW_PACE=str(pace or self.pace))
 
     def said(self, name="train"):
         log = self.run_directory / "coordinator.log"
