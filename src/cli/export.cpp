@@ -18,8 +18,7 @@ int run_export(const Arguments& arguments) {
           "  pt2           model.pt2 for torch.export.load; takes the same as torchscript\n"
           "  safetensors   model.safetensors and config.json\n"
           "A README.md says what the model is and how to use it.")
-      .argument("MODEL", task.model,
-                "a run (its directory, the end of its id, or last), a model directory or a checkpoint")
+      .argument("MODEL", task.model, kModelHelp)
       .choice("--to", task.format, {"onnx", "torchscript", "pt2", "safetensors"}, "the format; by default onnx")
       .text("-o, --output", "DIR", task.output, "the new directory; by default the job's name and the format")
       .text("--root", "DIR", root, "where runs are found by name")

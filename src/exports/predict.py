@@ -24,6 +24,7 @@ import onnxruntime
 HERE = pathlib.Path(__file__).resolve().parent
 MISSING = {"", "?", "NA", "na", "NaN", "nan", "N/A", "n/a", "NAN", "#NA", "NULL", "null", "None", "<NA>", "#N/A",
            "-NaN", "-nan", "-1.#IND", "1.#QNAN", "1.#IND", "-1.#QNAN", "#N/A N/A"}
+IMAGES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".dib", ".tif", ".tiff"}
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 NUMPY_TYPES = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(string)": "object", "tensor(bool)": "bool"}
 
@@ -135,16 +136,16 @@ def read_table(path, columns):
 
 
 def read_images(paths, facts):
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     files = []
     for path in paths:
-        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg", ".png"))
+        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in IMAGES)
         files += found if path.is_dir() else [path]
     height, width, channels = facts["shape"]
     pixels = []
     for file in files:
-        image = Image.open(file).convert("L" if channels == 1 else "RGB")
+        image = ImageOps.exif_transpose(Image.open(file)).convert("L" if channels == 1 else "RGB")
         if image.size != (width, height):
             if not facts.get("resize"):
                 sys.exit(f"{file} is {image.size[0]} x {image.size[1]}, but the model takes {width} x {height}")
@@ -226,7 +227,7 @@ def main():
     if facts["kind"] == "table":
         names, inputs = read_table(path, facts["columns"])
     elif facts["kind"] == "images" and path.suffix not in (".npy", ".gz") and (
-            path.is_dir() or path.suffix.lower() in (".jpg", ".jpeg", ".png")):
+            path.is_dir() or path.suffix.lower() in IMAGES):
         names, inputs = read_images(options.data, facts)
     elif facts["kind"] == "text":
         names, inputs = read_text(path, facts)

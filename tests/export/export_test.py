@@ -310,7 +310,10 @@ class Export(unittest.TestCase):
             for i, (image, label) in enumerate(zip(pixels, labels)):
                 place = self.folder / "files" / part / (["left", "right"][label] if part == "train" else ".")
                 place.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(image).save(place / f"{i:03}.png")
+                if part == "new" and i % 4 == 0:  # stored lying on its side, as by a phone
+                    Image.fromarray(image).transpose(Image.ROTATE_90).save(place / f"{i:03}.tif", tiffinfo={274: 6})
+                else:
+                    Image.fromarray(image).save(place / f"{i:03}.png")
         run = self.train("{name: cnn, channels: [4]}", f"{{format: image_folder, train: {{path: {self.folder}/files/train}}, "
                          "split: {val: 0.2, test: 0}}")
         _, made = self.check_onnx(run, {"images": pixels}, self.folder / "files/new")

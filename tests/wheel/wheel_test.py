@@ -231,7 +231,7 @@ class Wheel(unittest.TestCase):
     def ledger(self, name, *words, program=None):
         run_directory = self.work / name
         run(program or self.environment.folder / "bin/sinew", "train", "job.yaml", "--run-dir", run_directory, "--ledger",
-            "trainer.max_duration=3ep", *words, cwd=self.work)
+            "trainer.max_duration=6ep", *words, cwd=self.work)
         lines = (run_directory / "ledger.jsonl").read_text()
         self.assertGreater(len(lines.splitlines()), 3)
         return lines
