@@ -22,17 +22,23 @@ namespace {
 constexpr size_t kIdBytes = 8;  // used bytes of a build id's 20; enough to tell builds apart
 
 // The libraries, by how their file names begin.
-constexpr std::array<std::pair<std::string_view, const char*>, 11> kLibraries = {{{"libc.so", "libc"},
-                                                                                  {"libm.so", "libm"},
-                                                                                  {"libmvec.so", "libmvec"},
-                                                                                  {"libstdc++.so", "libstdc++"},
-                                                                                  {"libgomp", "libgomp"},
-                                                                                  {"libtorch_cpu.so", "libtorch_cpu"},
-                                                                                  {"libc10.so", "libc10"},
-                                                                                  {"libmkl_core", "libmkl"},
-                                                                                  {"libturbojpeg", "libturbojpeg"},
-                                                                                  {"libpng", "libpng"},
-                                                                                  {"libz.so", "libz"}}};
+constexpr std::array<std::pair<std::string_view, const char*>, 16> kLibraries = {
+    {{"libc.so", "libc"},
+     {"libm.so", "libm"},
+     {"libmvec.so", "libmvec"},
+     {"libstdc++.so", "libstdc++"},
+     {"libgomp", "libgomp"},
+     {"libtorch_cpu.so", "libtorch_cpu"},
+     {"libc10.so", "libc10"},
+     {"libmkl_core", "libmkl"},
+     {"libturbojpeg", "libturbojpeg"},
+     {"libpng", "libpng"},
+     {"libwebp.so", "libwebp"},
+     {"libwebp-", "libwebp"},  // in a wheel
+     {"libtiff", "libtiff"},
+     {"libjpeg", "libjpeg"},  // of libtiff
+     {"libgif", "libgif"},
+     {"libz.so", "libz"}}};
 
 std::string cpu_model() {
   std::ifstream info("/proc/cpuinfo");

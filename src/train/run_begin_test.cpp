@@ -288,8 +288,8 @@ TEST_F(RunBegin, ARunThatLosesItsDirectoryStopsAndWritesNothingMore) {
 TEST(Numerics, NameTheBuildsOfWhatComputes) {
   const auto numerics = nlohmann::json::parse(numerics_json());
   EXPECT_TRUE(numerics.contains("build_program"));
-  for (const char* name :
-       {"build_libc", "build_libm", "build_libtorch_cpu", "build_libpng", "build_libturbojpeg", "build_libz"}) {
+  for (const char* name : {"build_libc", "build_libm", "build_libtorch_cpu", "build_libpng", "build_libturbojpeg",
+                           "build_libwebp", "build_libtiff", "build_libjpeg", "build_libgif", "build_libz"}) {
     ASSERT_TRUE(numerics.contains(name)) << name << " is not in " << numerics;
     EXPECT_EQ(numerics.at(name).get<std::string>().size(), 16U) << name;
   }
