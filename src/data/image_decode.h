@@ -1,5 +1,5 @@
 // Private to data/, for image reading: decodes the bytes of one image file to pixels. The content decides the format:
-// JPEG, PNG, WebP, GIF, BMP or TIFF. Of an animation or a file with several pages, the first image counts.
+// JPEG, PNG, WebP, GIF, BMP or TIFF. It decodes only the first image of an animation or of a file with several pages.
 //
 // Any input gives pixels or a message that says why not, and kMaxPixels bounds the memory. The decoder follows PIL's
 // convert("RGB"): it ignores colour profiles and gamma, drops alpha without blending, computes grey as ITU-R 601 luma,

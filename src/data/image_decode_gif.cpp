@@ -92,8 +92,7 @@ Decoded<ImageSize> gif_size(std::span<const std::byte> file) {
   return ImageSize{(*gif)->SHeight, (*gif)->SWidth};
 }
 
-// What the first frame does not cover has the background colour. Of a frame that is larger than the picture, the rest
-// is cut off.
+// Pixels outside the first frame have the background colour. A frame that is larger than the picture is cut off.
 Decoded<Pixels> decode_gif(std::span<const std::byte> file, int64_t channels) {
   GifSource source{file};
   const Decoded<Gif> opened = open_gif(source);
