@@ -30,6 +30,7 @@ const Entry kChecks[] = {
     {"classes", check_classes, skip_loss_only, false,
      "every validation class also occurs in training; no class outweighs all others"},
     {"duplicates", check_duplicates, check_duplicates, false, "validation samples are not training samples"},
+    {"leak", check_leak, check_leak, true, "no column of a table alone predicts the target"},
     {"labels", check_labels, skip_loss_only, true, "inputs predict labels, in the same way in train and val"},
     {"initial_loss", check_initial_loss, skip_loss_only, true,
      "the untrained model has the loss of a model that knows nothing"},

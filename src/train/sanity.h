@@ -130,6 +130,7 @@ using Check = void (*)(Subject&, SanityFinding&);
 void check_data(Subject&, SanityFinding&);
 void check_classes(Subject&, SanityFinding&);
 void check_duplicates(Subject&, SanityFinding&);
+void check_leak(Subject&, SanityFinding&);
 void check_labels(Subject&, SanityFinding&);
 void check_initial_loss(Subject&, SanityFinding&);
 void check_function(Subject&, SanityFinding&);

@@ -147,6 +147,10 @@ std::vector<Planted> planted_data_bugs() {
                   altered(images(), each([](Split, data::Batch& b, size_t r) { label(b, r) = static_cast<int64_t>(dice(b, r).below(4)); }))});
   bugs.push_back({"shuffled numbers", "labels", "labels_unrelated", mlp,
                   altered(numbers({10}), each([](Split, data::Batch& b, size_t r) { b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal()); }))});
+  bugs.push_back({"a column that is the class", "leak", "target_leak", mlp,
+                  altered(table(), each([](Split, data::Batch& b, size_t r) { input(b, r)[3] = 0.5F * static_cast<float>(label(b, r)); }))});
+  bugs.push_back({"a column that is the number in another unit", "leak", "target_leak", mlp,
+                  altered(numbers({10}), each([](Split, data::Batch& b, size_t r) { input(b, r)[3] = 2 - b.target.as<float>()[r] / 3; }))});
   bugs.push_back({"inputs times 1000", "data", "inputs_unnormalised", mlp, altered(table(), each([](Split, data::Batch& b, size_t r) {
                     for (int64_t i = 0; i < width(b); ++i) input(b, r)[i] *= 1000;
                   }))});

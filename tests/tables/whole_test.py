@@ -1,5 +1,8 @@
 """From messy tables to predictions. SINEW_WORKER names `sinew-worker`."""
 import csv
+import json
+import os
+import pathlib
 import unittest
 
 from messy import all_messy
@@ -51,6 +54,28 @@ class Whole(Messy):
         self.assertIn("new.csv:2:8: column 'size' holds '1oo', which is not a number [DATA_BAD_CELL]", done.stderr)
         self.assertIn("delete its row", done.stderr)
         self.assertNotIn("on_corrupt", done.stderr, "predict takes no options of the data")
+
+
+@unittest.skipUnless(os.environ.get("SINEW_DATA"), "needs the public data sets, a folder SINEW_DATA names")
+class RealTables(Messy):
+    def leak(self, name, target, *words):
+        """Returns the exit code of `sinew check` and what it found about columns that have the answer."""
+        table = pathlib.Path(os.environ["SINEW_DATA"]) / "tabular" / f"{name}.csv"
+        done = self.sinew("init", table, "--target", target, "--force")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = self.sinew("check", "job.yaml", *words, "--time", "5s", "--json")
+        finding = next(one for one in json.loads(done.stdout)["checks"] if one["check"] == "leak")
+        return done.returncode, finding
+
+    def test_check_notices_the_answer_among_the_columns(self):
+        code, finding = self.leak("titanic", "survived")
+        self.assertEqual((code, finding["verdict"], finding["cause"]), (4, "fail", "target_leak"))
+        self.assertIn("'alive'", finding["what"])
+        self.assertIn("data.columns.ignore", finding["hint"])
+        for name, target in (("titanic", "survived"), ("penguins", "species"), ("diamonds", "price"), ("mpg", "mpg")):
+            words = ["data.columns.ignore=[alive]"] if name == "titanic" else []
+            with self.subTest(name):
+                self.assertEqual(self.leak(name, target, *words)[1]["verdict"], "pass")
 
 
 if __name__ == "__main__":

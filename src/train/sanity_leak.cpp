@@ -1,0 +1,146 @@
+// Checks whether one column of a table alone predicts the target: then it most likely has the answer, for example
+// because somebody filled it in after the event that the model shall predict.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "train/sanity.h"
+
+namespace sinew::train::sanity {
+namespace {
+
+constexpr int64_t kMostRows = 4000;        // rows that are read
+constexpr int64_t kFewestRows = 200;       // with fewer rows, a good column may make no error by chance
+constexpr double kMostErrors = 0.002;      // a column with more errors than this share is a good column, not a leak
+constexpr double kUsualErrors = 0.05;      // without the column, at least this share must be wrong
+constexpr double kMostDifference = 0.002;  // regression: error of the column against the spread of the target
+
+struct LeakRows {
+  std::vector<std::vector<float>> columns;  // a value for each row; a category is the place of its 1, or -1
+  std::vector<double> targets;
+  size_t count() const { return targets.size(); }
+};
+
+LeakRows leak_rows(const Subject& subject, const std::vector<data::InputGroup>& groups) {
+  const std::vector<int64_t> samples = subject.draw(subject.train, kMostRows, 77);
+  const data::Batch batch = subject.load(data::Split::train, samples);
+  const int64_t width = subject.info().input_shape[0];
+  const bool classes = subject.info().task == data::Task::classification;
+  LeakRows rows;
+  for (const data::InputGroup& group : groups) {
+    std::vector<float>& column = rows.columns.emplace_back();
+    for (int64_t row = 0; row < batch.count(); ++row) {
+      const float* first = batch.input.as<float>() + row * width + group.first;
+      const float* best = std::max_element(first, first + group.count);
+      column.push_back(group.count == 1 ? *first : *best > 0 ? static_cast<float>(best - first) : -1.0F);
+    }
+  }
+  for (int64_t row = 0; row < batch.count(); ++row) {
+    rows.targets.push_back(classes ? static_cast<double>(batch.target.as<int64_t>()[row])
+                                   : static_cast<double>(batch.target.as<float>()[row]));
+  }
+  return rows;
+}
+
+// The rows with an even index teach, and the odd ones are predicted. A class is that of the nearest value, and the most
+// common one of equal values. A number is interpolated between the means at the two nearest values. Returns the
+// predictions of the odd rows.
+std::vector<double> predicted_by(const std::vector<float>& column, const std::vector<double>& targets, bool classes) {
+  std::map<float, std::vector<double>> seen;
+  for (size_t i = 0; i < column.size(); i += 2) seen[column[i]].push_back(targets[i]);
+  std::map<float, double> answer;
+  for (const auto& [value, known] : seen) {
+    if (!classes) {
+      answer[value] = std::accumulate(known.begin(), known.end(), 0.0) / static_cast<double>(known.size());
+      continue;
+    }
+    std::map<double, int64_t> votes;
+    for (const double target : known) ++votes[target];
+    answer[value] = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
+                      return a.second < b.second;
+                    })->first;
+  }
+  std::vector<double> guesses;
+  for (size_t i = 1; i < column.size(); i += 2) {
+    const auto above = answer.lower_bound(column[i]);
+    if (above == answer.begin() || above == answer.end()) {
+      guesses.push_back(above == answer.end() ? std::prev(above)->second : above->second);
+      continue;
+    }
+    const auto below = std::prev(above);
+    const double part =
+        (static_cast<double>(column[i]) - below->first) / (static_cast<double>(above->first) - below->first);
+    const double nearest = part < 0.5 ? below->second : above->second;
+    guesses.push_back(classes ? nearest : std::lerp(below->second, above->second, part));
+  }
+  return guesses;
+}
+
+// Classification: the share of wrong guesses. Regression: the median of the absolute errors.
+double leak_error(const std::vector<double>& guesses, const std::vector<double>& targets, bool classes) {
+  std::vector<double> errors;
+  for (size_t i = 0; i < guesses.size(); ++i) errors.push_back(std::abs(guesses[i] - targets[2 * i + 1]));
+  if (classes)
+    return static_cast<double>(std::ranges::count_if(errors, [](double error) { return error > 0; })) /
+           static_cast<double>(errors.size());
+  std::ranges::nth_element(errors, errors.begin() + static_cast<int64_t>(errors.size() / 2));
+  return errors[errors.size() / 2];
+}
+
+std::string leak_name(const data::DataInfo& info, const data::InputGroup& group) {
+  const auto at = static_cast<size_t>(group.first);
+  if (at >= info.input_names.size()) return "input " + std::to_string(group.first);
+  const std::string& name = info.input_names[at];
+  return "'" + (group.count > 1 ? name.substr(0, name.rfind('=')) : name) + "'";
+}
+
+}  // namespace
+
+void check_leak(Subject& subject, SanityFinding& finding) {
+  const data::DataInfo& info = subject.info();
+  const bool classes = info.task == data::Task::classification;
+  if (info.input_shape.size() != 1 || info.input_dtype != DType::f32 || !info.target_shape.empty()) {
+    finding.verdict = Verdict::skip;
+    finding.what = "the samples are not rows of a table with one target";
+    return;
+  }
+  const std::vector<data::InputGroup> groups = data::input_groups(info);
+  if (groups.size() < 2) {
+    finding.verdict = Verdict::skip;
+    finding.what = "there is only one column";
+    return;
+  }
+  const LeakRows rows = leak_rows(subject, groups);
+  if (static_cast<int64_t>(rows.count()) < kFewestRows) {
+    finding.verdict = Verdict::skip;
+    finding.what = format("%zu rows are too few to tell", rows.count());
+    return;
+  }
+  const std::vector<float> nothing(rows.count(), 0.0F);
+  const double usual = leak_error(predicted_by(nothing, rows.targets, classes), rows.targets, classes);
+  size_t best = 0;
+  double least = usual;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const double error = leak_error(predicted_by(rows.columns[i], rows.targets, classes), rows.targets, classes);
+    if (error >= least) continue;
+    least = error;
+    best = i;
+  }
+  const std::string name = least < usual ? leak_name(info, groups[best]) : "";
+  if (name.empty()) {
+    finding.what = "no column predicts the target by itself";
+    return;
+  }
+  finding.what = classes ? format("the best single column, %s, is wrong in %.1f %% of the rows; without it %.1f %%",
+                                  name.c_str(), 100 * least, 100 * usual)
+                         : format("the best single column, %s, leaves %.1f %% of the target's spread", name.c_str(),
+                                  100 * least / usual);
+  const bool leak = classes ? least <= kMostErrors && usual >= kUsualErrors : least <= kMostDifference * usual;
+  if (!leak) return;
+  judge(finding, Verdict::fail, "target_leak",
+        "column " + name + " alone predicts the target, so it is probably a copy of it, or known only afterwards",
+        "if new rows do not have it when you predict: data.columns.ignore: [" + name + "]");
+}
+
+}  // namespace sinew::train::sanity
