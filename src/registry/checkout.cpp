@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 using store::Kind;
 
 constexpr char kWeightsFile[] = "model/model.safetensors";
+constexpr char kNameFile[] = "version";  // in each directory: the name of the version, "photos/3"
 
 fs::path checkouts_of(const std::string& root) {
   return fs::path(root) / ".sinew" / "versions";
@@ -53,6 +54,19 @@ bool names_a_version(const std::string& name) {
   return numbered || name.find('@') != std::string::npos;
 }
 
+// The readers compare the files of a model with its list of digests. This compares the list itself, and model.json,
+// which says that there is a list, with the version.
+void check_lists(const std::vector<store::Attachment>& files, const fs::path& place) {
+  for (const store::Attachment& file : files) {
+    const std::string name = fs::path(file.path).filename().string();
+    if (name != "model.json" && name != "model.digests.json") continue;
+    const std::string path = (place / file.path).string();
+    if (system_disk().exists(path) && sha256_hex(system_disk().read(path)) == file.digest) continue;
+    throw Error("MODEL_NOT_USABLE", path + " is not the file of the version",
+                "remove " + place.string() + " and try again");
+  }
+}
+
 bool store_exists(const std::string& place) {
   return place.find("://") != std::string::npos || system_disk().exists(place);
 }
@@ -61,7 +75,7 @@ bool store_exists(const std::string& place) {
 
 std::string check_out(store::Store& store, Artifacts& artifacts, const store::Record& version,
                       const std::string& root) {
-  const std::vector<store::Attachment> files = store.attachments(version.subject);
+  const std::vector<store::Attachment> files = store.attachments(version.subject, rundir::kModel);
   const bool whole =
       std::any_of(files.begin(), files.end(), [](const store::Attachment& file) { return file.path == kWeightsFile; });
   if (!whole)
@@ -69,12 +83,17 @@ std::string check_out(store::Store& store, Artifacts& artifacts, const store::Re
                 "another client registered it: use the program that made the model");
   const fs::path place = checkouts_of(root) / directory_name(version.subject);
   const std::string model = (place / rundir::kModel).string();
-  if (fs::exists(place)) return model;
+  if (fs::exists(place)) {
+    check_lists(files, place);
+    return model;
+  }
   make_registry_directory(root);
   const fs::path temporary = place.string() + ".tmp-" + std::to_string(::getpid());
   fs::remove_all(temporary);
+  system_disk().make_directories((temporary / rundir::kModel).string());
+  write_durably(system_disk(), (temporary / kNameFile).string(), text_of(version.subject));
   for (const store::Attachment& file : files) {
-    if (!is_inside(file.path)) continue;
+    if (!is_inside(file.path)) continue;  // no reader of the model opens a file of this name
     system_disk().make_directories((temporary / file.path).parent_path().string());
     artifacts.copy_to(file.digest, (temporary / file.path).string());
   }
@@ -87,27 +106,25 @@ std::string check_out(store::Store& store, Artifacts& artifacts, const store::Re
   return model;
 }
 
-std::optional<store::Subject> version_of_checkout(store::Store& store, const std::string& root,
-                                                  const std::string& path) {
+std::optional<store::Subject> version_of_checkout(const std::string& root, const std::string& path) {
   std::error_code code;
   const fs::path below = fs::relative(path, checkouts_of(root), code);
   if (code || below.empty() || *below.begin() == "..") return std::nullopt;
-  const std::string name = below.begin()->string();
-  const size_t digest = name.rfind('-'), number = digest == std::string::npos ? digest : name.rfind('-', digest - 1);
-  if (number == std::string::npos) return std::nullopt;
-  int64_t version = 0;
-  std::from_chars(name.data() + number + 1, name.data() + digest, version);
-  for (const store::Record& model : store.list({.kind = Kind::kModel, .metrics = false})) {
-    const store::Subject subject{Kind::kVersion, model.subject.id, version};
-    if (directory_name(subject) == name) return subject;
-  }
-  return std::nullopt;
+  const std::string file = (checkouts_of(root) / *below.begin() / kNameFile).string();
+  if (!system_disk().exists(file)) return std::nullopt;
+  const std::string name = read_text(system_disk(), file);
+  const size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return std::nullopt;
+  store::Subject version{Kind::kVersion, name.substr(0, slash), 0};
+  std::from_chars(name.data() + slash + 1, name.data() + name.size(), version.number);
+  // Whoever edits the file does not change which version the directory belongs to.
+  return directory_name(version) == *below.begin() ? std::optional(version) : std::nullopt;
 }
 
 void remove_old_checkouts(store::Store& store, const std::string& root) {
   std::error_code none;
   for (const fs::directory_entry& entry : fs::directory_iterator(checkouts_of(root), none)) {
-    const auto version = version_of_checkout(store, root, entry.path().string());
+    const auto version = version_of_checkout(root, entry.path().string());
     const auto record = version ? store.find(*version) : std::nullopt;
     if (!record || record->hidden) fs::remove_all(entry.path(), none);
   }

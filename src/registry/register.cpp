@@ -113,7 +113,7 @@ std::optional<store::Subject> parent_of(store::Store& store, const RunFiles& fil
   for (const char* key : {"model.init_from.path", "model.init_from"}) {
     const auto it = files.params.find(key);
     if (it == files.params.end() || it->second.empty() || it->second == "none") continue;
-    if (auto version = version_of_checkout(store, root, it->second)) return version;
+    if (auto version = version_of_checkout(root, it->second)) return version;
     std::error_code code;
     const auto path = std::filesystem::relative(it->second, root, code);
     std::string below = code ? "" : path.lexically_normal().string();

@@ -399,12 +399,12 @@ std::string to_string(const Lineage& tree);  // indented lines
 store::Record find_version(store::Store& store, const std::string& name);
 
 // Writes the files of the version below ROOT/.sinew/versions, unless they are there already, and returns the directory
-// of its model. The directory appears as a whole or not at all; its files are those of the version, so readers check
-// them against model.digests.json. Throws Error if the version has no model that Sinew wrote.
+// of its model. The directory appears as a whole or not at all. The lists of digests in it are compared with the
+// version at each call, and readers compare the other files with the lists. Throws Error if a list differs, or if the
+// version has no model that Sinew wrote.
 std::string check_out(store::Store& store, Artifacts& artifacts, const store::Record& version, const std::string& root);
 // Returns the version to which a path below ROOT/.sinew/versions belongs.
-std::optional<store::Subject> version_of_checkout(store::Store& store, const std::string& root,
-                                                  const std::string& path);
+std::optional<store::Subject> version_of_checkout(const std::string& root, const std::string& path);
 // Removes the directories of versions that were deleted.
 void remove_old_checkouts(store::Store& store, const std::string& root);
 

@@ -242,12 +242,17 @@ TEST_F(Registry, AVersionIsCheckedOutWithItsOwnFiles) {
     const auto bytes = system_disk().read(newest + "/../" + file.path);
     EXPECT_EQ(sha256_hex(bytes), file.digest) << file.path;
   }
-  EXPECT_EQ(version_of_checkout(store, root(), newest + "/model.safetensors"),
-            (store::Subject{Kind::kVersion, "m", 2}));
-  EXPECT_EQ(version_of_checkout(store, root(), runs[0]->directory()), std::nullopt);
+  EXPECT_EQ(version_of_checkout(root(), newest + "/model.safetensors"), (store::Subject{Kind::kVersion, "m", 2}));
+  EXPECT_EQ(version_of_checkout(root(), runs[0]->directory()), std::nullopt);
+
+  // A directory that was renamed or edited belongs to no version.
+  std::filesystem::copy(newest + "/..", root() + "/.sinew/versions/m-7-0123456789abcdef",
+                        std::filesystem::copy_options::recursive);
+  EXPECT_EQ(version_of_checkout(root(), root() + "/.sinew/versions/m-7-0123456789abcdef"), std::nullopt);
 
   remove_old_checkouts(store, root());
   EXPECT_TRUE(std::filesystem::exists(newest));
+  EXPECT_FALSE(std::filesystem::exists(root() + "/.sinew/versions/m-7-0123456789abcdef"));
   set_alias(store, "m", kCandidate, 0);
   delete_version(store, "m", 2);
   remove_old_checkouts(store, root());

@@ -347,6 +347,16 @@ class Apply(unittest.TestCase):
         weights = next((self.folder / "runs/.sinew/versions").glob("shop-flowers-1-*/model/model.safetensors"))
         weights.write_bytes(weights.read_bytes()[:-1] + b"x")
         self.fails(1, "[WEIGHTS_DAMAGED]", "predict", "shop/flowers", "named.csv")
+        # The list of digests itself, and the file that says that there is one, are compared with the registry.
+        for name in ("model.json", "model.digests.json"):
+            file = weights.parent / name
+            whole = file.read_bytes()
+            file.write_bytes(whole + b"\n")
+            self.assertIn(name, self.fails(1, "[MODEL_NOT_USABLE]", "predict", "shop/flowers", "named.csv"))
+            file.write_bytes(whole)
+        # The hint works: the directory is written again.
+        shutil.rmtree(weights.parent.parent)
+        self.assertEqual(self.predictions("shop/flowers", "named.csv"), expected)
 
     def test_wrong_usage(self):
         self.fails(2, "[ARGUMENT_MISSING]", "eval")
