@@ -1,13 +1,15 @@
-// Inside report/: writes protocol buffers without a schema: only the four kinds of fields that TensorBoard's messages
-// need.
+// Writes protocol buffers without a schema: the kinds of fields that the messages of TensorBoard and ONNX need
+// (https://protobuf.dev/programming-guides/encoding).
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-namespace sinew::report {
+namespace sinew::protobuf {
 
 // A message under construction. Its fields appear in the order of the calls.
 class Message {
@@ -34,7 +36,19 @@ class Message {
     return *this;
   }
   Message& message(int field, const Message& value) { return bytes(field, value.wire_); }
+  // Repeated numbers, packed into one field.
+  Message& integers(int field, const std::vector<int64_t>& values) {
+    Message packed;
+    for (const int64_t value : values) packed.varint(static_cast<uint64_t>(value));
+    return message(field, packed);
+  }
+  Message& singles(int field, const std::vector<float>& values) {
+    Message packed;
+    packed.fixed(values.data(), values.size() * sizeof(float));
+    return message(field, packed);
+  }
   const std::string& wire() const { return wire_; }
+  std::string take() { return std::move(wire_); }
   void clear() { wire_.clear(); }
 
  private:
@@ -52,4 +66,4 @@ class Message {
   std::string wire_;
 };
 
-}  // namespace sinew::report
+}  // namespace sinew::protobuf

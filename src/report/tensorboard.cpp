@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/protobuf.h"
 #include "report/lines.h"
-#include "report/protobuf.h"
 
 namespace sinew::report {
 namespace {
+
+using protobuf::Message;
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 constexpr std::string_view kEndTag = "_hparams_/session_end_info";
