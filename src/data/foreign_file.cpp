@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/files.h"
+#include "data/image_files.h"
 
 namespace sinew::data {
 namespace {
@@ -46,17 +47,15 @@ struct ForeignName {
   const ForeignKind* kind;
 };
 constexpr auto kForeignNames = std::to_array<ForeignName>(
-    {{"parquet", &kParquet}, {"feather", &kArrow},    {"arrow", &kArrow}, {"xlsx", &kExcel}, {"xls", &kExcel},
-     {"pkl", &kPickle},      {"pickle", &kPickle},    {"h5", &kHdf},      {"hdf5", &kHdf},   {"pdf", &kPdf},
-     {"zip", &kArchive},     {"tar", &kArchive},      {"tgz", &kArchive}, {"7z", &kArchive}, {"rar", &kArchive},
-     {"zst", &kZstd},        {"mp4", &kVideo},        {"avi", &kVideo},   {"mov", &kVideo},  {"mkv", &kVideo},
-     {"webm", &kVideo},      {"m4v", &kVideo},        {"mpg", &kVideo},   {"mpeg", &kVideo}, {"wmv", &kVideo},
-     {"wav", &kAudio},       {"mp3", &kAudio},        {"flac", &kAudio},  {"ogg", &kAudio},  {"m4a", &kAudio},
-     {"aac", &kAudio},       {"opus", &kAudio},       {"heic", &kHeic},   {"heif", &kHeic},  {"avif", &kHeic},
-     {"jxl", &kHeic},        {"svg", &kHeic},         {"psd", &kHeic},    {"jpg", &kImage},  {"jpeg", &kImage},
-     {"png", &kImage},       {"webp", &kImage},       {"gif", &kImage},   {"bmp", &kImage},  {"tif", &kImage},
-     {"tiff", &kImage},      {"pt", &kModel},         {"pt2", &kModel},   {"pth", &kModel},  {"ckpt", &kModel},
-     {"onnx", &kModel},      {"safetensors", &kModel}});
+    {{"parquet", &kParquet}, {"feather", &kArrow}, {"arrow", &kArrow}, {"xlsx", &kExcel},       {"xls", &kExcel},
+     {"pkl", &kPickle},      {"pickle", &kPickle}, {"h5", &kHdf},      {"hdf5", &kHdf},         {"pdf", &kPdf},
+     {"zip", &kArchive},     {"tar", &kArchive},   {"tgz", &kArchive}, {"7z", &kArchive},       {"rar", &kArchive},
+     {"zst", &kZstd},        {"mp4", &kVideo},     {"avi", &kVideo},   {"mov", &kVideo},        {"mkv", &kVideo},
+     {"webm", &kVideo},      {"m4v", &kVideo},     {"mpg", &kVideo},   {"mpeg", &kVideo},       {"wmv", &kVideo},
+     {"wav", &kAudio},       {"mp3", &kAudio},     {"flac", &kAudio},  {"ogg", &kAudio},        {"m4a", &kAudio},
+     {"aac", &kAudio},       {"opus", &kAudio},    {"heic", &kHeic},   {"heif", &kHeic},        {"avif", &kHeic},
+     {"jxl", &kHeic},        {"svg", &kHeic},      {"psd", &kHeic},    {"pt", &kModel},         {"pt2", &kModel},
+     {"pth", &kModel},       {"ckpt", &kModel},    {"onnx", &kModel},  {"safetensors", &kModel}});
 
 // Signatures that no text begins with. Workbooks, archives and npz are all ZIP files, so only their names tell them
 // apart.
@@ -89,8 +88,9 @@ std::optional<ForeignFile> foreign_file(const std::string& path, std::string_vie
                                   [&](const ForeignName& name) { return name.extension == extension; });
   const auto by_bytes = std::find_if(kSignatures.begin(), kSignatures.end(),
                                      [&](const Signature& start) { return head.starts_with(start.bytes); });
-  if (named == kForeignNames.end() && by_bytes == kSignatures.end()) return std::nullopt;
-  const ForeignKind& kind = by_bytes != kSignatures.end() ? *by_bytes->kind : *named->kind;
+  const bool image = is_image_name(path);
+  if (named == kForeignNames.end() && by_bytes == kSignatures.end() && !image) return std::nullopt;
+  const ForeignKind& kind = by_bytes != kSignatures.end() ? *by_bytes->kind : image ? kImage : *named->kind;
   std::string cure;
   for (const char c : kind.cure) cure += c == '$' ? "'" + path + "'" : std::string(1, c);
   return ForeignFile{std::string(kind.what), cure};

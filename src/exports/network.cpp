@@ -96,9 +96,7 @@ class NetworkBuilder {
     }
     size_t x = joined.size() == 1 ? joined[0] : add(Step{Op::join, joined});
     if (parts.scaling_layer) x = add(Op::multiply, x, "scale");
-    const std::string activation = options.activation != "auto"          ? options.activation
-                                   : data.task == data::Task::regression ? "mish"
-                                                                         : "selu";
+    const std::string activation = model::activation_of(options, data.task);
     for (size_t i = 0; i < options.hidden.size(); ++i) {
       const std::string name = "hidden." + std::to_string(i);
       const size_t y = add(Op::linear, x, "layers." + name), bent = add(Op::activation, y, activation);

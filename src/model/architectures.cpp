@@ -96,6 +96,12 @@ void require_images(const data::DataInfo& data, const char* model) {
               "use model: mlp for tables, model: lstm for text");
 }
 
+std::string activation_of(const spec::ModelOptions& options, data::Task task) {
+  if (options.activation != "auto") return options.activation;
+  if (options.name != "tabular") return "relu";
+  return task == data::Task::regression ? "mish" : "selu";
+}
+
 torch::Tensor activate(const torch::Tensor& input, const std::string& name) {
   if (name == "relu" || name == "auto") return torch::relu(input);
   if (name == "gelu") return torch::gelu(input);

@@ -86,6 +86,9 @@ const std::vector<Architecture>& architectures();
 // [channels, height, width].
 bool has_small_stem(const spec::ModelOptions& options, const Shape& image);
 
+// The activation function that `auto` stands for in model.activation; otherwise model.activation itself.
+std::string activation_of(const spec::ModelOptions& options, data::Task task);
+
 // How model: tabular takes the columns of an encoded table; all lists hold indices of columns.
 struct TabularLayout {
   std::vector<int64_t> numbers;

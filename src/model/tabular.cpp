@@ -22,7 +22,7 @@ namespace {
 struct TabularNet : torch::nn::Module {
   TabularNet(const spec::ModelOptions& given, const data::DataInfo& data, int64_t outputs)
       : options(given), columns(data, given.tabular.max_one_hot) {
-    if (options.activation == "auto") options.activation = data.task == data::Task::regression ? "mish" : "selu";
+    options.activation = activation_of(options, data.task);
     const spec::TabularOptions& parts = options.tabular;
     int64_t width = columns.flat();
     if (parts.input_scaling == "robust" && columns.flat() > 0)

@@ -140,7 +140,7 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   }
   if (job.model.activation == "auto") {
     const bool tabular = job.model.name == "tabular", regression = data.task == data::Task::regression;
-    resolved.job.model.activation = !tabular ? "relu" : regression ? "mish" : "selu";
+    resolved.job.model.activation = model::activation_of(job.model, data.task);
     resolved.reasons["model.activation"] = !tabular     ? "the usual one"
                                            : regression ? "the target is a number"
                                                         : "the target is a class";
