@@ -63,6 +63,12 @@ std::vector<Case> contract_jobs() {
   tabular.optimizer.weight_decay_schedule = "flat_cos";
   tabular.trainer.max_duration = {6, spec::Duration::Unit::steps};  // so the last steps have less dropout and decay
   cases.push_back({"tabular", tabular, SyntheticData(data::Task::classification, {10}, 4, 107, 31)});
+
+  spec::Job focal = test_job("mlp");
+  focal.loss.focal_gamma = 1.5;
+  focal.loss.class_weights = {1, 2, 0.5, 1};
+  cases.push_back(
+      {"mlp with a weighted focal loss", focal, SyntheticData(data::Task::classification, {10}, 4, 107, 31)});
   return cases;
 }
 
