@@ -57,8 +57,8 @@ TEST(Archive, AWrongChecksumIsReportedWhenReading) {
 
 TEST(Archive, RefusesNamesThatLeadElsewhere) {
   const std::pair<const char*, const char*> names[] = {
-      {"", "no name"},    {"/etc/passwd", "absolute"}, {"net/../x", "'..'"},           {"..", "'..'"},
-      {"net/./x", "'.'"}, {"net\\x", "backslash"},     {"net/\n", "control character"}};
+      {"", "no name"},    {"/etc/passwd", "absolute"}, {"net/../x", "'..'"},    {"..", "'..'"},
+      {"net/./x", "'.'"}, {"net/sub/", "is a folder"}, {"net\\x", "backslash"}, {"net/\n", "control character"}};
   for (const auto& [name, mention] : names) {
     Zip zip = two_members();
     zip.add(name, "x");
@@ -123,6 +123,7 @@ TEST(Archive, RefusesRecordsThatDisagreeOrAreWrong) {
       {"directory lies outside", p.with(p.end + 16, 0xFFFFFFFF, 4)},
       {"directory is damaged", p.with(p.end + 16, p.central - 1, 4)},
       {"two different sizes", p.with(p.central + 20, 9, 4)},
+      {"member 'net/a' is a folder", p.with(p.central + 38, 0x33, 1)},
       {"member 'net/a' reaches past the end", p.with(p.central + 20, 0x7FFFFFFF7FFFFFFF, 8)},
       {"member 'net/a' lies outside", p.with(p.central + 42, 0x7FFFFFFF, 4)},
       {"not at the place", p.with(p.central + 42, 1, 4)},

@@ -113,6 +113,14 @@ void check_method(const ByteReader& record, const std::string& path, uint16_t fl
               "save it again with torch.export.save, or unpack it and pack it again with zip -0 -r");
 }
 
+// Refuses content of a folder. libtorch believes a folder to be empty: it would give a tensor whose member is marked as
+// a folder memory that it has never written.
+void check_not_folder(const ByteReader& record, const Member& member, uint32_t attributes) {
+  constexpr uint32_t kFolder = 1 << 4;  // of MS-DOS; the attributes of other systems stand in the upper half
+  if (member.size > 0 && ((attributes & kFolder) != 0 || member.name.ends_with('/')))
+    record.fail("member " + in_quotes(member.name) + " is a folder, but has content");
+}
+
 // Checks the sizes that the entry declares, because a small file could otherwise ask for any amount of memory.
 // `unpacked` is the size of the content of the compressed members so far.
 void check_sizes(const ByteReader& record, const Member& member, uint64_t& unpacked) {
@@ -156,6 +164,7 @@ std::vector<Member> read_directory(const FileRange& file, Compression compressio
     member.header = record.u32(at + 42);
     read_wide(record, at + kEntrySize + name_size, extra_size, {&member.size, &member.packed, &member.header});
     check_sizes(record, member, unpacked);
+    check_not_folder(record, member, record.u32(at + 38));
     if (record.u16(at + 34) != 0) record.fail("it is split into several volumes");
     member.crc = record.u32(at + 16);
     member.crc_offsets = {directory.offset + at + 16};
