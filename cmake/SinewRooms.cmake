@@ -3,7 +3,9 @@
 
 set(SINEW_WARNINGS -Wall -Wextra $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow> -Wnon-virtual-dtor -Woverloaded-virtual
   # A designated initialiser may leave out members, because members have default initialisers.
-  -Wno-missing-field-initializers -Werror=return-type $<$<BOOL:${SINEW_WERROR}>:-Werror>)
+  -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-pragmas>  # clang does not know `#pragma GCC ivdep`
+  -Werror=return-type $<$<BOOL:${SINEW_WERROR}>:-Werror>)
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 believes that moving a short string reads beyond it (GCC bug 105651).
