@@ -1,7 +1,7 @@
 # A room is a folder under src/. Its *.cpp belong to one of the two halves. Its *_test.cpp make one test program,
 # <room>_test, its *_bench.cpp one program <room>_bench, and each *_fuzz.cpp makes a libFuzzer program.
 
-set(SINEW_WARNINGS -Wall -Wextra $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow> -Wnon-virtual-dtor -Woverloaded-virtual
+set(SINEW_WARNINGS -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wnon-virtual-dtor -Woverloaded-virtual
   # A designated initialiser may leave out members, because members have default initialisers.
   -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-pragmas>  # clang does not know `#pragma GCC ivdep`

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/number_text.h"
+#include "data/encoding.h"
 #include "data/files.h"
 
 namespace sinew::data {

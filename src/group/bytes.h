@@ -76,7 +76,7 @@ class ByteReader {
     const size_t begin = at_, size = (count + 7) / 8;
     if (!skip(size)) return {};
     for (size_t i = 0; i < count; ++i) bits[i] = (bytes_[begin + i / 8] >> (i % 8) & std::byte{1}) != std::byte{0};
-    if (count % 8 != 0) good_ = good_ && bytes_[begin + size - 1] >> (count % 8) == std::byte{0};
+    if (count % 8 != 0) good_ = good_ && (bytes_[begin + size - 1] >> (count % 8)) == std::byte{0};
     return bits;
   }
   std::string text() {

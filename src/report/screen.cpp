@@ -19,7 +19,6 @@ Screen::Screen(const ReporterOptions& options)
       errors_(options.errors),
       own_output_(STDOUT_FILENO),
       own_errors_(STDERR_FILENO),
-      terminal_(options.terminal),
       color_(options.color && options.terminal),
       columns_(options.columns) {}
 

@@ -29,7 +29,7 @@ class Screen {
 
   std::function<void(std::string_view)> output_, errors_;
   NonBlockingOutput own_output_, own_errors_;  // used if output_ or errors_ is empty
-  bool terminal_, color_;
+  bool color_;
   int columns_;
   std::string live_;
 };
