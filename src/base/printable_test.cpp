@@ -37,5 +37,12 @@ TEST(Printable, LeavesNoControlCharacter) {
   }
 }
 
+TEST(Printable, AShellReadsQuotedTextAsOneWord) {
+  EXPECT_EQ(shell_quoted("data/a-1.csv"), "data/a-1.csv");
+  EXPECT_EQ(shell_quoted("sale price"), "'sale price'");
+  EXPECT_EQ(shell_quoted("it's $1"), "'it'\\''s $1'");
+  EXPECT_EQ(shell_quoted(""), "''");
+}
+
 }  // namespace
 }  // namespace sinew

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "data/encoding.h"
 #include "data/files.h"
 #include "data/foreign_file.h"

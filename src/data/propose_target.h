@@ -26,7 +26,4 @@ struct TargetChoice {
 // other columns are numbers. Throws Error if there is no column `wanted`.
 TargetChoice judge_target(const std::vector<ColumnSketch>& columns, const std::string& wanted);
 
-// Returns the text as one word of a shell.
-std::string shell_quoted(const std::string& text);
-
 }  // namespace sinew::data

@@ -55,12 +55,5 @@ TEST(Target, TheUserDecides) {
   EXPECT_ERROR(error_of([&] { judge_target(columns, "amuont"); }), "DATA_UNKNOWN_COLUMN", "did you mean 'amount'?");
 }
 
-TEST(Target, TheCommandToGiveIsOneForAShell) {
-  EXPECT_EQ(shell_quoted("data/a-1.csv"), "data/a-1.csv");
-  EXPECT_EQ(shell_quoted("sale price"), "'sale price'");
-  EXPECT_EQ(shell_quoted("it's $1"), "'it'\\''s $1'");
-  EXPECT_EQ(shell_quoted(""), "''");
-}
-
 }  // namespace
 }  // namespace sinew::data
