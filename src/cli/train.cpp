@@ -192,19 +192,26 @@ int run_train(const Arguments& arguments) {
 int run_resume(const Arguments& arguments) {
   Given given;
   Options options("resume", "Resumes a run that was stopped or killed");
-  options.about("Resumes from the newest intact checkpoint, with the options of the run's resolved.yaml.")
+  options
+      .about(
+          "Resumes from the newest intact checkpoint, with the options of the run's resolved.yaml. A later end makes a "
+          "run train longer, also one that is done: the schedules are then those of the longer training.")
       .argument("RUN", given.job_or_run, "a run directory, the end of a run's id, or last")
+      .rest("key=value", given.overrides,
+            "another end: trainer.max_duration, budget.time, budget.training, early_stopping.patience, "
+            "early_stopping.min_delta or objective")
       .text("--root", "DIR", given.root, "where runs are found by name");
   add_shared(options, given);
-  options.example("sinew resume last");
+  options.example("sinew resume last trainer.max_duration=20ep");
   if (!options.parse(arguments)) return kDone;
   supervise::WorkerLaunch launch = launch_options(given);
   launch.run_directory = rundir::find_run(given.root, given.job_or_run);
   launch.job = rundir::file_in(launch.run_directory, rundir::kResolvedFile);
   launch.resume = true;
-  const auto job = load_job(launch.job, {});
+  const auto job = load_job(launch.job, given.overrides);
   if (!job) return kUsage;
   check_options(*job, given, launch.job);
+  if (!given.overrides.empty()) rundir::change_end(launch.run_directory, *job, system_clock());
   if (job->command.given()) return start_command(*job, launch.run_directory, given, true);
   launch.sandbox = sandbox_for(*job, launch, given);
   ignore_checkpoint_requests();

@@ -17,13 +17,15 @@ std::string to_string(ControlEntry::Kind kind) {
     case ControlEntry::Kind::evaluate: return "evaluate";
     case ControlEntry::Kind::learning_rate: return "learning_rate";
     case ControlEntry::Kind::batch_size: return "batch_size";
+    case ControlEntry::Kind::max_duration: return "max_duration";
   }
   return "";
 }
 
 std::optional<ControlEntry::Kind> control_kind(std::string_view name) {
   using Kind = ControlEntry::Kind;
-  for (const Kind kind : {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size}) {
+  for (const Kind kind :
+       {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size, Kind::max_duration}) {
     if (to_string(kind) == name) return kind;
   }
   return std::nullopt;

@@ -15,10 +15,12 @@ namespace sinew::loop {
 // An input from outside the training state (a signal, the clock, a user) that changes the training. It takes effect at
 // a step that no member has started yet.
 struct ControlEntry {
-  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size };
+  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size, max_duration };
   Step effective;
   Kind kind = Kind::stop;
-  double value = 0;     // learning_rate: factor on the schedule; batch_size: samples; stop: exit code
+  // learning_rate: factor on the schedule; batch_size: samples; stop: exit code; max_duration: steps of the whole
+  // training, 0 if that is a time
+  double value = 0;
   std::string reason;   // a sentence
   bool done = false;    // true: the entry was applied in this state, so a resume does not apply it again
   int64_t request = 0;  // number among the requests of users in this attempt; 0: not a user's request

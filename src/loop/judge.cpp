@@ -51,6 +51,17 @@ std::map<std::string, std::string> missing_metrics(const report::Metrics& metric
   return undecided;
 }
 
+EvaluationState decide_end(EvaluationState state, const spec::Job& job) {
+  const spec::EarlyStoppingOptions& early = job.early_stopping;
+  state.stop.clear();
+  if (state.last.contains(early.monitor) && state.patience.without_improvement >= early.patience)
+    state.stop = report::not_improved(early.monitor, state.patience, "evaluations");
+  const auto value = job.objective ? value_of(state.last, job.objective->metric) : std::nullopt;
+  state.objective_met = value && report::meets(*job.objective, *value);
+  if (state.objective_met) state.stop = report::objective_met(*job.objective, *value);
+  return state;
+}
+
 Judgement judge(const EvaluationState& before, Step step, const report::Metrics& metrics, const spec::Job& job) {
   Judgement verdict{before, false};
   EvaluationState& state = verdict.state;
@@ -77,13 +88,7 @@ Judgement judge(const EvaluationState& before, Step step, const report::Metrics&
   }
   if (const auto value = value_of(metrics, early.monitor); apart && value)
     report::take(state.patience, step, *value, early_lower, early.min_delta);
-  if (metrics.contains(early.monitor) && state.patience.without_improvement >= early.patience)
-    state.stop = report::not_improved(early.monitor, state.patience, "evaluations");
-  if (!job.objective) return verdict;
-  if (const auto value = value_of(metrics, job.objective->metric); value && report::meets(*job.objective, *value)) {
-    state.objective_met = true;
-    state.stop = report::objective_met(*job.objective, *value);
-  }
+  state = decide_end(std::move(state), job);
   return verdict;
 }
 

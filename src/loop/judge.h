@@ -14,6 +14,10 @@ struct Judgement {
   bool improved = false;  // true: checkpoint.monitor has its best value so far
 };
 
+// Decides anew whether training is over, with the state of the newest evaluation: its `stop` and objective_met are
+// those that `job` asks for. For a run whose end was changed.
+EvaluationState decide_end(EvaluationState state, const spec::Job& job);
+
 // `metrics` has full names, such as "val/accuracy". checkpoint.monitor decides which step is best.
 // early_stopping.monitor decides patience, by a best value of its own. If both monitors are the same metric, one
 // decision serves both: a change below early_stopping.min_delta is then no improvement for either.

@@ -96,5 +96,23 @@ TEST(Judge, RemembersALimitedNumberOfBestSteps) {
   EXPECT_LE(state.best_steps.size(), 30U);
 }
 
+TEST(Judge, ANewEndIsDecidedFromTheLastEvaluation) {
+  spec::Job job = two_monitors();
+  EvaluationState state;
+  state.last = {{"val/loss", 0.3}, {"val/accuracy", 0.8}};
+  state.patience.without_improvement = 2;
+  state.stop = "val/loss has not improved";
+  EXPECT_FALSE(decide_end(state, job).stop.empty()) << "nothing has changed";
+  job.early_stopping.patience = 3;
+  EXPECT_EQ(decide_end(state, job).stop, "");
+  job.objective = spec::Objective{.metric = "val/accuracy", .at_least = true, .value = 0.75};
+  EXPECT_TRUE(decide_end(state, job).objective_met);
+  EXPECT_NE(decide_end(state, job).stop, "");
+  state.objective_met = true;
+  job.objective->value = 0.9;
+  EXPECT_FALSE(decide_end(state, job).objective_met);
+  EXPECT_EQ(decide_end(state, job).stop, "");
+}
+
 }  // namespace
 }  // namespace sinew::loop

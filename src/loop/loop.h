@@ -32,7 +32,6 @@
 #include "data/data.h"
 #include "loop/control.h"
 #include "loop/group_members.h"
-#include "loop/job_changes.h"
 #include "loop/members.h"
 #include "loop/schedule.h"
 #include "loop/state.h"

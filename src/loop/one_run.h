@@ -46,6 +46,8 @@ class Run {
   void start_reporting(Step begins_at);
   void start_state(const std::optional<checkpoint::Loaded>& loaded);
   void restore_from(const checkpoint::Loaded& loaded);
+  bool is_wanted_end(const rundir::OptionChange& change) const;
+  void change_end(const std::string& job_before);
   void log_start();
 
   // ---- run.cpp
@@ -103,6 +105,7 @@ class Run {
   // ---- run_end.cpp
   bool leads_at_end();  // false: another member ended the run and set exit_code_
   void finish();
+  std::string options_to_go_on() const;
   void restore_best();
   std::optional<checkpoint::Loaded> best_checkpoint();
   void with_lease(const std::function<void()>& work);

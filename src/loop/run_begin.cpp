@@ -87,13 +87,16 @@ std::string Run::check_job(const checkpoint::Loaded& loaded) const {
   const auto document = nlohmann::json::parse(loaded.state_json, nullptr, /*allow_exceptions=*/false);
   const auto job = document.is_object() ? document.find("job") : document.end();
   if (!document.is_object() || job == document.end() || !job->is_string()) return "";  // restoring it names the damage
-  const std::vector<OptionChange> changes = job_changes(job->get<std::string>(), plan_.resolved_yaml);
+  std::vector<rundir::OptionChange> changes = rundir::job_changes(job->get<std::string>(), plan_.resolved_yaml);
   if (changes.empty()) return "";
   const std::string carried =
       rundir::file_in(rundir::file_in(options_.run_directory, rundir::kCheckpoints), rundir::kCarriedFile);
   const std::string name = loaded.directory.substr(loaded.directory.rfind('/') + 1);
   const bool of_another = disk_.exists(carried) && read_text(disk_, carried) == name + "\n";
-  if (of_another || !changes_result(changes))
+  // A member's state is in the middle of training, and all members have one end.
+  if (!from_member_) std::erase_if(changes, [&](const rundir::OptionChange& change) { return is_wanted_end(change); });
+  if (changes.empty()) return "";  // change_end() tells the user
+  if (of_another || !rundir::changes_result(changes))
     return "options that differ from those of " + loaded.directory + ": " + to_string(changes);
   throw Error(
       "RUN_JOB_CHANGED",
@@ -101,7 +104,8 @@ std::string Run::check_job(const checkpoint::Loaded& loaded) const {
           " was trained with other options: " + to_string(changes),
       "to continue, set these options back in " + rundir::file_in(options_.run_directory, rundir::kResolvedFile) +
           "; to train with the new ones, start a run in another --run-dir with model.init_from: " + loaded.directory +
-          "; sinew control changes the learning rate or the batch size of a running run");
+          "; sinew resume RUN trainer.max_duration=... trains longer, and sinew control changes the learning rate or "
+          "the batch size of a running run");
 }
 
 void write_decisions(Disk& disk, const std::string& run_directory, const Plan& plan) {
@@ -118,7 +122,7 @@ void write_decisions(Disk& disk, const std::string& run_directory, const Plan& p
   if (!plan.environment.empty() &&
       !kept(environment, [&](const std::string& text) { return text == plan.environment; }))
     write_durably(disk, environment, plan.environment);
-  if (!kept(resolved, [&](const std::string& text) { return job_changes(text, plan.resolved_yaml).empty(); }))
+  if (!kept(resolved, [&](const std::string& text) { return rundir::job_changes(text, plan.resolved_yaml).empty(); }))
     write_durably(disk, resolved, plan.resolved_yaml);
 }
 
@@ -230,6 +234,25 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
   last_saved_ = state().step;
   reporter_->say(report::Level::info, "resume",
                  "resumed at step " + std::to_string(state().step.value) + " from " + loaded.directory);
+  change_end(saved.resolved_job);
+}
+
+bool Run::is_wanted_end(const rundir::OptionChange& change) const {
+  return change.of_end && rundir::user_wanted_end(disk_, options_.run_directory, change.key, change.now);
+}
+
+// Records in the control log that the run goes on with another end than the one with which its state was saved. From
+// this step on, the schedules are those of a run that had the new end from the beginning.
+void Run::change_end(const std::string& job_before) {
+  std::vector<rundir::OptionChange> changes = rundir::job_changes(job_before, plan_.resolved_yaml);
+  std::erase_if(changes, [&](const rundir::OptionChange& change) { return !is_wanted_end(change); });
+  if (changes.empty()) return;
+  const auto steps = static_cast<double>(total_steps_.value_or(0));
+  state().control.append({state().step, ControlEntry::Kind::max_duration, steps, to_string(changes), true, 0});
+  state().evaluation = decide_end(state().evaluation, plan_.job);
+  reporter_->say(report::Level::info, "new_end",
+                 "the run has another end: " + to_string(changes) +
+                     "; from here on, its schedules are those of a run with this end");
 }
 
 }  // namespace sinew::loop

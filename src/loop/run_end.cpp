@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fenced_disk.h"
+#include "base/number_text.h"
+#include "base/printable.h"
 #include "loop/one_run.h"
 #include "rundir/rundir.h"
 
@@ -49,6 +51,7 @@ void Run::finish() {
   const Digest own = trainer_.digest();
   check_confirmed(own);
   rundir::Outcome outcome = outcome_so_far();
+  const std::string options = options_to_go_on();
   restore_best();
   std::string left_out;
   change_files([&](Disk& disk) {
@@ -66,10 +69,34 @@ void Run::finish() {
   if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
   reporter_->finish(stop_status_ == "done");
   reporter_->say(report::Level::info, "end", text + "; digest " + outcome.digest);
+  if (!options.empty() || stop_status_ == "stopped")
+    reporter_->say(report::Level::info, "go_on",
+                   "to go on: sinew resume " + shell_quoted(options_.run_directory) + options);
   reporter_->flush();
   result_ = {exit_code_, Step(outcome.steps), {}, outcome.last};
   SINEW_CHECK(from_hex(outcome.digest, result_.digest), outcome.digest);
   if (members_) members_->finished(exit_code_);
+}
+
+// Returns the options with which `sinew resume` would train longer, as a part of a command line. Returns "" if the run
+// needs none, and also if its user has just seen it train to its end: only a resume that had nothing to do wants them.
+std::string Run::options_to_go_on() const {
+  const spec::Job& job = plan_.job;
+  const auto twice = [](spec::Duration duration) {
+    duration.amount *= 2;
+    return to_string(duration);
+  };
+  if (stop_status_ == "budget") {
+    const auto training = spec::parse_duration(job.budget.training);
+    if (training && budget_steps_ && state().step.value >= *budget_steps_)
+      return " budget.training=" + twice(*training);
+    return " budget.time=" + twice({job.budget.seconds, spec::Duration::Unit::seconds});
+  }
+  if (stop_status_ != "done" || !options_.resume || state().step != began_at_) return "";
+  if (state().evaluation.objective_met) return "";
+  if (!state().evaluation.stop.empty())
+    return " early_stopping.patience=" + std::to_string(2 * state().evaluation.patience.without_improvement);
+  return " trainer.max_duration=" + twice(job.trainer.max_duration);
 }
 
 // Does work that a member may do only while it holds the lease, because the others may have continued without it.
@@ -115,8 +142,16 @@ void Run::change_files(const std::function<void(Disk&)>& work) {
 void Run::restore_best() {
   const EvaluationState evaluation = state().evaluation;
   const spec::EarlyStoppingOptions& early = plan_.job.early_stopping;
-  const bool wanted = !early.monitor.empty() && early.restore_best;
-  if (!wanted || !evaluation.best || evaluation.best_step == state().step) return;
+  if (!evaluation.best || evaluation.best_step == state().step) return;
+  if (early.monitor.empty() || !early.restore_best) {
+    if (plan_.data.val_size > 0)
+      reporter_->say(report::Level::info, "model",
+                     "the model is that of step " + std::to_string(state().step.value) + ", the last; " +
+                         plan_.job.checkpoint.monitor + " was best at step " +
+                         std::to_string(evaluation.best_step.value) + " (" + rounded_text(*evaluation.best, 4) +
+                         "), which a job with early_stopping: " + plan_.job.checkpoint.monitor + " keeps");
+    return;
+  }
   const std::string lost = "no checkpoint has the best state, of step " + std::to_string(evaluation.best_step.value) +
                            "; the model is that of step ";
   const auto loaded = best_checkpoint();

@@ -67,6 +67,8 @@ void read_steering(const std::string& run_directory, RunIdentity& identity) {
         identity.timed_changes.push_back("an evaluation at step " + step);
       if (kind == "\"stop\"" && entry.value("value", json()) == json(0))
         identity.timed_changes.push_back("the end at step " + step);
+      if (kind == "\"max_duration\"")
+        identity.manual_changes.push_back("the end was changed at step " + step + ": " + entry.value("reason", ""));
       if (kind != "\"learning_rate\"" && kind != "\"batch_size\"") continue;
       identity.manual_changes.push_back(
           (kind == "\"batch_size\"" ? "the batch size was set to " : "the learning rate was multiplied by ") +

@@ -1,4 +1,4 @@
-#include "loop/job_changes.h"
+#include "rundir/job_changes.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "rundir/rundir.h"
 #include "spec/spec.h"
 
-namespace sinew::loop {
+namespace sinew::rundir {
 namespace {
 
 using Options = std::map<std::string, std::string>;
@@ -22,14 +22,14 @@ constexpr std::array<std::string_view, 14> kPlaces = {
 };
 
 bool is_of_result(const std::string& key) {
-  return !rundir::is_of_the_machine(key) && std::ranges::find(kPlaces, key) == kPlaces.end() &&
+  return !is_of_the_machine(key) && std::ranges::find(kPlaces, key) == kPlaces.end() &&
          !key.starts_with("checkpoint.keep");
 }
 
 // A text that this version cannot read as a job, for example one of a newer version, is compared as it stands.
 Options options_of(const std::string& yaml) {
-  const spec::Reading reading = spec::read_job(yaml, rundir::kResolvedFile);
-  return rundir::flat_options(reading.problems.empty() ? spec::to_yaml(reading.job) : yaml);
+  const spec::Reading reading = spec::read_job(yaml, kResolvedFile);
+  return flat_options(reading.problems.empty() ? spec::to_yaml(reading.job) : yaml);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::vector<OptionChange> job_changes(const std::string& before, const std::stri
     return found == options.end() ? std::string("absent") : found->second.empty() ? "empty" : found->second;
   };
   for (const auto& [key, ignored] : all) {
-    OptionChange change{key, value(was, key), value(is, key), is_of_result(key)};
+    OptionChange change{key, value(was, key), value(is, key), is_of_result(key), is_of_the_end(key)};
     if (change.before != change.now) changes.push_back(std::move(change));
   }
   std::ranges::stable_partition(changes, &OptionChange::of_result);
@@ -69,4 +69,4 @@ std::string to_string(const std::vector<OptionChange>& changes) {
   return text;
 }
 
-}  // namespace sinew::loop
+}  // namespace sinew::rundir

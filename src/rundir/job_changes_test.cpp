@@ -1,9 +1,9 @@
 // Tests of comparing the options of two jobs.
 #include <gtest/gtest.h>
 
-#include "loop/loop.h"
+#include "rundir/rundir.h"
 
-namespace sinew::loop {
+namespace sinew::rundir {
 namespace {
 
 spec::Job some_job() {
@@ -85,4 +85,4 @@ TEST(JobChanges, AChangedDigitIsFound) {
 }
 
 }  // namespace
-}  // namespace sinew::loop
+}  // namespace sinew::rundir

@@ -17,6 +17,8 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "rundir/job_changes.h"
+#include "spec/spec.h"
 
 namespace sinew::rundir {
 
@@ -30,6 +32,7 @@ inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr const char* kLogFile = "log.jsonl";
 inline constexpr const char* kLedgerFile = "ledger.jsonl";
 inline constexpr const char* kAttemptsFile = "attempts.jsonl";
+inline constexpr const char* kEndsFile = "ends.jsonl";  // the options of the end that users changed
 inline constexpr const char* kOutcomeFile = "report.json";
 inline constexpr const char* kCoordinatorFile = "coordinator.json";
 inline constexpr const char* kCoordinatorLog = "coordinator.log";
@@ -122,6 +125,16 @@ std::vector<std::string> run_directories(const std::string& root);
 // Returns the directory of the run that `name` means: a directory, "last", the end of a run's id, or "<job>/<id>".
 // Throws Error if no run matches, or more than one.
 std::string find_run(const std::string& root, const std::string& name);
+// ---- deleted runs: ROOT/.deleted, which no search for runs looks into ----------------------------------------------
+
+std::string deleted_root(const std::string& root);  // the deleted runs lie below it as they lay below the root
+// Moves a run below `root` to the deleted runs. Returns its new directory. Throws UsageError if it trains now, or if it
+// is not below the root.
+std::string delete_run(const std::string& root, const std::string& directory);
+// Moves a deleted run back. `name` as in find_run(). Returns its directory. Throws Error if there is a run.
+std::string restore_run(const std::string& root, const std::string& name);
+void remove_deleted_run(const std::string& root, const std::string& name);  // for good
+
 // Returns when the run started, in seconds since 1970. Takes the first of these that is known: its outcome, its id, its
 // first metrics line, the modification time of its resolved.yaml. Returns 0 if none is known.
 double started_wall_seconds(const std::string& directory);
@@ -132,6 +145,19 @@ std::map<std::string, std::string> flat_options(const std::string& yaml);
 // Returns whether the option with this key only decides where and how a run trains. Such an option changes no bit of
 // the result.
 bool is_of_the_machine(const std::string& key);
+
+// ---- another end ---------------------------------------------------------------------------------------------------
+
+// Returns whether the option with this key only decides when training ends, such as trainer.max_duration. A run that
+// goes on may have another value.
+bool is_of_the_end(const std::string& key);
+// Gives a run the options of `job`, which may differ from its own only in options of the end and of the machine:
+// appends a line for each changed option of the end to ends.jsonl, and writes resolved.yaml with the comments that it
+// has. Throws UsageError if another option differs, or if the run trains now.
+void change_end(const std::string& directory, const spec::Job& job, Clock& clock);
+// Returns whether ends.jsonl says that a user gave the option this value. A resolved.yaml that differs from a
+// checkpoint although no user wanted that is damaged, or someone edited it.
+bool user_wanted_end(Disk& disk, const std::string& directory, const std::string& key, const std::string& value);
 
 // ---- how a run ended: report.json ----------------------------------------------------------------------------------
 

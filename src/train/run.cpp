@@ -60,7 +60,7 @@ std::unique_ptr<Membership> join_group(const RunOptions& options, const Identity
   } catch (const Error& refused) {
     const std::string file = rundir::file_in(options.run_directory, rundir::kResolvedFile);
     if (refused.code != ErrorCode("COORDINATOR_IDENTITY_DIFFERS") || !disk.exists(file)) throw;
-    const auto changes = loop::job_changes(read_text(disk, file), resolved_yaml);
+    const auto changes = rundir::job_changes(read_text(disk, file), resolved_yaml);
     if (changes.empty()) throw;
     throw Error(refused.code, std::string(refused.what()) + "; compared with " + file + ": " + to_string(changes),
                 refused.hint);

@@ -186,6 +186,56 @@ TEST_F(RunBegin, AStateIsNotTrainedOnWithOtherOptions) {
   EXPECT_EQ(text("resolved.yaml"), resolved) << "it keeps its reasons";
 }
 
+// A run that was done goes on to a later end. With a constant learning rate it is the run that had this end at once.
+TEST_F(RunBegin, ARunThatIsDoneGoesOnToALaterEnd) {
+  job_.trainer.eval_interval = job_.trainer.max_duration;  // an end evaluates, which the state records
+  run_in("run");
+  job_.trainer.max_duration.amount = 3;
+  const std::string resolved = run_directory_ + "/resolved.yaml";
+  spec::Job longer = spec::read_job(read_text(system_disk(), resolved), resolved).job;
+  longer.trainer.max_duration.amount = 3;
+  rundir::change_end(run_directory_, longer, system_clock());
+  const RunResult later = run_in("run", true);
+  EXPECT_EQ(rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json"))->status, "done");
+  int said = 0;
+  for (const auto& line : lines_of("log.jsonl")) said += line.at("event") == "new_end" ? 1 : 0;
+  EXPECT_EQ(said, 1);
+  const auto ledger = lines_of("ledger.jsonl");
+  EXPECT_EQ(run_in("run", true).digest, later.digest) << "the end is recorded, so that it is a change no more";
+  EXPECT_EQ(run_in("at once").digest, later.digest);
+  EXPECT_EQ(lines_of("ledger.jsonl"), ledger) << "every step";
+}
+
+// The scheduler follows the later end from the step at which the run goes on. A kill changes nothing of that.
+TEST_F(RunBegin, TheScheduleFollowsALaterEnd) {
+  job_.scheduler.name = "cosine";
+  job_.logging.interval = {1, spec::Duration::Unit::steps};
+  const auto rates = [&] {
+    std::map<int64_t, double> found;
+    for (const auto& line : lines_of("metrics.jsonl")) {
+      if (line.contains("train/learning_rate")) found[line.at("step")] = line.at("train/learning_rate");
+    }
+    return found;
+  };
+  const int64_t steps = run_in("run").step.value;
+  const auto before = rates();
+  job_.trainer.max_duration.amount = 2;
+  run_in("at once");
+  const auto at_once = rates();
+  const std::string resolved = folder_ + "/run/resolved.yaml";
+  spec::Job longer = spec::read_job(read_text(system_disk(), resolved), resolved).job;
+  longer.trainer.max_duration.amount = 2;
+  rundir::change_end(folder_ + "/run", longer, system_clock());
+  job_.budget.training = std::to_string(steps + 2) + "st";
+  EXPECT_EQ(run_in("run", true).exit_code, kBudget);
+  job_.budget.training = "";
+  EXPECT_EQ(run_in("run", true).step.value, 2 * steps);
+  for (const auto& [step, rate] : rates()) {
+    EXPECT_EQ(rate, step <= steps ? before.at(step) : at_once.at(step)) << step;
+  }
+  EXPECT_EQ(rates().size(), at_once.size());
+}
+
 TEST_F(RunBegin, AChangeWithoutEffectIsRecorded) {
   const RunResult first = run_in("run");
   job_.checkpoint.keep += 1;

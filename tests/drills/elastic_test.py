@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -168,6 +169,30 @@ class Elastic(sp.Drill):
         self.assertEqual(sp.report(directory)["status"], "stopped")
         sp.run("train", self.job, SHARDS, "--run-dir", directory, "--resume", "--ledger", check=0)
         self.assert_same_story(directory)
+
+    def test_a_later_end_gives_one_model_for_any_workers(self):
+        later = f"trainer.max_duration={STEPS + 60}st"
+        for name in ("later-alone", "later-three"):
+            shutil.copytree(self.path / "calm", self.path / name, symlinks=True)
+        alone, three = self.path / "later-alone", self.path / "later-three"
+        sp.run("resume", alone, later, "--ledger", check=0)
+        process = sp.launch(self, self.path / "later-three.log", "resume", three, later, "--workers", 3, "--ledger",
+                            SINEW_PACE="3")
+        self.reach(process, three, STEPS + 10)
+        for pid in [*self.workers_of(three)[:1], process.pid]:  # a worker dies, and then all of them
+            os.kill(pid, signal.SIGKILL)
+        process.wait(60)
+        self.assertTrue(sp.wait_for(lambda: sp.run("resume", three, "--workers", 2, "--ledger").returncode == 0, 120, 1))
+        self.assertEqual(sp.digests(three), sp.digests(alone))
+        self.assertEqual(max(sp.digests(three)), STEPS + 60)
+        self.assertEqual(sp.report(three)["digest"], sp.report(alone)["digest"])
+        control = json.loads((alone / "checkpoints/last/state.json").read_text())["control"]
+        self.assertEqual([(entry["step"], entry["value"]) for entry in control if entry["kind"] == "max_duration"],
+                         [(STEPS, STEPS + 60)])
+        self.assertEqual(sp.run("repro", alone).returncode, 1)
+        refused = sp.run("resume", alone, "optimizer.lr=0.5")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("keeps its optimizer.lr", refused.stderr)
 
     def test_a_group_that_loses_its_directory_stops(self):
         process, directory = self.start("moved", 2, pace=3)

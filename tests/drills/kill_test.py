@@ -101,6 +101,7 @@ class Kill(sp.Drill):
                 stopped_at = sp.report(directory)["steps"]
                 self.assertTrue((directory / "checkpoints" / f"step-{stopped_at:08d}").is_dir())
                 self.assertEqual(sp.report(directory)["status"], "stopped")
+                self.assertIn(f"to go on: sinew resume {directory}", (directory / "log.jsonl").read_text())
             sp.run("resume", directory, "--ledger", check=0)
             self.assert_same_story(directory)
         self.assertGreater(stopped, 0, "all had ended before the signal")

@@ -1,0 +1,65 @@
+// Tests that deleted runs can be restored, and which are refused.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/expected_error.h"
+#include "rundir/rundir.h"
+
+namespace sinew::rundir {
+namespace {
+
+class Deleted : public testing::Test {
+ protected:
+  Deleted() { run("job/20261101T000000Z-aaaa"); }
+  ~Deleted() override { std::filesystem::remove_all(folder_); }
+  std::string run(const std::string& name) {
+    std::filesystem::create_directories(root_ + "/" + name);
+    write_durably(system_disk(), root_ + "/" + name + "/resolved.yaml", "name: job\n");
+    return root_ + "/" + name;
+  }
+  size_t count() const { return run_directories(root_).size(); }
+
+  std::string folder_ = testing::TempDir() + "/deleted", root_ = folder_ + "/runs";
+};
+
+TEST_F(Deleted, ARunComesBackToItsPlace) {
+  const std::string second = run("job/20261101T000000Z-bbbb");
+  EXPECT_EQ(delete_run(root_, second), root_ + "/.deleted/job/20261101T000000Z-bbbb");
+  EXPECT_EQ(count(), 1U);
+  EXPECT_EQ(run_directories(deleted_root(root_)).size(), 1U);
+  EXPECT_EQ(restore_run(root_, "bbbb"), second);
+  EXPECT_EQ(count(), 2U);
+  EXPECT_ERROR(error_of([&] { restore_run(root_, "bbbb"); }), "RUN_NOT_FOUND", "no runs");
+}
+
+TEST_F(Deleted, ForGoodMeansForGood) {
+  delete_run(root_, find_run(root_, "aaaa"));
+  remove_deleted_run(root_, "aaaa");
+  EXPECT_EQ(run_directories(deleted_root(root_)).size(), 0U);
+  EXPECT_ERROR(error_of([&] { remove_deleted_run(root_, "aaaa"); }), "RUN_NOT_FOUND", "");
+}
+
+TEST_F(Deleted, WhatMustStayStays) {
+  const std::string here = root_ + "/job/20261101T000000Z-aaaa";
+  {
+    const auto lock = RunLock::take(here);
+    ASSERT_TRUE(lock);
+    EXPECT_ERROR(error_of([&] { delete_run(root_, here); }), "RUN_IN_USE", "pid");
+  }
+  const std::string outside = folder_ + "/outside";
+  std::filesystem::create_directories(outside);
+  write_durably(system_disk(), outside + "/resolved.yaml", "name: job\n");
+  EXPECT_ERROR(error_of([&] { delete_run(root_, outside); }), "RUN_NOT_FOUND", "is not below");
+  EXPECT_ERROR(error_of([&] { delete_run(root_, root_); }), "RUN_NOT_FOUND", "is not below");
+  // A deleted run, too, is only removed if it is one.
+  EXPECT_ERROR(error_of([&] { remove_deleted_run(root_, here); }), "RUN_NOT_FOUND", "is not below");
+  delete_run(root_, here);
+  run("job/20261101T000000Z-aaaa");
+  EXPECT_ERROR(error_of([&] { restore_run(root_, "aaaa"); }), "RUN_EXISTS", "already holds a run");
+  EXPECT_ERROR(error_of([&] { delete_run(root_, here); }), "RUN_EXISTS", "already holds a run");
+  EXPECT_EQ(count(), 1U);
+}
+
+}  // namespace
+}  // namespace sinew::rundir
