@@ -1,5 +1,5 @@
-// Implements `sinew runs`, which shows the contents of run directories. It only reads files, so it never disturbs a run
-// that is training.
+// Implements `sinew runs`, which shows the contents of run directories, and moves runs to a bin and back. The rest only
+// reads files, so it never disturbs a run that is training.
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,15 +7,20 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
 
 struct Given {
-  std::string root = "runs", format = "table";
+  std::string root = "runs", format = "table", columns;
+  std::vector<std::string> where;
+  report::RunQuery query;
+  bool deleted = false;
   bool json() const { return format == "json"; }
 };
 
@@ -23,22 +28,44 @@ void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-int list(const Given& given) {
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin <= list.size() && !list.empty();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    words.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+void print_table(const std::vector<report::RunSummary>& runs, const std::vector<std::string>& keys) {
+  const int width = terminal_of(STDOUT_FILENO).columns;
+  print(keys.empty() ? report::runs_table(runs, width) : report::runs_table_of(runs, keys, width));
+  if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return !run.problems.empty(); }))
+    print("(!) some files of these runs cannot be read; 'sinew runs show RUN' names them\n");
+}
+
+int list(Given& given) {
+  const std::string root = given.deleted ? rundir::deleted_root(given.root) : given.root;
   if (!std::filesystem::is_directory(given.root)) {
     throw Error("RUN_NOT_FOUND", "no directory " + given.root,
                 "say where the runs are with --root, or start one with 'sinew train'");
   }
-  const std::vector<report::RunSummary> runs = report::find_runs(given.root);
+  for (const std::string& text : given.where) given.query.where.push_back(report::parse_run_condition(text));
+  const std::vector<report::RunSummary> all = report::find_runs(root);
+  const std::vector<report::RunSummary> runs = report::select_runs(all, given.query);
+  const std::vector<std::string> keys = words_of(given.columns);
   if (given.json()) {
     print(report::runs_json(runs));
+  } else if (given.format == "csv") {
+    print(report::runs_csv(runs, keys));
+  } else if (all.empty()) {
+    print("no runs under " + root + "\n");
   } else if (runs.empty()) {
-    print("no runs under " + given.root + "\n");
+    print("none of " + std::to_string(all.size()) + " runs under " + root + " fulfils the conditions\n");
   } else {
-    print(report::runs_table(runs, terminal_of(STDOUT_FILENO).columns));
+    print_table(runs, keys);
   }
-  const bool troubled = std::any_of(runs.begin(), runs.end(), [](const auto& run) { return !run.problems.empty(); });
-  if (troubled && !given.json())
-    print("(!) some files of these runs cannot be read; 'sinew runs show RUN' names them\n");
   return kDone;
 }
 
@@ -55,21 +82,61 @@ int compare(const Given& given, const std::vector<std::string>& names) {
   return kDone;
 }
 
+int remove(const Given& given, const std::string& name) {
+  const std::string directory = rundir::find_run(given.root, name);
+  const std::string there = rundir::delete_run(given.root, directory);
+  const std::string id = there.substr(there.rfind('/') + 1);
+  print(printable(directory + " is deleted; to get it back: sinew runs restore " + shell_quoted(id)) + "\n");
+  return kDone;
+}
+
+int restore(const Given& given, const std::string& name) {
+  print(printable(rundir::restore_run(given.root, name)) + " is back\n");
+  return kDone;
+}
+
+int collect_garbage(const Given& given, const std::vector<std::string>& names) {
+  const std::vector<std::string> all =
+      names.empty() ? rundir::run_directories(rundir::deleted_root(given.root)) : names;
+  for (const std::string& name : all) rundir::remove_deleted_run(given.root, name);
+  print(std::to_string(all.size()) + (all.size() == 1 ? " run" : " runs") + " removed for good\n");
+  return kDone;
+}
+
 }  // namespace
 
 int run_runs(const Arguments& arguments) {
   Given given;
   Options options("runs", "Runs and how they went");
-  options.about("RUN is a run directory, the end of a run's id, or last.")
+  options
+      .about(
+          "RUN is a run directory, the end of a run's id, or last.\n\n"
+          "A KEY of --where, --sort and --columns is a metric (val/loss: its best value; last:val/loss: its last), an "
+          "option of the job (optimizer.lr), or run, job, status, started, took, steps, samples, objective_met, digest "
+          "or "
+          "directory.")
       .verb("list", "", "all runs, newest first", [&](const auto&) { return list(given); })
       .verb("show", "RUN", "one run", [&](const auto& names) { return show(given, names[0]); })
       .verb("compare", "RUN RUN ...", "options that differ, and metrics side by side",
             [&](const auto& names) { return compare(given, names); })
+      .verb("delete", "RUN", "move a run to the deleted ones",
+            [&](const auto& names) { return remove(given, names[0]); })
+      .verb("restore", "RUN", "move a deleted run back", [&](const auto& names) { return restore(given, names[0]); })
+      .verb("gc", "[RUN]", "remove deleted runs for good, all or one",
+            [&](const auto& names) { return collect_garbage(given, names); })
       .default_verb("list")
       .text("--root", "DIR", given.root, "directory of the runs")
-      .choice("--format", given.format, {"table", "json"}, "of the output")
-      .example("sinew runs show last");
-  return options.parse(arguments) ? options.run_verb() : kDone;
+      .choice("--format", given.format, {"table", "json", "csv"}, "of the output; csv: of list")
+      .list("--where", "KEY<VALUE", given.where,
+            "list: runs for which this holds, with = != < <= > or >=; several times")
+      .text("--sort", "KEY", given.query.sort, "list: the best value of a metric first, other keys ascending")
+      .flag("--reverse", given.query.reverse, "list: the other way round")
+      .text("--columns", "KEY,KEY", given.columns, "list: these columns")
+      .integer("--limit", "N", given.query.limit, 0, 1'000'000'000, "list: at most so many runs; 0: all")
+      .flag("--deleted", given.deleted, "list: the deleted runs")
+      .example("sinew runs --where 'val/loss<0.3' --sort val/loss --columns run,optimizer.lr,val/loss");
+  if (!options.parse(arguments)) return kDone;
+  return options.run_verb();
 }
 
 }  // namespace sinew::cli

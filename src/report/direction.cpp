@@ -44,6 +44,13 @@ bool lower_is_better(std::string_view metric) {
   return lower;
 }
 
+bool is_detail(std::string_view metric) {
+  constexpr std::array<std::string_view, 7> kDetails = {"precision", "recall", "f1_weighted", "balanced_accuracy",
+                                                        "mcc",       "ece",    "pr_auc"};
+  const std::string_view name = metric.substr(metric.rfind('/') + 1);
+  return std::ranges::find(kDetails, name) != kDetails.end();
+}
+
 bool lower_is_better(std::string_view metric, std::string_view mode) {
   return mode == "auto" ? lower_is_better(metric) : mode == "min";
 }

@@ -35,6 +35,9 @@ using Fields = std::map<std::string, std::string>;  // additional fields of a lo
 // auto`.
 bool lower_is_better(std::string_view metric);
 bool lower_is_better(std::string_view metric, std::string_view mode);  // `mode` is auto, min or max
+// Returns whether a metric is left out where only some fit: a line of the screen, the columns of a list. These metrics
+// say again, in another way, what others of the same evaluation say: val/mcc, val/ece, val/precision ...
+bool is_detail(std::string_view metric);
 
 // ---- what a value of a metric decides ------------------------------------------------------------------------------
 
@@ -174,5 +177,39 @@ std::string compare_table(const std::vector<RunSummary>& runs, int columns = 0);
 std::string runs_json(const std::vector<RunSummary>& runs);
 std::string run_json(const RunSummary& run);
 std::string compare_json(const std::vector<RunSummary>& runs);
+
+// ---- which runs a list shows, in which order, and with which columns -----------------------------------------------
+//
+// A key names a column: a field of the run (run, job, status, started, took, steps, samples, objective_met, digest,
+// directory), a metric ("val/loss": its best value; "last:val/loss": its last one), or an option of the job
+// ("optimizer.lr"). All functions are pure.
+
+struct RunCondition {
+  enum class Compare { equal, different, less, at_most, more, at_least };
+  std::string key;
+  Compare compare = Compare::equal;
+  std::string value;
+};
+// Parses "val/loss<0.3", "status=done" or "optimizer.lr >= 1e-3". Throws UsageError.
+RunCondition parse_run_condition(std::string_view text);
+
+struct RunQuery {
+  std::vector<RunCondition> where;  // all of them must hold
+  std::string sort;  // a key: the best value of a metric first, other keys ascending; "": newest run first
+  bool reverse = false;
+  int64_t limit = 0;  // at most so many runs; 0: all
+};
+// Returns the runs for which all conditions hold; a run without the value of a key fulfils only `different`. Such runs
+// come last in the order. Numbers compare as numbers if both sides are numbers, and all else as text. Throws UsageError
+// if no run has a key.
+std::vector<RunSummary> select_runs(std::vector<RunSummary> runs, const RunQuery& query);
+
+// One column for each key. Throws UsageError if no run has a key.
+std::string runs_table_of(const std::vector<RunSummary>& runs, const std::vector<std::string>& keys, int columns);
+// Comma-separated values with a header line (RFC 4180), numbers unrounded. Without keys: all fields, the best and the
+// last value of every metric, and the options that differ between the runs.
+std::string runs_csv(const std::vector<RunSummary>& runs, std::vector<std::string> keys);
+// Returns the keys of the options that differ between the runs.
+std::vector<std::string> differing_options(const std::vector<RunSummary>& runs);
 
 }  // namespace sinew::report

@@ -50,6 +50,7 @@ std::vector<std::string> common_metrics(const std::vector<RunSummary>& runs) {
   for (const auto& [name, count] : counts) names.push_back(name);
   std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
     const bool a_val = a.starts_with("val/"), b_val = b.starts_with("val/");
+    if (is_detail(a) != is_detail(b)) return is_detail(b);
     return a_val != b_val ? a_val : counts[a] > counts[b];
   });
   if (names.size() > kMetricColumns) names.resize(kMetricColumns);
@@ -67,23 +68,6 @@ std::set<std::string> metric_names(const std::vector<RunSummary>& runs) {
 std::string option_of(const RunSummary& run, const std::string& key) {
   const auto it = run.options.find(key);
   return it == run.options.end() ? "-" : it->second;
-}
-
-// Returns the keys of the options that differ between the runs.
-std::vector<std::string> differing_options(const std::vector<RunSummary>& runs) {
-  std::set<std::string> keys;
-  for (const RunSummary& run : runs) {
-    for (const auto& [key, value] : run.options) keys.insert(key);
-  }
-  std::vector<std::string> differing;
-  for (const std::string& key : keys) {
-    const bool same = std::all_of(runs.begin(), runs.end(), [&](const RunSummary& run) {
-      return option_of(run, key) == option_of(runs.front(), key) &&
-             run.options.contains(key) == runs.front().options.contains(key);
-    });
-    if (!same) differing.push_back(key);
-  }
-  return differing;
 }
 
 nlohmann::ordered_json metrics_json(const Metrics& metrics) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/csv_field.h"
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/json_text.h"
@@ -19,13 +20,6 @@ namespace {
 
 using nlohmann::json;
 using Write = std::function<void(const std::string&)>;
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
-}
 
 struct Rows {
   const train::Predictions& predictions;

@@ -103,5 +103,52 @@ class Inspect(Plain):
         self.assertIn(b"\n  try: ", done.stderr)
 
 
+class Runs(Plain):
+    def setUp(self):
+        super().setUp()
+        for number, (status, loss) in enumerate((("done", 0.5), ("done", 0.25), ("failed", 0.75))):
+            folder = self.path / "runs" / "a" / f"20261101T00000{number}Z-000{number}"
+            folder.mkdir(parents=True)
+            (folder / "resolved.yaml").write_text(f"name: a\noptimizer:\n  lr: {0.1 * (number + 1):.1f}\n")
+            (folder / "metrics.jsonl").write_text(
+                json.dumps({"step": 1, "samples": 8, "time": 1.8e9, "val/loss": loss}) + "\n")
+            (folder / "report.json").write_text(json.dumps({"format": 1, "status": status, "exit_code": 0, "job": "a"}))
+
+    def rows(self, *words):
+        done = self.sinew("runs", *words, "--format", "csv", "--columns", "run")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return [line[-4:] for line in done.stdout.decode().split("\n")[1:-1]]
+
+    def test_a_list_is_filtered_and_sorted(self):
+        self.assertEqual(self.rows(), ["0002", "0001", "0000"])
+        self.assertEqual(self.rows("--sort", "val/loss"), ["0001", "0000", "0002"])
+        self.assertEqual(self.rows("--where", "val/loss<0.7", "--where", "optimizer.lr >= 0.2"), ["0001"])
+        self.assertEqual(self.rows("--where", "status!=done"), ["0002"])
+        self.assertEqual(self.rows("--limit", "1"), ["0002"])
+        table = self.sinew("runs", "--columns", "run,val/loss", "--sort", "val/loss").stdout.decode().splitlines()
+        self.assertEqual(table[0].split(), ["run", "val/loss"])
+        self.assertEqual(table[1].split(), ["20261101T000001Z-0001", "0.2500"])
+        none = self.sinew("runs", "--where", "val/loss<0")
+        self.assertIn(b"none of 3 runs", none.stdout)
+        wrong = self.sinew("runs", "--where", "vall/loss<0")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn(b"did you mean 'val/loss'", wrong.stderr)
+
+    def test_a_deleted_run_comes_back(self):
+        self.assertEqual(self.sinew("runs", "delete", "0001").returncode, 0)
+        self.assertEqual(self.rows(), ["0002", "0000"])
+        self.assertEqual(self.rows("--deleted"), ["0001"])
+        back = self.sinew("runs", "restore", "0001")
+        self.assertEqual((back.returncode, back.stdout), (0, b"runs/a/20261101T000001Z-0001 is back\n"))
+        self.assertEqual(self.rows(), ["0002", "0001", "0000"])
+        self.sinew("runs", "delete", "0001")
+        self.sinew("runs", "delete", "0002")
+        self.assertEqual(self.sinew("runs", "gc", "0002").stdout, b"1 run removed for good\n")
+        self.assertEqual(self.rows("--deleted"), ["0001"])
+        self.assertEqual(self.sinew("runs", "gc").stdout, b"1 run removed for good\n")
+        self.assertEqual(self.sinew("runs", "restore", "0001").returncode, 1)
+        self.assertEqual(self.rows(), ["0000"])
+
+
 if __name__ == "__main__":
     unittest.main()
