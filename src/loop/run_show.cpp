@@ -10,6 +10,7 @@ namespace sinew::loop {
 std::string metrics_text(const report::Metrics& metrics) {
   std::string line;
   for (const auto& [name, value] : metrics) {
+    if (report::is_detail(name)) continue;
     char text[64];
     std::snprintf(text, sizeof text, "  %s %.4f", name.c_str(), value);
     line += text;

@@ -5,6 +5,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "rundir/rundir.h"
+#include "train/class_metrics.h"
 #include "train/loss.h"
 #include "train/resolve.h"
 #include "train/state.h"
@@ -271,8 +272,16 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);
   const data::DataInfo& info = applied.dataset->info();
-  return {std::move(result.metrics), std::move(result.confusion),     info.class_names, info.classes, result.samples,
-          result.skipped.count,      std::move(result.skipped.names), info.notes};
+  return {.metrics = std::move(result.metrics),
+          .by_class =
+              result.confusion.empty() ? std::vector<ClassQuality>() : class_qualities(result.confusion, info.classes),
+          .confusion = std::move(result.confusion),
+          .class_names = info.class_names,
+          .classes = info.classes,
+          .samples = result.samples,
+          .skipped = result.skipped.count,
+          .skipped_names = std::move(result.skipped.names),
+          .notes = info.notes};
 }
 
 }  // namespace sinew::train

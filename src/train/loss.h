@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "train/class_metrics.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -63,23 +64,25 @@ class MetricCounter {
   // Adds the outputs of one shard to its contribution. Throws Error if the outputs or the labels do not fit the
   // classes.
   void count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
-  // Returns the metrics of a reduced result, without prefix: loss, accuracy, top5, f1, auc, rmse, mae, r2, perplexity.
+  // Returns the metrics of a reduced result, without prefix: loss, accuracy, rmse ... (docs/reference/metrics.md).
   report::Metrics finish(const Contribution& reduced) const;
   // [classes * classes], one row for each true class; empty if it was not counted
   std::vector<int64_t> confusion(const Contribution& reduced) const;
+  Calibration calibration(const Contribution& reduced) const;
   // Returns the name of every metric that an evaluation computes, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
 
  private:
   void check_rows(const torch::Tensor& x, const torch::Tensor& y) const;
   void check_class(int64_t label) const;
+  size_t bins_at() const;  // where Contribution::counts has the bins of the calibration
   void count_classes(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
   void count_numbers(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const;
 
   bool only_loss_;  // true: the model returns only its loss, so there is nothing else to count
   data::Task task_;
   int64_t classes_;
-  bool single_logit_, detailed_, confusion_, gather_;
+  bool single_logit_, detailed_, confusion_, gather_, calibration_;
   std::vector<double> target_mean_, target_std_;
 };
 

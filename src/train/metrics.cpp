@@ -2,7 +2,6 @@
 // depend on which worker computed which part.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <sstream>
 
 #include "base/check.h"
@@ -16,58 +15,12 @@ constexpr int64_t kMaxConfusionClasses = 256;
 constexpr int64_t kTop = 5;
 
 // Indices into Contribution::counts.
-enum Count { kSeen, kCorrect, kInTop, kConfusion };
-// Indices into Contribution::sums.
+enum Count { kSeen, kCorrect, kInTop, kConfusion };  // the bins of the calibration follow the confusion matrix
+// Indices into Contribution::sums of a regression. A classification has the sum of the confidences of each bin.
 enum Sum { kSquared, kAbsolute, kTarget, kTargetSquared };
 
 double ratio(double part, double whole) {
   return whole == 0 ? 0.0 : part / whole;
-}
-
-// Returns the mean of 2 tp / (2 tp + fp + fn) over the classes that occur or were predicted.
-double macro_f1(const std::vector<int64_t>& confusion, int64_t classes) {
-  double sum = 0;
-  int64_t used = 0;
-  for (int64_t c = 0; c < classes; ++c) {
-    int64_t truth = 0, predicted = 0;
-    for (int64_t other = 0; other < classes; ++other) {
-      truth += confusion[static_cast<size_t>(c * classes + other)];
-      predicted += confusion[static_cast<size_t>(other * classes + c)];
-    }
-    if (truth + predicted == 0) continue;
-    sum += 2.0 * static_cast<double>(confusion[static_cast<size_t>(c * classes + c)]) /
-           static_cast<double>(truth + predicted);
-    ++used;
-  }
-  return ratio(sum, static_cast<double>(used));
-}
-
-// Returns the area under the ROC curve from ranks, with ties counted half (Mann and Whitney 1947). `scores` holds
-// score, label, score, label, and so on. Returns NaN if there is only one class or a score is NaN.
-double area_under_curve(const std::vector<float>& scores) {
-  const size_t n = scores.size() / 2;
-  for (size_t i = 0; i < n; ++i) {
-    if (std::isnan(scores[2 * i])) return std::nan("");
-  }
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[2 * a] < scores[2 * b]; });
-  double positives = 0, rank_sum = 0;
-  for (size_t first = 0; first < n;) {
-    size_t last = first;
-    while (last < n && scores[2 * order[last]] == scores[2 * order[first]]) ++last;
-    const double rank = static_cast<double>(first + last + 1) / 2.0;
-    for (size_t i = first; i < last; ++i) {
-      if (scores[2 * order[i] + 1] > 0.5F) {
-        rank_sum += rank;
-        positives += 1;
-      }
-    }
-    first = last;
-  }
-  const double negatives = static_cast<double>(n) - positives;
-  if (positives == 0 || negatives == 0) return std::nan("");
-  return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
 }
 
 // Returns whether these scores select a class. They do not if one is NaN or the largest is infinite, because their
@@ -75,6 +28,12 @@ double area_under_curve(const std::vector<float>& scores) {
 bool chooses(const float* row, int64_t width) {
   if (std::any_of(row, row + width, [](float v) { return std::isnan(v); })) return false;
   return std::isfinite(*std::max_element(row, row + width));
+}
+
+// The probability of the class that each row chooses. libtorch computes it, as it computes the loss: all members have
+// the same libtorch, but perhaps another libm.
+torch::Tensor confidences(const torch::Tensor& rows, bool single_logit) {
+  return single_logit ? rows.flatten().abs().sigmoid() : std::get<0>(rows.softmax(1).max(1));
 }
 
 }  // namespace
@@ -108,8 +67,13 @@ MetricCounter::MetricCounter(const std::string& loss, const data::DataInfo& data
       detailed_(detailed),
       confusion_(detailed && data.task == data::Task::classification && data.classes <= kMaxConfusionClasses),
       gather_(detailed && data.task == data::Task::classification && data.classes == 2),
+      calibration_(detailed && data.task == data::Task::classification),
       target_mean_(data.target_mean),
       target_std_(data.target_std) {}
+
+size_t MetricCounter::bins_at() const {
+  return static_cast<size_t>(kConfusion + (confusion_ ? classes_ * classes_ : 0));
+}
 
 void MetricCounter::count(const torch::Tensor& outputs, const torch::Tensor& targets, Contribution& leaf) const {
   if (only_loss_) return;
@@ -128,10 +92,12 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
       (rows.dim() == 1 && single_logit_ ? rows.unsqueeze(1) : rows).to(torch::kCPU, torch::kFloat32).contiguous();
   const torch::Tensor y = targets.flatten().to(torch::kCPU, torch::kInt64).contiguous();
   check_rows(x, y);
-  leaf.counts.assign(static_cast<size_t>(kConfusion + (confusion_ ? classes_ * classes_ : 0)), 0);
+  leaf.counts.assign(bins_at() + (calibration_ ? 2 * Calibration::kBins : 0), 0);
+  if (calibration_) leaf.sums.assign(Calibration::kBins, 0.0);
   const int64_t n = x.size(0), width = x.size(1);
   const float* row = x.const_data_ptr<float>();
   const int64_t* truth = y.const_data_ptr<int64_t>();
+  const torch::Tensor sure = calibration_ ? confidences(x, single_logit_) : torch::Tensor();
   for (int64_t i = 0; i < n; ++i, row += width) {
     check_class(truth[i]);
     const bool chosen = single_logit_ ? !std::isnan(row[0]) : chooses(row, width);
@@ -140,6 +106,13 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
     ++leaf.counts[kSeen];
     leaf.counts[kCorrect] += guess == truth[i] ? 1 : 0;
     if (confusion_) ++leaf.counts[static_cast<size_t>(kConfusion + truth[i] * classes_ + guess)];
+    if (calibration_ && chosen) {
+      const double confidence = sure.const_data_ptr<float>()[i];
+      const size_t bin = Calibration::bin_of(confidence);
+      ++leaf.counts[bins_at() + bin];
+      leaf.counts[bins_at() + Calibration::kBins + bin] += guess == truth[i] ? 1 : 0;
+      leaf.sums[bin] += confidence;
+    }
     if (detailed_ && !single_logit_ && classes_ > kTop) {
       const auto above = std::count_if(row, row + width, [&](float v) { return v > row[truth[i]]; });
       leaf.counts[kInTop] += chosen && above < kTop ? 1 : 0;
@@ -193,26 +166,42 @@ report::Metrics MetricCounter::finish(const Contribution& reduced) const {
   if (detailed_ && task_ == data::Task::classification && classes_ > kTop) {
     metrics["top5"] = ratio(static_cast<double>(reduced.counts[kInTop]), seen);
   }
-  if (confusion_) metrics["f1"] = macro_f1(confusion(reduced), classes_);
+  if (confusion_) metrics.merge(confusion_metrics(confusion(reduced), classes_));
+  if (calibration_) metrics["ece"] = calibration(reduced).error();
   if (gather_) {
-    const double area = area_under_curve(reduced.scores);
+    const double area = area_under_roc(reduced.scores), precision = average_precision(reduced.scores);
     if (!std::isnan(area)) metrics["auc"] = area;
+    if (!std::isnan(precision)) metrics["pr_auc"] = precision;
   }
   return metrics;
 }
 
+Calibration MetricCounter::calibration(const Contribution& reduced) const {
+  Calibration found;
+  if (!calibration_ || reduced.counts.empty()) return found;
+  const auto bins = reduced.counts.begin() + static_cast<std::ptrdiff_t>(bins_at());
+  std::copy_n(bins, Calibration::kBins, found.samples.begin());
+  std::copy_n(bins + Calibration::kBins, Calibration::kBins, found.right.begin());
+  std::copy_n(reduced.sums.begin(), Calibration::kBins, found.confidence.begin());
+  return found;
+}
+
 std::vector<int64_t> MetricCounter::confusion(const Contribution& reduced) const {
   if (!confusion_ || reduced.counts.empty()) return {};
-  return {reduced.counts.begin() + kConfusion, reduced.counts.end()};
+  const auto counts = reduced.counts.begin();
+  return {counts + kConfusion, counts + static_cast<std::ptrdiff_t>(bins_at())};
 }
 
 std::vector<std::string> MetricCounter::names(const std::string& loss, const data::DataInfo& data) {
   if (loss == "program") return {"loss"};
   if (data.task == data::Task::regression) return {"loss", "rmse", "mae", "r2"};
   if (data.task == data::Task::next_token) return {"loss", "accuracy", "perplexity"};
-  std::vector<std::string> names = {"loss", "accuracy", "f1"};
+  std::vector<std::string> names = {"loss", "accuracy"};
+  if (data.classes <= kMaxConfusionClasses)
+    names.insert(names.end(), {"f1", "f1_weighted", "precision", "recall", "balanced_accuracy", "mcc"});
   if (data.classes > kTop) names.push_back("top5");
-  if (data.classes == 2) names.push_back("auc");
+  if (data.classes == 2) names.insert(names.end(), {"auc", "pr_auc"});
+  names.push_back("ece");
   return names;
 }
 

@@ -44,7 +44,28 @@ json document_of(const train::Trained& trained, const std::string& part, const s
     rows.push_back(std::vector<int64_t>(first, first + result.classes));
   }
   document["confusion"] = rows;  // one row for each true class, one column for each predicted class
+  json classes = json::array();
+  for (const train::ClassQuality& one : result.by_class)
+    classes.push_back({{"name", class_name(result, static_cast<int64_t>(classes.size()))},
+                       {"precision", one.precision},
+                       {"recall", one.recall},
+                       {"f1", one.f1},
+                       {"support", one.support}});
+  document["classes"] = classes;
   return document;
+}
+
+void print_classes(const train::Evaluation& result) {
+  size_t label = 5;
+  for (int64_t c = 0; c < result.classes; ++c)
+    label = std::max(label, std::min<size_t>(class_name(result, c).size(), 16));
+  std::printf("\n  %-*s  precision  recall      f1  support\n", static_cast<int>(label), "class");
+  for (int64_t c = 0; c < result.classes; ++c) {
+    const train::ClassQuality& one = result.by_class[static_cast<size_t>(c)];
+    std::printf("  %-*s  %9.4f  %6.4f  %6.4f  %7lld\n", static_cast<int>(label),
+                printable(class_name(result, c).substr(0, label)).c_str(), one.precision, one.recall, one.f1,
+                static_cast<long long>(one.support));
+  }
 }
 
 void print_confusion(const train::Evaluation& result) {
@@ -70,8 +91,10 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
     std::fprintf(stderr, "%lld samples cannot be decoded and are in no metric, one of them: %s\n",
                  static_cast<long long>(result.skipped), printable(result.skipped_names.front()).c_str());
   }
-  for (const auto& [name, value] : result.metrics) std::printf("  %-12s %.6g\n", printable(name).c_str(), value);
-  if (!result.confusion.empty() && result.classes <= kShownClasses) print_confusion(result);
+  for (const auto& [name, value] : result.metrics) std::printf("  %-17s %.6g\n", printable(name).c_str(), value);
+  if (result.confusion.empty() || result.classes > kShownClasses) return;
+  print_classes(result);
+  print_confusion(result);
 }
 
 // Writes the results into the run's directory, or warns. The run may be in an archive that this user cannot write to,
