@@ -1,7 +1,9 @@
 // `sinew predict` makes predictions for new samples with a trained model.
+#include <limits>
 #include <string>
 
 #include "base/disk.h"
+#include "base/number_text.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 
@@ -10,7 +12,8 @@ namespace sinew::cli {
 int run_predict(const Arguments& arguments) {
   task::Predict task;
   task.format = "";
-  std::string root = "runs";
+  task::Generation prompt;
+  std::string root = "runs", temperature = "1";
   Options options("predict", "Predictions of a trained model for new samples");
   options
       .about(
@@ -20,17 +23,36 @@ int run_predict(const Arguments& arguments) {
           "  csv, tsv, jsonl   a table with the columns the model was trained on; it needs no target column\n"
           "  idx, npy          the file of the inputs alone; npz, cifar: as in training\n"
           "  images            an image, a folder of images at any depth, or a list\n"
-          "  text              the continuation of each window of the text")
+          "  text              the token after each window of the text\n\n"
+          "With --prompt, a model of text continues the prompt instead.")
       .argument("MODEL", task.model, kModelHelp)
-      .argument("DATA", task.data, "the new samples")
+      .optional_argument("DATA", task.data, "the new samples; none with --prompt")
       .text("-o, --output", "FILE", task.output, "where the predictions go; -: standard output")
       .choice("--format", task.format, {"csv", "jsonl"}, "by default FILE's ending decides, else csv")
+      .text("--prompt", "TEXT", prompt.prompt, "the text that the model continues")
+      .integer("--max-tokens", "N", prompt.max_tokens, 1, 1'000'000, "with --prompt: tokens to add")
+      .text("--temperature", "T", temperature,
+            "with --prompt: 0 takes the most likely token each time, values above 1 give more variety")
+      .integer("--top-k", "K", prompt.top_k, 0, 1'000'000,
+               "with --prompt: draw among the K most likely tokens; 0: among all")
+      .integer("--seed", "N", prompt.seed, 0, std::numeric_limits<int64_t>::max(),
+               "with --prompt: the same seed gives the same text")
       .text("--root", "DIR", root, "where runs are found by name");
   supervise::SandboxChoice sandbox;
-  add_sandbox(options, sandbox).example("sinew predict last new.csv -o predictions.csv");
+  add_sandbox(options, sandbox)
+      .example("sinew predict last new.csv -o predictions.csv")
+      .example("sinew predict last --prompt 'Once upon' --temperature 0.8 --top-k 40");
   if (!options.parse(arguments)) return kDone;
   if (task.format.empty()) task.format = task.output.ends_with(".jsonl") ? "jsonl" : "csv";
-  if (!system_disk().exists(task.data))
+  if (options.given("--prompt") && !task.data.empty())
+    options.refuse("DATA and --prompt exclude each other", "name the new samples, or give a model of text a prompt");
+  if (!options.given("--prompt") && task.data.empty())
+    throw UsageError("ARGUMENT_MISSING", "DATA or --prompt is missing",
+                     "name the new samples, or give a model of text a prompt");
+  if (options.given("--prompt")) {
+    prompt.temperature = temperature == "0" ? 0 : number_above_0("--temperature", temperature);
+    task.generation = prompt;
+  } else if (!system_disk().exists(task.data))
     throw UsageError("FILE_NOT_FOUND", "there is no " + task.data, "check the path");
   task.model = path_of_model(root, task.model);
   task.sandbox = supervise::sandbox_of(sandbox, {{task.model}, "the predictions"}, print_sentence);

@@ -145,6 +145,29 @@ DataInfo info_from_json(const std::string& text);
 std::unique_ptr<Dataset> open_inference_data(const spec::DataOptions& options, const DataInfo& train,
                                              const spec::DataSource& source, bool labelled);
 
+// Turns text into the tokens of a trained text model, and tokens into text.
+class TextCoder {
+ public:
+  struct Tokens {
+    std::vector<int64_t> tokens;
+    std::vector<uint64_t> offsets;  // the byte offset of each token in the text
+  };
+
+  // `train` describes the training data, as in open_inference_data(). Throws Error if that is no text.
+  TextCoder(const spec::DataOptions& options, const DataInfo& train);
+  // Throws Error if the text has a character that does not occur in the training data, or is not UTF-8. `name` is what
+  // the message calls the text.
+  Tokens encode(std::string_view text, const std::string& name) const;
+  // Returns the character of a token, or its byte if data.text.tokens is bytes. Returns "" for the token that stands
+  // for characters that do not occur in the training data.
+  std::string decode(int64_t token) const;
+
+ private:
+  std::vector<uint32_t> vocabulary_;  // the code point or the byte of each token, ascending
+  int64_t classes_;
+  bool bytes_;
+};
+
 // ---- the preparation of samples, for a program that repeats it outside of Sinew ------------------------------------
 
 // How one column of a table becomes input of a trained model. `*_at`: the first input column; -1: there is none.

@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/utf8.h"
 #include "data/files.h"
 #include "data/inference.h"
 
@@ -56,43 +55,21 @@ std::string text_preparation(const std::vector<uint32_t>& vocabulary) {
 
 std::unique_ptr<Dataset> open_text_inference(InferenceRequest request) {
   DataInfo& info = request.info;
-  const auto vocabulary = request.preprocessing.at("vocabulary").get<std::vector<uint32_t>>();
-  const bool bytes = request.options.text.tokens == "bytes";
-  const auto known = static_cast<int64_t>(vocabulary.size());
-  const bool fits = std::is_sorted(vocabulary.begin(), vocabulary.end()) &&
-                    (info.classes == known || info.classes == known + 1) && info.tokens_per_sample >= 1 &&
-                    info.input_shape == Shape{info.tokens_per_sample};
-  if (!fits) refuse_model_info("its vocabulary does not match its number of classes");
+  const TextCoder coder(request.options, info);
+  if (info.tokens_per_sample < 1 || info.input_shape != Shape{info.tokens_per_sample})
+    refuse_model_info("its input_shape is not tokens_per_sample");
   const FileBytes file = read_file(request.source.path);
-  const std::string_view text = text_of(file.bytes);
-  std::vector<int64_t> tokens;
-  std::vector<uint64_t> offsets;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint point = bytes ? CodePoint{static_cast<uint8_t>(text[at]), 1} : decode_utf8(text, at);
-    if (point.size == 0) {
-      throw Error("DATA_NOT_UTF8", file.path + ": not UTF-8 at byte " + std::to_string(at),
-                  "convert it, for example with iconv");
-    }
-    const auto found = std::lower_bound(vocabulary.begin(), vocabulary.end(), static_cast<uint32_t>(point.value));
-    const bool seen = found != vocabulary.end() && *found == static_cast<uint32_t>(point.value);
-    if (!seen && info.classes == known) {
-      throw Error("DATA_UNKNOWN_TOKEN",
-                  file.path + ": the character at byte " + std::to_string(at) + " does not occur in the training data",
-                  "replace it, or train with text that has it");
-    }
-    tokens.push_back(seen ? found - vocabulary.begin() : known);
-    offsets.push_back(at);
-    at += static_cast<size_t>(point.size);
-  }
-  const auto count = static_cast<int64_t>(tokens.size()) - (request.labelled ? 1 : 0);
+  TextCoder::Tokens text = coder.encode(text_of(file.bytes), file.path);
+  const auto size = static_cast<int64_t>(text.tokens.size()), count = size - (request.labelled ? 1 : 0);
   info.test_size = std::max<int64_t>(count, 0) / info.tokens_per_sample;
   if (info.test_size == 0) {
     throw Error("DATA_EMPTY",
-                file.path + ": has " + with_commas(static_cast<int64_t>(tokens.size())) +
-                    " tokens, but one sample needs " + with_commas(info.tokens_per_sample + (request.labelled ? 1 : 0)),
+                file.path + ": has " + with_commas(size) + " tokens, but one sample needs " +
+                    with_commas(info.tokens_per_sample + (request.labelled ? 1 : 0)),
                 "give more text");
   }
-  return std::make_unique<TextInferenceData>(std::move(info), file.path, std::move(tokens), std::move(offsets));
+  return std::make_unique<TextInferenceData>(std::move(info), file.path, std::move(text.tokens),
+                                             std::move(text.offsets));
 }
 
 }  // namespace sinew::data

@@ -58,6 +58,15 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
 }
 
 template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& part) requires std::same_as<std::remove_const_t<Value>, Generation> {
+  visit("prompt", part.prompt);
+  visit("max_tokens", part.max_tokens);
+  visit("top_k", part.top_k);
+  visit("seed", part.seed);
+  visit("temperature", part.temperature);
+}
+
+template <typename Visitor, typename Value>
 void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Export> {
   visit("model", task.model);
   visit("format", task.format);
@@ -101,6 +110,7 @@ template <typename Value, typename Visitor>
 void parts(Value& task, Visitor&& visit) {
   if constexpr (requires { task.group; }) visit("group", task.group);
   if constexpr (requires { task.sandbox; }) visit("sandbox", task.sandbox);
+  if constexpr (requires { task.generation; }) visit("generation", task.generation);
 }
 
 template <size_t Index = 0>

@@ -55,11 +55,19 @@ struct Evaluate {
   bool operator==(const Evaluate&) const = default;
 };
 
+struct Generation {
+  std::string prompt;
+  int64_t max_tokens = 200, top_k = 0, seed = 0;
+  double temperature = 1;
+  bool operator==(const Generation&) const = default;
+};
+
 struct Predict {
   std::string model, data;
   std::string output = "-";    // a file; "-": standard output
   std::string format = "csv";  // csv | jsonl
   std::optional<Sandbox> sandbox;
+  std::optional<Generation> generation;  // a text model continues a prompt; `data` is empty
   bool operator==(const Predict&) const = default;
 };
 

@@ -32,6 +32,7 @@ const std::vector<Task> kExamples = {
     Predict{"model", "new.csv", "out.jsonl", "jsonl"},
     Export{"model", "onnx", "out"},
     Predict{"model", "new.csv", "out.jsonl", "jsonl", Sandbox{{}, 1}},
+    Predict{"model", "", "-", "csv", {}, Generation{"Once \"upon\"\n", 50, 40, 7, 0.75}},
     Inspect{"net.pt2", {}},
     Check{"job.yaml", {"optimizer.lr=3e-4"}, true, 7.25},
 };

@@ -258,6 +258,18 @@ struct Predictions {
 };
 Predictions predict(const Trained& trained, const spec::Job& job, const std::string& data, Disk& disk);
 
+// How a text model continues a prompt.
+struct Generation {
+  std::string prompt;
+  int64_t max_tokens = 200;  // tokens to make
+  double temperature = 1;    // 0: always the most likely token; above 1: more variety
+  int64_t top_k = 0;         // draw among so many of the most likely tokens; 0: among all
+  uint64_t seed = 0;         // the same seed gives the same text
+};
+// Returns the text that follows the prompt. The model reads at most the last data.text.window tokens. Throws Error as
+// predict() does, and if the model is not one of text.
+std::string generate(const Trained& trained, const spec::Job& job, const Generation& options, Disk& disk);
+
 // A trained model in memory, for a program that uses it in its own way.
 struct LoadedModel {
   spec::Job job;        // every auto is resolved

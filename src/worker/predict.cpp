@@ -1,5 +1,7 @@
-// Implements `sinew predict`, which writes predictions as CSV (RFC 4180) or JSON lines. There is one row for each
-// sample, in the order of the data.
+// Implements `sinew predict`, which continues a prompt, or writes predictions as CSV (RFC 4180) or JSON lines. There is
+// one row for each sample, in the order of the data.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -92,6 +94,45 @@ struct Rows {
   }
 };
 
+[[noreturn]] void fail_to_write() {
+  throw Error("OUTPUT_FAILED", "cannot write to standard output",
+              "check the file or program that receives it, or give -o FILE");
+}
+
+void write_to_stdout(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_to_write();
+}
+
+void flush_stdout() {
+  if (std::fflush(stdout) != 0) fail_to_write();
+}
+
+// Writes the prompt and what the model makes of it. A terminal gets no control characters.
+int run_generation(const task::Predict& task, const train::Trained& trained, const spec::Job& job,
+                   sandbox::OutsideFile* outside) {
+  const task::Generation& given = *task.generation;
+  const std::string text = given.prompt +
+                           train::generate(trained, job,
+                                           {.prompt = given.prompt,
+                                            .max_tokens = given.max_tokens,
+                                            .temperature = given.temperature,
+                                            .top_k = given.top_k,
+                                            .seed = static_cast<uint64_t>(given.seed)},
+                                           system_disk()) +
+                           "\n";
+  if (outside != nullptr) {
+    outside->write(text);
+    outside->commit();
+  } else if (task.output != "-") {
+    write_output(system_disk(), task.output,
+                 [&](Disk::File& file) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
+  } else {
+    write_to_stdout(isatty(STDOUT_FILENO) == 1 ? printable(text, true) : text);
+    flush_stdout();
+  }
+  return 0;
+}
+
 }  // namespace
 
 int run_predict(const task::Predict& task) {
@@ -100,18 +141,12 @@ int run_predict(const task::Predict& task) {
   if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", printable(trained.remark).c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", {});
   const auto outside = confine(task.sandbox, out == "-" ? "" : out, sandbox::OutsideFile::Kind::output);
+  if (task.generation) return run_generation(task, trained, job, outside.get());
   const train::Predictions predictions = train::predict(trained, job, data, system_disk());
   const Rows rows{predictions, task.format == "csv"};
   if (out == "-") {
-    rows.write([](const std::string& text) {
-      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-        throw Error("OUTPUT_FAILED", "cannot write to standard output",
-                    "check the file or program that receives it, or give -o FILE");
-      }
-    });
-    if (std::fflush(stdout) != 0)
-      throw Error("OUTPUT_FAILED", "cannot write to standard output",
-                  "check the file or program that receives it, or give -o FILE");
+    rows.write(write_to_stdout);
+    flush_stdout();
   } else if (outside) {
     rows.write([&](const std::string& text) { outside->write(text); });
     outside->commit();

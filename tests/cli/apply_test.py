@@ -358,6 +358,42 @@ class Apply(unittest.TestCase):
         shutil.rmtree(weights.parent.parent)
         self.assertEqual(self.predictions("shop/flowers", "named.csv"), expected)
 
+    def test_a_text_model_continues_a_prompt(self):
+        draw = random.Random(5)
+        words = ["one ", "two ", "three ", "four ", "fünf "]
+        (self.folder / "text.txt").write_text("".join(draw.choice(words) for _ in range(3000)))
+        run = self.train("text", """
+name: text
+data: {format: text, train: text.txt, split: {val: 0.1}, text: {window: 24}}
+model: {name: lstm, hidden_size: 48}
+trainer: {max_duration: 4ep, batch_size: 16}
+optimizer: {name: adamw, lr: 0.01}
+""")
+
+        def continued(*words):
+            done = self.sinew("predict", run, "--prompt", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+        text = continued("three t", "--max-tokens", 60)
+        self.assertTrue(text.startswith("three t") and text.endswith("\n"), text)
+        self.assertEqual(len(text), 68)
+        self.assertGreater(sum(text.count(word) for word in words), 6, "it has learned the words")
+        self.assertEqual(continued("three t", "--max-tokens", 60), text, "the same seed")
+        self.assertNotEqual(continued("three t", "--max-tokens", 60, "--seed", 1), text)
+        # A window of text: the most likely token is the prediction of `sinew predict` for that window.
+        window = "fünf three two one four t"[:24]
+        (self.folder / "window.txt").write_text(window)
+        row = self.predictions(run, "window.txt")[0]
+        self.assertEqual(continued(window, "--max-tokens", 1, "--temperature", 0), window + row["prediction"] + "\n")
+        done = self.sinew("predict", run, "--prompt", "one ", "-o", "made.txt")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertEqual((self.folder / "made.txt").read_text(), continued("one "))
+        self.fails(1, "byte 2 does not occur in the training data", "predict", run, "--prompt", "onß")
+        self.fails(1, "the prompt is empty", "predict", run, "--prompt", "")
+        self.fails(1, "not on text", "predict", self.run_dir, "--prompt", "a")
+        self.fails(2, "exclude each other", "predict", run, "text.txt", "--prompt", "a")
+        self.fails(2, "DATA or --prompt", "predict", run)
+
     def test_wrong_usage(self):
         self.fails(2, "[ARGUMENT_MISSING]", "eval")
         self.fails(2, "[OPTION_UNKNOWN]", "eval", "last", "--frob")
