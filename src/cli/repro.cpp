@@ -1,7 +1,5 @@
 // Implements `sinew repro RUN`, which trains a recorded job again and compares the two runs to the last bit.
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -21,7 +19,7 @@ struct Given {
   std::string root = "runs", run_directory, against, format = "table", run;
 };
 
-// The new run's output goes to stderr, so that stdout has only the verdict. The worker ends when this process does.
+// The new run's output goes to stderr, so that stdout has only the verdict.
 ProcessEnd train_again(const std::string& job, const std::string& run_directory, bool ledger,
                        const std::optional<task::Sandbox>& sandbox) {
   task::Train train;
@@ -29,16 +27,7 @@ ProcessEnd train_again(const std::string& job, const std::string& run_directory,
   train.job = job;
   train.run_directory = run_directory;
   train.ledger = ledger;
-  const task::TaskFile file(train);
-  ProcessOptions options;
-  options.command = {programs().worker, file.path(), run_directory};
-  if (std::getenv("MKL_CBWR") == nullptr) options.environment["MKL_CBWR"] = "AUTO";  // like become_worker
-  options.output = "/dev/stderr";
-  options.death_signal = SIGTERM;
-  Process worker(options);
-  while (true) {
-    if (const auto end = worker.wait(3600)) return *end;
-  }
+  return supervise::run_task(programs(), train, run_directory, "/dev/stderr");
 }
 
 std::string train_fresh(const report::RunSummary& run, const Given& given) {

@@ -2,7 +2,6 @@
 // reads files, so it never disturbs a run that is training.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -18,7 +17,6 @@ namespace {
 
 struct Given {
   std::string root = "runs", format = "table", columns;
-  std::vector<std::string> where;
   report::RunQuery query;
   bool deleted = false;
   bool json() const { return format == "json"; }
@@ -28,43 +26,24 @@ void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (size_t begin = 0; begin <= list.size() && !list.empty();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    words.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
-void print_table(const std::vector<report::RunSummary>& runs, const std::vector<std::string>& keys) {
-  const int width = terminal_of(STDOUT_FILENO).columns;
-  print(keys.empty() ? report::runs_table(runs, width) : report::runs_table_of(runs, keys, width));
-  if (std::any_of(runs.begin(), runs.end(), [](const auto& run) { return !run.problems.empty(); }))
-    print("(!) some files of these runs cannot be read; 'sinew runs show RUN' names them\n");
-}
-
-int list(Given& given) {
+int list(const Given& given) {
   const std::string root = given.deleted ? rundir::deleted_root(given.root) : given.root;
   if (!std::filesystem::is_directory(given.root)) {
     throw Error("RUN_NOT_FOUND", "no directory " + given.root,
                 "say where the runs are with --root, or start one with 'sinew train'");
   }
-  for (const std::string& text : given.where) given.query.where.push_back(report::parse_run_condition(text));
   const std::vector<report::RunSummary> all = report::find_runs(root);
   const std::vector<report::RunSummary> runs = report::select_runs(all, given.query);
-  const std::vector<std::string> keys = words_of(given.columns);
   if (given.json()) {
     print(report::runs_json(runs));
   } else if (given.format == "csv") {
-    print(report::runs_csv(runs, keys));
+    print(report::runs_csv(runs, given.columns));
   } else if (all.empty()) {
     print("no runs under " + root + "\n");
   } else if (runs.empty()) {
     print("none of " + std::to_string(all.size()) + " runs under " + root + " fulfils the conditions\n");
   } else {
-    print_table(runs, keys);
+    print(report::runs_table_of(runs, given.columns, terminal_of(STDOUT_FILENO).columns));
   }
   return kDone;
 }
@@ -127,7 +106,7 @@ int run_runs(const Arguments& arguments) {
       .default_verb("list")
       .text("--root", "DIR", given.root, "directory of the runs")
       .choice("--format", given.format, {"table", "json", "csv"}, "of the output; csv: of list")
-      .list("--where", "KEY<VALUE", given.where,
+      .list("--where", "KEY<VALUE", given.query.where,
             "list: runs for which this holds, with = != < <= > or >=; several times")
       .text("--sort", "KEY", given.query.sort, "list: the best value of a metric first, other keys ascending")
       .flag("--reverse", given.query.reverse, "list: the other way round")

@@ -43,4 +43,8 @@ Terminal terminal_of(int descriptor) {
   return terminal;
 }
 
+bool a_person_types() {
+  return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+}
+
 }  // namespace sinew::cli

@@ -13,5 +13,7 @@ struct Terminal {
 
 // Reads the environment and the terminal's present size; the user may resize the terminal later.
 Terminal terminal_of(int descriptor);
+// Returns whether both standard input and output are terminals, so that a person can be asked.
+bool a_person_types();
 
 }  // namespace sinew::cli

@@ -69,7 +69,7 @@ void LeaderReporter::write(report::Reporter& reporter, const Record& record) {
   switch (record.kind) {
     case Record::Kind::metrics: return reporter.metrics(record.step, record.samples, record.values);
     case Record::Kind::ledger: return reporter.ledger(record.step, record.digest);
-    case Record::Kind::message: return reporter.say(record.level, record.event, record.text);
+    case Record::Kind::message: return reporter.say(record.level, record.event, record.text, record.values);
   }
 }
 
@@ -100,10 +100,11 @@ void LeaderReporter::ledger(Step step, Digest digest) {
   take({.kind = Record::Kind::ledger, .step = step, .digest = digest});
 }
 
-void LeaderReporter::say(report::Level level, const std::string& event, const std::string& text) {
+void LeaderReporter::say(report::Level level, const std::string& event, const std::string& text,
+                         const report::Metrics& metrics) {
   if (!reports() && !members_->is_leader()) return;
   const Step step = remembered_.empty() ? Step(0) : remembered_.back().step;
-  take({.kind = Record::Kind::message, .step = step, .level = level, .event = event, .text = text});
+  take({.kind = Record::Kind::message, .step = step, .values = metrics, .level = level, .event = event, .text = text});
 }
 
 // Leaves messages out: no run depends on them, and the joiner would write those again that are already in the files.

@@ -32,7 +32,7 @@ class LeaderReporter {
   bool reports();  // Returns whether this process writes the files. Opens them once it leads and may write.
   void metrics(Step step, int64_t samples, const report::Metrics& values);
   void ledger(Step step, Digest digest);
-  void say(report::Level level, const std::string& event, const std::string& text);
+  void say(report::Level level, const std::string& event, const std::string& text, const report::Metrics& metrics = {});
   void progress(const report::Progress& progress);
   // With several members, passes the records of the step to the kernel at once, because the other members remember them
   // only for a while.

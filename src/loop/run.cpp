@@ -388,9 +388,10 @@ bool Run::evaluate() {
   report_work(Work::Kind::recording);  // the engine's lanes are idle now
   evaluation_window_.sums.clear();
   log_window(true);
-  reporter_->say(report::Level::info, "evaluation",
-                 "step " + std::to_string(state().step.value) + ":" + metrics_text(metrics) +
-                     (verdict.improved ? "  (best)" : ""));
+  reporter_->say(
+      report::Level::info, "evaluation",
+      "step " + std::to_string(state().step.value) + ":" + metrics_text(metrics) + (verdict.improved ? "  (best)" : ""),
+      metrics);
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
   return verdict.improved && plan_.job.checkpoint.keep_best > 0;
 }

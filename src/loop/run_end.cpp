@@ -215,7 +215,7 @@ void Run::test(rundir::Outcome& outcome) {
   for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
   log_skipped(result.skipped, "in the test");
   reporter_->metrics(state().step, state().samples, metrics);
-  reporter_->say(report::Level::info, "test", "test:" + metrics_text(metrics));
+  reporter_->say(report::Level::info, "test", "test:" + metrics_text(metrics), metrics);
   outcome.last.insert(metrics.begin(), metrics.end());
 }
 

@@ -28,7 +28,6 @@ namespace sinew::report {
 // "time/step_ms". No metric may be named "step", "samples" or "time", because a record has other fields with these
 // names.
 using Metrics = std::map<std::string, double>;
-using Fields = std::map<std::string, std::string>;  // additional fields of a log line
 
 // Returns whether a lower value of the metric is better, judging by the words in its name: true for loss, error, rmse,
 // mae, perplexity, time and the like. Early stopping, checkpoints and the choice of the best run use it for `mode:
@@ -110,8 +109,8 @@ class Reporter {
   void hparams(const std::map<std::string, std::string>& values);   // call once, before the first metrics
   void metrics(Step step, int64_t samples, const Metrics& values);  // writes to metrics.jsonl and TensorBoard
   void progress(const Progress& progress);                          // updates the live line; cheap and rate-limited
-  // Prints a line, and writes it to log.jsonl.
-  void say(Level level, const std::string& event, const std::string& text, const Fields& fields = {});
+  // Prints a line, and writes it to log.jsonl. `metrics`: the numbers that the sentence is about, for programs.
+  void say(Level level, const std::string& event, const std::string& text, const Metrics& metrics = {});
   void ledger(Step step, Digest digest);
   // Shows a line that another program has printed, on the stream from which it came. Writes it to no file.
   void pass_on(std::string_view line, bool errors);
@@ -184,31 +183,24 @@ std::string compare_json(const std::vector<RunSummary>& runs);
 // directory), a metric ("val/loss": its best value; "last:val/loss": its last one), or an option of the job
 // ("optimizer.lr"). All functions are pure.
 
-struct RunCondition {
-  enum class Compare { equal, different, less, at_most, more, at_least };
-  std::string key;
-  Compare compare = Compare::equal;
-  std::string value;
-};
-// Parses "val/loss<0.3", "status=done" or "optimizer.lr >= 1e-3". Throws UsageError.
-RunCondition parse_run_condition(std::string_view text);
-
 struct RunQuery {
-  std::vector<RunCondition> where;  // all of them must hold
+  // "val/loss<0.3", "status=done", "optimizer.lr >= 1e-3": a key, one of = == != < <= > >=, and a value; all must hold
+  std::vector<std::string> where;
   std::string sort;  // a key: the best value of a metric first, other keys ascending; "": newest run first
   bool reverse = false;
   int64_t limit = 0;  // at most so many runs; 0: all
 };
-// Returns the runs for which all conditions hold; a run without the value of a key fulfils only `different`. Such runs
-// come last in the order. Numbers compare as numbers if both sides are numbers, and all else as text. Throws UsageError
-// if no run has a key.
+// Returns the runs for which all conditions hold; a run without the value of a key fulfils only !=. Such runs come last
+// in the order. Numbers compare as numbers if both sides are numbers, and all else as text. Throws UsageError if a text
+// is no condition, or if no run has a key.
 std::vector<RunSummary> select_runs(std::vector<RunSummary> runs, const RunQuery& query);
 
-// One column for each key. Throws UsageError if no run has a key.
-std::string runs_table_of(const std::vector<RunSummary>& runs, const std::vector<std::string>& keys, int columns);
+// One column for each key; `keys` is "run,val/loss", or "" for the columns of runs_table(). A last line says so if
+// files of a run cannot be read. Throws UsageError if no run has a key.
+std::string runs_table_of(const std::vector<RunSummary>& runs, const std::string& keys, int columns);
 // Comma-separated values with a header line (RFC 4180), numbers unrounded. Without keys: all fields, the best and the
 // last value of every metric, and the options that differ between the runs.
-std::string runs_csv(const std::vector<RunSummary>& runs, std::vector<std::string> keys);
+std::string runs_csv(const std::vector<RunSummary>& runs, const std::string& keys);
 // Returns the keys of the options that differ between the runs.
 std::vector<std::string> differing_options(const std::vector<RunSummary>& runs);
 

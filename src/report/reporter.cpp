@@ -54,7 +54,7 @@ struct Reporter::State {
   void flush_when_due();
   void warn_about_failed_files();
   void show(const Progress& progress, bool last);
-  void say(Level level, const std::string& event, const std::string& text, const Fields& fields);
+  void say(Level level, const std::string& event, const std::string& text, const Metrics& metrics);
 
   // Returns all files, in the order in which trouble() lists their errors. Without TensorBoard, the log is in the list
   // twice.
@@ -154,11 +154,11 @@ void Reporter::State::warn_about_failed_files() {
   }
 }
 
-void Reporter::State::say(Level level, const std::string& event, const std::string& text, const Fields& fields) {
+void Reporter::State::say(Level level, const std::string& event, const std::string& text, const Metrics& metrics) {
   nlohmann::ordered_json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", name_of(level)}, {"event", event}};
   if (step) json["step"] = step->value;
   json["text"] = text;
-  if (!fields.empty()) json["fields"] = fields;
+  for (const auto& [name, value] : metrics) json["metrics"][name] = json_number(value);
   const std::string written = dump_json(json);
   log.append(written + "\n");
   log.flush();
@@ -231,8 +231,8 @@ void Reporter::progress(const Progress& progress) {
   state.flush_when_due();
 }
 
-void Reporter::say(Level level, const std::string& event, const std::string& text, const Fields& fields) {
-  state_->say(level, event, text, fields);
+void Reporter::say(Level level, const std::string& event, const std::string& text, const Metrics& metrics) {
+  state_->say(level, event, text, metrics);
   state_->flush_when_due();
   state_->warn_about_failed_files();
 }

@@ -165,7 +165,7 @@ TEST(Reporter, json_output_has_one_object_a_line) {
   bench.options_.terminal = true;  // JSON output on a terminal
   {
     Reporter reporter = bench.make();
-    reporter.say(Level::warning, "skip", "bad \"sample\"\n\xff", {{"sample", "7"}});
+    reporter.say(Level::warning, "skip", "bad \"sample\"\n\xff", {{"val/loss", 0.25}, {"val/r2", NAN}});
     reporter.progress(at(3, NAN));
     reporter.finish(true);
   }
@@ -176,7 +176,8 @@ TEST(Reporter, json_output_has_one_object_a_line) {
   EXPECT_EQ(said["level"], "warning");
   EXPECT_EQ(said["event"], "skip");
   EXPECT_EQ(said["text"], "bad \"sample\"\n\xEF\xBF\xBD");
-  EXPECT_EQ(said["fields"]["sample"], "7");
+  EXPECT_EQ(said["metrics"]["val/loss"], 0.25);
+  EXPECT_EQ(said["metrics"]["val/r2"], "NaN");
   EXPECT_EQ(said["ts"], "2025-11-21T04:01:40.000Z");
   EXPECT_EQ(progress["event"], "progress");
   EXPECT_EQ(progress["step"], 3);
@@ -189,12 +190,12 @@ TEST(Reporter, messages_are_logged_with_the_step) {
   Reporter reporter = bench.make();
   reporter.say(Level::info, "start", "starts");
   reporter.metrics(Step(12), 1, {{"a", 1}});
-  reporter.say(Level::error, "nan", "loss is NaN", {{"layer", "fc1"}});
+  reporter.say(Level::error, "nan", "loss is NaN", {{"loss", 2}});
   const std::vector<nlohmann::ordered_json> log = bench.log();
   ASSERT_EQ(log.size(), 2U);
   EXPECT_FALSE(log[0].contains("step"));
   EXPECT_EQ(log[1]["step"], 12);
-  EXPECT_EQ(log[1]["fields"]["layer"], "fc1");
+  EXPECT_EQ(log[1]["metrics"]["loss"], 2);
 }
 
 TEST(Reporter, records_reach_the_files_within_a_second) {

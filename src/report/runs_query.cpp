@@ -105,6 +105,44 @@ void check_key(const std::vector<RunSummary>& runs, const std::string& key) {
                    "samples, objective_met, digest or directory");
 }
 
+struct RunCondition {
+  enum class Compare { equal, different, less, at_most, more, at_least };
+  std::string key;
+  Compare compare = Compare::equal;
+  std::string value;
+};
+
+RunCondition condition_of(std::string_view text) {
+  using Compare = RunCondition::Compare;
+  constexpr std::pair<std::string_view, Compare> kWords[] = {
+      {"<=", Compare::at_most}, {">=", Compare::at_least}, {"!=", Compare::different}, {"==", Compare::equal},
+      {"=", Compare::equal},    {"<", Compare::less},      {">", Compare::more}};
+  const auto trimmed = [](std::string_view part) {
+    const size_t first = part.find_first_not_of(' '), last = part.find_last_not_of(' ');
+    return first == std::string_view::npos ? std::string() : std::string(part.substr(first, last - first + 1));
+  };
+  const size_t at = text.find_first_of("<>=!");
+  for (const auto& [word, compare] : kWords) {
+    if (at == std::string_view::npos || !text.substr(at).starts_with(word)) continue;
+    RunCondition condition{trimmed(text.substr(0, at)), compare, trimmed(text.substr(at + word.size()))};
+    if (condition.key.empty() || condition.value.empty()) break;
+    return condition;
+  }
+  throw UsageError("OPTION_INVALID", "'" + std::string(text) + "' is no condition",
+                   "write a key, one of = != < <= > >=, and a value: --where 'val/loss<0.3' --where status=done");
+}
+
+// "run,val/loss" are two keys.
+std::vector<std::string> keys_in(const std::string& list) {
+  std::vector<std::string> keys;
+  for (size_t begin = 0; begin <= list.size() && !list.empty();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    keys.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return keys;
+}
+
 // -1, 0 or 1. NaN is greater than every number.
 int order_of(const RunValue& a, const RunValue& b) {
   if (!a.number || !b.number) return a.text < b.text ? -1 : a.text > b.text ? 1 : 0;
@@ -171,31 +209,13 @@ std::vector<std::string> differing_options(const std::vector<RunSummary>& runs) 
   return differing;
 }
 
-RunCondition parse_run_condition(std::string_view text) {
-  using Compare = RunCondition::Compare;
-  constexpr std::pair<std::string_view, Compare> kWords[] = {
-      {"<=", Compare::at_most}, {">=", Compare::at_least}, {"!=", Compare::different}, {"==", Compare::equal},
-      {"=", Compare::equal},    {"<", Compare::less},      {">", Compare::more}};
-  const auto trimmed = [](std::string_view part) {
-    const size_t first = part.find_first_not_of(' '), last = part.find_last_not_of(' ');
-    return first == std::string_view::npos ? std::string() : std::string(part.substr(first, last - first + 1));
-  };
-  const size_t at = text.find_first_of("<>=!");
-  for (const auto& [word, compare] : kWords) {
-    if (at == std::string_view::npos || !text.substr(at).starts_with(word)) continue;
-    RunCondition condition{trimmed(text.substr(0, at)), compare, trimmed(text.substr(at + word.size()))};
-    if (condition.key.empty() || condition.value.empty()) break;
-    return condition;
-  }
-  throw UsageError("OPTION_INVALID", "'" + std::string(text) + "' is no condition",
-                   "write a key, one of = != < <= > >=, and a value: --where 'val/loss<0.3' --where status=done");
-}
-
 std::vector<RunSummary> select_runs(std::vector<RunSummary> runs, const RunQuery& query) {
-  for (const RunCondition& condition : query.where) check_key(runs, condition.key);
+  std::vector<RunCondition> conditions;
+  for (const std::string& text : query.where) conditions.push_back(condition_of(text));
+  for (const RunCondition& condition : conditions) check_key(runs, condition.key);
   if (!query.sort.empty()) check_key(runs, query.sort);
   std::erase_if(runs, [&](const RunSummary& run) {
-    return !std::ranges::all_of(query.where, [&](const RunCondition& condition) { return holds(run, condition); });
+    return !std::ranges::all_of(conditions, [&](const RunCondition& condition) { return holds(run, condition); });
   });
   if (!query.sort.empty()) {
     sort_runs(runs, query.sort, query.reverse);
@@ -206,7 +226,12 @@ std::vector<RunSummary> select_runs(std::vector<RunSummary> runs, const RunQuery
   return runs;
 }
 
-std::string runs_table_of(const std::vector<RunSummary>& runs, const std::vector<std::string>& keys, int columns) {
+std::string runs_table_of(const std::vector<RunSummary>& runs, const std::string& list, int columns) {
+  const bool unreadable = std::ranges::any_of(runs, [](const RunSummary& run) { return !run.problems.empty(); });
+  const char* note =
+      unreadable ? "(!) some files of these runs cannot be read; 'sinew runs show RUN' names them\n" : "";
+  if (list.empty()) return runs_table(runs, columns) + note;
+  const std::vector<std::string> keys = keys_in(list);
   for (const std::string& key : keys) check_key(runs, key);
   std::vector<Column> table;
   for (const std::string& key : keys) {
@@ -219,10 +244,11 @@ std::string runs_table_of(const std::vector<RunSummary>& runs, const std::vector
     }
     table.push_back(std::move(column));
   }
-  return table_text(std::move(table), columns);
+  return table_text(std::move(table), columns) + note;
 }
 
-std::string runs_csv(const std::vector<RunSummary>& runs, std::vector<std::string> keys) {
+std::string runs_csv(const std::vector<RunSummary>& runs, const std::string& list) {
+  std::vector<std::string> keys = keys_in(list);
   for (const std::string& key : keys) check_key(runs, key);
   if (keys.empty()) keys = all_keys(runs);
   std::string out;

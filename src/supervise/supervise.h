@@ -15,5 +15,6 @@
 #include "supervise/outside_worker.h"
 #include "supervise/restart_loop.h"
 #include "supervise/sandbox_choice.h"
+#include "supervise/single_task.h"
 #include "supervise/supervisor.h"
 #include "supervise/worker_start.h"

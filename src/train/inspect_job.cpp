@@ -1,6 +1,8 @@
-// Describes the model of a job before it is trained.
+// Describes the model of a job before it is trained, and computes its first step.
 #include <sstream>
 
+#include "base/number_text.h"
+#include "train/engine.h"
 #include "train/loss.h"
 #include "train/resolve.h"
 #include "train/train.h"
@@ -18,6 +20,21 @@ std::string shape_text(const Shape& shape) {
   std::string text = "[batch";
   for (const int64_t size : shape) text += ", " + std::to_string(size);
   return text + "]";
+}
+
+// Computes the first step of the training in memory: what fails there would fail when the job is trained.
+std::string first_step(const spec::Job& resolved, const data::Dataset& dataset) {
+  data::Prefetcher prefetcher(dataset, resolved.trainer.seed, *resolved.data.prefetch_threads,
+                              resolved.data.prefetch_bytes);
+  const auto reducer = make_local_reducer();
+  EngineOptions options;
+  options.job = resolved;
+  options.dataset = &dataset;
+  options.prefetcher = &prefetcher;
+  options.reducer = reducer.get();
+  Engine engine(options);
+  const StepResult result = engine.step(resolved.optimizer.lr, /*want_norm=*/false);
+  return "loss " + rounded_text(result.loss, 4) + " of " + std::to_string(result.samples) + " samples";
 }
 
 }  // namespace
@@ -44,6 +61,7 @@ model::FileReport inspect_job(const spec::Job& job) {
   }
   for (const auto& [name, tensor] : model->buffers()) add("buffer", name, tensor_text(tensor));
   add("numbers", std::to_string(numbers), "in all parameters, " + std::to_string(trained) + " of them trained");
+  add("step", "the first", first_step(resolved, *dataset));
   for (const std::string& remark : model->remarks()) add("remark", remark, "");
   return report;
 }

@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pathlib
+import pty
 import struct
 import subprocess
 import tempfile
@@ -72,6 +73,53 @@ class Begin(Plain):
             done = self.train("b")
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn("a.csv", (self.run_directory / "job.yaml").read_text())
+
+
+class Init(Plain):
+    def setUp(self):
+        super().setUp()
+        (self.path / "a.csv").write_text("x,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(40)))
+        (self.path / "unclear.csv").write_text("a,b\n" + "".join(f"{i},{i * i % 7}\n" for i in range(40)))
+
+    def worker(self, script):
+        worker = self.path / "worker"
+        worker.write_text("#!/bin/sh\n" + script)
+        worker.chmod(0o755)
+        return {"SINEW_WORKER": str(worker)}
+
+    def test_the_next_command_is_named_only_if_the_first_step_works(self):
+        done = self.sinew("init", "a.csv", **self.worker("echo sinew: boom; exit 1\n"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"the first step of job.yaml fails:\nsinew: boom", done.stderr)
+        self.assertNotIn(b"next:", done.stdout)
+        done = self.sinew("init", "a.csv", "--force",
+                          **self.worker("echo 'model mlp'; echo 'step        the first    loss 0.7 of 32 samples'\n"))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertIn(b"its first step works: loss 0.7 of 32 samples\nnext: sinew train job.yaml\n", done.stdout)
+
+    def test_a_person_is_asked_for_an_unclear_target(self):
+        alone = self.sinew("init", "unclear.csv", **self.worker("exit 0\n"))
+        self.assertEqual(alone.returncode, 1)
+        self.assertIn(b"--target", alone.stderr)
+        here, there = pty.openpty()
+        process = subprocess.Popen([os.path.abspath(SINEW), "init", "unclear.csv"], cwd=self.path, stdin=there, stdout=there,
+                                   stderr=there, env={"PATH": os.environ["PATH"], **self.worker("exit 0\n")})
+        os.close(there)
+        os.write(here, b"c\nb\n")
+        shown = b""
+        while True:
+            try:
+                piece = os.read(here, 4096)
+            except OSError:  # the terminal is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        self.assertEqual(process.wait(60), 0, shown)
+        os.close(here)
+        self.assertEqual(shown.count(b"column to predict: "), 3, "the message, and two questions: " + str(shown))
+        self.assertIn(b"has no column 'c'", shown)
+        self.assertIn(b"target: b", (self.path / "job.yaml").read_bytes())
 
 
 class Inspect(Plain):
