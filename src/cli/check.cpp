@@ -11,9 +11,9 @@ int run_check(const Arguments& arguments) {
   Options options("check", "Tries a job for some seconds and judges whether it can learn");
   options
       .about(
-          "Checks the data, the untrained model, its gradients, overfitting one batch, the first steps, and that the "
-          "same steps give the same bits. Each check passes, or names the likely cause and what to try. Nothing is "
-          "saved.")
+          "Checks the data and its splits, the untrained model, its gradients, overfitting one batch, the first steps, "
+          "the job in short, and that the same steps give the same bits. Each check passes, or names the likely cause "
+          "and what to try. Nothing is saved.")
       .argument("JOB", task.job, "the job file")
       .rest("key=value", task.overrides, "overrides, for example optimizer.lr=3e-4")
       .flag("--json", task.json, "print one JSON object")

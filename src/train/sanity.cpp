@@ -12,6 +12,7 @@ using namespace sanity;
 
 constexpr int64_t kMaxSamples = 100'000;  // most samples of each split that are examined
 constexpr double kScanSeconds = 4;        // longest time for train and for val; only slow data sources reach it
+constexpr double kTestSeconds = 2;        // the same for test
 
 void skip_loss_only(Subject&, SanityFinding& finding) {
   finding.verdict = Verdict::skip;
@@ -29,9 +30,13 @@ const Entry kChecks[] = {
     {"data", check_data, check_data, false, "inputs and targets are finite, in range, and not all equal"},
     {"classes", check_classes, skip_loss_only, false,
      "every validation class also occurs in training; no class outweighs all others"},
-    {"duplicates", check_duplicates, check_duplicates, false, "validation samples are not training samples"},
-    {"leak", check_leak, check_leak, true, "no column of a table alone predicts the target"},
-    {"labels", check_labels, skip_loss_only, true, "inputs predict labels, in the same way in train and val"},
+    {"duplicates", check_duplicates, check_duplicates, false, "validation and test samples are not training samples"},
+    {"leak", check_leak, check_leak, true,
+     "no column of a table alone predicts the target, and none is a counter that sorts it"},
+    {"dates", check_dates, check_dates, true, "val and test are not older than train, nor mixed with it in time"},
+    {"drift", check_drift, check_drift, true, "the files of val and test hold samples like those of train"},
+    {"labels", check_labels, skip_loss_only, true, "inputs predict labels, in the same way in train, val and test"},
+    {"outputs", check_outputs, skip_loss_only, true, "the outputs and the targets fit the loss"},
     {"initial_loss", check_initial_loss, skip_loss_only, true,
      "the untrained model has the loss of a model that knows nothing"},
     {"function", check_function, check_loss_only_function, true,
@@ -40,11 +45,14 @@ const Entry kChecks[] = {
      "a sample's output does not depend on other samples or on later tokens"},
     {"eval_mode", check_eval_mode, check_loss_only_eval_mode, true,
      "in evaluation mode the same input gives the same output"},
+    {"frozen", check_frozen, check_frozen, true, "no layer is frozen at random values"},
     {"gradients", check_gradients, check_gradients, true,
      "every parameter has a gradient; none is dead, vanishing or exploding"},
     {"one_batch", check_one_batch, check_loss_only_one_batch, true,
      "the model and its optimizer can overfit one small batch"},
     {"first_steps", check_first_steps, check_first_steps, true, "the job's own schedule does not increase the loss"},
+    {"learning_rate", check_learning_rate, skip_loss_only, true, "a smaller learning rate does not fit much better"},
+    {"collapse", check_collapse, skip_loss_only, true, "the trained model names every class"},
     {"repeatable", check_repeatable, check_repeatable, true,
      "the same steps give the same bits twice and on other numbers of lanes"},
 };
@@ -69,9 +77,15 @@ Subject subject_of(const SanityOptions& options, Clock& clock) {
                   {},
                   {},
                   {},
+                  {},
+                  {},
+                  {},
+                  {},
                   {}};
   subject.train = scan_data(subject.data, data::Split::train, kMaxSamples, subject.until(kScanSeconds), clock);
   subject.val = scan_data(subject.data, data::Split::val, kMaxSamples, subject.until(kScanSeconds), clock);
+  subject.test = scan_data(subject.data, data::Split::test, kMaxSamples, subject.until(kTestSeconds), clock);
+  subject.reads_indices = uses_indices(subject);
   return subject;
 }
 

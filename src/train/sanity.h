@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +72,18 @@ struct FirstSteps {
   std::vector<double> inactive_rows;
   std::string diverged;  // the reason if training diverged and the steps ended early
   bool out_of_time = false;
+  double seconds = 0;  // of all steps
+};
+
+// A training with the job's schedule compressed into few steps.
+struct ShortRun {
+  struct Named {
+    torch::Tensor named, labels;  // for some samples: the class that the model names, and the true one
+  };
+  int64_t steps = 0, planned = 0;
+  bool finished = false;               // false: there was too little time, or the training diverged
+  double loss = 0;                     // of training samples, in evaluation mode; infinite if the training diverged
+  std::map<data::Split, Named> named;  // classification: of train and val
 };
 
 struct Subject {
@@ -79,9 +93,12 @@ struct Subject {
   Clock& clock;
   double deadline = 0;  // when the checks must end, by the monotonic clock
   Loss loss;
-  Facts train, val;
-  std::string no_training;  // why the checks that train are skipped; empty if they may run
+  Facts train, val, test;
+  std::set<data::Split> drifted;  // splits whose inputs are not like those of train
+  bool reads_indices = false;     // the inputs are whole numbers that the model uses as indices, for example of words
+  std::string no_training;        // why the checks that train are skipped; empty if they may run
   std::optional<FirstSteps> first_steps;
+  std::optional<ShortRun> short_run;
 
   const data::DataInfo& info() const { return data.info(); }
   double now() const { return clock.monotonic_seconds(); }
@@ -96,6 +113,35 @@ struct Subject {
 };
 
 torch::Tensor tensor_of(const Array& array);  // a copy
+bool uses_indices(const Subject& subject);    // asks the model; the value of reads_indices
+// Other inputs of the same kind: scaled and shifted numbers, or another token or index at every position.
+torch::Tensor other_inputs(const Subject& subject, const torch::Tensor& inputs);
+std::string class_name(const data::DataInfo& info, int64_t index);
+std::string coverage_text(const Facts& facts);  // how many samples the pass read
+
+// ---- columns of a table
+
+bool is_table(const data::DataInfo& info);  // samples are rows of numbers with one target
+// The value of each row in one column; a category is the place of its 1, or -1.
+std::vector<float> column_values(const data::Batch& batch, const data::InputGroup& group);
+std::vector<double> target_values(const data::Batch& batch);  // the first number, or the class, of each target
+// The name of the column of the file that these inputs were made of.
+std::string column_of(const data::DataInfo& info, const data::InputGroup& group);
+bool is_date(const data::DataInfo& info, const std::string& column);
+// Judges counters that sort the targets. Returns whether it found one.
+bool judge_counters(const Subject& subject, const data::Batch& batch, const std::vector<data::InputGroup>& groups,
+                    const std::vector<double>& targets, SanityFinding& finding);
+// Judges whether columns tell suspiciously much. `best`: the group that is the best alone; `error`: its share of
+// errors.
+void judge_suspects(const Subject& subject, const data::Batch& batch, const std::vector<data::InputGroup>& groups,
+                    size_t best, double error, SanityFinding& finding);
+
+// ---- parameters
+
+bool comes_with_weights(const spec::ModelOptions& model);  // the model is a file, which may hold trained weights
+bool frozen_on_purpose(const spec::ModelOptions& model, const std::string& parameter);
+
+// ---- trials
 
 // An engine over the data or an excerpt of it, with the prefetcher and reducer that it needs.
 class Trial {
@@ -112,6 +158,7 @@ class Trial {
 };
 
 FirstSteps& first_steps(Subject& subject);
+const ShortRun& short_run(Subject& subject);
 
 Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, double until, Clock& clock);
 // Returns the mean loss on the batch that all-zero outputs would have. For a model that returns only its loss, returns
@@ -131,14 +178,20 @@ void check_data(Subject&, SanityFinding&);
 void check_classes(Subject&, SanityFinding&);
 void check_duplicates(Subject&, SanityFinding&);
 void check_leak(Subject&, SanityFinding&);
+void check_dates(Subject&, SanityFinding&);
+void check_drift(Subject&, SanityFinding&);
 void check_labels(Subject&, SanityFinding&);
+void check_outputs(Subject&, SanityFinding&);
 void check_initial_loss(Subject&, SanityFinding&);
 void check_function(Subject&, SanityFinding&);
 void check_batch_leak(Subject&, SanityFinding&);
 void check_eval_mode(Subject&, SanityFinding&);
 void check_one_batch(Subject&, SanityFinding&);
 void check_first_steps(Subject&, SanityFinding&);
+void check_frozen(Subject&, SanityFinding&);
 void check_gradients(Subject&, SanityFinding&);
+void check_learning_rate(Subject&, SanityFinding&);
+void check_collapse(Subject&, SanityFinding&);
 void check_repeatable(Subject&, SanityFinding&);
 // For models that return only their loss, these checks replace the checks above.
 void check_loss_only_function(Subject&, SanityFinding&);

@@ -1,36 +1,21 @@
-// Checks the data alone: its values, its classes, and samples that are in both splits.
+// Checks the data alone: its values and its classes.
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <unordered_map>
 
 #include "train/sanity.h"
 
 namespace sinew::train::sanity {
 namespace {
 
-constexpr double kMajority = 0.95;   // above this fraction of one class, a constant prediction looks good
-constexpr double kRepeated = 0.01;   // fraction of val; images and texts without copies have far fewer repetitions
+constexpr double kMajority = 0.975;  // above this fraction of one class, a constant prediction looks good
 constexpr double kLargeInputs = 50;  // default initialisations do not suit a mean or standard deviation above this
-
-struct DigestHash {
-  size_t operator()(const Digest& digest) const { return digest.low; }
-};
-
-std::string class_name(const data::DataInfo& info, int64_t index) {
-  const auto at = static_cast<size_t>(index);
-  return at < info.class_names.size() ? "'" + info.class_names[at] + "'" : std::to_string(index);
-}
-
-std::string coverage_text(const Facts& facts) {
-  if (facts.complete()) return std::to_string(facts.size) + " samples";
-  return std::to_string(facts.samples.size()) + " of " + std::to_string(facts.size) + " samples";
-}
 
 // Reports the first problem that would make every trial training meaningless. Returns whether there is such a problem.
 bool broken(Subject& subject, SanityFinding& finding) {
   for (const auto& [facts, split] :
-       {std::pair{&subject.train, data::Split::train}, std::pair{&subject.val, data::Split::val}}) {
+       {std::pair{&subject.train, data::Split::train}, std::pair{&subject.val, data::Split::val},
+        std::pair{&subject.test, data::Split::test}}) {
     if (facts->not_finite.count > 0) {
       finding.what = format("%lld samples of %s have inputs that are not finite, first: ",
                             static_cast<long long>(facts->not_finite.count), to_string(split).c_str()) +
@@ -98,6 +83,10 @@ void check_data(Subject& subject, SanityFinding& finding) {
     finding.what += format("; target %g to %g", train.target_low, train.target_high);
   if (train.low.empty()) return;
   finding.what += format("; inputs %.3g +- %.3g", train.mean, train.deviation);
+  if (subject.reads_indices) {
+    finding.what += ", indices of the model";
+    return;
+  }
   if (std::abs(train.mean) > kLargeInputs || train.deviation > kLargeInputs) {
     judge(finding, Verdict::fail, "inputs_unnormalised",
           "inputs are not normalised, or one column has very large values", "data.normalize=auto");
@@ -149,44 +138,6 @@ void check_classes(Subject& subject, SanityFinding& finding) {
           format("a model that always predicts one class would be right %.1f %% of the time", 100 * share(largest)),
           "set loss.balanced: true, and monitor val/f1 or val/auc instead of accuracy");
   }
-}
-
-void check_duplicates(Subject& subject, SanityFinding& finding) {
-  const Facts &train = subject.train, &val = subject.val;
-  if (val.samples.empty()) {
-    finding.verdict = Verdict::skip;
-    finding.what = "there is no validation data";
-    return;
-  }
-  std::unordered_map<Digest, int64_t, DigestHash> first;
-  int64_t repeated_in_train = 0, repeated = 0;
-  for (size_t i = 0; i < train.inputs.size(); ++i)
-    repeated_in_train += first.emplace(train.inputs[i], train.samples[i]).second ? 0 : 1;
-  std::string example;
-  for (size_t i = 0; i < val.inputs.size(); ++i) {
-    const auto found = first.find(val.inputs[i]);
-    if (found == first.end()) continue;
-    if (++repeated == 1)
-      example = subject.data.describe(data::Split::val, val.samples[i]) + " = " +
-                subject.data.describe(data::Split::train, found->second);
-  }
-  const double share = static_cast<double>(repeated) / static_cast<double>(val.inputs.size());
-  const double natural = static_cast<double>(repeated_in_train) / static_cast<double>(train.inputs.size());
-  finding.what = format("%lld of %zu validation inputs (%.1f %%) are also in train", static_cast<long long>(repeated),
-                        val.inputs.size(), 100 * share);
-  if (!train.complete()) finding.what += " (" + coverage_text(train) + " checked)";
-  if (repeated <= 1 || share <= kRepeated) return;
-  finding.what += ", first: " + example;
-  // Rows with few distinct values repeat naturally, within train about as often as across the splits.
-  if (subject.info().input_shape.size() == 1 && share < 2 * natural) {
-    finding.what += format("; %.1f %% repeat within train", 100 * natural);
-    if (subject.reads_tokens()) return;
-    judge(finding, Verdict::warn, "rows_repeat", "rows have few distinct values, or copies were made before the split",
-          "if copies were made, split first");
-    return;
-  }
-  judge(finding, Verdict::fail, "duplicates", "train and val overlap, so validation would reward overfitting",
-        "remove the copies from train, or split again: data.split.val");
 }
 
 }  // namespace sinew::train::sanity

@@ -6,99 +6,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/sanity.h"
+#include "train/sanity_probes.h"
 
 namespace sinew::train::sanity {
 namespace {
 
 constexpr int64_t kMostLearned = 2048, kMostHeld = 1024, kFewestHeld = 50, kEnoughHeld = 200;
 constexpr double kSure = 3.5;  // in standard deviations; chance alone reaches it in 1 of 4000 cases
-constexpr int64_t kMostFeatures = 1024;
-constexpr int64_t kNeighbours = 10;
 constexpr double kTrainSeconds = 5;
 constexpr int64_t kTrainSteps = 300;
-
-struct Samples {
-  torch::Tensor inputs;  // [n, features], float32
-  torch::Tensor labels;  // [n]
-};
-
-Samples samples_of(const Subject& subject, data::Split split, const std::vector<int64_t>& chosen) {
-  std::vector<torch::Tensor> inputs, labels;
-  for (size_t i = 0; i < chosen.size(); i += 256) {
-    const data::Batch batch =
-        subject.load(split, std::span(chosen).subspan(i, std::min<size_t>(256, chosen.size() - i)));
-    torch::Tensor x = tensor_of(batch.input);
-    if (x.dim() == 4 && (x.size(2) > 16 || x.size(3) > 16))
-      x = torch::adaptive_avg_pool2d(x, {std::min<int64_t>(16, x.size(2)), std::min<int64_t>(16, x.size(3))});
-    x = x.flatten(1);
-    if (x.size(1) > kMostFeatures) x = x.slice(1, 0, x.size(1), (x.size(1) + kMostFeatures - 1) / kMostFeatures);
-    inputs.push_back(x);
-    labels.push_back(tensor_of(batch.target).reshape({batch.count(), -1}).select(1, 0));
-  }
-  return {torch::cat(inputs), torch::cat(labels)};
-}
-
-// A learner's predictions for the held-out samples and for val: scores [n, classes], or numbers [n, 1] in regression.
-struct Learner {
-  const char* name;
-  torch::Tensor held, val;
-};
-
-class Probes {
- public:
-  Probes(const Subject& subject, Samples learned, Samples held, std::optional<Samples> val)
-      : regression_(subject.info().task == data::Task::regression),
-        learned_(std::move(learned)),
-        held_(std::move(held)),
-        val_(std::move(val)) {
-    const torch::Tensor mean = learned_.inputs.mean(0), deviation = learned_.inputs.std(0).clamp_min(1e-6);
-    const auto standard = [&](torch::Tensor& x) { x = ((x - mean) / deviation).clamp(-10, 10); };
-    standard(learned_.inputs);
-    standard(held_.inputs);
-    if (val_) standard(val_->inputs);
-    if (regression_) {
-      wanted_ = ranks(learned_.labels).unsqueeze(1);
-      wanted_ = wanted_ - wanted_.mean();
-    } else {
-      wanted_ = torch::one_hot(learned_.labels, subject.info().classes).to(torch::kFloat32);
-      wanted_ = wanted_ - wanted_.mean(0);
-    }
-  }
-
-  static torch::Tensor ranks(const torch::Tensor& values) {
-    return values.argsort(int64_t{0}).argsort(int64_t{0}).to(torch::kFloat32) / static_cast<double>(values.size(0));
-  }
-
-  Learner linear() const {
-    const torch::Tensor& x = learned_.inputs;
-    const torch::Tensor gram = x.t().mm(x) + 0.1 * static_cast<double>(x.size(0)) * torch::eye(x.size(1));
-    const torch::Tensor weights = torch::linalg_solve(gram, x.t().mm(wanted_));
-    return {"a linear fit", held_.inputs.mm(weights), val_ ? val_->inputs.mm(weights) : torch::Tensor()};
-  }
-
-  Learner neighbours() const {
-    const auto answer = [&](const torch::Tensor& inputs) {
-      const int64_t k = std::min(kNeighbours, learned_.inputs.size(0));
-      const torch::Tensor nearest = std::get<1>(torch::cdist(inputs, learned_.inputs).topk(k, 1, /*largest=*/false));
-      return wanted_.index_select(0, nearest.flatten()).view({inputs.size(0), k, -1}).mean(1);
-    };
-    return {"nearest neighbours", answer(held_.inputs), val_ ? answer(val_->inputs) : torch::Tensor()};
-  }
-
-  double z(const torch::Tensor& scores, const Samples& samples) const {
-    return regression_ ? ranking_z(scores.select(1, 0), samples.labels) : pairing_z(scores, samples.labels);
-  }
-  const Samples& held() const { return held_; }
-  const Samples& val() const { return *val_; }
-  bool has_val() const { return val_ && val_->labels.size(0) >= kFewestHeld; }
-
- private:
-  bool regression_;
-  Samples learned_, held_;
-  std::optional<Samples> val_;
-  torch::Tensor wanted_;
-};
 
 // Returns the scores of the job's own model after a short training. The model may find relations that the simple
 // learners do not find. Returns an undefined tensor if the training diverges.
@@ -124,51 +40,53 @@ torch::Tensor trained_scores(const Subject& subject, const std::vector<int64_t>&
   return out.size(1) == 1 ? torch::cat({-out, out}, 1) : out.log_softmax(1);
 }
 
-// Names the classes that the learner recognises in held-out samples of train, but mistakes for one other class in val.
-std::string swapped_classes(const Subject& subject, const Probes& probes, const Learner& learner) {
+// Names the classes that the learner recognises in held-out samples of train, but mistakes for one other class in
+// another split.
+std::string swapped_classes(const Subject& subject, const Probes& probes, const Learner& learner, size_t at,
+                            const std::string& split) {
   const int64_t classes = subject.info().classes;
   const auto shares = [&](const torch::Tensor& scores, const torch::Tensor& labels) {
     const torch::Tensor pairs = torch::zeros({classes * classes})
                                     .index_add(0, labels * classes + scores.argmax(1), torch::ones(labels.size(0)));
     return pairs.view({classes, classes});
   };
-  const torch::Tensor held = shares(learner.held, probes.held().labels), val = shares(learner.val, probes.val().labels);
+  const torch::Tensor held = shares(learner.held, probes.held().labels),
+                      other = shares(learner.others[at], probes.other(at).labels);
   std::string text;
-  const auto name = [&](int64_t c) {
-    const auto& names = subject.info().class_names;
-    return static_cast<size_t>(c) < names.size() ? "'" + names[static_cast<size_t>(c)] + "'" : std::to_string(c);
-  };
   for (int64_t c = 0; c < classes; ++c) {
-    const double here = held[c].sum().item<double>(), there = val[c].sum().item<double>();
-    if (here < 10 || there < 10 || held[c][c].item<double>() < 0.5 * here || val[c][c].item<double>() > 0.25 * there)
+    const double here = held[c].sum().item<double>(), there = other[c].sum().item<double>();
+    if (here < 10 || there < 10 || held[c][c].item<double>() < 0.5 * here || other[c][c].item<double>() > 0.25 * there)
       continue;
-    const int64_t seen = val[c].argmax().item<int64_t>();
-    if (val[c][seen].item<double>() < 0.5 * there) continue;
+    const int64_t seen = other[c].argmax().item<int64_t>();
+    if (other[c][seen].item<double>() < 0.5 * there) continue;
     if (text.size() < 80)
-      text += (text.empty() ? "" : ", ") + name(c) + " in val looks like " + name(seen) + " in train";
+      text += (text.empty() ? "" : ", ") + class_name(subject.info(), c) + " in " + split + " looks like " +
+              class_name(subject.info(), seen) + " in train";
   }
   return text;
 }
 
-void judge_val(const Subject& subject, const Probes& probes, const Learner& best, double z_held,
-               SanityFinding& finding) {
-  if (!probes.has_val()) return;
-  const double z_val = probes.z(best.val, probes.val());
+// Judges whether val or test has labels of the same meaning as train. `at`: which of the others of `probes` it is.
+void judge_other(const Subject& subject, const Probes& probes, const Learner& best, size_t at, data::Split split,
+                 double z_held, SanityFinding& finding) {
+  const double size = static_cast<double>(probes.other(at).labels.size(0));
+  if (size < kFewestHeld || finding.verdict != Verdict::pass) return;
+  const std::string name = to_string(split);
+  const double z = probes.z(best.others[at], probes.other(at));
   // The z of a relation grows with the square root of the number of samples. `expected` is z_held scaled to the number
-  // of samples of val.
-  const double expected = z_held * std::sqrt(static_cast<double>(probes.val().labels.size(0)) /
-                                             static_cast<double>(probes.held().labels.size(0)));
-  finding.what += format(", in val %.1f", z_val);
+  // of samples of the split.
+  const double expected = z_held * std::sqrt(size / static_cast<double>(probes.held().labels.size(0)));
+  finding.what += ", in " + name + format(" %.1f", z);
   const std::string swapped =
-      subject.info().task == data::Task::classification ? swapped_classes(subject, probes, best) : "";
+      subject.info().task == data::Task::classification ? swapped_classes(subject, probes, best, at, name) : "";
   if (!swapped.empty()) {
     finding.what += "; " + swapped;
-    judge(finding, Verdict::fail, "val_labels_differ", "val numbers its classes in another order than train",
-          "number the classes of both splits equally, or split one data set: data.split.val");
-  } else if (expected > 8 && z_val < 2) {
-    judge(finding, Verdict::fail, "val_labels_differ",
-          "the labels of val are shuffled, shifted by a row, or have another meaning than those of train",
-          "check some validation samples and their labels");
+    judge(finding, Verdict::fail, name + "_labels_differ", name + " numbers its classes in another order than train",
+          "number the classes of both splits equally, or split one data set: data.split." + name);
+  } else if (expected > 8 && z < 2) {
+    judge(finding, Verdict::fail, name + "_labels_differ",
+          "the labels of " + name + " are shuffled, shifted by a row, or have another meaning than those of train",
+          "check some samples of " + name + " and their labels");
   }
 }
 
@@ -235,11 +153,17 @@ void check_labels(Subject& subject, SanityFinding& finding) {
   const auto chosen = subject.draw(subject.train, held_count + learned_count, 32);
   const std::vector<int64_t> held(chosen.begin(), chosen.begin() + held_count),
       learned(chosen.begin() + held_count, chosen.end());
-  std::optional<Samples> val;
-  if (!subject.val.samples.empty())
-    val = samples_of(subject, data::Split::val, subject.draw(subject.val, kMostHeld, 33));
-  const Probes probes(subject, samples_of(subject, data::Split::train, learned),
-                      samples_of(subject, data::Split::train, held), val);
+  std::vector<Samples> others;
+  std::vector<data::Split> splits;
+  for (const auto& [facts, split] :
+       {std::pair{&subject.val, data::Split::val}, std::pair{&subject.test, data::Split::test}}) {
+    if (facts->samples.empty() || subject.drifted.contains(split)) continue;
+    others.push_back(samples_of(subject, split, subject.draw(*facts, kMostHeld, 33)));
+    splits.push_back(split);
+  }
+  const Probes probes(subject.info().task == data::Task::regression ? 0 : subject.info().classes,
+                      samples_of(subject, data::Split::train, learned), samples_of(subject, data::Split::train, held),
+                      std::move(others));
   double best_z = -1e9;
   Learner best;
   for (const Learner& learner : {probes.linear(), probes.neighbours()}) {
@@ -249,7 +173,8 @@ void check_labels(Subject& subject, SanityFinding& finding) {
   if (best_z >= kSure) {
     finding.what = format("%s on %lld samples predicts labels that it did not see: %.1f deviations above chance",
                           best.name, static_cast<long long>(learned_count), best_z);
-    return judge_val(subject, probes, best, best_z, finding);
+    for (size_t i = 0; i < splits.size(); ++i) judge_other(subject, probes, best, i, splits[i], best_z, finding);
+    return;
   }
   const torch::Tensor scores = trained_scores(subject, learned, held);
   const double z = scores.defined() && scores.isfinite().all().item<bool>() ? probes.z(scores, probes.held()) : 0;

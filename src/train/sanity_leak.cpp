@@ -17,27 +17,6 @@ constexpr double kMostErrors = 0.002;      // a column with more errors than thi
 constexpr double kUsualErrors = 0.05;      // without the column, at least this share must be wrong
 constexpr double kMostDifference = 0.002;  // regression: error of the column against the spread of the target
 
-// The value of each row in one column; a category is the place of its 1, or -1.
-std::vector<float> values_in(const data::Batch& batch, const data::InputGroup& group) {
-  const int64_t width = element_count(batch.input.shape) / batch.count();
-  std::vector<float> values;
-  for (int64_t row = 0; row < batch.count(); ++row) {
-    const float* first = batch.input.as<float>() + row * width + group.first;
-    const float* best = std::max_element(first, first + group.count);
-    values.push_back(group.count == 1 ? *first : *best > 0 ? static_cast<float>(best - first) : -1.0F);
-  }
-  return values;
-}
-
-std::vector<double> targets_of(const data::Batch& batch, bool classes) {
-  std::vector<double> targets;
-  for (int64_t row = 0; row < batch.count(); ++row) {
-    targets.push_back(classes ? static_cast<double>(batch.target.as<int64_t>()[row])
-                              : static_cast<double>(batch.target.as<float>()[row]));
-  }
-  return targets;
-}
-
 // The rows with an even index teach, and the odd ones are predicted. A class is that of the nearest value, and the most
 // common one of equal values. A number is interpolated between the means at the two nearest values. Returns the
 // predictions of the odd rows.
@@ -83,48 +62,38 @@ double leak_error(const std::vector<double>& guesses, const std::vector<double>&
   return errors[errors.size() / 2];
 }
 
-std::string leak_name(const data::DataInfo& info, const data::InputGroup& group) {
-  const auto at = static_cast<size_t>(group.first);
-  if (at >= info.input_names.size()) return "input " + std::to_string(group.first);
-  const std::string& name = info.input_names[at];
-  return "'" + (group.count > 1 ? name.substr(0, name.rfind('=')) : name) + "'";
-}
-
 }  // namespace
 
 void check_leak(Subject& subject, SanityFinding& finding) {
   const data::DataInfo& info = subject.info();
   const bool classes = info.task == data::Task::classification;
-  if (info.input_shape.size() != 1 || info.input_dtype != DType::f32 || !info.target_shape.empty()) {
+  if (!is_table(info)) {
     finding.verdict = Verdict::skip;
     finding.what = "the samples are not rows of a table with one target";
     return;
   }
   const std::vector<data::InputGroup> groups = data::input_groups(info);
-  if (groups.size() < 2) {
-    finding.verdict = Verdict::skip;
-    finding.what = "there is only one column";
-    return;
-  }
   const data::Batch batch = subject.load(data::Split::train, subject.draw(subject.train, kMostRows, 77));
-  if (batch.count() < kFewestRows) {
+  const std::vector<double> targets = target_values(batch);
+  if (judge_counters(subject, batch, groups, targets, finding)) return;
+  if (groups.size() < 2 || batch.count() < kFewestRows) {
     finding.verdict = Verdict::skip;
-    finding.what = format("%lld rows are too few to tell", static_cast<long long>(batch.count()));
+    finding.what = groups.size() < 2 ? "there is only one column"
+                                     : format("%lld rows are too few to tell", static_cast<long long>(batch.count()));
     return;
   }
-  const std::vector<double> targets = targets_of(batch, classes);
   const std::vector<float> nothing(targets.size(), 0.0F);
   const double usual = leak_error(predicted_by(nothing, targets, classes), targets, classes);
   size_t best = 0, compared = 0;
   double least = usual;
   for (const double end = subject.until(kMostSeconds); compared < groups.size() && subject.now() < end; ++compared) {
-    const std::vector<float> column = values_in(batch, groups[compared]);
+    const std::vector<float> column = column_values(batch, groups[compared]);
     const double error = leak_error(predicted_by(column, targets, classes), targets, classes);
     if (error >= least) continue;
     least = error;
     best = compared;
   }
-  const std::string name = least < usual ? leak_name(info, groups[best]) : "";
+  const std::string name = least < usual ? "'" + column_of(info, groups[best]) + "'" : "";
   const std::string some =
       compared == groups.size() ? "" : format(" (%zu of %zu columns compared in the time)", compared, groups.size());
   if (name.empty()) {
@@ -137,7 +106,7 @@ void check_leak(Subject& subject, SanityFinding& finding) {
                                   100 * least / usual);
   finding.what += some;
   const bool leak = classes ? least <= kMostErrors && usual >= kUsualErrors : least <= kMostDifference * usual;
-  if (!leak) return;
+  if (!leak) return judge_suspects(subject, batch, groups, best, least, finding);
   judge(finding, Verdict::fail, "target_leak",
         "column " + name + " alone predicts the target, so it is probably a copy of it, or known only afterwards",
         "if new rows do not have it when you predict: data.columns.ignore: [" + name + "]");

@@ -60,8 +60,7 @@ void check_loss_only_function(Subject& subject, SanityFinding& finding) {
     return judge(finding, Verdict::fail, "initialisation", "the weights overflow, or the loss expects other inputs",
                  "check the weights, data.normalize and model.inputs");
   }
-  rows.input = subject.reads_tokens() ? (rows.input + 1).remainder(std::max<int64_t>(2, subject.info().classes))
-                                      : -3 * rows.input + 5;
+  rows.input = other_inputs(subject, rows.input);
   if (number(loss_of(subject, *model, rows, 1)) != before) return;
   finding.what = "the loss is the same for every input";
   judge(finding, Verdict::fail, "output_constant", "a dead layer, or an input that is never used",

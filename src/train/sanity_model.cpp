@@ -14,11 +14,6 @@ constexpr double kStartFactorOfNumbers = 3;  // for regression, where squares of
 constexpr int64_t kRows = 8;                 // number of samples in the batch of the leak test
 constexpr double kSame = 1e-4;               // relative tolerance; kernels may add in another order
 
-// Returns whether the model comes from a file, which may contain trained weights.
-bool brings_weights(const spec::Job& job) {
-  return job.model.name == "program" || job.model.name == "torchscript";
-}
-
 RandomKey forward_key(const Subject& subject) {
   return derive(random_key({subject.job.trainer.seed}), "check");
 }
@@ -36,12 +31,6 @@ bool has_parameter_like(model::Model& model, const char* word) {
   return false;
 }
 
-// Returns other inputs of the same type: scaled and shifted numbers, or another token at every position.
-torch::Tensor disturbed(const Subject& subject, const torch::Tensor& row) {
-  if (subject.reads_tokens()) return (row + 1).remainder(std::max<int64_t>(2, subject.info().classes));
-  return -3 * row + 5;
-}
-
 double largest_difference(const torch::Tensor& a, const torch::Tensor& b) {
   if (!b.isfinite().all().item<bool>()) return INFINITY;
   const double scale = std::max(1e-6, a.abs().max().item<double>());
@@ -54,7 +43,7 @@ double leak(const Subject& subject, model::Model& model, const torch::Tensor& in
   double worst = 0;
   for (const int64_t row : {int64_t{0}, input.size(0) - 1}) {
     torch::Tensor changed = input.clone();
-    changed.select(0, row).copy_(disturbed(subject, input[row]));
+    changed.select(0, row).copy_(other_inputs(subject, input[row]));
     const torch::Tensor after = forward(subject, model, changed);
     std::vector<int64_t> others;
     for (int64_t i = 0; i < input.size(0); ++i) {
@@ -70,7 +59,7 @@ double leak(const Subject& subject, model::Model& model, const torch::Tensor& in
 double future_leak(const Subject& subject, model::Model& model, const torch::Tensor& input) {
   const int64_t middle = input.size(1) / 2;
   torch::Tensor changed = input.clone();
-  changed.slice(1, middle).copy_(disturbed(subject, input.slice(1, middle)));
+  changed.slice(1, middle).copy_(other_inputs(subject, input.slice(1, middle)));
   const torch::Tensor before = forward(subject, model, input), after = forward(subject, model, changed);
   return middle == 0 ? 0 : largest_difference(before.slice(1, 0, middle), after.slice(1, 0, middle));
 }
@@ -118,7 +107,7 @@ void check_initial_loss(Subject& subject, SanityFinding& finding) {
           large ? "inputs are far from mean 0 and deviation 1"
                 : "the initial weights, or those of the last layer, are too large",
           large ? "data.normalize=auto" : "initialise the last layer near zero");
-  } else if (start < 0.5 * expected - 0.05 && !brings_weights(subject.job)) {
+  } else if (start < 0.5 * expected - 0.05 && !comes_with_weights(subject.job.model)) {
     judge(finding, Verdict::fail, "knows_too_much", "the target is part of the input, or the model is already trained",
           "remove the target from the inputs");
   }
@@ -135,7 +124,7 @@ void check_function(Subject& subject, SanityFinding& finding) {
     judge(finding, Verdict::fail, "initialisation", "the initial weights overflow", "use smaller initial weights");
     return;
   }
-  const torch::Tensor other = forward(subject, *model, disturbed(subject, x));
+  const torch::Tensor other = forward(subject, *model, other_inputs(subject, x));
   finding.what =
       format("%lld parameters; outputs depend on inputs", static_cast<long long>(model::parameter_count(*model)));
   if (largest_difference(out, other) == 0) {
@@ -144,7 +133,7 @@ void check_function(Subject& subject, SanityFinding& finding) {
           "check the initial weights and how forward uses its input");
     return;
   }
-  if (subject.reads_tokens() || x.size(0) < 2) return;
+  if (subject.reads_tokens() || subject.reads_indices || x.size(0) < 2) return;
   // A linear function preserves differences: f(x + y) - f(x) = f(y) - f(0).
   const torch::Tensor y = 2 * x.roll(1, 0) + 1, zero = forward(subject, *model, torch::zeros_like(x));
   const torch::Tensor left = forward(subject, *model, x + y) - out, right = forward(subject, *model, y) - zero;

@@ -153,6 +153,16 @@ Facts scan_data(const data::Dataset& data, data::Split split, int64_t most, doub
   return facts;
 }
 
+std::string class_name(const data::DataInfo& info, int64_t index) {
+  const auto at = static_cast<size_t>(index);
+  return at < info.class_names.size() ? "'" + info.class_names[at] + "'" : std::to_string(index);
+}
+
+std::string coverage_text(const Facts& facts) {
+  if (facts.complete()) return std::to_string(facts.size) + " samples";
+  return std::to_string(facts.samples.size()) + " of " + std::to_string(facts.size) + " samples";
+}
+
 torch::Tensor tensor_of(const Array& array) {
   const auto type = array.dtype == DType::f32 ? torch::kFloat32 : torch::kInt64;
   return torch::from_blob(const_cast<std::byte*>(array.bytes.data()), at::IntArrayRef(array.shape),
@@ -174,6 +184,35 @@ std::unique_ptr<model::Model> Trial::model(const Subject& subject) {
   auto buffers = model->buffers();
   for (size_t b = 0; b < buffers.size(); ++b) buffers[b].tensor.copy_(state.buffers[b].tensor);
   return model;
+}
+
+bool uses_indices(const Subject& subject) {
+  const bool own_model = comes_with_weights(subject.job.model) || subject.job.model.name == "library";
+  if (!own_model || subject.returns_only_loss() || subject.info().input_dtype != DType::f32) return false;
+  const torch::Tensor x = tensor_of(subject.load(data::Split::train, subject.draw(subject.train, 16, 66)).input);
+  if (x.numel() == 0 || !x.ge(0).logical_and(x.eq(x.floor())).all().item<bool>()) return false;
+  const torch::NoGradGuard no_grad;
+  const model::RandomScope random(random_key({subject.job.trainer.seed, 67}));
+  torch::Tensor whole;
+  std::unique_ptr<model::Model> model;
+  try {
+    model = subject.make_model();
+    model->set_training(false);
+    whole = model->forward(x);
+  } catch (const std::exception&) {
+    return false;  // the checks of the model say what is wrong
+  }
+  try {
+    return torch::equal(whole, model->forward(x + 0.25));  // TorchScript drops the fraction of an index
+  } catch (const std::exception&) {
+    return true;  // a program refuses it
+  }
+}
+
+torch::Tensor other_inputs(const Subject& subject, const torch::Tensor& inputs) {
+  if (subject.reads_tokens()) return (inputs + 1).remainder(std::max<int64_t>(2, subject.info().classes));
+  if (subject.reads_indices) return (inputs + 1).remainder(1 + std::ranges::max(subject.train.high));
+  return -3 * inputs + 5;
 }
 
 double loss_of_zeros(const Subject& subject, const data::Batch& batch) {

@@ -12,6 +12,8 @@ constexpr int64_t kWatchedSteps = 60, kGradientSteps = 5;
 constexpr double kWatchedSeconds = 6;
 constexpr double kWorse = 1.3, kWorseSlack = 0.2;    // relative to the start; the noise of small batches stays below
 constexpr double kVanished = 1e-6, kExploded = 1e5;  // relative to the gradients of other layers
+constexpr size_t kFewestLayers = 8, kShownLayers = 6;
+constexpr double kShrinks = 1e-3, kSteady = 0.8;  // between the outer quarters of the layers; rank correlation
 constexpr double kMaxInactive = 0.9;
 
 // Adds up the squares of the gradients, and notes which rows of the weights had a gradient. A row belongs to a unit. If
@@ -75,6 +77,33 @@ bool report_without_gradient(const FirstSteps& steps, const std::vector<model::N
   return true;
 }
 
+// How the gradients change from the first layer to the last.
+struct Trend {
+  std::string text;   // some of the sizes, in the order of the layers; empty if there are few layers
+  int direction = 0;  // 1: they grow steadily towards the last layer; -1: towards the first; 0: neither
+};
+
+Trend trend_of(const FirstSteps& steps, const std::vector<model::NamedTensor>& parameters) {
+  std::vector<double> sizes;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    if (parameters[p].tensor.dim() >= 2 && parameters[p].tensor.requires_grad())
+      sizes.push_back(rms(steps, parameters, p));
+  }
+  const size_t n = sizes.size(), quarter = n / 4;
+  if (n < kFewestLayers) return {};
+  Trend trend;
+  for (size_t i = 0; i < kShownLayers; ++i)
+    trend.text += (i > 0 ? ", " : "") + format("%.0e", sizes[i * (n - 1) / (kShownLayers - 1)]);
+  const auto begin = sizes.begin();
+  const double first = *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(quarter)),
+               last = *std::max_element(sizes.end() - static_cast<std::ptrdiff_t>(quarter), sizes.end());
+  const double order = ranking_z(torch::tensor(sizes), torch::arange(static_cast<int64_t>(n)).to(torch::kFloat32)) /
+                       std::sqrt(static_cast<double>(n - 1));
+  if (std::abs(order) < kSteady) return trend;
+  trend.direction = first < kShrinks * last ? 1 : last < kShrinks * first ? -1 : 0;
+  return trend;
+}
+
 void check_gradient_sizes(const Subject& subject, const FirstSteps& steps,
                           const std::vector<model::NamedTensor>& parameters, SanityFinding& finding) {
   std::vector<double> sizes;
@@ -95,12 +124,22 @@ void check_gradient_sizes(const Subject& subject, const FirstSteps& steps,
                high = rms(steps, parameters, largest);
   finding.what += format("; smallest %.1e (%s), largest %.1e (%s)", low, parameters[smallest].name.c_str(), high,
                          parameters[largest].name.c_str());
+  const Trend trend = trend_of(steps, parameters);
+  if (!trend.text.empty()) finding.what += "; from the first layer to the last: " + trend.text;
   if (low < kVanished * high) {
     judge(finding, Verdict::fail, "vanishing_gradient",
           "the gradient vanishes on the way to " + parameters[smallest].name,
           "use fewer layers, model.norm=batch, or model.activation=relu");
   } else if (high > kExploded * median) {
     judge(finding, Verdict::fail, "exploding_gradient", "the gradient grows on the way to " + parameters[largest].name,
+          "trainer.grad_clip_norm=1, or smaller initial weights");
+  } else if (trend.direction > 0) {
+    judge(finding, Verdict::warn, "vanishing_gradient",
+          "the gradient shrinks from layer to layer on the way to the input",
+          "use fewer layers, model.norm=batch, or model.activation=relu");
+  } else if (trend.direction < 0) {
+    judge(finding, Verdict::warn, "exploding_gradient",
+          "the gradient grows from layer to layer on the way to the input",
           "trainer.grad_clip_norm=1, or smaller initial weights");
   }
   const int64_t outputs = outputs_for(subject.loss.name(), subject.info());
@@ -113,13 +152,6 @@ void check_gradient_sizes(const Subject& subject, const FirstSteps& steps,
     judge(finding, Verdict::fail, "dead_activation", "their activation is zero for every sample",
           "use smaller biases or normalised inputs, or model.activation=gelu");
   }
-}
-
-bool frozen_on_purpose(const spec::ModelOptions& model, const std::string& name) {
-  // the model file itself says which parameters are frozen
-  if (model.name == "program" || model.name == "torchscript") return true;
-  return std::ranges::any_of(model.freeze,
-                             [&](const std::string& pattern) { return spec::fits_pattern(pattern, name); });
 }
 
 }  // namespace
@@ -135,6 +167,7 @@ FirstSteps& first_steps(Subject& subject) {
       loss_of_zeros(subject, subject.load(data::Split::train, subject.draw(subject.train, 256, 21)));
   Trial trial(subject, job, subject.data);
   std::vector<torch::Tensor> active_rows;
+  const double began = subject.now();
   const double until = subject.until(kWatchedSeconds);
   try {
     for (int64_t i = 0; i < std::min(kWatchedSteps, steps.planned); ++i) {
@@ -147,6 +180,7 @@ FirstSteps& first_steps(Subject& subject) {
   } catch (const Diverged& diverged) {
     steps.diverged = diverged.what();
   }
+  steps.seconds = subject.now() - began;
   for (const torch::Tensor& rows : active_rows) {
     steps.inactive_rows.push_back(rows.defined() ? 1.0 - rows.to(torch::kFloat64).mean().item<double>() : -1.0);
   }
