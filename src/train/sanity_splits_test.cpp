@@ -196,6 +196,22 @@ TEST(SanitySplits, ASplitThatIgnoresTimeIsNamed) {
   EXPECT_EQ(finding_of("dates", job_for("mlp"), *counted(unrelated, true)).verdict, SanityFinding::Verdict::pass);
 }
 
+TEST(SanitySplits, WhatHeldBeforeMayEndLater) {
+  const auto unrelated_in_val = each_row([](Split split, data::Batch& b, size_t r) {
+    if (split == Split::val) b.target.as<float>()[r] = static_cast<float>(3 * dice(b, r).normal());
+  });
+  const auto later = [](Split split, int64_t sample, const data::Batch&, size_t) {
+    return (split == Split::train ? 0.0 : 1.0) + static_cast<double>(sample) / 1000;
+  };
+  const auto dated = altered(counted(later, true), unrelated_in_val);
+  EXPECT_EQ(finding_of("labels", job_for("mlp"), *dated).cause, "");
+  spec::Job by_number = job_for("mlp");
+  by_number.data.split_by = "c3";
+  const auto plain = altered(numbers({10}), unrelated_in_val);
+  EXPECT_EQ(finding_of("labels", by_number, *plain).cause, "");
+  EXPECT_EQ(finding_of("labels", job_for("mlp"), *plain).cause, "val_labels_differ");
+}
+
 TEST(SanitySplits, AColumnFilledInAfterwardsIsNamed) {
   const auto noisy = [](double noise) { return synthetic(Task::classification, {10}, 4, 900, 200, noise); };
   const auto told = each_row([](Split, data::Batch& b, size_t r) {
