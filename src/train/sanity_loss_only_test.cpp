@@ -7,11 +7,11 @@
 namespace sinew::train {
 namespace {
 
-using Loss = std::function<torch::Tensor(const torch::Tensor& logits, const torch::Tensor& target)>;
+using OwnLoss = std::function<torch::Tensor(const torch::Tensor& logits, const torch::Tensor& target)>;
 
 // One linear layer that computes its own loss.
 struct Whole final : model::Model {
-  explicit Whole(Loss loss) : loss_(std::move(loss)) {
+  explicit Whole(OwnLoss loss) : loss_(std::move(loss)) {
     const model::RandomScope scope(random_key({3}));
     weights_ = {{"w", torch::randn({3, 6}).mul_(0.1).set_requires_grad(true)},
                 {"b", torch::zeros({3}).set_requires_grad(true)}};
@@ -26,10 +26,10 @@ struct Whole final : model::Model {
   bool wants_shadow(size_t) override { return false; }
 
   std::vector<model::NamedTensor> weights_;
-  Loss loss_;
+  OwnLoss loss_;
 };
 
-std::map<std::string, SanityFinding> check(const Loss& loss, const std::string& reduction = "mean") {
+std::map<std::string, SanityFinding> findings_of(const OwnLoss& loss, const std::string& reduction = "mean") {
   const SyntheticData data(data::Task::classification, {6}, 3, 400, 80);
   spec::Job job = test_job("program", 1, 4);
   job.model.file = "whole.pt2";
@@ -48,7 +48,7 @@ torch::Tensor entropy(const torch::Tensor& logits, const torch::Tensor& target) 
 }
 
 TEST(SanityOfOwnLoss, ACleanModelHasNoFindings) {
-  const auto found = check(entropy);
+  const auto found = findings_of(entropy);
   for (const auto& [name, finding] : found)
     EXPECT_TRUE(finding.verdict == SanityFinding::Verdict::pass || finding.verdict == SanityFinding::Verdict::skip)
         << finding_text(finding);
@@ -58,23 +58,23 @@ TEST(SanityOfOwnLoss, ACleanModelHasNoFindings) {
 }
 
 TEST(SanityOfOwnLoss, ANegativeLossMayFallFurther) {
-  for (const auto& [name, finding] : check([](const auto&x, const auto&y) { return entropy(x, y) - 50; }))
+  for (const auto& [name, finding] : findings_of([](const auto&x, const auto&y) { return entropy(x, y) - 50; }))
     EXPECT_NE(finding.verdict, SanityFinding::Verdict::fail) << finding_text(finding);
 }
 
 TEST(SanityOfOwnLoss, AMeanThatIsTakenForASumIsNamed) {
-  EXPECT_EQ(check(entropy, "sum").at("batch_leak").cause, "reduction");
+  EXPECT_EQ(findings_of(entropy, "sum").at("batch_leak").cause, "reduction");
 }
 
 TEST(SanityOfOwnLoss, ALossThatIgnoresItsInputIsNamed) {
-  const auto found = check([](const torch::Tensor& x, const torch::Tensor&) { return (x * 0).sum() + 1; });
+  const auto found = findings_of([](const torch::Tensor& x, const torch::Tensor&) { return (x * 0).sum() + 1; });
   EXPECT_EQ(found.at("function").cause, "output_constant");
   EXPECT_EQ(found.at("one_batch").cause, "cannot_learn");
 }
 
 TEST(SanityOfOwnLoss, RandomNumbersInEvaluationAreReportedButDoNotFail) {
-  const auto found =
-      check([](const torch::Tensor& x, const torch::Tensor& y) { return entropy(x + 0.1 * torch::randn_like(x), y); });
+  const auto found = findings_of(
+      [](const torch::Tensor& x, const torch::Tensor& y) { return entropy(x + 0.1 * torch::randn_like(x), y); });
   EXPECT_NE(found.at("eval_mode").what.find("draws random numbers in evaluation"), std::string::npos);
   EXPECT_EQ(found.at("batch_leak").verdict, SanityFinding::Verdict::skip);
 }
