@@ -1,5 +1,6 @@
 """Kills the supervisor of a run, with its coordinator, so that nobody starts them again. The workers stay alive and
 elect a coordinator, and the run ends by itself like one that was never disturbed."""
+import ctypes
 import json
 import os
 import pathlib
@@ -38,6 +39,11 @@ class Elect(sp.Drill):
 
     @classmethod
     def setUpClass(cls):
+        # When the supervisor dies, this process becomes the parent of the coordinator. If that were a process of another
+        # session, the coordinator's process group would be an orphan, and the kernel would send SIGHUP and SIGCONT to a
+        # stopped coordinator.
+        PR_SET_CHILD_SUBREAPER = 36
+        assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
         began = time.monotonic()
         super().setUpClass()
         cls.pace = max(1, STEP_SECONDS * STEPS / (time.monotonic() - began))
@@ -54,9 +60,7 @@ class Elect(sp.Drill):
                 os.kill(pid, signal.SIGKILL)
 
     def start(self, name, *words, pace=None):
-        # In a session of its own. Otherwise the kernel may send SIGHUP and SIGCONT to the stopped coordinator when the
-        # supervisor dies, because its process group becomes an orphan.
-        return sp.launch(self, self.path / f"{self.run_directory.name}-{name}.log", *words, group=True,
+        return sp.launch(self, self.path / f"{self.run_directory.name}-{name}.log", *words,
                          SINEW_PACE=str(pace or self.pace))
 
     def said(self, name="train"):
