@@ -64,16 +64,17 @@ int run_inspect(const Arguments& arguments) {
           "  .pt             a TorchScript module: the same without FLOPs, and what tracing has fixed\n"
           "  .so             a library of your own C++: what it was built for and what it offers\n"
           "  .yaml           the model of a job file, as it would be built for its data\n"
-          "  .safetensors    its tensors\n"
+          "  .safetensors    its tensors; also of a model directory and of a registered model\n"
           "  a directory     a checkpoint, or the newest intact one of a run")
-      .argument("FILE", path, "a model file, a job file, a checkpoint or a run")
+      .argument("FILE", path, "a model file, a job file, a checkpoint, a run, or a registered model by its name")
       .rest("key=value", overrides, "overrides of a job file")
       .notes("Exit code 0: it can be trained; 4: it cannot, with each reason.")
       .example("sinew inspect net.pt2");
   if (!options.parse(arguments)) return kDone;
   const bool job = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
   if (!overrides.empty() && !job) options.refuse("only a job file takes overrides");
-  if (!system_disk().exists(path)) throw UsageError("FILE_NOT_FOUND", "there is no " + path, "check the path");
+  if (!system_disk().exists(path)) path = path_of_model("runs", path);
+  if (system_disk().exists(path + "/model.safetensors")) path += "/model.safetensors";
   if (job) {
     if (!load_training(path, overrides, "sinew inspect")) return kUsage;
     return become_worker(task::Inspect{path, overrides}, path);

@@ -328,6 +328,11 @@ class Apply(unittest.TestCase):
         for name in ("shop/flowers", "shop/flowers/1", "shop/flowers@candidate"):
             self.assertEqual(self.predictions(name, "named.csv"), expected)
         self.assertEqual(self.evaluate("shop/flowers@candidate", "--split", "val")["metrics"], self.last_val(self.run_dir))
+        for model in ("shop/flowers@candidate", self.run_dir / "model"):
+            shown = self.sinew("inspect", model)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertRegex(shown.stdout, r"model\.safetensors: \d+ tensors")
+        self.fails(1, "[MODEL_NOT_FOUND]", "inspect", "flowers@champion")
         self.fails(1, "[MODEL_ALIAS_NOT_FOUND]", "predict", "shop/flowers@champion", "named.csv")
         self.fails(1, "[MODEL_VERSION_NOT_FOUND]", "predict", "shop/flowers/7", "named.csv")
         self.fails(1, "[MODEL_NOT_FOUND]", "predict", "flowers@champion", "named.csv")
