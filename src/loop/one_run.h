@@ -99,7 +99,7 @@ class Run {
 
   // ---- run_show.cpp
   void log_window(bool evaluated);
-  void show();
+  void show(bool last);
   std::string facts_json(const report::Progress& progress) const;
 
   // ---- run_end.cpp

@@ -192,7 +192,7 @@ void Run::one_step() {
   if (saves || result.compare) confirm(own);
   if (saves) save(improved);
   submit_pending();
-  show();
+  show(last);
   report_work(Work::Kind::nothing);
 }
 

@@ -39,9 +39,9 @@ void Run::log_window(bool evaluated) {
   window_.sums.clear();
 }
 
-void Run::show() {
+void Run::show(bool last) {
   const double at = now();
-  if (at < next_show_) return;
+  if (at < next_show_ && !last) return;
   next_show_ = at + 0.1;
   if (!reporter_->reports()) return;
   const auto of_data = [&](double samples) {

@@ -4,6 +4,8 @@
 
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <sstream>
 
 #include "base/disk.h"
 #include "base/printable.h"
@@ -141,6 +143,42 @@ TEST(ProgressLine, the_last_line_is_not_older_than_the_metrics) {
     reporter.metrics(Step(60), 600, {{"val/loss", 0.5}});
     reporter.finish(true);
     EXPECT_EQ(out.find("step " + std::to_string(waiting) + "/60") != std::string::npos, waiting == 60) << out;
+  }
+}
+
+TEST(Wrap, BreaksBetweenWordsAndRatherBetweenMetrics) {
+  EXPECT_EQ(wrap("a short line", 12), "a short line");
+  EXPECT_EQ(wrap("the model is that of step 40, the last", 20), "the model is that of\n  step 40, the last");
+  EXPECT_EQ(wrap("step 7:  val/loss 0.25  val/auc 0.5  val/f1 0.5", 30),
+            "step 7:  val/loss 0.25\n  val/auc 0.5  val/f1 0.5");
+  EXPECT_EQ(wrap("averylongword next", 5), "averylongword\n  next");
+  EXPECT_EQ(wrap("one\ntwo three", 7), "one\ntwo\n  three");
+  EXPECT_EQ(wrap("", 5), "");
+  EXPECT_EQ(wrap("x   ", 2), "x   ") << "blanks at the end take no line of their own";
+}
+
+TEST(Wrap, LosesNothingAtAnyWidth) {
+  RandomStream random(random_key({20261128}));
+  const std::vector<std::string> words = {
+      "a", "step", "val/accuracy", "0.9876", "日本語", "é", "averyveryverylongwordofapath/x"};
+  for (int round = 0; round < 500; ++round) {
+    std::string text;
+    for (uint64_t count = random.below(12); count > 0; --count)
+      text += words[random.below(words.size())] +
+              std::string(random.below(3) == 0 ? 2 : 1, random.below(9) == 0 ? '\n' : ' ');
+    const int columns = 3 + static_cast<int>(random.below(40));
+    const auto words_of = [](const std::string& all) {
+      std::istringstream in(all);
+      return std::vector<std::string>(std::istream_iterator<std::string>(in), {});
+    };
+    const std::string shown = wrap(text, columns);
+    EXPECT_EQ(words_of(shown), words_of(text));
+    std::istringstream lines(shown);
+    for (std::string line; std::getline(lines, line);) {
+      const bool one_word = words_of(line).size() <= 1;
+      line.resize(line.find_last_not_of(' ') + 1);
+      EXPECT_TRUE(one_word || display_width(line) <= columns) << columns << ": " << line;
+    }
   }
 }
 

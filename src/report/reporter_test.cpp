@@ -113,6 +113,20 @@ TEST(Reporter, messages_appear_above_the_live_line) {
   EXPECT_EQ(bench.errors, "warning: data is slow\n");
 }
 
+TEST(Reporter, messages_on_a_terminal_break_between_words) {
+  Bench bench;
+  bench.options_.terminal = true;  // 80 columns
+  Reporter reporter = bench.make();
+  const std::string metrics = "step 10:  val/accuracy 0.9000  val/auc 0.9500  val/f1 0.8990  val/loss 0.2500  (best)";
+  reporter.say(Level::info, "evaluation", metrics);
+  reporter.say(Level::warning, "slow", std::string(15, 'x') + " " + std::string(60, 'y') + " zzz");
+  EXPECT_EQ(
+      bench.terminal.done,
+      (std::vector<std::string>{"step 10:  val/accuracy 0.9000  val/auc 0.9500  val/f1 0.8990  val/loss 0.2500",
+                                "  (best)", "warning: " + std::string(15, 'x'), "  " + std::string(60, 'y') + " zzz"}));
+  EXPECT_EQ(bench.log().at(0).at("text"), metrics) << "the file has whole sentences";
+}
+
 TEST(Reporter, a_shorter_live_line_erases_a_longer_one) {
   Bench bench;
   bench.options_.terminal = true;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/printable.h"
+#include "report/text_format.h"
 
 namespace sinew::report {
 namespace {
@@ -19,6 +20,7 @@ Screen::Screen(const ReporterOptions& options)
       errors_(options.errors),
       own_output_(STDOUT_FILENO),
       own_errors_(STDERR_FILENO),
+      terminal_(options.terminal),
       color_(options.color && options.terminal),
       columns_(options.columns) {}
 
@@ -58,11 +60,12 @@ void Screen::line(std::string_view text) {
 }
 
 void Screen::message(Level level, std::string_view text) {
-  const std::string clean = printable(text, true);
-  if (level == Level::info) return line(clean);
   const bool warning = level == Level::warning;
-  const std::string word = warning ? "warning: " : "error: ";
-  const std::string shown = color_ ? (warning ? "\x1b[33m" : "\x1b[31m") + word + "\x1b[0m" + clean : word + clean;
+  const std::string word = level == Level::info ? "" : warning ? "warning: " : "error: ";
+  const std::string whole = word + printable(text, true), clean = terminal_ ? wrap(whole, columns()) : whole;
+  if (level == Level::info) return line(clean);
+  const std::string shown =
+      color_ ? (warning ? "\x1b[33m" : "\x1b[31m") + word + "\x1b[0m" + clean.substr(word.size()) : clean;
   if (!live_.empty()) out(kErase);
   err(shown + "\n");
   if (!live_.empty()) out(live_);

@@ -15,10 +15,11 @@ class Screen {
  public:
   explicit Screen(const ReporterOptions& options);
 
-  int columns() const;                               // maximum width of the live line
-  void live(std::string text);                       // replaces the live line; only on a terminal
-  void line(std::string_view text);                  // prints one complete line to stdout
-  void message(Level level, std::string_view text);  // prints a message; warnings and errors go to stderr
+  int columns() const;               // maximum width of the live line
+  void live(std::string text);       // replaces the live line; only on a terminal
+  void line(std::string_view text);  // prints one complete line to stdout
+  // Prints a message, on a terminal broken between words. Warnings and errors go to stderr.
+  void message(Level level, std::string_view text);
   void pass_on(std::string_view text, bool errors);  // prints another program's line unchanged
   // Leaves the live line on the screen; the next one appears below it.
   void end_live();
@@ -29,7 +30,7 @@ class Screen {
 
   std::function<void(std::string_view)> output_, errors_;
   NonBlockingOutput own_output_, own_errors_;  // used if output_ or errors_ is empty
-  bool color_;
+  bool terminal_, color_;
   int columns_;
   std::string live_;
 };

@@ -32,6 +32,21 @@ int width_of(const Character& character) {
   return character.code >= 0x2010 && character.code < 0x2600 ? 1 : 2;  // punctuation, arrows and box drawing are narrow
 }
 
+// Returns where the first part of the line ends: at the last blank that leaves a part of at most `room` columns, at two
+// blanks rather than at one. Returns npos if no later word could follow.
+size_t place_to_break(std::string_view line, int room) {
+  size_t one = line.npos, two = line.npos;
+  const size_t first_word = line.find_first_not_of(' ');
+  for (size_t at = line.find(' ', first_word); at != line.npos; at = line.find(' ', at + 1)) {
+    const size_t next = line.find_first_not_of(' ', at);
+    if (next == line.npos) break;
+    if (display_width(line.substr(0, at)) > room) return two != line.npos ? two : one != line.npos ? one : at;
+    (next - at > 1 ? two : one) = at;
+    at = next - 1;
+  }
+  return two != line.npos ? two : one;
+}
+
 }  // namespace
 
 std::string short_number(double value) {
@@ -90,6 +105,29 @@ std::string fit(std::string_view text, int columns) {
     text.remove_prefix(character.length);
   }
   return columns > 0 ? cut + "…" : cut;
+}
+
+std::string wrap(std::string_view text, int columns) {
+  constexpr std::string_view kIndent = "  ";
+  std::string out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    std::string_view indent;
+    while (true) {
+      const int room = columns - static_cast<int>(indent.size());
+      out += indent;
+      const size_t cut = display_width(line) <= room ? line.npos : place_to_break(line, room);
+      if (cut == line.npos) break;
+      out.append(line.substr(0, cut)) += '\n';
+      line.remove_prefix(line.find_first_not_of(' ', cut));
+      indent = kIndent;
+    }
+    out += line;
+    if (end < text.size()) out += '\n';
+    begin = end + 1;
+  }
+  return out;
 }
 
 }  // namespace sinew::report

@@ -16,5 +16,8 @@ std::string short_seconds(double seconds);  // 12s, 3m05s, 2h14m, 5d03h
 int display_width(std::string_view text);
 // Cuts the text to at most `columns` columns. If it cuts, the text ends with "…".
 std::string fit(std::string_view text, int columns);
+// Breaks each line of the text between words, so that it needs at most `columns` columns; a longer word stays whole.
+// Two blanks separate the metrics of a line: it breaks there if it can. Later parts of a line are indented.
+std::string wrap(std::string_view text, int columns);
 
 }  // namespace sinew::report
