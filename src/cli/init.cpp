@@ -36,7 +36,7 @@ int run_init(const Arguments& arguments) {
   data::Wanted wanted;
   bool force = false;
   Options options("init", "Looks at a data set and writes a job file that trains on it");
-  options.about("Computes the first step of the job, so that the training works when the command says 'next'.")
+  options.about("Computes the first step of the job, too: exit code 0 means that it can be trained.")
       .argument(
           "DATA", path,
           "a file or folder: IDX (MNIST), CIFAR, images in folders, an image list, csv, tsv, jsonl, npy, npz, text")
@@ -45,7 +45,6 @@ int run_init(const Arguments& arguments) {
       .duration("--time-limit", wanted.time_limit, "of a table: train only as long as a core needs for this time")
       .text("-o, --output", "FILE", output, "where to write")
       .flag("--force", force, "replace the file if it exists")
-      .notes("Exit code 0: the job can be trained; 1: it cannot, and the message says why; 2: usage.")
       .example("sinew init data.csv --target price");
   if (!options.parse(arguments)) return kDone;
   if (!force && system_disk().exists(output))

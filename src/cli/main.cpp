@@ -107,7 +107,9 @@ int main(int argc, char** argv) {
     // A coordinator may need no working directory. A supervisor starts coordinators as long as its run goes on, and may
     // give them absolute paths only.
     if (words[0] != "coordinator") check_working_directory();
-    return dispatch(words[0], Arguments(words.begin() + 1, words.end()));
+    const int code = dispatch(words[0], Arguments(words.begin() + 1, words.end()));
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    throw Error("OUTPUT_FAILED", "cannot write to standard output", "check the file or program that receives it");
   } catch (const Error& error) {
     return print_error(words[0], error);
   } catch (const std::exception& error) {

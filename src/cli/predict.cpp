@@ -39,9 +39,7 @@ int run_predict(const Arguments& arguments) {
                "with --prompt: the same seed gives the same text")
       .text("--root", "DIR", root, "where runs are found by name");
   supervise::SandboxChoice sandbox;
-  add_sandbox(options, sandbox)
-      .example("sinew predict last new.csv -o predictions.csv")
-      .example("sinew predict last --prompt 'Once upon' --temperature 0.8 --top-k 40");
+  add_sandbox(options, sandbox).example("sinew predict last --prompt 'Once upon' --temperature 0.8 --top-k 40");
   if (!options.parse(arguments)) return kDone;
   if (task.format.empty()) task.format = task.output.ends_with(".jsonl") ? "jsonl" : "csv";
   if (options.given("--prompt") && !task.data.empty())

@@ -1,5 +1,4 @@
-// Implements `sinew runs`, which shows the contents of run directories, and moves runs to a bin and back. The rest only
-// reads files, so it never disturbs a run that is training.
+// Implements `sinew runs`: shows run directories, and deletes and restores them. It never disturbs a run that trains.
 #include <unistd.h>
 
 #include <cstdio>
@@ -62,10 +61,11 @@ int compare(const Given& given, const std::vector<std::string>& names) {
 }
 
 int remove(const Given& given, const std::string& name) {
+  if (given.deleted) throw UsageError("OPTION_INVALID", "--deleted is for sinew runs list", "leave it out");
   const std::string directory = rundir::find_run(given.root, name);
   const std::string there = rundir::delete_run(given.root, directory);
-  const std::string id = there.substr(there.rfind('/') + 1);
-  print(printable(directory + " is deleted; to get it back: sinew runs restore " + shell_quoted(id)) + "\n");
+  const std::string where = given.root == "runs" ? "" : " --root " + shell_quoted(given.root);
+  print(printable(directory + " is deleted; to get it back: sinew runs restore " + shell_quoted(there) + where) + "\n");
   return kDone;
 }
 
@@ -75,8 +75,7 @@ int restore(const Given& given, const std::string& name) {
 }
 
 int collect_garbage(const Given& given, const std::vector<std::string>& names) {
-  const std::vector<std::string> all =
-      names.empty() ? rundir::run_directories(rundir::deleted_root(given.root)) : names;
+  const auto all = names.empty() ? rundir::run_directories(rundir::deleted_root(given.root)) : names;
   for (const std::string& name : all) rundir::remove_deleted_run(given.root, name);
   print(std::to_string(all.size()) + (all.size() == 1 ? " run" : " runs") + " removed for good\n");
   return kDone;

@@ -211,7 +211,8 @@ int run_resume(const Arguments& arguments) {
   const auto job = load_job(launch.job, given.overrides);
   if (!job) return kUsage;
   check_options(*job, given, launch.job);
-  if (!given.overrides.empty()) rundir::change_end(launch.run_directory, *job, system_clock());
+  if (!given.overrides.empty())
+    supervise::give_new_end(programs(), *job, launch.run_directory, given.overrides, system_clock());
   if (job->command.given()) return start_command(*job, launch.run_directory, given, true);
   launch.sandbox = sandbox_for(*job, launch, given);
   ignore_checkpoint_requests();

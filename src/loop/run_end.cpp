@@ -89,13 +89,15 @@ std::string Run::options_to_go_on() const {
   if (stop_status_ == "budget") {
     const auto training = spec::parse_duration(job.budget.training);
     if (training && budget_steps_ && state().step.value >= *budget_steps_)
-      return " budget.training=" + twice(*training);
-    return " budget.time=" + twice({job.budget.seconds, spec::Duration::Unit::seconds});
+      return state().step.value < 2 * *budget_steps_ ? " budget.training=" + twice(*training) : "";
+    const double used = std::ceil(std::max(job.budget.seconds, elapsed()));
+    return " budget.time=" + twice({used, spec::Duration::Unit::seconds});
   }
   if (stop_status_ != "done" || !options_.resume || state().step != began_at_) return "";
   if (state().evaluation.objective_met) return "";
   if (!state().evaluation.stop.empty())
     return " early_stopping.patience=" + std::to_string(2 * state().evaluation.patience.without_improvement);
+  if (total_steps_ && state().step.value >= 2 * *total_steps_) return "";  // twice as long is still over
   return " trainer.max_duration=" + twice(job.trainer.max_duration);
 }
 

@@ -17,7 +17,7 @@
 namespace sinew::report {
 namespace {
 
-constexpr std::string_view kLast = "last:";
+constexpr std::string_view kLast = "last:", kStarted = "started";
 
 // The value of one key of one run.
 struct RunValue {
@@ -126,6 +126,7 @@ RunCondition condition_of(std::string_view text) {
     if (at == std::string_view::npos || !text.substr(at).starts_with(word)) continue;
     RunCondition condition{trimmed(text.substr(0, at)), compare, trimmed(text.substr(at + word.size()))};
     if (condition.key.empty() || condition.value.empty()) break;
+    if (condition.key == kStarted) std::ranges::replace(condition.value, ' ', 'T');  // as the table shows it
     return condition;
   }
   throw UsageError("OPTION_INVALID", "'" + std::string(text) + "' is no condition",
@@ -151,10 +152,23 @@ int order_of(const RunValue& a, const RunValue& b) {
   return *a.number < *b.number ? -1 : *a.number > *b.number ? 1 : 0;
 }
 
+// Refuses to ask for the order of texts: "5ep" < "40ep" has no meaning as text. The text of a time is in order.
+void check_order(const RunCondition& condition, const RunValue& value) {
+  using Compare = RunCondition::Compare;
+  const bool asks = condition.compare != Compare::equal && condition.compare != Compare::different;
+  if (!asks || condition.key == kStarted || (value.number && number_of(condition.value))) return;
+  throw UsageError(
+      "OPTION_INVALID",
+      value.number ? "'" + condition.value + "' is no number, but " + condition.key + " is"
+                   : condition.key + " is '" + value.text + "', which has no order",
+      "compare numbers (took is in seconds) and started with <, <=, > and >=, and other values with = and !=");
+}
+
 bool holds(const RunSummary& run, const RunCondition& condition) {
   using Compare = RunCondition::Compare;
   const Found found = value_of(run, condition.key);
   if (!found) return condition.compare == Compare::different;
+  check_order(condition, *found);
   const int order = order_of(*found, {condition.value, number_of(condition.value)});
   const bool nan = found->number && std::isnan(*found->number);
   switch (condition.compare) {

@@ -52,6 +52,16 @@ TEST(RunsQuery, ConditionsCompareNumbersAndText) {
   EXPECT_EQ(where({"run==r1"}), "r1 ");
 }
 
+TEST(RunsQuery, OnlyNumbersAndTimesHaveAnOrder) {
+  EXPECT_ERROR(error_of([] { where({"val/loss<0.5x"}); }), "OPTION_INVALID", "'0.5x' is no number");
+  EXPECT_ERROR(error_of([] { where({"took>1m"}); }), "OPTION_INVALID", "'1m' is no number");
+  EXPECT_ERROR(error_of([] { where({"status<done"}); }), "OPTION_INVALID", "has no order");
+  std::vector<RunSummary> runs = some();
+  for (size_t i = 0; i < runs.size(); ++i) runs[i].started_wall_seconds = 1.8e9 + 60.0 * static_cast<double>(i);
+  EXPECT_EQ(select_runs(runs, {.where = {"started>=2027-01-15 08:02"}}).size(), 2U);
+  EXPECT_EQ(select_runs(runs, {.where = {"started<2027-01-15T08:01"}}).size(), 1U);
+}
+
 TEST(RunsQuery, SortsTheBestFirst) {
   EXPECT_EQ(ids({.sort = "val/loss"}), "r2 r1 r3 r4 ") << "NaN comes last";
   EXPECT_EQ(ids({.sort = "val/loss", .reverse = true}), "r3 r1 r2 r4 ");

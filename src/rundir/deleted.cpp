@@ -43,7 +43,7 @@ std::string delete_run(const std::string& root, const std::string& directory) {
   const auto lock = RunLock::take(directory);
   if (!lock) throw UsageError("RUN_IN_USE", lock.error(), "stop it first: sinew stop " + directory);
   const fs::path to = fs::path(deleted_root(root)) / place;
-  move_run(directory, to);
+  move_run(fs::canonical(directory), to);  // not a link that leads to the run
   return to.string();
 }
 

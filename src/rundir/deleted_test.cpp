@@ -33,6 +33,16 @@ TEST_F(Deleted, ARunComesBackToItsPlace) {
   EXPECT_ERROR(error_of([&] { restore_run(root_, "bbbb"); }), "RUN_NOT_FOUND", "no runs");
 }
 
+TEST_F(Deleted, ALinkMeansTheRunToWhichItLeads) {
+  std::filesystem::create_directory_symlink(root_ + "/job/20261101T000000Z-aaaa", folder_ + "/link");
+  std::filesystem::create_directory_symlink(root_ + "/job/20261101T000000Z-aaaa", root_ + "/latest");
+  EXPECT_EQ(delete_run(root_, root_ + "/latest"), root_ + "/.deleted/job/20261101T000000Z-aaaa");
+  EXPECT_EQ(count(), 0U);
+  EXPECT_EQ(restore_run(root_, "aaaa"), root_ + "/job/20261101T000000Z-aaaa");
+  delete_run(root_, folder_ + "/link");
+  EXPECT_EQ(run_directories(deleted_root(root_)).size(), 1U);
+}
+
 TEST_F(Deleted, ForGoodMeansForGood) {
   delete_run(root_, find_run(root_, "aaaa"));
   remove_deleted_run(root_, "aaaa");

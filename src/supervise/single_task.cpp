@@ -8,6 +8,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "rundir/rundir.h"
 
 namespace sinew::supervise {
 namespace {
@@ -57,6 +58,19 @@ std::expected<std::string, std::string> try_first_step(const Programs& programs,
   if (end != ProcessEnd{}) return std::unexpected(text);
   const size_t step = text.find("\nstep "), loss = text.find("loss ", step);
   return loss == std::string::npos ? "" : text.substr(loss, text.find('\n', loss) - loss);
+}
+
+void give_new_end(const Programs& programs, const spec::Job& job, const std::string& run_directory,
+                  const std::vector<std::string>& overrides, Clock& clock) {
+  const bool own_code = !job.model.file.empty() || !job.loss.library.empty() || !job.data.library.empty();
+  if (!own_code && !job.command.given() && system_disk().exists(programs.worker)) {
+    const std::string file = rundir::file_in(run_directory, rundir::kResolvedFile);
+    const auto [end, text] = output_of_task(programs, task::Inspect{file, overrides}, file);
+    if (end != ProcessEnd{})
+      throw Error("RUN_CANNOT_GO_ON", "the run was not changed, because it could not be trained in this way:\n" + text,
+                  "mend what the message above names");
+  }
+  rundir::change_end(run_directory, job, clock);
 }
 
 }  // namespace sinew::supervise

@@ -23,7 +23,7 @@ std::string shape_text(const Shape& shape) {
 }
 
 // Computes the first step of the training in memory: what fails there would fail when the job is trained.
-std::string first_step(const spec::Job& resolved, const data::Dataset& dataset) {
+std::string first_step(const spec::Job& resolved, const data::Dataset& dataset, double rate) {
   data::Prefetcher prefetcher(dataset, resolved.trainer.seed, *resolved.data.prefetch_threads,
                               resolved.data.prefetch_bytes);
   const auto reducer = make_local_reducer();
@@ -33,7 +33,7 @@ std::string first_step(const spec::Job& resolved, const data::Dataset& dataset) 
   options.prefetcher = &prefetcher;
   options.reducer = reducer.get();
   Engine engine(options);
-  const StepResult result = engine.step(resolved.optimizer.lr, /*want_norm=*/false);
+  const StepResult result = engine.step(rate, /*want_norm=*/false);
   return "loss " + rounded_text(result.loss, 4) + " of " + std::to_string(result.samples) + " samples";
 }
 
@@ -43,6 +43,9 @@ model::FileReport inspect_job(const spec::Job& job) {
   const auto dataset = open_data(job);
   const data::DataInfo& info = dataset->info();
   const spec::Job resolved = resolve(job, info, this_machine()).job;
+  const loop::Lengths lengths = loop::lengths_of(resolved, info.train_size, info.tokens_per_sample);
+  const loop::Schedule schedule(resolved.scheduler, lengths);  // throws if the schedule and the end do not fit together
+  loop::check_declines(resolved, lengths);
   const int64_t outputs = outputs_for(resolved.loss.name, info);
   const auto model = model::make_model(resolved.model, info, outputs, resolved.trainer.seed);
   model::FileReport report;
@@ -61,7 +64,7 @@ model::FileReport inspect_job(const spec::Job& job) {
   }
   for (const auto& [name, tensor] : model->buffers()) add("buffer", name, tensor_text(tensor));
   add("numbers", std::to_string(numbers), "in all parameters, " + std::to_string(trained) + " of them trained");
-  add("step", "the first", first_step(resolved, *dataset));
+  add("step", "the first", first_step(resolved, *dataset, resolved.optimizer.lr * schedule.factor(0)));
   for (const std::string& remark : model->remarks()) add("remark", remark, "");
   return report;
 }
