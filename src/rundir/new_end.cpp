@@ -50,7 +50,8 @@ bool is_of_the_end(const std::string& key) {
   return std::ranges::find(kOfTheEnd, key) != kOfTheEnd.end();
 }
 
-void change_end(const std::string& directory, const spec::Job& job, Clock& clock) {
+void change_end(const std::string& directory, const spec::Job& job, Clock& clock,
+                const std::function<void()>& before_writing) {
   const auto lock = RunLock::take(directory);
   if (!lock)
     throw UsageError("RUN_IN_USE", lock.error(), "stop it first: sinew stop " + directory + "; then resume it");
@@ -61,6 +62,7 @@ void change_end(const std::string& directory, const spec::Job& job, Clock& clock
   const std::vector<OptionChange> changes = job_changes(before, now);
   check_end_changes(changes);
   if (changes.empty()) return;
+  before_writing();
   std::string text = disk.exists(records) ? read_text(disk, records) : "";
   for (const OptionChange& change : changes) {
     if (!change.of_end) continue;

@@ -68,6 +68,24 @@ TEST_F(NewEnd, ARunThatTrainsIsRefused) {
   EXPECT_EQ(text(resolved_), before_);
 }
 
+// What is tried before the change is tried only if the change is allowed, and may prevent it.
+TEST_F(NewEnd, IsTriedBeforeItIsWritten) {
+  int tried = 0;
+  const auto refuse = [&] {
+    ++tried;
+    EXPECT_FALSE(RunLock::take(folder_)) << "the lock is held";
+    throw Error("RUN_CANNOT_GO_ON", "no", "another end");
+  };
+  job_.trainer.max_duration.amount = 20;
+  EXPECT_ERROR(error_of([&] { change_end(folder_, job_, system_clock(), refuse); }), "RUN_CANNOT_GO_ON", "no");
+  EXPECT_EQ(text(resolved_), before_);
+  EXPECT_FALSE(system_disk().exists(folder_ + "/ends.jsonl"));
+  EXPECT_EQ(tried, 1);
+  job_.optimizer.lr = 0.5;
+  EXPECT_ERROR(error_of([&] { change_end(folder_, job_, system_clock(), refuse); }), "OPTION_INVALID", "optimizer.lr");
+  EXPECT_EQ(tried, 1);
+}
+
 TEST_F(NewEnd, TheSameEndChangesNothing) {
   change_end(folder_, job_, system_clock());
   EXPECT_EQ(text(resolved_), before_);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -125,16 +126,6 @@ std::vector<std::string> run_directories(const std::string& root);
 // Returns the directory of the run that `name` means: a directory, "last", the end of a run's id, or "<job>/<id>".
 // Throws Error if no run matches, or more than one.
 std::string find_run(const std::string& root, const std::string& name);
-// ---- deleted runs: ROOT/.deleted, which no search for runs looks into ----------------------------------------------
-
-std::string deleted_root(const std::string& root);  // the deleted runs lie below it as they lay below the root
-// Moves a run below `root` to the deleted runs. Returns its new directory. Throws UsageError if it trains now, or if it
-// is not below the root.
-std::string delete_run(const std::string& root, const std::string& directory);
-// Moves a deleted run back. `name` as in find_run(). Returns its directory. Throws Error if there is a run.
-std::string restore_run(const std::string& root, const std::string& name);
-void remove_deleted_run(const std::string& root, const std::string& name);  // for good
-
 // Returns when the run started, in seconds since 1970. Takes the first of these that is known: its outcome, its id, its
 // first metrics line, the modification time of its resolved.yaml. Returns 0 if none is known.
 double started_wall_seconds(const std::string& directory);
@@ -146,6 +137,16 @@ std::map<std::string, std::string> flat_options(const std::string& yaml);
 // the result.
 bool is_of_the_machine(const std::string& key);
 
+// ---- deleted runs: ROOT/.deleted, which no search for runs looks into ----------------------------------------------
+
+std::string deleted_root(const std::string& root);  // the deleted runs lie below it as they lay below the root
+// Moves a run below `root` to the deleted runs. Returns its new directory. Throws UsageError if it trains now, or if it
+// is not below the root.
+std::string delete_run(const std::string& root, const std::string& directory);
+// Moves a deleted run back. `name` as in find_run(). Returns its directory. Throws Error if there is a run.
+std::string restore_run(const std::string& root, const std::string& name);
+void remove_deleted_run(const std::string& root, const std::string& name);  // for good
+
 // ---- another end ---------------------------------------------------------------------------------------------------
 
 // Returns whether the option with this key only decides when training ends, such as trainer.max_duration. A run that
@@ -154,7 +155,10 @@ bool is_of_the_end(const std::string& key);
 // Gives a run the options of `job`, which may differ from its own only in options of the end and of the machine:
 // appends a line for each changed option of the end to ends.jsonl, and writes resolved.yaml with the comments that it
 // has. Throws UsageError if another option differs, or if the run trains now.
-void change_end(const std::string& directory, const spec::Job& job, Clock& clock);
+// Calls `before_writing`, which may throw, once the change is known to be allowed; the lock of the run is held then.
+void change_end(
+    const std::string& directory, const spec::Job& job, Clock& clock,
+    const std::function<void()>& before_writing = [] {});
 // Returns whether ends.jsonl says that a user gave the option this value. A resolved.yaml that differs from a
 // checkpoint although no user wanted that is damaged, or someone edited it.
 bool user_wanted_end(Disk& disk, const std::string& directory, const std::string& key, const std::string& value);

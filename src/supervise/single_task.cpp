@@ -62,15 +62,15 @@ std::expected<std::string, std::string> try_first_step(const Programs& programs,
 
 void give_new_end(const Programs& programs, const spec::Job& job, const std::string& run_directory,
                   const std::vector<std::string>& overrides, Clock& clock) {
-  const bool own_code = !job.model.file.empty() || !job.loss.library.empty() || !job.data.library.empty();
-  if (!own_code && !job.command.given() && system_disk().exists(programs.worker)) {
+  rundir::change_end(run_directory, job, clock, [&] {
+    const bool own_code = !job.model.file.empty() || !job.loss.library.empty() || !job.data.library.empty();
+    if (own_code || job.command.given() || !system_disk().exists(programs.worker)) return;
     const std::string file = rundir::file_in(run_directory, rundir::kResolvedFile);
     const auto [end, text] = output_of_task(programs, task::Inspect{file, overrides}, file);
     if (end != ProcessEnd{})
       throw Error("RUN_CANNOT_GO_ON", "the run was not changed, because it could not be trained in this way:\n" + text,
                   "mend what the message above names");
-  }
-  rundir::change_end(run_directory, job, clock);
+  });
 }
 
 }  // namespace sinew::supervise

@@ -27,10 +27,10 @@ TaskOutput output_of_task(const Programs& programs, const task::Task& task, cons
 // Computes the first step of a job file. Returns its loss as a sentence, or what the worker printed about the failure.
 // Returns an empty sentence if there is no worker program: an installation without one cannot train.
 std::expected<std::string, std::string> try_first_step(const Programs& programs, const std::string& job);
-// Gives a run the end of `job`, its own job with `overrides` (rundir::change_end). Before, lets a worker compute the
-// first step: throws Error with what the worker printed, and changes nothing, if the data cannot be opened or an option
-// does not fit them. A job with code of its own (a model file or a library) is not tried, because the worker is not
-// confined.
+// Gives a run the end of `job`, its own job with `overrides` (rundir::change_end). Before it writes, lets a worker
+// compute the first step: throws Error with what the worker printed, and changes nothing, if the data cannot be opened
+// or an option does not fit them. A job with code of its own (a model file or a library) is not tried, because the
+// worker is not confined.
 void give_new_end(const Programs& programs, const spec::Job& job, const std::string& run_directory,
                   const std::vector<std::string>& overrides, Clock& clock);
 
