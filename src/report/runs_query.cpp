@@ -80,9 +80,13 @@ Found value_of(const RunSummary& run, const std::string& key) {
   return option == run.options.end() ? Found() : text_value(option->second);
 }
 
+// "val/loss" of "last:val/loss"; a key without that word as it is.
+std::string metric_of(const std::string& key) {
+  return key.starts_with(kLast) ? key.substr(kLast.size()) : key;
+}
+
 bool is_metric(const std::vector<RunSummary>& runs, const std::string& key) {
-  const std::string name = key.starts_with(kLast) ? key.substr(kLast.size()) : key;
-  return std::ranges::any_of(runs, [&](const RunSummary& run) { return run.last.contains(name); });
+  return std::ranges::any_of(runs, [&](const RunSummary& run) { return run.last.contains(metric_of(key)); });
 }
 
 std::vector<std::string> known_keys(const std::vector<RunSummary>& runs) {
@@ -183,8 +187,7 @@ bool holds(const RunSummary& run, const RunCondition& condition) {
 }
 
 void sort_runs(std::vector<RunSummary>& runs, const std::string& key, bool reverse) {
-  const std::string name = key.starts_with(kLast) ? key.substr(kLast.size()) : key;
-  const bool descending = (is_metric(runs, key) && !lower_is_better(name)) != reverse;
+  const bool descending = (is_metric(runs, key) && !lower_is_better(metric_of(key))) != reverse;
   std::stable_sort(runs.begin(), runs.end(), [&](const RunSummary& a, const RunSummary& b) {
     const Found left = value_of(a, key), right = value_of(b, key);
     if (!left || !right) return left.has_value() && !right.has_value();
@@ -250,10 +253,10 @@ std::string runs_table_of(const std::vector<RunSummary>& runs, const std::string
   std::vector<Column> table;
   for (const std::string& key : keys) {
     Column column{key, {}, true, 0, 6};
+    const bool metric = is_metric(runs, key);
     for (const RunSummary& run : runs) {
       const Found found = value_of(run, key);
       if (found && !found->number) column.right = false;
-      const bool metric = is_metric(runs, key);
       column.cells.push_back(!found ? "-" : metric && found->number ? short_number(*found->number) : found->text);
     }
     table.push_back(std::move(column));

@@ -7,10 +7,6 @@
 namespace sinew::train {
 namespace {
 
-double ratio_or_0(double part, double whole) {
-  return whole == 0 ? 0.0 : part / whole;
-}
-
 // Returns the indices of the scores, ascending. Returns none if there is only one class or if a score is NaN.
 std::vector<size_t> ascending(std::span<const float> scores) {
   const size_t n = scores.size() / 2;
@@ -48,10 +44,14 @@ double correlation(const std::vector<ClassQuality>& qualities, double right, dou
     predicted_squared += predicted * predicted;
   }
   const double spread = std::sqrt(all * all - truth_squared) * std::sqrt(all * all - predicted_squared);
-  return ratio_or_0(right * all - both, spread);
+  return ratio(right * all - both, spread);
 }
 
 }  // namespace
+
+double ratio(double part, double whole) {
+  return whole == 0 ? 0.0 : part / whole;
+}
 
 std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, int64_t classes) {
   std::vector<ClassQuality> qualities(static_cast<size_t>(classes));
@@ -63,9 +63,9 @@ std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, in
       one.predicted += at(other, c);
     }
     const auto right = static_cast<double>(at(c, c));
-    one.precision = ratio_or_0(right, static_cast<double>(one.predicted));
-    one.recall = ratio_or_0(right, static_cast<double>(one.support));
-    one.f1 = ratio_or_0(2 * right, static_cast<double>(one.support + one.predicted));
+    one.precision = ratio(right, static_cast<double>(one.predicted));
+    one.recall = ratio(right, static_cast<double>(one.support));
+    one.f1 = ratio(2 * right, static_cast<double>(one.support + one.predicted));
   }
   return qualities;
 }
@@ -88,11 +88,11 @@ report::Metrics confusion_metrics(std::span<const int64_t> confusion, int64_t cl
     occurring += 1;
     occurring_recall += one.recall;
   }
-  return {{"f1", ratio_or_0(f1, used)},
-          {"f1_weighted", ratio_or_0(f1_weighted, all)},
-          {"precision", ratio_or_0(precision, used)},
-          {"recall", ratio_or_0(recall, used)},
-          {"balanced_accuracy", ratio_or_0(occurring_recall, occurring)},
+  return {{"f1", ratio(f1, used)},
+          {"f1_weighted", ratio(f1_weighted, all)},
+          {"precision", ratio(precision, used)},
+          {"recall", ratio(recall, used)},
+          {"balanced_accuracy", ratio(occurring_recall, occurring)},
           {"mcc", correlation(qualities, right, all)}};
 }
 
@@ -131,7 +131,7 @@ double Calibration::error() const {
     sum += std::abs(confidence[bin] - static_cast<double>(right[bin]));
     all += static_cast<double>(samples[bin]);
   }
-  return ratio_or_0(sum, all);
+  return ratio(sum, all);
 }
 
 }  // namespace sinew::train

@@ -14,6 +14,7 @@
 
 namespace sinew::train {
 
+double ratio(double part, double whole);  // 0 if `whole` is 0
 std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, int64_t classes);
 
 // f1, precision and recall (macro averages over the classes that occur or were predicted), f1_weighted (by support),
@@ -22,8 +23,9 @@ std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, in
 report::Metrics confusion_metrics(std::span<const int64_t> confusion, int64_t classes);
 
 // `scores` holds score, label, score, label, and so on; a label above 0.5 is the second class, and a higher score
-// speaks for it. Each returns NaN if there is only one class or if a score is NaN. The area under the ROC curve from
-// ranks, with ties counted half (Mann and Whitney 1947).
+// speaks for it. Each returns NaN if there is only one class or if a score is NaN.
+//
+// The area under the ROC curve from ranks, with ties counted half (Mann and Whitney 1947).
 double area_under_roc(std::span<const float> scores);
 // The average precision, which summarises the curve of precision and recall without interpolation: the sum of
 // (recall - recall before) * precision over all thresholds.

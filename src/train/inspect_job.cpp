@@ -46,6 +46,8 @@ model::FileReport inspect_job(const spec::Job& job) {
   const loop::Lengths lengths = loop::lengths_of(resolved, info.train_size, info.tokens_per_sample);
   const loop::Schedule schedule(resolved.scheduler, lengths);  // throws if the schedule and the end do not fit together
   loop::check_declines(resolved, lengths);
+  // The engine has a model for each lane, and is gone before another one is made.
+  const std::string step = first_step(resolved, *dataset, resolved.optimizer.lr * schedule.factor(0));
   const int64_t outputs = outputs_for(resolved.loss.name, info);
   const auto model = model::make_model(resolved.model, info, outputs, resolved.trainer.seed);
   model::FileReport report;
@@ -64,7 +66,7 @@ model::FileReport inspect_job(const spec::Job& job) {
   }
   for (const auto& [name, tensor] : model->buffers()) add("buffer", name, tensor_text(tensor));
   add("numbers", std::to_string(numbers), "in all parameters, " + std::to_string(trained) + " of them trained");
-  add("step", "the first", first_step(resolved, *dataset, resolved.optimizer.lr * schedule.factor(0)));
+  add("step", "the first", step);
   for (const std::string& remark : model->remarks()) add("remark", remark, "");
   return report;
 }

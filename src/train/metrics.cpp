@@ -19,10 +19,6 @@ enum Count { kSeen, kCorrect, kInTop, kConfusion };  // the bins of the calibrat
 // Indices into Contribution::sums of a regression. A classification has the sum of the confidences of each bin.
 enum Sum { kSquared, kAbsolute, kTarget, kTargetSquared };
 
-double ratio(double part, double whole) {
-  return whole == 0 ? 0.0 : part / whole;
-}
-
 // Returns whether these scores select a class. They do not if one is NaN or the largest is infinite, because their
 // softmax is then undefined. A score of minus infinity excludes a class and is allowed.
 bool chooses(const float* row, int64_t width) {
