@@ -7,6 +7,8 @@
 namespace sinew::distribute {
 namespace {
 
+constexpr double kLongestPause = 2;  // seconds
+
 thread_local double shard_began = 0;  // when this lane began its shard
 
 }  // namespace
@@ -37,7 +39,8 @@ std::optional<ShardTask> GroupReducer::next_shard() {
 void GroupReducer::measure(bool present) {
   --busy_;
   const double took = clock_.monotonic_seconds() - shard_began;
-  if (pace_ > 1) clock_.sleep_seconds(took * (pace_ - 1));
+  // A process that was suspended while it computed this shard would otherwise sleep for many times that long.
+  if (pace_ > 1) clock_.sleep_seconds(std::min(took * (pace_ - 1), kLongestPause));
   if (training_ && present) meter_.took(took * pace_);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -106,6 +107,15 @@ void expect_same(const train::Reducer::Reduced& a, const train::Reducer::Reduced
   EXPECT_TRUE(torch::equal(a.sums.buffers[0], b.sums.buffers[0]));
 }
 
+// Time passes only while something sleeps.
+class SleptClock final : public Clock {
+ public:
+  double monotonic_seconds() const override { return seconds; }
+  double wall_seconds() const override { return seconds; }
+  void sleep_seconds(double duration) override { seconds += duration; }
+  double seconds = 0;
+};
+
 TEST(GroupReducer, GivesTheSameBitsAsOneProcess) {
   for (const int64_t members : {1, 2, 3, 5, 9}) {
     Town town(members);
@@ -131,6 +141,26 @@ TEST(GroupReducer, GivesTheSameBitsAsOneProcess) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(audited > 3 * kShards - 1, members > 1) << members;
   }
+}
+
+// Otherwise a member that was fenced meanwhile would learn of it only after the sleep.
+TEST(GroupReducer, AWorkerThatIsSlowedDownSleepsNotLongAfterItWasSuspended) {
+  Town town(1);
+  SleptClock clock;
+  group::Group& group = *town.groups[0];
+  group.start_at(0, {0, 42});
+  GroupReducer of_group(group, 20, clock);
+  train::Reducer& reducer = of_group;
+  reducer.begin(kShards, {}, "");
+  double suspended = 0.001;
+  while (const auto task = reducer.next_shard()) {
+    clock.seconds += suspended;
+    const double before = clock.seconds;
+    reducer.deliver(*task, train::Contribution());
+    EXPECT_NEAR(clock.seconds - before, std::min(19 * suspended, 2.0), 1e-9) << suspended;
+    suspended *= 10;
+  }
+  reducer.reduce();
 }
 
 // Only some members add the two shards, and all of them must find out: the step is then computed again and audited.
