@@ -75,11 +75,10 @@ struct Client::Impl {
   // ---- joining -----------------------------------------------------------------------------------------------------
 
   void join() {
-    const std::string body = membership.join_request();
     const double began = clock.monotonic_seconds();
     double pause = kFirstPause;
     for (;;) {
-      const auto response = heartbeat_connection.send("POST", "/v2/join", body, kHeartbeatSeconds);
+      const auto response = heartbeat_connection.send("POST", "/v2/join", membership.join_request(), kHeartbeatSeconds);
       if (response && membership.joined(*response, clock.monotonic_seconds())) return;
       const double waited = clock.monotonic_seconds() - began;
       if (waited + pause > options.patience_seconds) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "cluster/membership_client.h"
 
 namespace sinew::cluster {
 namespace {
@@ -800,6 +801,30 @@ TEST(CoordinatorState, TheEndDoesNotWaitForSilentMembers) {
   speakers[0].speak(coordinator, 0.3);
   EXPECT_EQ(coordinator.over(0.9), std::nullopt);
   EXPECT_EQ(coordinator.over(1.2), 0);
+}
+
+// The coordinator is suspended while it answers a join, and fences the member when it goes on. The member learns of its
+// first join only from the answer to its second try.
+TEST(CoordinatorState, AMemberThatWasFencedBeforeItKnewThatItHadJoinedJoinsAgain) {
+  CoordinatorState coordinator(options_for(2), {0, 0});
+  ClientOptions options;
+  options.address = "127.0.0.1:1";
+  options.identity = {"job", "machine", "probe"};
+  MembershipClient member(options, "name");
+  const auto join = [&](double now) { return coordinator.join(member.join_request(), {now, now}, {}); };
+  const auto receive = [&](const Reply& reply, double now) {
+    http::Response response;
+    response.status = reply.status;
+    response.body = reply.body;
+    return member.joined(response, now);
+  };
+  for (const double lost : {0.0, 100.0}) {
+    EXPECT_EQ(join(lost).status, 200);
+    for (double now = lost; now < lost + 50; now += 0.5) coordinator.tick({now, now});
+    EXPECT_FALSE(receive(join(lost + 50), lost + 50));
+  }
+  EXPECT_TRUE(receive(join(151), 151));
+  EXPECT_EQ(member.id(), MemberId(3));
 }
 
 }  // namespace

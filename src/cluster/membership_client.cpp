@@ -32,6 +32,12 @@ bool MembershipClient::joined(const http::Response& response, double now) {
   if (response.status >= 500) return false;
   if (response.status != 200) {
     const Error refusal = error_in(response);
+    // The coordinator had admitted this member and fenced it, before the answer to an earlier try came. The member has
+    // computed nothing yet, so it joins as another incarnation.
+    if (refusal.code == kMemberFenced) {
+      incarnation_ = name_ + "-" + std::to_string(++fenced_joins_);
+      return false;
+    }
     // Another try with the same token is in vain, so the program ends as after a mistake on its command line.
     if (refusal.code == kTokenExpired || refusal.code == kTokenRevoked)
       throw UsageError(refusal.code, refusal.what(), refusal.hint);

@@ -26,14 +26,14 @@ struct ReplyActions {
 
 class MembershipClient {
  public:
-  // `incarnation` is a name that no other member has.
-  MembershipClient(const ClientOptions& options, std::string incarnation)
-      : options_(options), incarnation_(std::move(incarnation)) {}
+  // `name` is a text that no other member has. It names this member's first incarnation.
+  MembershipClient(const ClientOptions& options, std::string name)
+      : options_(options), name_(std::move(name)), incarnation_(name_) {}
 
   // ---- joining
   std::string join_request() const;
-  // Takes the answer to the join request. Returns false if the member must try again. Throws Error when the coordinator
-  // refuses this member.
+  // Takes the answer to the join request. Returns false if the member must try again, with a new join_request(). Throws
+  // Error when the coordinator refuses this member.
   bool joined(const http::Response& response, double now);
   MemberId id() const { return id_; }
   const Signature& certificate() const { return certificate_; }  // the certificate of ClientOptions::key
@@ -65,7 +65,9 @@ class MembershipClient {
   void end();
 
   const ClientOptions& options_;
-  const std::string incarnation_;
+  const std::string name_;
+  std::string incarnation_;
+  int fenced_joins_ = 0;  // incarnations that were fenced before they knew that they had joined
   MemberId id_;
   Signature certificate_{};
   std::string proof_;  // see JoinReply
