@@ -52,12 +52,14 @@ int64_t whole_number(const std::string& what, const std::string& text, int64_t l
   return value;
 }
 
-double number_above_0(const std::string& what, const std::string& text) {
+double number_above_0(const std::string& what, const std::string& text, bool zero) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || !(value > 0) || !std::isfinite(value))
-    throw UsageError("OPTION_INVALID", what + " is a number above 0, not '" + text + "'", "for example 2.5");
+  const bool in_range = (value > 0 || (zero && value == 0)) && std::isfinite(value);
+  if (error != std::errc() || rest != end || !in_range)
+    throw UsageError("OPTION_INVALID", what + " is " + (zero ? "0 or " : "") + "a number above 0, not '" + text + "'",
+                     "for example 2.5");
   return value;
 }
 

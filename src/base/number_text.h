@@ -26,8 +26,8 @@ void append_integer(std::string& out, int64_t value);
 // Returns a whole number from `least` to `most`.
 int64_t whole_number(const std::string& what, const std::string& text, int64_t least, int64_t most);
 
-// Returns a finite number above 0.
-double number_above_0(const std::string& what, const std::string& text);
+// Returns a finite number above 0. With `zero`, 0 is allowed, too.
+double number_above_0(const std::string& what, const std::string& text, bool zero = false);
 
 // Returns a duration in seconds, above 0 and at most 400 days: "5s", "300ms", "10m", "2h", "1d", or a number of
 // seconds. Also accepts 0 if `zero`.

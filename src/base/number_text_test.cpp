@@ -41,6 +41,7 @@ TEST(NumberText, WholeNumbersStayInTheirRange) {
 TEST(NumberText, NumbersAbove0AreFinite) {
   EXPECT_EQ(number_above_0("cost", "2.5"), 2.5);
   EXPECT_EQ(number_above_0("cost", "1e-3"), 1e-3);
+  EXPECT_EQ(number_above_0("cost", "0.0", true), 0);
   for (const char* text : {"", "0", "-1", "inf", "nan", "1e999", "2,5"})
     EXPECT_THROW(number_above_0("cost", text), UsageError) << text;
 }

@@ -47,6 +47,8 @@ int run_init(const Arguments& arguments) {
       .flag("--force", force, "replace the file if it exists")
       .example("sinew init data.csv --target price");
   if (!options.parse(arguments)) return kDone;
+  if (output == "-")
+    options.refuse("sinew init writes a file, because it computes the first step of the job", "-o FILE");
   if (!force && system_disk().exists(output))
     throw UsageError("FILE_EXISTS", output + " exists already",
                      "write elsewhere with -o FILE, or replace it with --force");

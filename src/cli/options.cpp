@@ -89,9 +89,10 @@ Options& Options::integer(const char* names, const char* placeholder, std::optio
              });
 }
 
-Options& Options::number(const char* names, const char* placeholder, double& value, const char* help) {
-  return add(names, placeholder, help, value > 0 ? rounded_text(value) : "",
-             [&value](const std::string& name, const std::string& word) { value = number_above_0(name, word); });
+Options& Options::number(const char* names, const char* placeholder, double& value, const char* help, bool zero) {
+  return add(
+      names, placeholder, help, value > 0 ? rounded_text(value) : "",
+      [&value, zero](const std::string& name, const std::string& word) { value = number_above_0(name, word, zero); });
 }
 
 Options& Options::duration(const char* names, double& seconds, const char* help, bool zero) {

@@ -41,7 +41,8 @@ class Options {
   Options& verb(const char* name, const char* words, const char* help, RunVerb run);
   Options& default_verb(const char* name);
 
-  // Options. `names` may contain a short name, too: "-o, --output".
+  // Options. `names` may contain a short name, too: "-o, --output". An option whose help begins with the name of a verb
+  // and a colon, as in "gc: only say what would go", is an error with every other verb.
   Options& flag(const char* names, bool& value, const char* help);
   Options& text(const char* names, const char* placeholder, std::string& value, const char* help);
   Options& list(const char* names, const char* placeholder, std::vector<std::string>& values, const char* help);
@@ -50,8 +51,9 @@ class Options {
                    const char* help);
   Options& integer(const char* names, const char* placeholder, std::optional<int64_t>& value, int64_t least,
                    int64_t most, const char* help);
-  Options& number(const char* names, const char* placeholder, double& value, const char* help);  // above 0
-  Options& duration(const char* names, double& seconds, const char* help, bool zero = false);    // "30s", "10m", "2h"
+  Options& number(const char* names, const char* placeholder, double& value, const char* help,
+                  bool zero = false);                                                          // above 0
+  Options& duration(const char* names, double& seconds, const char* help, bool zero = false);  // "30s", "10m", "2h"
 
   // Paragraphs of the help: `about` comes before the options, `notes` after them.
   Options& about(const char* text);

@@ -136,6 +136,22 @@ TEST(OptionsVerbs, ErrorsSayWhatTheVerbTakes) {
   EXPECT_THAT(VerbFixture().refused({"compare", "a"}, "ARGUMENT_MISSING"), HasSubstr("compare RUN RUN ..."));
 }
 
+TEST(OptionsVerbs, AnOptionOfOneVerbIsAnErrorWithTheOthers) {
+  std::string limit;
+  bool json = false;
+  const auto with_options = [&](VerbFixture& fixture) -> VerbFixture& {
+    fixture.options.default_verb("list")
+        .text("--limit", "N", limit, "list: at most so many")
+        .flag("--json", json, "note: for programs");
+    return fixture;
+  };
+  VerbFixture list, named, other;
+  EXPECT_EQ(with_options(list).run({"--limit", "3", "--json"}), "list0");
+  EXPECT_EQ(with_options(named).run({"list", "--limit=4"}), "list0");
+  EXPECT_THAT(with_options(other).refused({"show", "m/1", "--json", "--limit", "5"}, "OPTION_INVALID"),
+              HasSubstr("--limit is an option of 'models list', not of 'models show'"));
+}
+
 TEST(OptionsVerbs, HelpAndReferenceListThem) {
   VerbFixture fixture;
   fixture.options.default_verb("list");

@@ -56,6 +56,12 @@ void Options::take_verb(const std::vector<std::string>& words) {
   if (verb_words_.size() > found->most)
     throw UsageError("ARGUMENT_UNEXPECTED",
                      command_ + " " + name + " does not expect '" + verb_words_[found->most] + "'", usage);
+  for (const std::string& option : given_) {
+    const std::string help = find(option).help, owner = help.substr(0, help.find(": "));
+    if (owner != name && std::ranges::find(known, owner) != known.end())
+      refuse(option + " is an option of '" + command_ + " " + owner + "', not of '" + command_ + " " + name + "'",
+             usage);
+  }
   chosen_ = found - verbs_.begin();
 }
 

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "base/disk.h"
-#include "base/number_text.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 
@@ -13,7 +12,7 @@ int run_predict(const Arguments& arguments) {
   task::Predict task;
   task.format = "";
   task::Generation prompt;
-  std::string root = "runs", temperature = "1";
+  std::string root = "runs";
   Options options("predict", "Predictions of a trained model for new samples");
   options
       .about(
@@ -31,8 +30,8 @@ int run_predict(const Arguments& arguments) {
       .choice("--format", task.format, {"csv", "jsonl"}, "by default FILE's ending decides, else csv")
       .text("--prompt", "TEXT", prompt.prompt, "the text that the model continues")
       .integer("--max-tokens", "N", prompt.max_tokens, 1, 1'000'000, "with --prompt: tokens to add")
-      .text("--temperature", "T", temperature,
-            "with --prompt: 0 takes the most likely token each time, values above 1 give more variety")
+      .number("--temperature", "T", prompt.temperature,
+              "with --prompt: 0 takes the most likely token each time, values above 1 give more variety", true)
       .integer("--top-k", "K", prompt.top_k, 0, 1'000'000,
                "with --prompt: draw among the K most likely tokens; 0: among all")
       .integer("--seed", "N", prompt.seed, 0, std::numeric_limits<int64_t>::max(),
@@ -42,15 +41,10 @@ int run_predict(const Arguments& arguments) {
   add_sandbox(options, sandbox).example("sinew predict last --prompt 'Once upon' --temperature 0.8 --top-k 40");
   if (!options.parse(arguments)) return kDone;
   if (task.format.empty()) task.format = task.output.ends_with(".jsonl") ? "jsonl" : "csv";
-  if (options.given("--prompt") && !task.data.empty())
-    options.refuse("DATA and --prompt exclude each other", "name the new samples, or give a model of text a prompt");
-  if (!options.given("--prompt") && task.data.empty())
-    throw UsageError("ARGUMENT_MISSING", "DATA or --prompt is missing",
-                     "name the new samples, or give a model of text a prompt");
-  if (options.given("--prompt")) {
-    prompt.temperature = temperature == "0" ? 0 : number_above_0("--temperature", temperature);
-    task.generation = prompt;
-  } else if (!system_disk().exists(task.data))
+  if (options.given("--prompt")) task.generation = prompt;
+  if (task.generation.has_value() != task.data.empty())
+    options.refuse("give either DATA or --prompt", "name the new samples, or give a model of text a prompt");
+  if (!task.generation && !system_disk().exists(task.data))
     throw UsageError("FILE_NOT_FOUND", "there is no " + task.data, "check the path");
   task.model = path_of_model(root, task.model);
   task.sandbox = supervise::sandbox_of(sandbox, {{task.model}, "the predictions"}, print_sentence);

@@ -61,7 +61,6 @@ int compare(const Given& given, const std::vector<std::string>& names) {
 }
 
 int remove(const Given& given, const std::string& name) {
-  if (given.deleted) throw UsageError("OPTION_INVALID", "--deleted is for sinew runs list", "leave it out");
   const std::string directory = rundir::find_run(given.root, name);
   const std::string there = rundir::delete_run(given.root, directory);
   const std::string where = given.root == "runs" ? "" : " --root " + shell_quoted(given.root);
@@ -90,8 +89,7 @@ int run_runs(const Arguments& arguments) {
       .about(
           "RUN is a run directory, the end of a run's id, or last.\n\n"
           "A KEY of --where, --sort and --columns is a metric (val/loss: its best value; last:val/loss: its last), an "
-          "option of the job (optimizer.lr), or run, job, status, started, took, steps, samples, objective_met, digest "
-          "or "
+          "option of the job (optimizer.lr), run, job, status, started, took, steps, samples, objective_met, digest or "
           "directory.")
       .verb("list", "", "all runs, newest first", [&](const auto&) { return list(given); })
       .verb("show", "RUN", "one run", [&](const auto& names) { return show(given, names[0]); })
@@ -113,8 +111,7 @@ int run_runs(const Arguments& arguments) {
       .integer("--limit", "N", given.query.limit, 0, 1'000'000'000, "list: at most so many runs; 0: all")
       .flag("--deleted", given.deleted, "list: the deleted runs")
       .example("sinew runs --where 'val/loss<0.3' --sort val/loss --columns run,optimizer.lr,val/loss");
-  if (!options.parse(arguments)) return kDone;
-  return options.run_verb();
+  return options.parse(arguments) ? options.run_verb() : kDone;
 }
 
 }  // namespace sinew::cli

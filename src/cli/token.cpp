@@ -70,8 +70,7 @@ int run_token(const Arguments& arguments) {
       .text("--root", "DIR", given.root, "where RUN is found by name")
       .notes("Both need the run's directory with its coordinator.json, which has the run's secret.")
       .example("sinew token create last --expires 7d > node7.token");
-  if (!options.parse(arguments)) return kDone;
-  return options.run_verb();
+  return options.parse(arguments) ? options.run_verb() : kDone;
 }
 
 }  // namespace sinew::cli

@@ -214,6 +214,7 @@ Table read_rows(const InferenceRequest& request, const Encoding& encoding, const
     const auto found = known.find(name);
     return found == known.end() ? CellWish{CellWish::Read::ignored} : CellWish{CellWish::Read::fixed, *found->second};
   });
+  if (table.rows() == 0) throw Error("DATA_EMPTY", path + ": has no rows below its header", "check the file");
   std::string missing;
   const auto need = [&](const std::string& name) {
     if (table.find(name) == nullptr) missing += (missing.empty() ? "'" : ", '") + name + "'";
@@ -323,7 +324,7 @@ std::unique_ptr<Dataset> open_table_inference(InferenceRequest request) {
     for (int64_t row = 0; row < table.rows(); ++row) targets.rows.push_back(row);
   }
   if (targets.rows.empty()) {
-    throw Error("DATA_EMPTY", table.name + ": has no rows below its header", "check the file");
+    throw Error("DATA_EMPTY", table.name + ": no row has a value of " + schema.column, "check the file");
   }
   std::vector<std::string>& notes = request.info.notes;
   notes = table.notes;

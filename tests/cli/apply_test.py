@@ -396,8 +396,8 @@ optimizer: {name: adamw, lr: 0.01}
         self.fails(1, "byte 2 does not occur in the training data", "predict", run, "--prompt", "onß")
         self.fails(1, "the prompt is empty", "predict", run, "--prompt", "")
         self.fails(1, "not on text", "predict", self.run_dir, "--prompt", "a")
-        self.fails(2, "exclude each other", "predict", run, "text.txt", "--prompt", "a")
-        self.fails(2, "DATA or --prompt", "predict", run)
+        self.fails(2, "give either DATA or --prompt", "predict", run, "text.txt", "--prompt", "a")
+        self.fails(2, "give either DATA or --prompt", "predict", run)
 
     def test_wrong_usage(self):
         self.fails(2, "[ARGUMENT_MISSING]", "eval")
@@ -406,7 +406,7 @@ optimizer: {name: adamw, lr: 0.01}
         self.fails(2, "is not about the data", "eval", "last", "optimizer.lr=1")
         said = self.fails(2, "did you mean", "eval", self.run_dir, "test.pth=new.csv", "test.frmt=csv")
         self.assertEqual(len(said.splitlines()), 2, "one line for each problem of the job, and no other")
-        self.fails(2, "[ARGUMENT_MISSING]", "predict", "last")
+        self.fails(2, "[OPTION_INVALID]", "predict", "last")
         self.fails(2, "there is no nowhere.csv", "predict", "last", "nowhere.csv")
         self.fails(2, "[OPTION_INVALID]", "predict", "last", "new.csv", "--format", "xml")
         for command in ("eval", "predict"):
