@@ -1,4 +1,4 @@
-// Private to data/: reads files whole, gunzips them, and computes the digest of the bytes on disk.
+// Private to data/: reads files whole, unpacks gzip and zstd, and computes the digest of the bytes on disk.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace sinew::data {
 
 struct FileBytes {
   std::string path;
-  std::vector<std::byte> bytes;  // gunzipped
-  Digest digest;                 // over the bytes on disk, so over the compressed bytes if the file is gzipped
+  std::vector<std::byte> bytes;  // unpacked
+  Digest digest;                 // over the bytes on disk, so over the compressed bytes if the file is packed
 };
 
 // `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error, naming the file, if the
-// file is unreadable, has damaged gzip data, or holds more than `limit` bytes.
+// file is unreadable, has damaged gzip or zstd data, or holds more than `limit` bytes.
 FileBytes read_file(const std::string& path, uint64_t limit = 1ULL << 36);
 // Reads all files, each in its own thread. If several fail, throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 
-// Returns the first `limit` bytes, gunzipped, for detecting a format. Does not check the rest of the file, and never
+// Returns the first `limit` bytes, unpacked, for detecting a format. Does not check the rest of the file, and never
 // throws because of the content.
 std::vector<std::byte> read_head(const std::string& path, size_t limit);
 
@@ -33,7 +33,7 @@ inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 std::string file_name(const std::string& path);       // the last component
-std::string file_extension(const std::string& path);  // "csv" of "data/b.CSV.gz": lower case, without ".gz"
+std::string file_extension(const std::string& path);  // "csv" of "data/b.CSV.gz": lower case, without ".gz", ".zst"
 std::string with_commas(int64_t number);              // 60,000
 
 }  // namespace sinew::data

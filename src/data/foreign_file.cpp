@@ -30,7 +30,6 @@ constexpr ForeignKind kPickle = {"a Python pickle",
 constexpr ForeignKind kHdf = {"an HDF5 file", "save its arrays with numpy.savez"};
 constexpr ForeignKind kPdf = {"a PDF document", "give a table (csv, tsv, jsonl), a text or images"};
 constexpr ForeignKind kArchive = {"an archive", "unpack it and give the path of the folder"};
-constexpr ForeignKind kZstd = {"compressed with zstd", "unpack it with: zstd -d $"};
 constexpr ForeignKind kVideo = {"a video", "extract its frames as images, for example with: ffmpeg -i $ %05d.png"};
 constexpr ForeignKind kAudio = {"an audio file", "compute spectrograms of it, and save these as npy, npz or images"};
 constexpr ForeignKind kHeic = {"an image of a kind that Sinew does not decode",
@@ -50,7 +49,7 @@ constexpr auto kForeignNames = std::to_array<ForeignName>(
     {{"parquet", &kParquet}, {"feather", &kArrow}, {"arrow", &kArrow}, {"xlsx", &kExcel},       {"xls", &kExcel},
      {"pkl", &kPickle},      {"pickle", &kPickle}, {"h5", &kHdf},      {"hdf5", &kHdf},         {"pdf", &kPdf},
      {"zip", &kArchive},     {"tar", &kArchive},   {"tgz", &kArchive}, {"7z", &kArchive},       {"rar", &kArchive},
-     {"zst", &kZstd},        {"mp4", &kVideo},     {"avi", &kVideo},   {"mov", &kVideo},        {"mkv", &kVideo},
+     {"mp4", &kVideo},     {"avi", &kVideo},   {"mov", &kVideo},        {"mkv", &kVideo},
      {"webm", &kVideo},      {"m4v", &kVideo},     {"mpg", &kVideo},   {"mpeg", &kVideo},       {"wmv", &kVideo},
      {"wav", &kAudio},       {"mp3", &kAudio},     {"flac", &kAudio},  {"ogg", &kAudio},        {"m4a", &kAudio},
      {"aac", &kAudio},       {"opus", &kAudio},    {"heic", &kHeic},   {"heif", &kHeic},        {"avif", &kHeic},
@@ -72,7 +71,6 @@ constexpr auto kSignatures = std::to_array<Signature>({{"PAR1"sv, &kParquet},
                                                        {"\x80\x05"sv, &kPickle},
                                                        {"\x89HDF\r\n"sv, &kHdf},
                                                        {"%PDF-"sv, &kPdf},
-                                                       {"\x28\xB5\x2F\xFD"sv, &kZstd},
                                                        {"\x89PNG"sv, &kImage},
                                                        {"\xFF\xD8\xFF"sv, &kImage},
                                                        {"GIF87a"sv, &kImage},

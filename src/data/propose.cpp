@@ -1,8 +1,6 @@
 // Implements `sinew init`: finds out which data a path holds, and proposes a job for it.
 #include "data/propose.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -187,22 +185,6 @@ std::string job_name(const std::string& path) {
 }
 
 }  // namespace
-
-std::string read_text_head(const std::string& path, size_t limit) {
-  gzFile file = gzopen(path.c_str(), "rb");  // passes the bytes of plain files through
-  if (file == nullptr) {
-    throw Error("DATA_UNREADABLE_FILE", "cannot read " + path, "check the path and its permissions");
-  }
-  std::string head(limit, '\0');
-  const int got = gzread(file, head.data(), static_cast<unsigned>(limit));
-  gzclose_r(file);
-  if (got < 0) {
-    throw Error("DATA_DAMAGED_FILE", "cannot read " + path + ": its gzip data is damaged",
-                "download it or compress it again");
-  }
-  head.resize(static_cast<size_t>(got));
-  return head;
-}
 
 Proposal propose_job(const std::string& path, const Wanted& wanted) {
   if (!system_disk().exists(path) && !is_file_pattern(path)) {

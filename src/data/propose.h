@@ -27,7 +27,4 @@ std::optional<Detection> detect_text(const std::string& path);
 // Chooses the column to predict. Throws Error if it is not clear which one that is.
 void choose_target(Detection& table, const Wanted& wanted);
 
-// Returns the first `limit` bytes of a file as text, or the whole file if it is shorter. Gunzips a gzipped file.
-std::string read_text_head(const std::string& path, size_t limit);
-
 }  // namespace sinew::data

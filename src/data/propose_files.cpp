@@ -202,7 +202,7 @@ std::optional<Detection> detect_image_list(const std::string& path) {
     return std::nullopt;
   }
   // Looks at the second line if there is one, because the first may be a heading.
-  const std::string head = read_text_head(path, 1 << 16);
+  const std::string head(text_of(read_head(path, 1 << 16)));
   size_t start = head.find('\n');
   start = start == std::string::npos || head.find_first_not_of("\r\n", start) == std::string::npos ? 0 : start + 1;
   std::string first = head.substr(start, head.find_first_of(",\t\r\n", start) - start);

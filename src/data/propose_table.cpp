@@ -113,7 +113,7 @@ std::optional<Detection> detect_text(const std::string& path) {
       std::filesystem::is_directory(path, ignored)) {
     return std::nullopt;
   }
-  const std::string head = read_text_head(path, kPreviewBytes);
+  const std::string head(text_of(read_head(path, kPreviewBytes)));
   if (head.empty()) throw Error("DATA_EMPTY", path + " is empty", "give a text to learn from");
   Detection detection;
   detection.data.format = "text";
