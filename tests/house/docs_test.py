@@ -24,6 +24,25 @@ SAID = re.compile(r'"' + CODE_FORM + r'"|\[' + CODE_FORM + r"\]")
 HINT = re.compile(r'(?:`|")sinew ([a-z][\w-]*)([^`"\n]*)(?:`|")')
 
 
+# A command on a page: in backquotes, or in a block, after a prompt or another command.
+ON_PAGE = re.compile(r"(?:`|^|\$ |&& |/bin/|=1 |-- )sinew ([a-z][\w-]*)((?: [^`\n#|;]*)?)", re.MULTILINE)
+OVERRIDE = re.compile(r"(?<![\w.{-])((?:[a-z_]+\.)+[a-z_]+)=")
+
+
+def wrong_commands(page, sections, keys):
+    """Returns the commands on a page that do not exist, or have an option or override that does not exist."""
+    found = []
+    for name, rest in ON_PAGE.findall(page):
+        words = rest.split(" -- ")[0]  # the rest belongs to the command that sinew runs
+        if name == "run":
+            words = words.split(" python")[0]
+        hint = wrong_hints(f"`sinew {name}{words}`", sections)
+        unknown = [key for key in OVERRIDE.findall(words) if key not in keys and f"data.{key}" not in keys and not key.startswith("params.")]
+        if hint or unknown:
+            found.append(f"sinew {name}{rest} {unknown}")
+    return found
+
+
 def wrong_hints(text, sections):
     """Returns the commands in the text that do not exist, and those with an option that they do not have."""
     found = []
@@ -120,6 +139,24 @@ class Docs(unittest.TestCase):
             hints += len(HINT.findall(text))
             found += [f"{path}: {wrong}" for wrong in wrong_hints(text, sections)]
         self.assertGreater(hints, 30)
+        self.assertEqual(found, [])
+
+    def test_pages_name_commands_and_options_that_exist(self):
+        page = text_of("docs/reference/commands.md")
+        sections = dict(re.findall(r"^## sinew ([\w-]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+        keys = set(re.findall(r"^(?:\| |### )`?([\w.]+)", text_of("docs/reference/job-file.md"), re.MULTILINE))  # options and sections
+        for right in ("`sinew train job.yaml optimizer.lr=0.1`", "$ sinew eval last test.path=new", "sinew run params.x=1 -- a --no-such\n"):
+            self.assertEqual(wrong_commands(right, sections, keys), [], right)
+        for wrong in ("`sinew trian job.yaml`", "$ sinew train --wrokers 4", "sinew train job.yaml optimizer.rate=1\n"):
+            self.assertEqual(len(wrong_commands(wrong, sections, keys)), 1, wrong)
+        found, commands = [], 0
+        for name in PAGES:
+            if name.name == "CHANGELOG.md":
+                continue  # it names commands of former versions, too
+            text = text_of(name)
+            commands += len(ON_PAGE.findall(text))
+            found += [f"{name}: {wrong}" for wrong in wrong_commands(text, sections, keys)]
+        self.assertGreater(commands, 200)
         self.assertEqual(found, [])
 
     def test_the_fields_of_coordinator_json_are_those_that_are_written(self):
