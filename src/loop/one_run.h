@@ -132,6 +132,7 @@ class Run {
   }
   bool is_leader() const { return !members_ || members_->is_leader(); }
   State& state() const { return trainer_.state(); }
+  double epochs() const;  // passes over the training data, the current one in part; drop_last shortens each pass
   double now() const { return clock_.monotonic_seconds() - began_; }  // seconds of this attempt
   double elapsed() const { return before_ + now(); }  // seconds that the run has trained, over all its attempts
 

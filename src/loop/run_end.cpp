@@ -196,8 +196,7 @@ rundir::Outcome Run::outcome_so_far() {
   outcome.job = plan_.job.name;
   outcome.steps = state().step.value;
   outcome.samples = state().samples;
-  outcome.epochs =
-      static_cast<double>(state().samples) / static_cast<double>(std::max<int64_t>(1, plan_.data.train_size));
+  outcome.epochs = epochs();
   outcome.digest = to_hex(trainer_.digest());
   outcome.last = evaluation.last;
   if (evaluation.best) outcome.best = {plan_.job.checkpoint.monitor, *evaluation.best, evaluation.best_step.value};

@@ -39,18 +39,20 @@ void Run::log_window(bool evaluated) {
   window_.sums.clear();
 }
 
+double Run::epochs() const {
+  const double samples = static_cast<double>(std::max<int64_t>(1, plan_.data.train_size));
+  return static_cast<double>(state().cursor.epoch) + static_cast<double>(state().cursor.offset) / samples;
+}
+
 void Run::show(bool last) {
   const double at = now();
   if (at < next_show_ && !last) return;
   next_show_ = at + 0.1;
   if (!reporter_->reports()) return;
-  const auto of_data = [&](double samples) {
-    return samples / static_cast<double>(std::max<int64_t>(1, plan_.data.train_size));
-  };
   report::Progress progress;
   progress.step = state().step;
   progress.total_steps = total_steps_.value_or(0);
-  progress.epoch = static_cast<double>(state().cursor.epoch) + of_data(static_cast<double>(state().cursor.offset));
+  progress.epoch = epochs();
   const spec::Duration& whole = plan_.job.trainer.max_duration;
   if (whole.unit == spec::Duration::Unit::epochs) {
     progress.total_epochs = whole.amount;

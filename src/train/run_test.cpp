@@ -68,6 +68,17 @@ TEST_F(TimedRun, EvaluatesAndSavesAtIntervalsInSeconds) {
   EXPECT_GE(saved, 3);
 }
 
+TEST_F(TimedRun, APassWithoutItsShortLastBatchIsAnEpoch) {
+  job_.trainer.batch_size = 24;  // of 64 samples
+  job_.trainer.drop_last = true;
+  job_.trainer.max_duration = {3, spec::Duration::Unit::epochs};
+  EXPECT_EQ(run_in("dropping").exit_code, kDone);
+  std::ifstream report(folder_ + "/dropping/report.json");
+  const auto outcome = nlohmann::json::parse(report);
+  EXPECT_EQ(outcome.at("steps"), 6);
+  EXPECT_EQ(outcome.at("epochs"), 3);
+}
+
 TEST_F(TimedRun, AGrowingBatchSizeIsTheSameAfterAResume) {
   job_.trainer.max_duration = {5, spec::Duration::Unit::epochs};
   job_.trainer.batch_size_ramp = {4, 8};
