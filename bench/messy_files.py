@@ -1,6 +1,6 @@
 """Tries messy data, as people have it: `sinew init`, a short `sinew train` and `sinew predict` on each file.
 
-usage: messy_files.py [WORD ...] [--keep DIR] [--full]    only the files whose names have one of the words
+usage: messy_files.py [WORD ...] [--after NAME] [--keep DIR] [--full]    only the files whose names have one of the words, and behind NAME
 Each must succeed, or end in an error of one sentence that names the place and has a cure that works. Every row and column that is not
 used must be counted or named in the output. A cure is tried: the command or the option that the hint names. --keep leaves the files and
 all output in DIR; --full prints the output of each that is not good. ${SINEW_DATA} adds the real tables of that folder.
@@ -21,14 +21,15 @@ from messy_others import OTHERS
 from messy_pictures import PICTURES
 from messy_tables import TABLES, Messy
 
-SHORT = ("trainer.max_duration=3st",)
+SHORT = ("trainer.max_duration=2st", "trainer.lanes=1")
 PATIENCE = 120
 CODE = re.compile(r"^(sinew[\w -]*: .*) \[([A-Z][A-Z0-9_]+)\]$", re.M)
 HINT = re.compile(r"^  try: (.*)$", re.M)
 KIND = r"number|code|category|boolean|date|text|identifier|constant|empty|target|ignored"
 OPTION = re.compile(r"\b(data\.[a-z_.]+): ([a-z_0-9]+)")
-COUNTED = re.compile(r"(\d+)[^.;:\d]* (?:left out|skipped|not used|have no target|without a target|does not count|do not count)|"
-                     r"(?:leaves?|left) out (\d+)|(?:skips?|skipped) (\d+)")
+COUNTED = re.compile(r"^(\d+) \S.*? (?:is|are) left out\b", re.M)
+INNER = re.compile(r"json\.exception|syntax error while|std::|terminate called|Assertion|Traceback")
+LONGEST = 600  # characters of a sentence or a hint
 FAR = ("DATA_", "ARGUMENT_", "SPEC_", "JOB_", "PREDICT_", "MODEL_")
 
 
@@ -84,6 +85,10 @@ class Trial:
             self.fault(f"{name} has no hint")
         if "INTERNAL" in name or not name.startswith(FAR):
             self.fault(f"{name} is not about data")
+        if len(sentence) > LONGEST or hint and len(hint[-1]) > LONGEST:
+            self.fault(f"{name} has {len(sentence)} characters, and its hint {len(hint[-1]) if hint else 0}")
+        if INNER.search(sentence):
+            self.fault(f"{name} has words of the program's inside")
         return name, hint[-1] if hint else ""
 
     def init(self, data, target):
@@ -91,14 +96,14 @@ class Trial:
         return self.run("init", data, *(["--target", target] if target else []), "-o", "job.yaml")
 
     def cure(self, hint):
-        """Tries the cures of a hint, and returns the overrides and the target of the first that works; None: none."""
+        """Tries the cures of a hint. Returns the output of the first that works, and whether it trained already; else None."""
         command = re.search(r"sinew init (.+?)(?: --target (\S+))?(?:;|,|$)", hint)
         if command and command[2]:
             words = shlex.split(command[0])[1:]
             (self.folder / "job.yaml").unlink(missing_ok=True)
             code, out = self.run(*words, "-o", "job.yaml")
             self.cures.append(f"{'works' if code == 0 else 'FAILS'}: {command[0]}")
-            return ((), out) if code == 0 else None
+            return (out, False) if code == 0 else None
         for key, value in OPTION.findall(hint):
             if not (self.folder / "job.yaml").exists():
                 data = {"train": {"path": self.messy.data}, **({"columns": {"target": self.messy.target}} if self.messy.target else {})}
@@ -107,7 +112,7 @@ class Trial:
             code, out = self.train(option)
             self.cures.append(f"{'works' if code == 0 else 'FAILS'}: {option}")
             if code == 0:
-                return (option,), out
+                return out, True
         return None
 
     def train(self, *options):
@@ -117,34 +122,39 @@ class Trial:
 
     def whole(self):
         """init, train, predict. Returns how it ended, in some words."""
-        messy = self.messy
+        messy, ended, trained = self.messy, "trained", False
         code, out = self.init(messy.data, messy.target)
-        options, ended = (), "trained"
+        seen = out
         if code != 0 and not messy.job:
-            name, hint = self.judge_error(code, out)
-            cured = self.cure(hint) if name else None
-            if self.cures and not cured:
-                self.fault(f"no cure of {name} works")
+            name, cured = self.cured(code, out)
             if not cured or messy.refused:
                 return str(name)
-            (options, out), ended = cured, f"{name}, cured"
+            (out, trained), ended = cured, f"{name}, cured"
+            seen += out
         elif messy.refused:
             self.fault("accepted")
-        seen = out
-        code, out = self.train(*options)
-        seen += out
-        if code != 0:
-            name, hint = self.judge_error(code, out)
-            cured = self.cure(hint) if name else None
-            if self.cures and not cured:
-                self.fault(f"no cure of {name} works")
-            if not cured:
-                return f"init ok, then {name}"
-            (options, out), ended = cured, f"init ok, then {name}, cured"
+        if not trained:
+            code, out = self.train()
             seen += out
+            if code != 0:
+                name, cured = self.cured(code, out)
+                if not cured:
+                    return f"init ok, then {name}"
+                out, ended = cured[0], f"init ok, then {name}, cured"
+                seen += out
         self.judge_columns(out)
         self.judge_rows(seen)
+        if messy.says and not re.search(messy.says, seen):
+            self.fault(f"nothing says {messy.says}", silent=True)
         return ended + self.predict()
+
+    def cured(self, code, out):
+        """Judges an error and tries its cures. Returns its code, and the output of a cure that works."""
+        name, hint = self.judge_error(code, out)
+        cured = self.cure(hint) if name else None
+        if self.cures and not cured:
+            self.fault(f"no cure of {name} works")
+        return name, cured
 
     def judge_columns(self, out):
         kinds = {name: kind for name, kind in re.findall(rf"^(\S.*?) +({KIND})\b", out, re.M)}
@@ -159,13 +169,15 @@ class Trial:
             self.fault(f"{task[1]}, not {self.messy.task}")
 
     def judge_rows(self, seen):
-        counts = re.findall(r"(\d+) training, (?:(\d+) validation)?(?:, )?(?:(\d+) test)?", seen)
-        used = sum(int(count or 0) for count in counts[-1]) if counts else None
-        if used is None or self.messy.rows is None:
+        """The rows that init splits, and those that are left out, are those of the file; after a cure, train's share is about 0.8 of them."""
+        splits, train = re.search(r"(\d+) training, (\d+) validation, (\d+) test", seen), re.search(r"(\d+) training samples", seen)
+        if self.messy.rows is None or not train:
             return
-        counted = max((int(next(filter(None, found))) for found in COUNTED.findall(seen)), default=0)
-        if used + counted != self.messy.rows and used != self.messy.rows:
-            self.fault(f"{used} of {self.messy.rows} rows used, {counted} counted as left out", silent=used < self.messy.rows)
+        left = sum(map(int, COUNTED.findall(seen[train.start():])))
+        used = sum(map(int, splits.groups())) if splits else int(train[1])
+        wrong = used + left != self.messy.rows if splits else abs(used - 0.8 * (self.messy.rows - left)) > 3
+        if wrong:
+            self.fault(f"{used} of {self.messy.rows} rows used{'' if splits else ' to train'}, {left} counted as left out", silent=True)
 
     def predict(self):
         messy = self.messy
@@ -176,9 +188,9 @@ class Trial:
         with open(self.folder / "out.csv", newline="", encoding="utf-8") as file:
             made = sum(1 for _ in csv.reader(file)) - 1
         wanted = messy.new_rows if messy.new_rows is not None else messy.rows
-        counted = max((int(next(filter(None, found))) for found in COUNTED.findall(out)), default=0)
-        if wanted is not None and made not in (wanted, wanted - counted):
-            self.fault(f"{made} predictions of {wanted} rows, {counted} counted as left out", silent=made < wanted)
+        left = sum(map(int, COUNTED.findall(out)))
+        if wanted is not None and made + left != wanted:
+            self.fault(f"{made} predictions of {wanted} rows, {left} counted as left out", silent=made + left < wanted)
         return ""
 
 
@@ -186,10 +198,12 @@ def main():
     words = argparse.ArgumentParser(usage=__doc__)
     words.add_argument("word", nargs="*")
     words.add_argument("--keep")
+    words.add_argument("--after", default="")
     words.add_argument("--full", action="store_true")
     given = words.parse_args()
     known = {**TABLES, **OTHERS, **PICTURES, **real_tables()}
     chosen = {name: messy for name, messy in known.items() if not given.word or any(word in name for word in given.word)}
+    chosen = dict(list(chosen.items())[list(chosen).index(given.after) + 1 if given.after else 0:])
     good = silent = 0
     with tempfile.TemporaryDirectory() as scratch:
         for name, messy in chosen.items():

@@ -102,6 +102,21 @@ def listed(head, extra=""):
     return write
 
 
+def eval_folder(folder):
+    split_folders(folder)
+    (folder / "pictures/val").rename(folder / "pictures/eval")
+
+
+def wrapped(folder):
+    folder_of(root="pictures/animals")(folder)
+
+
+def list_inside(folder):
+    flat(folder)
+    lines = [f"{kind}_{i}.png,{kind}\n" for kind in CLASSES for i in range(EACH)]
+    (folder / "pictures/labels.csv").write_text("image,label\n" + "".join(lines))
+
+
 def loop(root):
     (root / "cat/again").symlink_to(root)
 
@@ -154,6 +169,9 @@ PICTURES = {
     "class_of_notes": shown("a class with notes only", folder_of(change=put("fox/notes.txt", b"none yet\n")), count=25),
     "nested": shown("folders in a class", folder_of(change=nested), count=28),
     "split": shown("train, val and test", split_folders, count=40),
+    "eval_folder": shown("train, eval and test", eval_folder, count=40, says=r"\beval\b"),
+    "wrapped": shown("a folder around the classes", wrapped),
+    "list_inside": shown("a folder of pictures and labels.csv", list_inside, says=r"a list of 24"),
     "flat": shown("no folders of classes", flat),
     "one_class_only": shown("one class", one_class, count=EACH),
     "sizes": shown("other sizes, one of 1 x 1", folder_of(change=several_sizes), count=27),

@@ -27,6 +27,7 @@ class Messy:
     new: str | None = None  # DATA of sinew predict, if it is another file
     new_rows: int | None = None
     task: str | None = None  # that a person sees: classification or regression
+    says: str | None = None  # a pattern of something that the output must name
 
     def prepare(self, folder):
         if callable(self.write):
@@ -153,6 +154,33 @@ def several(folder, orders, extra=None):
         (folder / "parts" / extra[0]).write_text(extra[1])
 
 
+def one_beside(name, content):
+    """A folder of two files of 40 rows, and another file."""
+    def write(folder):
+        several(folder, (ORDER, ORDER))
+        (folder / "parts" / name).parent.mkdir(exist_ok=True)
+        (folder / "parts" / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return write
+
+
+def part(sep=","):
+    return text([NAMES, *rows(40, seed=2)], sep=sep)
+
+
+def beside(what, name, content, count=120, **more):
+    return Messy(f"a folder of files, and {what}", one_beside(name, content), data="parts", rows=count, says=more.pop("says", None), **more)
+
+
+def train_and_test(folder):
+    (folder / "parts").mkdir()
+    (folder / "parts/train.csv").write_text(plain())
+    (folder / "parts/test.csv").write_text(text([NAMES, *rows(40, seed=9)]))
+
+
+def sentences(i):
+    return " ".join(random.Random(i).choices(["good", "bad", "film", "very", "not"], k=8)) + f" {i}"
+
+
 ORDER, OTHER = (0, 1, 2, 3), (3, 1, 0, 2)
 NOTES = ["arrived late, but in good shape", "the owner says it is calm and eats well", "has a scar on the left ear",
          "was found near the old mill", "does not like other animals at all"]
@@ -175,6 +203,9 @@ TABLES = {
     "no_header": Messy("no header", text(rows()), target="column_4", columns=("column_1", "column_2", "column_3", "column_4")),
     "no_header_words": Messy("no header, words only", text([[row[2], "big" if float(row[0]) > 45 else "small", row[3]] for row in rows()]),
                              target="column_3"),
+    "no_header_text": Messy("no header, sentences and 0 or 1", text([[sentences(i), i % 2] for i in range(COUNT)]), target=None),
+    "no_header_date": Messy("no header, dates and names", text([[day(i, "%Y-%m-%d"), f"name{i}", row[0], row[3]] for i, row in enumerate(rows())]),
+                            target="column_4"),
     "bom": Messy("byte order mark", b"\xef\xbb\xbf" + plain().encode(), columns=NAMES),
     "utf16_le": Messy("UTF-16 LE", b"\xff\xfe" + plain().encode("utf-16-le"), columns=NAMES),
     "utf16_be": Messy("UTF-16 BE", b"\xfe\xff" + plain(sep=";").encode("utf-16-be"), columns=NAMES),
@@ -183,6 +214,10 @@ TABLES = {
     "windows1252": Messy("Windows-1252", with_column("preis €", lambda i, draw: f"€ {i}.50").encode("cp1252"), columns=(*NAMES, "preis €"),
                          kinds={"preis €": "number"}),
     "late_latin1": Messy("UTF-8, with one byte of Latin-1 far below", plain(20000).encode() + b"30.1,6.0,r\xe9d,cat\n", rows=20001),
+    "utf32": Messy("UTF-32", plain().encode("utf-32")),
+    "hard_spaces": Messy("a hard space after each number", text([NAMES, *[[row[0] + "\u00a0", *row[1:]] for row in rows()]]), columns=NAMES,
+                         kinds={"length": "number"}),
+    "end_of_file": Messy("the end of file of DOS", plain() + "\x1a", columns=NAMES),
     "nul_bytes": Messy("zero bytes in the middle", plain().encode() + b"\0" * 600),
     "decimal_comma": Messy("decimal comma, ;", decimal_comma(";"), kinds={"length": "number", "weight": "number"}),
     "decimal_comma_quoted": Messy("decimal comma in quotes", decimal_comma(","), kinds={"length": "number", "weight": "number"}),
@@ -216,10 +251,14 @@ TABLES = {
     "comments": Messy("comments at the top", "# made by export 1.2\n# on Monday, at noon\n" + plain(), columns=NAMES),
     "title": Messy("a title above the header", "Animals of 2024\n" + plain(), columns=NAMES),
     "title_blank": Messy("a title and a blank line above the header", "Animals of 2024,,,\n,,,\n" + plain(), columns=NAMES),
-    "units_line": Messy("a line of units below the header", edited(put(1, "cm,kg,,")), columns=NAMES),
-    "header_again": Messy("the header again in the middle", edited(put(60, ",".join(NAMES))), columns=NAMES),
+    "units_line": Messy("a line of units below the header", edited(put(1, "cm,kg,,")), rows=COUNT + 1, columns=NAMES),
+    "header_again": Messy("the header again in the middle", edited(put(60, ",".join(NAMES))), rows=COUNT + 1, columns=NAMES),
     "totals": Messy("a row of totals at the end", plain() + "5432.1,1086.4,,\n", columns=NAMES, rows=121),
     "totals_word": Messy("Total: at the end", plain() + "Total:,1086.4,,\n", columns=NAMES, rows=121),
+    "footer": Messy("a source below the table", plain() + "\nSource: the ministry of animals\n", columns=NAMES),
+    "single_quotes": Messy("single quotes", "".join(",".join(f"'{cell}'" for cell in row) + "\n" for row in [NAMES, *rows()])),
+    "two_separators": Messy("commas, then semicolons", plain(60) + text(rows()[60:], sep=";")),
+    "one_long_line": Messy("one line of 1 MB", " ".join(str(i) for i in range(150000)), rows=None, refused=True),
     "ragged_more": Messy("one row with a cell more", edited(replace(50, "30.1,6.0,red,cat,old"))),
     "ragged_fewer": Messy("one row with a cell less", edited(replace(50, "30.1,6.0,red"))),
     "trailing_sep": Messy("a separator after each line", "".join(line + ",\n" for line in plain().splitlines())),
@@ -293,6 +332,7 @@ TABLES = {
     "long": Messy("200,000 rows", big(200000), rows=200000, columns=NAMES),
     "gzip": Messy("gzip", gzip.compress(plain().encode(), mtime=0), data="data.csv.gz", columns=NAMES),
     "gzip_hidden": Messy("gzip, named .csv", gzip.compress(plain().encode(), mtime=0), columns=NAMES),
+    "gzip_two": Messy("two gzip files in one", gzip.compress(plain(100).encode()) + gzip.compress(text(rows(20)).encode()), data="data.csv.gz"),
     "gzip_cut": Messy("gzip, cut off", gzip.compress(plain(5000).encode(), mtime=0)[:-40000], data="data.csv.gz", refused=True),
     "zip": Messy("zip", zipped, data="data.zip"),
     "new_category": Messy("a new word, and missing cells, at predict", unseen, new="new.csv", new_rows=3),
@@ -301,8 +341,18 @@ TABLES = {
     "parts": Messy("a folder of files, two orders of columns", lambda folder: several(folder, (ORDER, OTHER, ORDER)), data="parts"),
     "parts_glob": Messy("a pattern", lambda folder: several(folder, (ORDER, OTHER, ORDER)), data="parts/*.csv"),
     "parts_differ": Messy("a folder of files with other columns", lambda folder: several(folder, (ORDER, (0, 1, 3), ORDER)), data="parts", rows=None),
-    "parts_notes": Messy("a folder of files, and a README.txt",
-                         lambda folder: several(folder, (ORDER, ORDER, ORDER), ("README.txt", "Notes on the data.\n")), data="parts"),
+    "parts_notes": beside("a README.txt", "README.txt", "Notes on the data.\n", 80),
+    "parts_folder": beside("a folder with one more", "2024/part2.csv", part()),
+    "parts_txt": beside("one named .txt", "part2.txt", part()),
+    "parts_tsv": beside("one of tabs", "part2.tsv", part("\t")),
+    "parts_gzip": beside("one of gzip", "part2.csv.gz", gzip.compress(part().encode(), mtime=0)),
+    "parts_upper": beside("one named .CSV", "part2.CSV", part()),
+    "parts_semicolon": beside("one with semicolons", "part2.csv", part(";")),
+    "parts_xlsx": beside("one of Excel", "part2.xlsx", b"PK\3\4" + bytes(200), 80, says=r"part2\.xlsx"),
+    "parts_backup": beside("one named .csv.bak", "part2.csv.bak", part(), 80, says=r"part2\.csv\.bak"),
+    "parts_decimal": beside("one with decimal commas", "part2.csv", decimal_comma(";"), 200),
+    "parts_no_header": beside("one without header", "part2.csv", text(rows(40, seed=2))),
+    "train_and_test": Messy("a folder with train.csv and test.csv", train_and_test, data="parts", rows=160, says=r"test\.csv"),
     "parts_empty": Messy("a folder of files, one without rows",
                          lambda folder: several(folder, (ORDER, ORDER, ORDER), ("part9.csv", ",".join(NAMES) + "\n")), data="parts"),
     "parts_mixed": Messy("a folder of csv and jsonl",
