@@ -3,7 +3,7 @@
 usage: messy_files.py [WORD ...] [--after NAME] [--keep DIR] [--full]    only the files whose names have one of the words, and behind NAME
 Each must succeed, or end in an error of one sentence that names the place and has a cure that works. Every row and column that is not
 used must be counted or named in the output. A cure is tried: the command or the option that the hint names. --keep leaves the files and
-all output in DIR; --full prints the output of each that is not good. ${SINEW_DATA} adds the real tables of that folder.
+all output in DIR; --full prints the output of each that is not good. ${SINEW_DATA} adds the real files of that folder.
 """
 import argparse
 import csv
@@ -19,7 +19,8 @@ import time
 from contestants import SINEW
 from messy_others import OTHERS
 from messy_pictures import PICTURES
-from messy_tables import TABLES, Messy
+from messy_place import Messy
+from messy_tables import TABLES
 
 SHORT = ("trainer.max_duration=2st", "trainer.lanes=1")
 PATIENCE = 120
@@ -27,20 +28,29 @@ CODE = re.compile(r"^(sinew[\w -]*: .*) \[([A-Z][A-Z0-9_]+)\]$", re.M)
 HINT = re.compile(r"^  try: (.*)$", re.M)
 KIND = r"number|code|category|boolean|date|text|identifier|constant|empty|target|ignored"
 OPTION = re.compile(r"\b(data\.[a-z_.]+): ([a-z_0-9]+)")
-COUNTED = re.compile(r"^(\d+) \S.*? (?:is|are) left out\b", re.M)
+COUNTED = re.compile(r"^(\d+) \S.*? (?:is|are) left out\b|^\S+: (\d+) files? (?:is|are) left out\b|^(\d+) samples? cannot be decoded", re.M)
 INNER = re.compile(r"json\.exception|syntax error while|std::|terminate called|Assertion|Traceback")
 LONGEST = 600  # characters of a sentence or a hint
-FAR = ("DATA_", "ARGUMENT_", "SPEC_", "JOB_", "PREDICT_", "MODEL_")
+FAR = ("DATA_", "TRAIN_SHARD_FAILED", "ARGUMENT_", "SPEC_", "JOB_", "PREDICT_", "MODEL_")
 
 
-def real_tables():
-    """The tables of ${SINEW_DATA}/tabular, which nobody made messy."""
-    found = {}
-    for path in sorted(pathlib.Path(os.environ.get("SINEW_DATA", "/nowhere")).glob("tabular/*.csv")):
+def real_files():
+    """The tables, the sentences (without header) and the text of ${SINEW_DATA}, which nobody made messy."""
+    found, folder = {}, pathlib.Path(os.environ.get("SINEW_DATA", "/nowhere"))
+    for path in sorted(folder.glob("tabular/*.csv")):
         with open(path, newline="", encoding="utf-8") as file:
             names, *lines = csv.reader(file)
         found[f"real_{path.stem}"] = Messy(f"{path.name}, as it is", path.read_bytes(), target=names[-1], rows=len(lines), columns=tuple(names))
+    for path in sorted(folder.glob("sst2/*.tsv")):
+        found[f"real_sst2_{path.stem}"] = Messy("sentences, no header", path.read_bytes(), data="data.tsv", target=None,
+                                                rows=len(path.read_bytes().splitlines()))
+    for path in sorted(folder.glob("text/*.txt")):
+        found[f"real_{path.stem}"] = Messy("a text", path.read_bytes()[:20000], data="data.txt", target=None, rows=None)
     return found
+
+
+def counted(out):
+    return sum(int("".join(found)) for found in COUNTED.findall(out))
 
 
 class Trial:
@@ -79,7 +89,8 @@ class Trial:
             self.fault("no error code")
             return None, ""
         sentence, name = found[-1]
-        if pathlib.Path(self.messy.data).name.split("*")[0].rstrip("/") not in sentence and "parts/" not in sentence:
+        files = [pathlib.Path(path).name for path in (self.messy.data, self.messy.new) if path]
+        if not any(file in sentence for file in [*files, "parts/", "pictures/"]):
             self.fault(f"{name} names no file")
         if not hint:
             self.fault(f"{name} has no hint")
@@ -173,9 +184,9 @@ class Trial:
         splits, train = re.search(r"(\d+) training, (\d+) validation, (\d+) test", seen), re.search(r"(\d+) training samples", seen)
         if self.messy.rows is None or not train:
             return
-        left = sum(map(int, COUNTED.findall(seen[train.start():])))
+        left = counted(seen[train.start():])
         used = sum(map(int, splits.groups())) if splits else int(train[1])
-        wrong = used + left != self.messy.rows if splits else abs(used - 0.8 * (self.messy.rows - left)) > 3
+        wrong = self.messy.rows not in (used, used + left) if splits else abs(used - 0.8 * (self.messy.rows - left)) > 3
         if wrong:
             self.fault(f"{used} of {self.messy.rows} rows used{'' if splits else ' to train'}, {left} counted as left out", silent=True)
 
@@ -188,7 +199,7 @@ class Trial:
         with open(self.folder / "out.csv", newline="", encoding="utf-8") as file:
             made = sum(1 for _ in csv.reader(file)) - 1
         wanted = messy.new_rows if messy.new_rows is not None else messy.rows
-        left = sum(map(int, COUNTED.findall(out)))
+        left = counted(out)
         if wanted is not None and made + left != wanted:
             self.fault(f"{made} predictions of {wanted} rows, {left} counted as left out", silent=made + left < wanted)
         return ""
@@ -201,7 +212,7 @@ def main():
     words.add_argument("--after", default="")
     words.add_argument("--full", action="store_true")
     given = words.parse_args()
-    known = {**TABLES, **OTHERS, **PICTURES, **real_tables()}
+    known = {**TABLES, **OTHERS, **PICTURES, **real_files()}
     chosen = {name: messy for name, messy in known.items() if not given.word or any(word in name for word in given.word)}
     chosen = dict(list(chosen.items())[list(chosen).index(given.after) + 1 if given.after else 0:])
     good = silent = 0

@@ -8,7 +8,7 @@ import sqlite3
 import struct
 import zipfile
 
-from messy_tables import COUNT, NAMES, Messy, plain, rows
+from messy_place import COUNT, NAMES, Messy, plain, rows
 
 
 def records():
@@ -178,8 +178,9 @@ OTHERS = {
     "arff": Messy("ARFF", ARFF, data="data.arff"),
     "npy_float64": Messy("float64, target in the last column", array(lambda np, folder, values: np.save(folder / "data.npy", values)),
                          data="data.npy", target=None),
-    "npy_pair": Messy("float64 and int64", array(save_pair), data="data", target=None),
-    "npy_int64": Messy("inputs of int64", array(lambda np, folder, values: save_pair(np, folder, values, int)), data="data", target=None),
+    "npy_pair": Messy("float64 and int64", array(save_pair), data="data", target=None, new="data/train_images.npy"),
+    "npy_int64": Messy("inputs of int64", array(lambda np, folder, values: save_pair(np, folder, values, int)), data="data", target=None,
+                       new="data/train_images.npy"),
     "npy_structured": Messy("structured", array(structured), data="data.npy", target=None),
     "npy_object": Messy("objects", array(lambda np, folder, values: np.save(folder / "data.npy", np.array(rows(), object), allow_pickle=True)),
                         data="data.npy", target=None, refused=True),

@@ -1,7 +1,7 @@
 """Folders of pictures as people have them, for messy_files.py. PICTURES: name -> Messy."""
 import random
 
-from messy_tables import Messy
+from messy_place import Messy
 
 EACH = 12  # pictures of a class
 CLASSES = ("cat", "dog")
