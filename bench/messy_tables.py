@@ -1,5 +1,6 @@
 """Tables as people have them, for messy_files.py. TABLES: name -> Messy. Each is messy in one way."""
 import gzip
+import os
 import random
 import zipfile
 
@@ -24,6 +25,16 @@ def zipped(folder):
 def unseen(folder):
     (folder / "data.csv").write_text(plain())
     (folder / "new.csv").write_text("length,weight,colour\n30.1,6.02,purple\n61,12.2,\n,,red\n")
+
+
+def header_alone(folder):
+    (folder / "data.csv").write_text(plain())
+    (folder / "new.csv").write_text("length,weight,colour\n")
+
+
+def pipe_at_predict(folder):
+    (folder / "data.csv").write_text(plain())
+    os.mkfifo(folder / "new.csv")
 
 
 def lacks_column(folder):
@@ -231,6 +242,8 @@ TABLES = {
     "zip": Messy("zip", zipped, data="data.zip"),
     "new_category": Messy("a new word, and missing cells, at predict", unseen, new="new.csv", new_rows=3),
     "new_lacks_column": Messy("a column is missing at predict", lacks_column, new="new.csv", new_rows=2),
+    "new_header_only": Messy("a header alone at predict", header_alone, new="new.csv", new_rows=0),
+    "new_pipe": Messy("a named pipe at predict", pipe_at_predict, new="new.csv", new_rows=0),
     "new_other_form": Messy("; and other order at predict", other_form, new="new.csv", new_rows=2),
     "parts": Messy("a folder of files, two orders of columns", lambda folder: several(folder, (ORDER, OTHER, ORDER)), data="parts"),
     "parts_glob": Messy("a pattern", lambda folder: several(folder, (ORDER, OTHER, ORDER)), data="parts/*.csv"),
