@@ -138,6 +138,8 @@ class Trial:
         seen = out
         if code != 0 and not messy.job:
             name, cured = self.cured(code, out)
+            if messy.works:
+                self.fault("refused")
             if not cured or messy.refused:
                 return str(name)
             (out, trained), ended = cured, f"{name}, cured"

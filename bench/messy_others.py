@@ -82,6 +82,10 @@ def not_finite(np, folder, values):
     np.savez(folder / "data.npz", x=values[:, :2].astype(np.float32), y=values[:, 2].astype(np.int64))
 
 
+def minus_one(np, folder, values):
+    np.savez(folder / "data.npz", x=values[:, :2].astype(np.float32), y=(2 * values[:, 2] - 1).astype(np.int64))
+
+
 def one_shorter(np, folder, values):
     np.savez(folder / "data.npz", x=values[:, :2].astype(np.float32), y=values[1:, 2].astype(np.int64))
 
@@ -154,12 +158,12 @@ OTHERS = {
     "csv_named_tsv": Messy("commas, named .tsv", plain(), data="data.tsv", columns=NAMES),
     "csv_named_txt": Messy("a table, named .txt", plain(), data="data.txt", columns=NAMES),
     "csv_without_ending": Messy("a table, without ending", plain(), data="data", columns=NAMES),
-    "csv_upper": Messy("named DATA.CSV, with a space", plain(), data="MY DATA.CSV", columns=NAMES),
-    "csv_unicode_name": Messy("named daten-größe 🎨.csv", plain(), data="daten-größe 🎨.csv", columns=NAMES),
-    "csv_brackets": Messy("named (1) data.csv, as a browser does", plain(), data="(1) data.csv", columns=NAMES),
-    "csv_long_name": Messy("a name of 80 letters", plain(), data="d" * 80 + ".csv", columns=NAMES),
-    "csv_dollar": Messy("a target named ${PRICE}", plain().replace("kind", "${PRICE}", 1), target="${PRICE}"),
-    "csv_two_dollars": Messy("a target named price $$", plain().replace("kind", "price $$", 1), target="price $$"),
+    "csv_upper": Messy("named DATA.CSV, with a space", plain(), data="MY DATA.CSV", columns=NAMES, works=True),
+    "csv_unicode_name": Messy("named daten-größe 🎨.csv", plain(), data="daten-größe 🎨.csv", columns=NAMES, works=True),
+    "csv_brackets": Messy("named (1) data.csv, as a browser does", plain(), data="(1) data.csv", columns=NAMES, works=True),
+    "csv_long_name": Messy("a name of 80 letters", plain(), data="d" * 80 + ".csv", columns=NAMES, works=True),
+    "csv_dollar": Messy("a target named ${PRICE}", plain().replace("kind", "${PRICE}", 1), target="${PRICE}", works=True),
+    "csv_two_dollars": Messy("a target named price $$", plain().replace("kind", "price $$", 1), target="price $$", works=True),
     "xlsx": wrong("Excel", xlsx(), data="data.xlsx"),
     "xlsx_csv": wrong("Excel, named .csv", xlsx()),
     "xls_csv": wrong("old Excel, named .csv", framed(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")),
@@ -194,6 +198,8 @@ OTHERS = {
     "npz_names": Messy("X_train and y_train", arrays("X_train", "y_train"), data="data.npz", target=None),
     "npz_other_names": Messy("features and answer", arrays("features", "answer"), data="data.npz", target=None),
     "npz_float64": Messy("inputs of float64", arrays(inputs="float64"), data="data.npz", target=None),
+    "npz_minus_one": Messy("labels -1 and 1", array(minus_one), data="data.npz", target=None, says="2 classes"),
+    "npz_float_labels": Messy("labels 0.0 and 1.0", arrays(labels="float32"), data="data.npz", target=None, says="2 classes"),
     "npz_words": Messy("labels of words", arrays(labels="U3"), data="data.npz", target=None),
     "npz_not_finite": Messy("nan and inf", array(not_finite), data="data.npz", target=None),
     "npz_shorter": Messy("a label too few", array(one_shorter), data="data.npz", target=None, refused=True),

@@ -20,6 +20,7 @@ class Messy:
     rows: int | None = COUNT  # samples that a person counts in the data; None: nobody can
     columns: tuple | None = None  # names that a person sees; None: not checked
     kinds: dict = dataclasses.field(default_factory=dict)  # column -> the kind that a person sees
+    works: bool = False  # nothing is wrong with it, so that no error is right
     refused: bool = False  # no program can use it, so that only an error is right
     job: tuple = ()  # overrides that a person would give
     new: str | None = None  # DATA of sinew predict, if it is another file

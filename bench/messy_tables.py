@@ -246,7 +246,7 @@ TABLES = {
     "new_pipe": Messy("a named pipe at predict", pipe_at_predict, new="new.csv", new_rows=0),
     "new_other_form": Messy("; and other order at predict", other_form, new="new.csv", new_rows=2),
     "parts": Messy("a folder of files, two orders of columns", lambda folder: several(folder, (ORDER, OTHER, ORDER)), data="parts"),
-    "parts_glob": Messy("a pattern", lambda folder: several(folder, (ORDER, OTHER, ORDER)), data="parts/*.csv"),
+    "parts_glob": Messy("a pattern", lambda folder: several(folder, (ORDER, OTHER, ORDER)), data="parts/*.csv", works=True),
     "parts_differ": Messy("a folder of files with other columns", lambda folder: several(folder, (ORDER, (0, 1, 3), ORDER)), data="parts", rows=None),
     "parts_notes": beside("a README.txt", "README.txt", "Notes on the data.\n", 80),
     "parts_folder": beside("a folder with one more", "2024/part2.csv", part()),
