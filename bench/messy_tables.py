@@ -101,6 +101,8 @@ TABLES = {
     "quoted_newline": column("line ends in quotes", "note", lambda i, draw: f"{draw.choice(NOTES)}\nseen {i}", "text"),
     "doubled_quote": column("doubled quotes", "note", lambda i, draw: f'{draw.choice(NOTES)} "{i}" times', "text"),
     "unbalanced_quote": Messy("a quote that never ends", edited(replace(50, '30.1,6.0,"red,cat'))),
+    "swallowed_rows": Messy("two stray quotes, 40 lines apart",
+                            edited(lambda lines: (replace(50, '30.1,6.0,"red,cat')(lines), replace(90, '30.1,6.0,red",cat')(lines)))),
     "inch_quote": Messy("a quote inside a cell", edited(replace(50, '30.1,6.0,red 5" wide,cat')), columns=NAMES),
     "no_header": Messy("no header", text(rows()), target="column_4", columns=("column_1", "column_2", "column_3", "column_4")),
     "no_header_words": Messy("no header, words only", text([[row[2], "big" if float(row[0]) > 45 else "small", row[3]] for row in rows()]),
