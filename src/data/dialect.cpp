@@ -235,24 +235,45 @@ bool is_number_cell(const std::string& cell, NumberStyle style) {
   return parse_number(split_unit(cell).number, style).has_value();
 }
 
+bool is_sentence(const std::string& cell) {
+  return std::ranges::count(cell, ' ') >= 3;
+}
+
+// Returns the form of a date, a time or a code: "9999-99-99". Returns "" for a cell with fewer than four digits.
+std::string form_of(std::string cell) {
+  int digits = 0;
+  for (char& c : cell) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) continue;
+    c = '9';
+    ++digits;
+  }
+  return digits < 4 ? "" : cell;
+}
+
 // Returns whether the first line is data. It must have at least one number. In a column whose cells below are numbers
-// (nine of ten), it must have a number or a text such as NA. In any other column, its cell must occur below as well.
+// (nine of ten), it must have a number or a text such as NA. In any other column, its cell must occur below as well, or
+// be a sentence where half of the cells are sentences, or have the form of nine of ten cells.
 bool is_data(const std::vector<Cells>& rows, NumberStyle style) {
   const Cells& first = rows.front();
   size_t numbers = 0;
   for (size_t column = 0; column < first.size(); ++column) {
-    int64_t below = 0, given = 0;
+    int64_t below = 0, given = 0, sentences = 0, same_form = 0;
     bool occurs = false;
+    const bool sentence = is_sentence(first[column]);
+    const std::string form = form_of(first[column]);
     for (size_t row = 1; row < rows.size(); ++row) {
       if (column >= rows[row].size() || is_missing(rows[row][column])) continue;
       ++given;
       below += is_number_cell(rows[row][column], style) ? 1 : 0;
       occurs = occurs || rows[row][column] == first[column];
+      sentences += sentence && is_sentence(rows[row][column]) ? 1 : 0;
+      same_form += !form.empty() && form_of(rows[row][column]) == form ? 1 : 0;
     }
     const bool of_numbers = given == 0 || below * 10 >= given * 9;
     const bool number = is_number_cell(first[column], style);
     if (of_numbers && !number && !(is_missing(first[column]) && !first[column].empty())) return false;
-    if (!of_numbers && !occurs) return false;
+    const bool alike = occurs || (sentence && sentences * 2 >= given) || same_form * 10 >= given * 9;
+    if (!of_numbers && !alike) return false;
     numbers += number ? 1 : 0;
   }
   return numbers > 0;

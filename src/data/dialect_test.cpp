@@ -99,6 +99,11 @@ TEST(Dialect, FindsWhetherThereIsAHeader) {
   EXPECT_TRUE(header("x,y,species\n4.9,3.0,setosa\n7.0,3.2,virginica\n"));
   EXPECT_TRUE(header("country,2019,2020\nPeru,1.5,2\nChad,2.5,3\n")) << "years as names";
   EXPECT_TRUE(header("name,town\nann,rome\nbob,oslo\n")) << "words alone tell nothing";
+  EXPECT_FALSE(header("a long and sad film,0\nit was a joy to see,1\nshort,0\nthe worst of all films,0\n"));
+  EXPECT_TRUE(header("what did they say,0\nbad,1\ngood,0\n")) << "no sentences below";
+  EXPECT_TRUE(header("text,0,1\nit was a joy to see,1,0\nthe worst of all films,0,1\n")) << "classes as names";
+  EXPECT_FALSE(header("2023-01-03,16.9\n2023-01-04,17.1\n2023-01-05,18\n"));
+  EXPECT_TRUE(header("1999,16.9\n2023-01-04,17.1\n2023-01-05,18\n"));
   EXPECT_TRUE(header("a,b\n"));
   EXPECT_TRUE(header("5,6\n1,2\n", "first_line"));
   EXPECT_FALSE(header("a,b\n1,2\n", "none"));

@@ -19,7 +19,8 @@ namespace {
 
 class OpenFile {
  public:
-  explicit OpenFile(const std::string& path) : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit OpenFile(const std::string& path)
+      : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) fail("cannot open", errno);
     struct stat status {};
     if (fstat(descriptor_, &status) != 0) {
@@ -27,17 +28,20 @@ class OpenFile {
       close(descriptor_);
       fail("cannot read the status of", code);
     }
-    if (S_ISDIR(status.st_mode)) {
+    if (!S_ISREG(status.st_mode)) {
       close(descriptor_);
-      throw Error("DATA_UNREADABLE_FILE", path + " is a folder, not a file", "name a file in it");
+      throw Error("DATA_UNREADABLE_FILE",
+                  path + (S_ISDIR(status.st_mode) ? " is a folder, not a file" : " is a pipe or a device, not a file"),
+                  S_ISDIR(status.st_mode) ? "name a file in it"
+                                          : "write the data to a file first: Sinew reads it more than once");
     }
-    size_ = S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
+    size_ = static_cast<uint64_t>(status.st_size);
   }
   ~OpenFile() { close(descriptor_); }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
-  uint64_t size() const { return size_; }  // 0 if the size is unknown (a pipe)
+  uint64_t size() const { return size_; }
 
   size_t read_some(std::byte* out, size_t size) {
     while (true) {

@@ -180,8 +180,10 @@ std::string job_name(const std::string& path) {
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
   }
-  const bool useful = std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
-  return useful ? name : "job";
+  const auto first = std::ranges::find_if(name, [](unsigned char c) { return std::isalnum(c) != 0; });
+  if (first == name.end()) return "job";
+  constexpr std::ptrdiff_t kLongest = 64;  // a job's name is also that of a folder
+  return {first, first + std::min(kLongest, name.end() - first)};
 }
 
 }  // namespace
@@ -190,7 +192,9 @@ Proposal propose_job(const std::string& path, const Wanted& wanted) {
   if (!system_disk().exists(path) && !is_file_pattern(path)) {
     throw Error("DATA_UNREADABLE_FILE", "there is no file or folder " + path, "give the path of your data");
   }
+  const bool pattern = is_file_pattern(path);
   for (const Detector& detector : kDetectors) {
+    if (pattern && detector.detect != detect_table) continue;  // the others read one file or folder
     std::optional<Detection> detection = detector.detect(path);
     if (!detection) continue;
     if (detector.detect == detect_table) {

@@ -24,6 +24,7 @@ constexpr size_t kPreviewBytes = 1 << 18;  // bytes that are read from the begin
 std::vector<ColumnSketch> sketch_columns(const std::string& path, const TableRequest& request) {
   const std::string file = table_files(path, request.format).front();
   std::vector<std::byte> head = read_head(file, kTableHead);
+  if (head.empty()) read_file(file);  // throws if the file is damaged rather than empty
   const bool whole = head.size() < kTableHead;
   const TableText text = decode_table(file, std::move(head), whole, request);
   const auto reader = reader_of(text, request);
@@ -80,6 +81,16 @@ std::optional<Detection> detect_table(const std::string& path) {
   Detection detection;
   detection.data.format = format;
   detection.data.train.path = path;
+  if (!folder) return detection;
+  const SplitsOfFolder splits = splits_of_folder(path);
+  if (splits.train.empty()) return detection;
+  detection.data.train.path = splits.train;
+  detection.data.val.path = splits.val;
+  detection.data.test.path = splits.test;
+  std::string remark = "the files of " + path + " are splits: " + file_name(splits.train);
+  for (const std::string& file : {splits.val, splits.test}) remark += file.empty() ? "" : ", " + file_name(file);
+  for (const std::string& file : splits.others) remark += "; " + file_name(file) + " is left out";
+  detection.remarks.push_back(std::move(remark));
   return detection;
 }
 
@@ -91,7 +102,8 @@ void choose_target(Detection& table, const Wanted& wanted) {
   if (sketches.size() < 2) {
     throw Error(
         "DATA_BAD_COLUMN",
-        path + (sketches.empty() ? " has no column" : " has only one column, '" + sketches[0].name + "'"),
+        path +
+            (sketches.empty() ? " has no column" : " has only one column, '" + printable_start(sketches[0].name) + "'"),
         "a table needs a column to predict and a column to predict it from; separate the cells of a line by commas, "
         "semicolons, tabs or |");
   }

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <filesystem>
 
 #include "base/expected_error.h"
+#include "data/fixtures.h"
 #include "data/image_decode_test_images.h"
 #include "data/scratch_folder.h"
 
@@ -192,12 +194,64 @@ TEST_F(Propose, FilesThatAreNoValidTables) {
   EXPECT_ERROR(error("x.xlsx", "PK\x03\x04"), "DATA_WRONG_FORMAT", "Excel");
   EXPECT_ERROR(error("b.csv", ""), "DATA_EMPTY", "b.csv");
   EXPECT_ERROR(error("c.csv", "only\n1\n"), "DATA_BAD_COLUMN", "'only'");
+  EXPECT_ERROR(error("long.csv", std::string(100'000, 'x') + "\n1\n"), "DATA_BAD_COLUMN", "only one column");
+  EXPECT_ERROR(error("cut.csv.gz", gzipped("a,b\n1,2\n").substr(0, 10)), "DATA_DAMAGED_FILE", "too early");
   EXPECT_ERROR(error("c.csv", "only\n1\n"), "DATA_BAD_COLUMN", "by commas, semicolons, tabs or |");
   EXPECT_THAT(error("c.csv", "only\n1\n"), Not(HasSubstr("data."))) << "there is no job file that could say it";
   EXPECT_ERROR(error("z.csv", std::string("a,b\n1,\0\n", 8)), "DATA_WRONG_FORMAT", "iconv");
   EXPECT_THAT(error("x.feather", "ARROW1"), Not(HasSubstr("duckdb"))) << "duckdb reads no Arrow files";
   EXPECT_ERROR(error("d.jsonl", "[1, 2]\n"), "DATA_BAD_ROW", "d.jsonl");
   EXPECT_ERROR(error("e.jsonl", "{\"a\": "), "DATA_BAD_ROW", "e.jsonl");
+}
+
+TEST_F(Propose, NamesOfFilesAndColumnsThatMeanSomethingElsewhere) {
+  const std::string rows = "size,${PRICE}\n1,3.5\n2,4.5\n3,5.25\n4,2.5\n";
+  const auto read_back = [&](const std::string& file) {
+    const Proposal proposal = propose_job(put(file, rows), {"${PRICE}"});
+    EXPECT_FALSE(proposal.trouble) << file;
+    const auto reading = spec::read_job(proposal_yaml(proposal), "job.yaml");
+    EXPECT_TRUE(reading.problems.empty()) << file << ": " << to_string(reading.problems.at(0));
+    EXPECT_EQ(reading.job.data.train.path, path(file));
+    EXPECT_EQ(reading.job.data.columns.target, "${PRICE}");
+    return reading.job.name;
+  };
+  EXPECT_EQ(read_back("plain.csv"), "plain");
+  EXPECT_EQ(read_back("(1) data.csv"), "1--data");
+  EXPECT_EQ(read_back("[x].csv"), "x-");
+  EXPECT_EQ(read_back(".x.csv"), "x");
+  EXPECT_EQ(read_back("$$.csv"), "job");
+  EXPECT_EQ(read_back("a$$b.csv"), "a--b");
+  EXPECT_EQ(read_back(std::string(100, 'n') + ".csv"), std::string(64, 'n'));
+}
+
+TEST_F(Propose, FoldersAndPatternsOfTables) {
+  std::string rows = "size,price\n";
+  for (int i = 0; i < 30; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + ".5\n";
+  for (const char* name : {"parts/1.csv", "parts/2.csv", "parts/notes.txt", "splits/Train.csv", "splits/test.csv",
+                           "splits/dev.csv", "splits/more.csv", "no/train.csv", "no/other.csv"})
+    put(name, rows);
+  for (const std::string& parts : {path("parts"), path("parts/*.csv")}) {
+    const Proposal proposal = propose_job(parts);
+    EXPECT_FALSE(proposal.trouble);
+    EXPECT_EQ(proposal.job.data.train.path, parts);
+    EXPECT_THAT(proposal.remarks, Contains(HasSubstr("2 files read as one table"))) << parts;
+    EXPECT_THAT(proposal.remarks, Contains(HasSubstr("48 training")));
+  }
+  EXPECT_THAT(propose_job(path("parts")).remarks, Contains(HasSubstr("'notes.txt' is left out")));
+  const Proposal splits = propose_job(path("splits"));
+  EXPECT_EQ(splits.job.data.train.path, path("splits/Train.csv"));
+  EXPECT_EQ(splits.job.data.val.path, path("splits/dev.csv"));
+  EXPECT_EQ(splits.job.data.test.path, path("splits/test.csv"));
+  EXPECT_THAT(splits.remarks, Contains(HasSubstr("Train.csv, dev.csv, test.csv; more.csv is left out")));
+  EXPECT_THAT(splits.remarks, Contains(HasSubstr("30 training, 30 validation, 30 test")));
+  EXPECT_THAT(propose_job(path("no")).remarks, Contains(HasSubstr("2 files read as one table")));
+}
+
+TEST_F(Propose, APipeIsRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo(path("pipe.csv").c_str(), 0600), 0);
+  EXPECT_ERROR(error_of([&] { propose_job(path("pipe.csv")); }), "DATA_UNREADABLE_FILE", "is a pipe");
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_NE(error_of([&] { propose_job(path("pipe")); }), "");
 }
 
 TEST_F(Propose, NumpyFiles) {

@@ -25,7 +25,9 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     char escaped[8];
-    if (c == '"' || c == '\\') {
+    if (c == '$') {  // a job file expands ${NAME}
+      out += "$$";
+    } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {

@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kFreeCells = 1 << 20;  // a table may hold this many cells, plus one for each byte of its files
 constexpr size_t kMostNotes = 20;       // the most notes about the names in one file
 constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLargest = std::numeric_limits<float>::max();  // training computes with float32
 constexpr size_t kNoField = ~size_t{0};
 
 // Why a row was not added.
@@ -228,8 +229,10 @@ class TableBuilder {
   static double number_of(const Column& column, const Field& field, std::string& problem) {
     const bool word = field.kind == Field::Kind::text && column.format.kind == CellKind::number;
     const auto number = word ? std::nullopt : parse_cell(field.text, column.format);
-    if (number && std::isfinite(*number)) return *number;
-    problem = number ? "holds " + printable_start(field.text) + ", which is not a finite number"
+    if (number && std::abs(*number) <= kLargest) return *number;
+    problem = number ? "holds " + printable_start(field.text) +
+                           (std::isfinite(*number) ? ", which is beyond the range of 32-bit numbers (3.4e38)"
+                                                   : ", which is not a finite number")
                      : "holds '" + printable_start(field.text) + "', which is not " + described(column.format);
     const std::string both = column.reason.empty() || column.doubt.empty() ? "" : "; ";
     if (const std::string why = column.reason + both + column.doubt; !number && !why.empty())
@@ -384,13 +387,15 @@ Table read_table(std::string_view text, const std::string& name, const TableRequ
 Table read_table(const std::string& path, const TableRequest& request, const CellWishes& wishes) {
   TableReader reader(path, request, wishes);
   std::vector<Digest> digests;
-  for (const std::string& file : table_files(path, request.format)) {
+  const std::vector<std::string> files = table_files(path, request.format);
+  for (const std::string& file : files) {
     FileBytes bytes = read_file(file);
     digests.push_back(bytes.digest);
     reader.add(decode_table(file, std::move(bytes.bytes), true, reader.later_request()));
   }
   Table table = reader.take();
   table.digest = digests.size() == 1 ? digests.front() : digest_of(digests);
+  if (const std::string said = said_of_files(path, files); !said.empty()) table.notes.insert(table.notes.begin(), said);
   return table;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file_pattern.h"
 #include "base/joined.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 #include "data/foreign_file.h"
 
@@ -105,6 +106,49 @@ std::vector<std::string> table_files(const std::string& path, const std::string&
       "DATA_MISSING_FILES",
       path + (pattern ? ": no file has a name that fits" : ": the folder has no file whose name ends in ." + format),
       "check the path: it is relative to the directory in which the command runs");
+}
+
+std::string said_of_files(const std::string& path, const std::vector<std::string>& files) {
+  std::error_code code;
+  std::vector<std::string> others;
+  if (fs::is_directory(path, code)) {
+    for (const auto& entry : fs::directory_iterator(path, code)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with('.') && std::ranges::find(files, entry.path().string()) == files.end())
+        others.push_back(name);
+    }
+  } else if (!is_file_pattern(path)) {
+    return "";
+  }
+  std::string said =
+      path + ": " + std::to_string(files.size()) + (files.size() == 1 ? " file" : " files") + " read as one table";
+  if (others.empty()) return said;
+  std::ranges::sort(others);
+  const bool one = others.size() == 1;
+  return said + "; " +
+         (one ? "'" : with_commas(static_cast<int64_t>(others.size())) + " other entries are left out: '") +
+         printable_start(others.front()) + (one ? "' is left out" : "', ...");
+}
+
+SplitsOfFolder splits_of_folder(const std::string& folder) {
+  SplitsOfFolder found;
+  for (const std::string& file : files_of_pattern((fs::path(folder) / "*").string())) {
+    if (table_format_of(file).empty()) continue;
+    std::string stem = lower_case(file_name(file));
+    stem = stem.substr(0, stem.find('.'));
+    const bool val = stem == "val" || stem == "valid" || stem == "validation" || stem == "dev";
+    std::string* const split = stem == "train"  ? &found.train
+                               : val            ? &found.val
+                               : stem == "test" ? &found.test
+                                                : nullptr;
+    if (split != nullptr && split->empty()) {
+      *split = file;
+    } else {
+      found.others.push_back(file);
+    }
+  }
+  if (found.train.empty() || (found.val.empty() && found.test.empty())) return {};
+  return found;
 }
 
 }  // namespace sinew::data

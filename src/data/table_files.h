@@ -45,6 +45,8 @@ TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bo
 // extension, or those whose names fit the pattern in the last part of the path (* and ?). Throws Error if there is
 // none.
 std::vector<std::string> table_files(const std::string& path, const std::string& format);
+// Says how many files are read as one table, and what else is in the folder. Returns "" if `path` is one file.
+std::string said_of_files(const std::string& path, const std::vector<std::string>& files);
 // Returns csv, tsv or jsonl by the extension of a name, otherwise "".
 std::string table_format_of(const std::string& path);
 // The format of the tables in a folder, and how many there are. Other files, such as a README, do not matter. Without a
@@ -54,5 +56,13 @@ struct TablesOfFolder {
   int64_t count = 0;
 };
 TablesOfFolder tables_of_folder(const std::string& folder);
+
+// The tables of a folder that are named as its splits: train.csv, beside val.csv (or valid, validation, dev) or test.csv.
+// All paths are empty if there is no such train.csv.
+struct SplitsOfFolder {
+  std::string train, val, test;
+  std::vector<std::string> others;  // tables of the folder that are no split
+};
+SplitsOfFolder splits_of_folder(const std::string& folder);
 
 }  // namespace sinew::data

@@ -214,7 +214,12 @@ Table read_rows(const InferenceRequest& request, const Encoding& encoding, const
     const auto found = known.find(name);
     return found == known.end() ? CellWish{CellWish::Read::ignored} : CellWish{CellWish::Read::fixed, *found->second};
   });
-  if (table.rows() == 0) throw Error("DATA_EMPTY", path + ": has no rows below its header", "check the file");
+  if (table.rows() == 0) {
+    throw Error("DATA_EMPTY",
+                path + (table.skipped == 0 ? ": has no rows below its header"
+                                           : ": no row can be read; the first problem is " + table.first_skipped),
+                "check the file");
+  }
   std::string missing;
   const auto need = [&](const std::string& name) {
     if (table.find(name) == nullptr) missing += (missing.empty() ? "'" : ", '") + name + "'";

@@ -233,6 +233,13 @@ TEST(TableKinds, RolesMustNotContradict) {
 
 // ---- files ---------------------------------------------------------------------------------------------------------
 
+TEST(TableKinds, NumbersBeyondFloat32AreBadCells) {
+  Job job("x,y\n1,0\n3e38,1\n-3e38,0\n2,1\n", "y");
+  EXPECT_EQ(job.error(), "");
+  EXPECT_ERROR(Job("x,y\n1,0\n1e160,1\n3,0\n", "y").error(), "DATA_BAD_CELL", "3:1: column 'x' holds 1e160");
+  EXPECT_ERROR(Job("x,y\n1,0.5\n2,4e38\n3,0.25\n", "y").error(), "DATA_BAD_CELL", "32-bit numbers (3.4e38)");
+}
+
 TEST(TableFiles, SeveralFilesAreOneTable) {
   Job job("x,w,y\n1,a,0\n2,b,1\n", "y", "parts/1.csv");
   job.folder.write("parts/2.csv", "y;w;x\n0;a;3,5\n1;b;4\n");
