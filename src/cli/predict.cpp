@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/disk.h"
+#include "base/file_pattern.h"
 #include "cli/options.h"
 #include "cli/programs.h"
 
@@ -10,7 +11,6 @@ namespace sinew::cli {
 
 int run_predict(const Arguments& arguments) {
   task::Predict task;
-  task.format = "";
   task::Generation prompt;
   std::string root = "runs";
   Options options("predict", "Predictions of a trained model for new samples");
@@ -44,7 +44,7 @@ int run_predict(const Arguments& arguments) {
   if (options.given("--prompt")) task.generation = prompt;
   if (task.generation.has_value() != task.data.empty())
     options.refuse("give either DATA or --prompt", "name the new samples, or give a model of text a prompt");
-  if (!task.generation && !system_disk().exists(task.data))
+  if (!task.generation && !system_disk().exists(task.data) && !is_file_pattern(task.data))
     throw UsageError("FILE_NOT_FOUND", "there is no " + task.data, "check the path");
   task.model = path_of_model(root, task.model);
   task.sandbox = supervise::sandbox_of(sandbox, {{task.model}, "the predictions"}, print_sentence);

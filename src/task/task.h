@@ -64,8 +64,8 @@ struct Generation {
 
 struct Predict {
   std::string model, data;
-  std::string output = "-";    // a file; "-": standard output
-  std::string format = "csv";  // csv | jsonl
+  std::string output = "-";  // a file; "-": standard output
+  std::string format;        // csv | jsonl
   std::optional<Sandbox> sandbox;
   std::optional<Generation> generation;  // a text model continues a prompt; `data` is empty
   bool operator==(const Predict&) const = default;
