@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "spec/spec.h"
+#include "study/study.h"
 
 namespace sinew::cli {
 
@@ -55,6 +58,9 @@ int run_export(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_init(const Arguments& arguments);
 int run_tune(const Arguments& arguments);
+// Leads a study on this terminal, with so many trials side by side. Returns the exit code.
+using OpenStudy = std::function<std::unique_ptr<study::StudySession>(const study::Options&)>;
+int lead_study(std::optional<int64_t> parallel, const OpenStudy& open);  // tune.cpp
 int run_server(const Arguments& arguments);
 int run_checkpoint(const Arguments& arguments);  // checkpoint.cpp
 int run_models(const Arguments& arguments);

@@ -24,11 +24,11 @@ struct Wait {
 void wait_for_end(const std::string& directory, const Wait& wait, Clock& clock) {
   const double end = clock.monotonic_seconds() + wait.seconds;
   bool asked = false;
-  while (rundir::lock_is_held(directory)) {
+  for (std::string place; !(place = rundir::running_place(directory)).empty();) {
     // The kernel may merge two signals into one. With --now, this loop therefore sends SIGTERM until the run has ended.
-    const pid_t holder = asked && !wait.now ? 0 : supervise::process_that_holds(directory);
+    const pid_t holder = asked && !wait.now ? 0 : supervise::process_that_holds(place);
     const std::string named = own_variable("SINEW_COORDINATORS");
-    if (holder > 0) asked = supervise::ask_to_stop(directory, holder, asked, named) || asked;
+    if (holder > 0) asked = supervise::ask_to_stop(place, holder, asked, named) || asked;
     if (clock.monotonic_seconds() >= end) {
       throw Error("RUN_STILL_RUNNING", directory + " still runs",
                   asked ? "give it more time with --wait, or stop it at once with --now"

@@ -23,6 +23,7 @@ struct Given {
   std::vector<std::string> overrides;
   std::string job_or_run, run_directory, root = "runs", listen, server, launcher, format = "human";
   int64_t workers = 0;  // 0: as many as the job file says
+  std::optional<int64_t> parallel;
   double wait_seconds = 300, hang_seconds = supervise::WorkerLaunch().hang_seconds;
   bool resume = false, tls = false, insecure = false, ledger = false;
   std::optional<supervise::Launch> launch;
@@ -45,6 +46,7 @@ void add_shared(Options& options, Given& given) {
           "--hang-after", given.hang_seconds,
           "with --workers: if nothing moves for so long, and for 20 usual steps, sinew names the worker that holds up "
           "the run, and half as long later ends it")
+      .integer("--parallel", "N", given.parallel, 1, study::kMostSlots, "with data.split.folds: folds side by side")
       .flag("--ledger", given.ledger, "write ledger.jsonl: the digest of the training state after every step")
       .choice("--log-format", given.format, {"human", "json"}, "json: one object a line")
       .text("--server", "URL", given.server, "of a sinew server, passed to a job's command; by default SINEW_SERVER");
@@ -116,6 +118,8 @@ std::optional<task::Sandbox> sandbox_for(const spec::Job& job, const supervise::
 
 void check_options(const spec::Job& about, const Given& given, const std::string& job_file) {
   if (about.command.given()) supervise::refuse_untrusted_command({job_file, given.run_directory});
+  if (given.parallel && !about.data.trains_folds())
+    throw UsageError("OPTION_INVALID", "--parallel is for a training of all folds", "give data.split.folds");
   if (!in_group(about, given) && !about.command.given() && (!given.listen.empty() || given.tls || given.insecure))
     throw UsageError("OPTION_INVALID", "--listen, --tls and --insecure are for a run with workers", "add --workers N");
 }
@@ -127,6 +131,18 @@ int start_command(const spec::Job& job, const std::string& run, const Given& giv
     throw UsageError("OPTION_INVALID", "a command has no workers, no ledger and no sandbox",
                      "resources.nproc starts several processes of it");
   return run_command_job(job, {.run_directory = run, .server = given.server, .resume = resume, .json = given.json()});
+}
+
+// Trains each fold of a cross-validation. `text`: the job file, with the overrides in `given` not applied.
+int train_folds(const spec::Job& job, const std::string& text, const std::string& directory, const Given& given,
+                bool resume) {
+  const bool of_one_run = given.launch || !given.listen.empty() || given.tls || given.insecure || given.ledger;
+  if (of_one_run || given.sandbox.on || given.json())
+    throw UsageError("OPTION_INVALID", "a training of all folds takes no options of one run but --workers",
+                     "leave the others out, or train one fold: data.split.fold=0");
+  study::NewStudy study{directory, given.job_or_run, text, given.overrides, job};
+  if (given.workers > 0) study.overrides.push_back("workers.max=" + std::to_string(given.workers));
+  return lead_study(given.parallel, [&](const study::Options& all) { return study::train_folds(all, study, resume); });
 }
 
 }  // namespace
@@ -172,6 +188,7 @@ int run_train(const Arguments& arguments) {
   if (!job->command.given()) ignore_checkpoint_requests();  // before anybody can see the run and send one
   launch.run_directory =
       given.run_directory.empty() ? rundir::new_run_directory("runs", job->name, system_clock()) : given.run_directory;
+  if (job->data.trains_folds()) return train_folds(*job, text, launch.run_directory, given, given.resume);
   if (!job->command.given()) launch.sandbox = sandbox_for(*job, launch, given);
   const bool first = !given.launch || given.launch->rank == 0;
   if (first) rundir::keep_job_file(launch.run_directory, text, given.overrides, given.resume);
@@ -211,6 +228,11 @@ int run_resume(const Arguments& arguments) {
   const auto job = load_job(launch.job, given.overrides);
   if (!job) return kUsage;
   check_options(*job, given, launch.job);
+  if (job->data.trains_folds()) {
+    if (given.workers > 0 || !given.overrides.empty())
+      options.refuse("the folds keep their number of workers and their end", "leave both out");
+    return train_folds(*job, read_job_file(launch.job), launch.run_directory, given, true);
+  }
   if (!given.overrides.empty())
     supervise::give_new_end(programs(), *job, launch.run_directory, given.overrides, system_clock());
   if (job->command.given()) return start_command(*job, launch.run_directory, given, true);

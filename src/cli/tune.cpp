@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <functional>
 #include <iostream>
 
 #include "base/process.h"
@@ -25,20 +24,6 @@ void print_list() {
   for (const auto& maker : tune::samplers()) std::fputs(help_row(maker.name, maker.help).c_str(), stdout);
   std::puts("\npruners:");
   for (const auto& maker : tune::pruners()) std::fputs(help_row(maker.name, maker.help).c_str(), stdout);
-}
-
-int converse() {
-  std::ios::sync_with_stdio(false);
-  std::cin.tie(nullptr);
-  tune::AskTell conversation;
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    const auto answer = conversation.answer(line);
-    if (!answer) return kDone;
-    std::cout << *answer << '\n' << std::flush;
-    if (!std::cout) return kTrainingError;  // the program that reads our output has ended
-  }
-  return kDone;
 }
 
 study::TerminalSize terminal_size() {
@@ -62,15 +47,6 @@ study::Options study_options(study::StudyScreen& screen) {
   return options;
 }
 
-// Installs the signal handlers only once the session exists. Reading all data for the first time may take long, and
-// until then signals must kill the process.
-int lead(const study::Options& options,
-         const std::function<std::unique_ptr<study::StudySession>(const study::Options&)>& open) {
-  const auto session = open(options);
-  Signals signals({SIGINT, SIGTERM, SIGHUP});
-  return session->run(signals);
-}
-
 struct Given {
   std::string what;  // a job file, or one of the commands resume, extend, report
   std::vector<std::string> words;
@@ -80,29 +56,28 @@ struct Given {
   bool ask_tell = false;
 };
 
-int begin(const Given& given, const study::Options& options) {
-  study::NewStudy study;
-  study.directory = given.directory;
-  study.job_path = given.what;
-  study.overrides = given.words;
-  study.job_text = read_job_file(study.job_path);
+int begin(const Given& given) {
+  study::NewStudy study{given.directory, given.what, read_job_file(given.what), given.words, {}};
   auto job = read_job_text(study.job_text, job_file_name(study.job_path), study.overrides);
   if (!job) return kUsage;
   registry::check_out_init_from(*job, study.overrides, "runs", own_variable("SINEW_STORE"));
   if (job->command.given()) supervise::refuse_untrusted_command({study.job_path, study.directory});
   study.job = *std::move(job);
   if (study.directory.empty())
-    study.directory = rundir::new_run_directory("runs", study.job.name, options.clock) + "-study";
-  return lead(options, [&](const study::Options& all) { return study::begin(all, study); });
-}
-
-int go_on(const Given& given, study::Options options, const study::Extension& extension) {
-  supervise::refuse_untrusted_command({given.words[0]});  // the record of the study may have one
-  options.slots = given.parallel;
-  return lead(options, [&](const study::Options& all) { return study::resume(all, given.words[0], extension); });
+    study.directory = rundir::new_run_directory("runs", study.job.name, system_clock()) + "-study";
+  return lead_study(given.parallel, [&](const study::Options& all) { return study::begin(all, study); });
 }
 
 }  // namespace
+
+int lead_study(std::optional<int64_t> parallel, const OpenStudy& open) {
+  study::StudyScreen screen(write_out, terminal_size);
+  study::Options options = study_options(screen);
+  options.slots = parallel;
+  const auto session = open(options);
+  Signals signals({SIGINT, SIGTERM, SIGHUP});  // only now: until the data are read, signals must kill the process
+  return session->run(signals);
+}
 
 int run_tune(const Arguments& arguments) {
   Given given;
@@ -136,18 +111,14 @@ int run_tune(const Arguments& arguments) {
     std::fputs(fence, stdout);
     return kDone;
   }
-  if (given.ask_tell) return converse();
-  study::StudyScreen screen(write_out, terminal_size);
-  study::Options all = study_options(screen);
+  if (given.ask_tell) return tune::converse(std::cin, std::cout) ? kDone : kTrainingError;
   const bool resumes = given.what == "resume", extends = given.what == "extend", reports = given.what == "report";
   if (given.what.empty()) options.refuse("tune needs a job file", "sinew tune job.yaml");
-  if (!resumes && !extends && !reports) {
-    all.slots = given.parallel;
-    return begin(given, all);
-  }
+  if (!resumes && !extends && !reports) return begin(given);
   if (given.words.size() != 1) options.refuse(given.what + " needs one study", "sinew tune " + given.what + " DIR");
   if (reports) {
-    study::report(all, given.words[0]);
+    study::StudyScreen screen(write_out, terminal_size);
+    study::report(study_options(screen), given.words[0]);
     return kDone;
   }
   if (extends && !given.trials)
@@ -156,7 +127,9 @@ int run_tune(const Arguments& arguments) {
   if (resumes) extension.trials = given.trials;
   if (extends) extension.more_trials = *given.trials;
   if (given.cost > 0) extension.cost = given.cost;
-  return go_on(given, all, extension);
+  supervise::refuse_untrusted_command({given.words[0]});  // the record of the study may have one
+  return lead_study(given.parallel,
+                    [&](const study::Options& all) { return study::resume(all, given.words[0], extension); });
 }
 
 }  // namespace sinew::cli

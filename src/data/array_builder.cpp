@@ -29,7 +29,7 @@ class ArrayDatasetBuilder {
     if (test) add(Split::test, std::move(*test), &first.arrays->inputs);
     check_not_empty();
     add_labels();
-    split_train(!val, !test);
+    split_train();
     if (info().task != Task::classification) add_target_moments();
     add_normalization();
     info().train_size = samples_of(Split::train).size();
@@ -96,19 +96,21 @@ class ArrayDatasetBuilder {
   }
 
   // Takes val and test from train if they have no files of their own.
-  void split_train(bool val, bool test) {
+  void split_train() {
     ArraySamples& train = samples_of(Split::train);
-    const double val_fraction = val ? options_.split_val : 0, test_fraction = test ? options_.split_test : 0;
-    if (val_fraction > 0 || test_fraction > 0) {
-      SplitRequest request{train.arrays->inputs.rows(), val_fraction, test_fraction, seed_};
+    SplitRequest request = split_request(options_, train.arrays->inputs.rows(), seed_);
+    if (samples_of(Split::val).arrays) request.val = 0, request.folds = 0;  // an archive may have splits of its own
+    if (samples_of(Split::test).arrays) request.test = 0;
+    if (request.takes_any()) {
       const bool stratify = options_.stratify && info().task == Task::classification && info().target_shape.empty();
       if (stratify) request.classes = train.labels.classes;
       SplitIndices indices = split_samples(request);
+      info().notes = fold_notes(request, indices);
       const auto chosen = [&](std::vector<int64_t> samples) {
         return ArraySamples{train.arrays, std::move(samples), false, train.labels};
       };
-      if (val_fraction > 0) samples_of(Split::val) = chosen(std::move(indices.val));
-      if (test_fraction > 0) samples_of(Split::test) = chosen(std::move(indices.test));
+      if (request.val > 0 || request.folds > 0) samples_of(Split::val) = chosen(std::move(indices.val));
+      if (request.test > 0) samples_of(Split::test) = chosen(std::move(indices.test));
       train = chosen(std::move(indices.train));
     }
     check_not_empty();

@@ -154,8 +154,7 @@ std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vec
   std::array<ImageSplit, 3> splits;
   if (options.val.given()) splits[1].files = list_files(options.format, options.val, Split::val, info);
   if (options.test.given()) splits[2].files = list_files(options.format, options.test, Split::test, info);
-  SplitRequest request{static_cast<int64_t>(all.size()), options.val.given() ? 0 : options.split_val,
-                       options.test.given() ? 0 : options.split_test, seed};
+  SplitRequest request = split_request(options, static_cast<int64_t>(all.size()), seed);
   std::vector<int64_t> classes;
   if (options.stratify && info.task == Task::classification) {
     const ClassIndex index = index_of(info.class_names);
@@ -163,6 +162,7 @@ std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vec
     request.classes = classes;
   }
   const SplitIndices indices = split_samples(request);
+  for (std::string& note : fold_notes(request, indices)) info.notes.push_back(std::move(note));
   const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
     for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
   };

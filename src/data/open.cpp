@@ -90,6 +90,10 @@ Digest options_digest(const spec::DataOptions& options, uint64_t seed) {
     text << options.split_val << ' ' << options.split_test << ' ' << seed << '\0';
     text << options.stratify << options.split_group << '\0' << options.split_by << '\0';
   }
+  if (options.folds > 0) {  // a job without folds keeps its digest
+    text << "fold " << options.fold.value_or(0) << " of " << options.folds << ' ' << options.split_test << ' ' << seed;
+    text << '\0' << options.stratify << options.split_group << '\0' << options.split_by << '\0';
+  }
   text << options.columns.target << '\0';
   list(options.columns.features);
   list(options.columns.categorical);
@@ -120,6 +124,11 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
   if (options.split_val + options.split_test >= 1) {
     throw Error("DATA_BAD_SPLIT", "data.split leaves no samples for training",
                 "keep the sum of data.split.val and data.split.test below 1");
+  }
+  const int64_t folds = options.folds, fold = options.fold.value_or(0);
+  if (folds > 0 && (folds == 1 || fold < 0 || fold >= folds || options.split_val > 0 || options.val.given())) {
+    throw Error("DATA_BAD_SPLIT", "data.split.folds needs at least two folds, one of them as the validation data",
+                "give data.split.fold from 0 to folds - 1, and no other validation data");
   }
   spec::DataOptions resolved = options;
   std::string reason;

@@ -52,17 +52,23 @@ std::string sizes_text(const SplitIndices& splits) {
          " for test";
 }
 
+SplitIndices split_and_note(const SplitRequest& request, std::vector<std::string>& notes) {
+  SplitIndices splits = split_samples(request);
+  for (std::string& note : fold_notes(request, splits)) notes.push_back(std::move(note));
+  return splits;
+}
+
 }  // namespace
 
 SplitIndices split_table(const Table& table, const Targets& targets, const spec::DataOptions& options,
                          SplitRequest request, std::vector<std::string>& notes) {
   request.size = static_cast<int64_t>(targets.rows.size());
-  if (request.val == 0 && request.test == 0) return split_samples(request);
+  if (!request.takes_any()) return split_samples(request);
   if (!options.split_group.empty()) {
     const std::string& name = options.split_group;
     const Groups groups = groups_of(*table.find(name), targets.rows);
     request.groups = groups.of;
-    const SplitIndices splits = split_samples(request);
+    const SplitIndices splits = split_and_note(request, notes);
     notes.push_back("the splits keep the " + with_commas(groups.count) + " groups of '" + name +
                     "' together: " + sizes_text(splits));
     if (groups.without > 0) {
@@ -73,13 +79,15 @@ SplitIndices split_table(const Table& table, const Targets& targets, const spec:
   if (!options.split_by.empty()) {
     const std::vector<double> times = times_of(table, *table.find(options.split_by), targets.rows);
     request.times = times;
-    const SplitIndices splits = split_samples(request);
-    notes.push_back("the splits follow '" + options.split_by +
-                    "', the latest rows are test data: " + sizes_text(splits));
+    const SplitIndices splits = split_and_note(request, notes);
+    notes.push_back(
+        "the splits follow '" + options.split_by +
+        (request.folds > 0 ? "', training uses the rows before its fold: " : "', the latest rows are test data: ") +
+        sizes_text(splits));
     return splits;
   }
   if (options.stratify) request.classes = targets.classes;  // empty for a regression
-  return split_samples(request);
+  return split_and_note(request, notes);
 }
 
 }  // namespace sinew::data

@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "data/data.h"
+#include "data/files.h"
+#include "data/folds.h"
 
 namespace sinew::data {
 namespace {
@@ -124,18 +126,53 @@ std::vector<uint8_t> decide(const SplitRequest& request, Counts wanted) {
 
 }  // namespace
 
+SplitRequest split_request(const spec::DataOptions& options, int64_t size, uint64_t seed) {
+  return {.size = size,
+          .val = options.val.given() ? 0 : options.split_val,
+          .test = options.test.given() ? 0 : options.split_test,
+          .seed = seed,
+          .folds = options.val.given() ? 0 : options.folds,
+          .fold = options.fold.value_or(0)};
+}
+
 SplitIndices split_samples(const SplitRequest& request) {
   for (const size_t given : {request.classes.size(), request.groups.size(), request.times.size()}) {
     SINEW_CHECK(given == 0 || given == static_cast<size_t>(request.size), given, request.size);
   }
   Counts wanted;
   wanted.test = share(request.size, request.test);
-  wanted.val = std::min(request.size - wanted.test, share(request.size, request.val));
+  wanted.val = request.folds > 0 ? 0 : std::min(request.size - wanted.test, share(request.size, request.val));
   const std::vector<uint8_t> to = decide(request, wanted);
   SplitIndices splits;
   std::vector<int64_t>* const of[] = {&splits.test, &splits.val, &splits.train};
   for (size_t sample = 0; sample < to.size(); ++sample) of[to[sample]]->push_back(static_cast<int64_t>(sample));
+  if (request.folds == 0) return splits;
+  Fold fold = take_fold(request, splits.train);
+  splits.train = std::move(fold.train);
+  splits.val = std::move(fold.val);
   return splits;
+}
+
+std::vector<std::string> fold_notes(const SplitRequest& request, const SplitIndices& splits) {
+  if (request.folds == 0) return {};
+  const auto count = [](const std::vector<int64_t>& split) { return with_commas(static_cast<int64_t>(split.size())); };
+  std::vector<std::string> notes = {"cross-validation: fold " + std::to_string(request.fold) + " of 0 to " +
+                                    std::to_string(request.folds - 1) + ": " + count(splits.train) +
+                                    " samples for training, " + count(splits.val) + " for validation"};
+  std::vector<int64_t> sizes;
+  for (const auto* split : {&splits.train, &splits.val}) {
+    for (const int64_t sample : *split) {
+      if (request.classes.empty()) break;
+      const auto c = static_cast<size_t>(request.classes[static_cast<size_t>(sample)]);
+      if (c >= sizes.size()) sizes.resize(c + 1);
+      ++sizes[c];
+    }
+  }
+  const auto few = std::ranges::count_if(sizes, [&](int64_t size) { return size > 0 && size < request.folds; });
+  if (few > 0)
+    notes.push_back(with_commas(few) + (few == 1 ? " class has" : " classes have") + " fewer samples than there are " +
+                    "folds, so some folds have none of " + (few == 1 ? "it" : "them"));
+  return notes;
 }
 
 void count_classes(std::span<const int64_t> classes, DataInfo& info) {

@@ -10,7 +10,8 @@
 
 namespace sinew::data {
 
-// The samples of the train file that each split gets, in file order.
+// The samples of the train file that each split gets, in file order. Folds in the order of time leave later samples
+// out.
 struct SplitIndices {
   std::vector<int64_t> train, val, test;
 };
@@ -23,12 +24,23 @@ struct SplitRequest {
   std::span<const int64_t> classes = {};  // every class keeps its share in every split (stratified)
   std::span<const int64_t> groups = {};   // samples of one group (0, 1, 2, ...) stay in one split
   std::span<const double> times = {};     // the last samples are test, those before them validation
+  // Cross-validation: the samples that are not test are divided into so many folds, and this one is validation.
+  int64_t folds = 0, fold = 0;
+
+  bool takes_any() const { return val > 0 || test > 0 || folds > 0; }
 };
+
+// Returns a request with the fractions and the fold of data.split. A split with files of its own takes no samples.
+SplitRequest split_request(const spec::DataOptions& options, int64_t size, uint64_t seed);
 
 // A function of the request alone. The sizes of the splits are the fractions, rounded, except for groups: there a split
 // ends with the group that fills it. A class with one sample stays in train, and so does at least one sample of every
-// class and at least one group. Samples of equal time keep their order in the file.
+// class and at least one group. Samples of equal time keep their order in the file. folds.h says how folds are made.
+// Throws Error if there are fewer samples or groups than folds.
 SplitIndices split_samples(const SplitRequest& request);
+
+// Sentences for the user about the fold of the request, and about classes with fewer samples than folds.
+std::vector<std::string> fold_notes(const SplitRequest& request, const SplitIndices& splits);
 
 // Sets info.class_counts from the classes of the training samples; info.classes is known.
 void count_classes(std::span<const int64_t> classes, DataInfo& info);

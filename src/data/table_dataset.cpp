@@ -236,10 +236,8 @@ class TableDatasetBuilder {
     targets.rounding.check(train.name + ": '" + columns_.target + "'");
     record(train, targets);
     const bool split_val = !options_.val.given(), split_test = !options_.test.given();
-    const SplitIndices split = split_table(
-        train, targets, options_,
-        {.val = split_val ? options_.split_val : 0, .test = split_test ? options_.split_test : 0, .seed = seed_},
-        contents_.info.notes);
+    const SplitIndices split =
+        split_table(train, targets, options_, split_request(options_, 0, seed_), contents_.info.notes);
     if (split.train.empty()) {
       throw Error("DATA_EMPTY", train.name + ": no rows are left for training", "check the file and data.split");
     }

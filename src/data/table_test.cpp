@@ -113,6 +113,48 @@ TEST(Table, SplitsAreStratifiedOrFollowAColumn) {
   EXPECT_THAT(grouped->info().notes, testing::Contains(testing::HasSubstr("the 100 groups of 'customer'")));
 }
 
+TEST(Table, FoldsFollowTheColumnsOfTheSplit) {
+  std::string text = "customer,day,size,bought\n";
+  for (int row = 0; row < 120; ++row) {
+    text += "c" + std::to_string(row * 7 % 30) + ",2024-01-" + (row % 28 < 9 ? "0" : "") +
+            std::to_string(row % 28 + 1) + ',' + std::to_string(row) + (row % 3 == 0 ? ",yes\n" : ",no\n");
+  }
+  Opened t(text, "bought");
+  t.options.columns.ignore = {"customer", "day"};
+  t.options.split_test = 0.2;
+  const Digest whole = t.open()->info().digest;
+  t.options.folds = 4;
+  std::set<std::string> digests, validated;
+  for (int64_t fold = 0; fold < 4; ++fold) {
+    t.options.fold = fold;
+    const auto dataset = t.open();
+    EXPECT_EQ(dataset->size(Split::val), 24);
+    EXPECT_EQ(dataset->size(Split::train), 72);
+    digests.insert(to_hex(dataset->info().digest));
+    for (const std::string& size : values_in(*dataset, Split::val, text, 2)) EXPECT_TRUE(validated.insert(size).second);
+    EXPECT_THAT(dataset->info().notes, testing::Contains(testing::HasSubstr("fold " + std::to_string(fold) + " of 0")));
+  }
+  EXPECT_EQ(digests.size(), 4U) << "metrics of two folds are of different data";
+  EXPECT_FALSE(digests.contains(to_hex(whole)));
+  t.options.fold.reset();
+  EXPECT_TRUE(digests.contains(to_hex(t.open()->info().digest))) << "a single training is one of the first fold";
+  t.options.split_group = "customer";
+  std::set<std::string> customers;
+  for (int64_t fold = 0; fold < 4; ++fold) {
+    t.options.fold = fold;
+    for (const std::string& one : values_in(*t.open(), Split::val, text, 0)) EXPECT_TRUE(customers.insert(one).second);
+  }
+  t.options.split_group.clear();
+  t.options.split_by = "day";
+  const auto later = t.open();
+  EXPECT_LE(*values_in(*later, Split::train, text, 1).rbegin(), *values_in(*later, Split::val, text, 1).begin());
+  EXPECT_LE(*values_in(*later, Split::val, text, 1).rbegin(), *values_in(*later, Split::test, text, 1).begin());
+  t.options.folds = 200;
+  EXPECT_ERROR(t.error(), "DATA_BAD_SPLIT", "201 samples");
+  t.options.val = t.options.train;
+  EXPECT_ERROR(t.error(), "DATA_BAD_SPLIT", "folds");
+}
+
 TEST(Table, AColumnThatCannotSplitIsRefused) {
   Opened t("a,b,when,y\n1,x,2024-01-01,0\n2,z,,1\n3,x,2024-01-03,0\n4,z,2024-01-04,1\n", "y");
   t.options.split_val = 0.25;

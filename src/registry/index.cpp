@@ -183,8 +183,7 @@ struct Index::State {
   void index_run(const std::string& path, KnownRun& run, PassReport& report) {
     const std::string directory = options.root + "/" + path;
     const std::string signature = signature_of(directory);
-    if (!run.id.empty() && !run.hidden && run.reading.seen == signature &&
-        (run.over || rundir::lock_is_held(directory)))
+    if (!run.id.empty() && !run.hidden && run.reading.seen == signature && (run.over || rundir::is_running(directory)))
       return;
     const auto files = files_of(options.root, path);
     if (!files) return;

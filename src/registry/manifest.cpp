@@ -122,8 +122,6 @@ std::string view_of(const spec::DataOptions& data) {
   return view;
 }
 
-// Returns the source of a split. `share` is the fraction of train that it takes. `before` is the fraction that another
-// split takes first.
 // How the samples of a split are chosen.
 std::string split_text(const spec::DataOptions& data) {
   if (!data.split_group.empty()) return ", by groups of " + data.split_group;
@@ -131,7 +129,14 @@ std::string split_text(const spec::DataOptions& data) {
   return data.stratify ? ", stratified" : "";
 }
 
-SplitSource source_of(const spec::DataSource& source, double share, double before, const spec::Job& job) {
+std::string fold_text(const spec::DataOptions& data) {
+  return data.fold ? "fold " + std::to_string(*data.fold) + " of " + std::to_string(data.folds)
+                   : "each of " + std::to_string(data.folds) + " folds in turn";
+}
+
+// Returns the source of a split. `taken` says which part of train it takes, "" for none. `before` is the fraction that
+// another split takes first.
+SplitSource source_of(const spec::DataSource& source, const std::string& taken, double before, const spec::Job& job) {
   SplitSource split;
   split.view = view_of(job.data);
   const std::pair<const char*, const std::string&> paths[] = {
@@ -140,10 +145,10 @@ SplitSource source_of(const spec::DataSource& source, double share, double befor
     if (!path.empty()) split.paths[name] = path;
   }
   if (split.paths.empty())
-    split.from_train = share == 0 ? "as train has it"
-                                  : fraction_text(share) + " of train" +
-                                        (before > 0 ? " after " + fraction_text(before) + " for test" : "") +
-                                        ", seed " + std::to_string(job.trainer.seed) + split_text(job.data);
+    split.from_train = taken.empty()
+                           ? "as train has it"
+                           : taken + " of train" + (before > 0 ? " after " + fraction_text(before) + " for test" : "") +
+                                 ", seed " + std::to_string(job.trainer.seed) + split_text(job.data);
   return split;
 }
 
@@ -189,9 +194,11 @@ DataManifest make_manifest(const std::map<std::string, SplitSource>& splits, con
 DataManifest manifest_of_job(const spec::Job& job, const ManifestOptions& options) {
   const spec::DataOptions& data = job.data;
   const double before_val = data.test.given() ? 0 : data.split_test;
-  return make_manifest({{"train", source_of(data.train, 0, 0, job)},
-                        {"val", source_of(data.val, data.split_val, before_val, job)},
-                        {"test", source_of(data.test, data.split_test, 0, job)}},
+  const auto share_text = [](double share) { return share > 0 ? fraction_text(share) : ""; };
+  const std::string val = data.folds > 0 ? fold_text(data) : share_text(data.split_val);
+  return make_manifest({{"train", source_of(data.train, "", 0, job)},
+                        {"val", source_of(data.val, val, before_val, job)},
+                        {"test", source_of(data.test, share_text(data.split_test), 0, job)}},
                        options);
 }
 

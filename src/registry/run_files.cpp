@@ -200,7 +200,7 @@ std::optional<RunFiles> read_run_files(const std::string& root, const std::strin
   const std::string directory = run->path();
   RunFiles files;
   files.path = path;
-  files.locked = rundir::lock_is_held(directory);
+  files.locked = rundir::is_running(directory);
   Reader reader(*run, files);
   const auto yaml = reader.text(rundir::kResolvedFile), job = reader.text(rundir::kJobFile);
   if (!files.problems.empty())

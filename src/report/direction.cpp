@@ -48,7 +48,8 @@ bool is_detail(std::string_view metric) {
   constexpr std::array<std::string_view, 7> kDetails = {"precision", "recall", "f1_weighted", "balanced_accuracy",
                                                         "mcc",       "ece",    "pr_auc"};
   const std::string_view name = metric.substr(metric.rfind('/') + 1);
-  return std::ranges::find(kDetails, name) != kDetails.end();
+  // The standard deviation over the folds of a cross-validation is one, too.
+  return name.ends_with("_std") || std::ranges::find(kDetails, name) != kDetails.end();
 }
 
 bool lower_is_better(std::string_view metric, std::string_view mode) {

@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/json_text.h"
+#include "rundir/rundir.h"
 #include "spec/spec.h"
 
 namespace sinew::report {
@@ -156,6 +157,7 @@ struct RunSummary {
   std::optional<bool> objective_met;
   std::string objective;
   std::string digest, error;
+  std::vector<rundir::FoldResult> folds;       // of a cross-validation
   std::map<std::string, std::string> options;  // resolved.yaml as dotted keys
   std::vector<std::string> checkpoints;        // names of step directories, oldest first
   std::vector<std::string> problems;
@@ -170,6 +172,9 @@ RunSummary pick_run(const std::string& root, const std::string& name);
 // Return text for a terminal. If `columns` is above 0, no line is wider; the less important columns are left out first.
 std::string runs_table(const std::vector<RunSummary>& runs, int columns = 0);
 std::string run_details(const RunSummary& run);
+// The metrics of a cross-validation: one row for each, with its mean and standard deviation from `means` (see
+// rundir::Outcome) and its value in each fold.
+std::string folds_table(const std::vector<rundir::FoldResult>& folds, const Metrics& means);
 std::string compare_table(const std::vector<RunSummary>& runs, int columns = 0);
 // Return JSON for programs: an array of runs; one run with its options; the options that differ and all metrics, side
 // by side.

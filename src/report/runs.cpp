@@ -102,7 +102,7 @@ void read_metrics_of(RunSummary& run) {
 }
 
 void read_outcome_of(RunSummary& run) {
-  const bool running = rundir::lock_is_held(run.directory);
+  const bool running = rundir::is_running(run.directory);
   run.status = running ? "running" : "interrupted";
   const size_t problems_before = run.problems.size();
   const std::string text = read_text(run.directory, rundir::kOutcomeFile, run.problems);
@@ -127,6 +127,7 @@ void read_outcome_of(RunSummary& run) {
   run.samples = std::max(run.samples, outcome->samples);
   if (run.job.empty()) run.job = outcome->job;
   for (const auto& [name, value] : outcome->last) run.last[name] = value;
+  run.folds = outcome->folds;
   run.digest = outcome->digest;
   run.error = outcome->error;
   if (outcome->objective) {

@@ -148,7 +148,9 @@ std::string run_details(const RunSummary& run) {
     if (run.checkpoints.size() > 1) all += " and " + std::to_string(run.checkpoints.size() - 1) + " older";
     append_fact(out, "checkpoints", all);
   }
-  if (!run.last.empty()) {
+  if (!run.folds.empty()) {
+    out += "\n" + folds_table(run.folds, run.last);
+  } else if (!run.last.empty()) {
     Column name{"METRIC", {}, false, 0, 8}, last{"LAST", {}, true, 0, 8}, best{"BEST", {}, true, 0, 8},
         step{"AT STEP", {}, true, 0, 4};
     for (const auto& [metric, value] : run.last) {
@@ -163,6 +165,26 @@ std::string run_details(const RunSummary& run) {
   if (!run.problems.empty()) out += "\nproblems:\n";
   for (const std::string& problem : run.problems) out += "  " + printable(problem) + "\n";
   return out;
+}
+
+std::string folds_table(const std::vector<rundir::FoldResult>& folds, const Metrics& means) {
+  std::set<std::string> names;
+  for (const rundir::FoldResult& fold : folds) {
+    for (const auto& [name, value] : fold.metrics) names.insert(name);
+  }
+  std::vector<std::string> rows(names.begin(), names.end());
+  std::ranges::stable_partition(rows, [](const std::string& name) { return name.starts_with("val/"); });
+  const auto column = [&](const std::string& title, const Metrics& values, const std::string& ending) {
+    Column made{title, {}, true, 0, 6};
+    for (const std::string& name : rows) made.cells.push_back(value_in(values, name + ending));
+    return made;
+  };
+  std::vector<Column> table = {{"METRIC", rows, false, 0, 8}, column("MEAN", means, ""), column("STD", means, "_std")};
+  for (const rundir::FoldResult& fold : folds) {
+    table.push_back(column("FOLD " + std::to_string(fold.fold), fold.metrics, ""));
+    if (fold.status != "done") table.back().title += " (" + fold.status + ")";
+  }
+  return table_text(std::move(table), 0);
 }
 
 std::string compare_table(const std::vector<RunSummary>& runs, int columns) {
@@ -203,6 +225,9 @@ std::string run_json(const RunSummary& run) {
   nlohmann::ordered_json json = summary_json(run);
   json["best_step"] = run.best_step;
   json["checkpoints"] = run.checkpoints;
+  for (const rundir::FoldResult& fold : run.folds)
+    json["folds"].push_back(
+        {{"fold", fold.fold}, {"run", fold.run}, {"status", fold.status}, {"metrics", metrics_json(fold.metrics)}});
   json["options"] = run.options;
   return dump_json(json, 2) + "\n";
 }

@@ -40,6 +40,9 @@ std::string deleted_root(const std::string& root) {
 
 std::string delete_run(const std::string& root, const std::string& directory) {
   const fs::path place = place_below(root, directory);
+  if (const std::string leader = running_place(directory); !leader.empty() && leader != directory)
+    throw UsageError("RUN_IN_USE", directory + " is a study that a process leads now",
+                     "stop it first: sinew stop " + directory);
   const auto lock = RunLock::take(directory);
   if (!lock) throw UsageError("RUN_IN_USE", lock.error(), "stop it first: sinew stop " + directory);
   const fs::path to = fs::path(deleted_root(root)) / place;

@@ -48,6 +48,23 @@ class ObjectFields {
     refuse(name, "an object");
     return nullptr;
   }
+  void numbers(const char* name, std::map<std::string, double>& out) {
+    const Json* values = object(name);
+    if (values == nullptr) return;
+    ObjectFields of_values(*values, wrong_);
+    for (const auto& [key, value] : values->items()) of_values.number(key.c_str(), out[key]);
+  }
+  std::vector<const Json*> objects(const char* name) {
+    const Json* value = find(name);
+    std::vector<const Json*> list;
+    if (value == nullptr) return list;
+    for (const Json& item : *value) list.push_back(&item);
+    if (!value->is_array() || !std::ranges::all_of(list, [](const Json* item) { return item->is_object(); })) {
+      refuse(name, "a list of objects");
+      list.clear();
+    }
+    return list;
+  }
 
  private:
   const Json* find(const char* name) const {
@@ -85,6 +102,11 @@ std::string outcome_json(const Outcome& outcome) {
   }
   Json& last = json["last"] = Json::object();
   for (const auto& [name, value] : outcome.last) last[name] = json_number(value);
+  for (const FoldResult& fold : outcome.folds) {
+    Json metrics = Json::object();
+    for (const auto& [name, value] : fold.metrics) metrics[name] = json_number(value);
+    json["folds"].push_back({{"fold", fold.fold}, {"run", fold.run}, {"status", fold.status}, {"metrics", metrics}});
+  }
   if (!outcome.error.empty()) json["error"] = outcome.error;
   if (!outcome.hint.empty()) json["hint"] = outcome.hint;
   if (!outcome.earlier_status.empty()) json["earlier_status"] = outcome.earlier_status;
@@ -130,9 +152,14 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     of_objective.boolean("met", out.met);
     of_objective.number("value", out.value);
   }
-  if (const Json* last = fields.object("last"); last != nullptr) {
-    ObjectFields of_last(*last, wrong);
-    for (const auto& [name, value] : last->items()) of_last.number(name.c_str(), outcome.last[name]);
+  fields.numbers("last", outcome.last);
+  for (const Json* fold : fields.objects("folds")) {
+    ObjectFields of_fold(*fold, wrong);
+    FoldResult& out = outcome.folds.emplace_back();
+    of_fold.integer("fold", out.fold);
+    of_fold.text("run", out.run);
+    of_fold.text("status", out.status);
+    of_fold.numbers("metrics", out.metrics);
   }
   if (std::find(kStatuses.begin(), kStatuses.end(), outcome.status) == kStatuses.end() && wrong.empty()) {
     wrong = "\"status\" is none of done, failed, stopped, budget";

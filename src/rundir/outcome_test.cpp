@@ -23,6 +23,7 @@ Outcome example() {
   outcome.best = BestMetric{"val/accuracy", 0.8, 2};
   outcome.objective = ObjectiveResult{"val/accuracy >= 0.9", false, NAN};
   outcome.last = {{"train/loss", HUGE_VAL}, {"val/accuracy", 0.7}};
+  outcome.folds = {{0, "trials/00000", "done", {{"val/loss", 0.5}}}, {1, "trials/00001", "failed", {}}};
   outcome.error = "bad \"thing\"";
   outcome.hint = "try";
   outcome.earlier_status = "done";
@@ -52,6 +53,9 @@ TEST(Outcome, damage_is_named_and_never_crashes) {
   EXPECT_EQ(why_not(std::string(1 << 20, '[')), "not a JSON object");
   EXPECT_EQ(why_not("{\"status\":\"done\",\"steps\":\"x\"}"), "\"steps\" is not a whole number");
   EXPECT_EQ(why_not("{\"status\":\"done\",\"last\":[1]}"), "\"last\" is not an object");
+  EXPECT_EQ(why_not("{\"status\":\"done\",\"folds\":3}"), "\"folds\" is not a list of objects");
+  EXPECT_EQ(why_not("{\"status\":\"done\",\"folds\":[1]}"), "\"folds\" is not a list of objects");
+  EXPECT_EQ(why_not("{\"status\":\"done\",\"folds\":[{\"metrics\":{\"a\":\"x\"}}]}"), "\"a\" is not a number");
   const std::string whole = outcome_json(example());
   for (uint64_t seed = 0; seed < 5000; ++seed) {
     RandomStream random(random_key({seed}));

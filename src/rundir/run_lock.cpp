@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 #include <utility>
 
@@ -154,6 +155,16 @@ bool lock_is_held(const std::string& directory) {
   const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
   ::close(descriptor);  // also releases the lock if this call has just got it
   return held;
+}
+
+std::string running_place(const std::string& directory) {
+  if (lock_is_held(directory)) return directory;
+  namespace fs = std::filesystem;
+  std::error_code code;
+  for (fs::directory_iterator it(file_in(directory, kLeaders), code), end; !code && it != end; it.increment(code)) {
+    if (lock_is_held(it->path().string())) return it->path().string();
+  }
+  return "";
 }
 
 std::optional<LockHolder> lock_holder(const std::string& directory) {

@@ -88,6 +88,22 @@ class LetsGoInSleep final : public Clock {
   int at_, sleeps_ = 0;
 };
 
+TEST(RunLock, AStudyRunsWhileOneOfItsLeadersLives) {
+  const Folder folder;
+  EXPECT_EQ(running_place(folder.path()), "");
+  const std::string leaders = file_in(folder.path(), kLeaders);
+  std::filesystem::create_directories(leaders + "/dead");
+  std::filesystem::create_directories(leaders + "/living");
+  EXPECT_FALSE(is_running(folder.path()));
+  {
+    const auto alive = RunLock::take(leaders + "/living");
+    EXPECT_EQ(running_place(folder.path()), leaders + "/living");
+    const auto own = RunLock::take(folder.path());
+    EXPECT_EQ(running_place(folder.path()), folder.path());
+  }
+  EXPECT_FALSE(is_running(folder.path()));
+}
+
 TEST(RunLock, WaitsForABriefHolder) {
   const Folder folder;
   for (const int at : {1, 2, 10}) {

@@ -93,6 +93,15 @@ class RunPlace {
 
 bool lock_is_held(const std::string& directory);
 
+// The processes that lead a study each hold the lock of a directory below this one.
+inline constexpr const char* kLeaders = ".sinew/processes";
+// Returns the directory with the lock that a process of the run holds now: the run's own, or that of a leader if the
+// run is a study. Returns "" if the run does not run.
+std::string running_place(const std::string& directory);
+inline bool is_running(const std::string& directory) {
+  return !running_place(directory).empty();
+}
+
 // The last holder of the lock. The lock file names it, or the kernel to another user. It may have ended meanwhile.
 struct LockHolder {
   pid_t pid = 0;
@@ -176,6 +185,14 @@ struct ObjectiveResult {
   double value = 0;  // the value of the objective's metric; NaN if the metric was never measured
 };
 
+// One fold of a cross-validation, which is a run of its own.
+struct FoldResult {
+  int64_t fold = 0;
+  std::string run;                        // its directory, relative to that of the cross-validation
+  std::string status;                     // as Outcome::status
+  std::map<std::string, double> metrics;  // of the model with which it ended
+};
+
 // The content of report.json. A run writes this file last, with write_durably. When a run is resumed, the worker first
 // removes the report of the earlier attempt.
 struct Outcome {
@@ -189,6 +206,9 @@ struct Outcome {
   std::optional<BestMetric> best;
   std::optional<ObjectiveResult> objective;
   std::map<std::string, double> last;
+  // Of a cross-validation. `last` then has the mean of each metric over the folds, and under NAME_std its standard
+  // deviation, the root of the squared distances from the mean divided by folds - 1.
+  std::vector<FoldResult> folds;
   std::string error, hint;  // why the run failed and what to try; empty if it did not fail
   // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,
   // epochs, digest and metrics above are then those of that attempt.

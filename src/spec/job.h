@@ -162,6 +162,8 @@ struct DataOptions {
   bool stratify = true;       // key data.split.stratify: every class keeps its share in every split
   std::string split_group;    // key data.split.group: a column of a table; rows of one group stay in one split
   std::string split_by;       // key data.split.by: a column of a table; the last rows are test, then validation
+  int64_t folds = 0;          // key data.split.folds: folds of a cross-validation, [2, 1000]; 0: none
+  Auto<int64_t> fold;         // key data.split.fold: the fold that is validation data; auto: each in turn
   std::string task = "auto";  // auto | classification | regression
   TableOptions table;
   ColumnOptions columns;
@@ -172,6 +174,10 @@ struct DataOptions {
   std::string on_corrupt = "fail";       // fail | skip, for samples that do not decode; a read error always fails
   Auto<int64_t> prefetch_threads;        // key data.prefetch.threads
   int64_t prefetch_bytes = 256LL << 20;  // key data.prefetch.memory, "256MiB": limit of the decoded batches that wait
+  // Whether `sinew train` trains once for each fold. A single training is one of a fold, by default the first.
+  bool trains_folds() const { return folds > 0 && !fold; }
+  // Whether validation data are taken from train.
+  bool takes_val() const { return split_val > 0 || folds > 0; }
   bool operator==(const DataOptions&) const = default;
 };
 

@@ -70,7 +70,7 @@ bool read_whole(const Node& node, ValueProblems& problems, Whole& value) {
   // parse_whole has checked.
   const double rounded =
       whole->negative ? -static_cast<double>(whole->magnitude) : static_cast<double>(whole->magnitude);
-  if (!type.range.holds(rounded)) return problems.out_of_range(node);
+  if (!type.range.holds(rounded) && !(type.zero && rounded == 0)) return problems.out_of_range(node);
   value = *whole;
   return true;
 }

@@ -53,6 +53,16 @@ std::vector<Option> split_options() {
       {"data.split.by", at<in, &D::split_by>(), text(),
        "a column of dates or numbers: the last rows become test data, and those before them validation data",
        "the seed decides", kTable, "time order"},
+      {"data.split.folds", at<in, &D::folds>(), or_zero(whole(2, 1000)),
+       "cross-validation: divide train into so many folds, and train once for each, with that fold as validation data",
+       "no cross-validation", kNotText, "k_fold kfold cv n_splits cross_validation"},
+      {"data.split.fold",
+       at<in, &D::fold>(),
+       whole(0, 999),
+       "train only with this fold as validation data, counted from 0; auto: train once for each fold",
+       "",
+       {"data.split.folds", {}},
+       "fold_index"},
       {"data.task", at<in, &D::task>(), choice({"auto", "classification", "regression"}), "the kind of target"},
   };
 }

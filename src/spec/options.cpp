@@ -93,9 +93,12 @@ bool is_set(const Option& option, const Job& job) {
     });
   }
   return visit_value(option, job, [&](const auto& value) {
-    // 0 means "not given" for an option whose range excludes 0.
-    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
+    // 0 means "not given" for a number whose range excludes 0, and for a whole number that may be 0 besides its range.
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, double>)
       return option.type.kind != Kind::number || option.type.range.holds(value);
+    if constexpr (std::is_same_v<Value, int64_t>)
+      return value != 0 || option.type.kind != Kind::whole || !option.type.zero;
     return set(value);
   });
 }

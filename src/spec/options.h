@@ -47,7 +47,7 @@ struct Type {
   std::vector<std::string> choices = {};  // choice: the words; whole: the only values, if not empty
   size_t min_items = 1, max_items = 1;
   std::string units = {};    // duration: the allowed units, separated by spaces
-  bool zero = false;         // duration: may be 0
+  bool zero = false;         // duration: may be 0; whole: may be 0 besides the range, which means "not given"
   bool auto_metric = false;  // metric: may be `auto`
 };
 

@@ -63,6 +63,8 @@ class RandomValues {
       value = 1 + static_cast<int64_t>((random_.bits64() >> 5) % 999999999999999 >> random_.below(45));
     } else if (!type.choices.empty()) {
       value = std::stoll(type.choices[random_.below(type.choices.size())]);
+    } else if (type.zero && random_.below(4) == 0) {
+      value = 0;
     } else {
       const auto width = static_cast<uint64_t>(type.range.high - type.range.low) + 1;
       value = static_cast<int64_t>(type.range.low) + static_cast<int64_t>(random_.below(width));
@@ -216,6 +218,8 @@ class JobMaker {
     data.split_test *= 0.5;
     if (random_.below(2) == 0) fill_source(data.val, pairs), data.split_val = 0;
     if (random_.below(2) == 0) fill_source(data.test, pairs), data.split_test = 0;
+    if (data.folds > 0) data.split_val = 0, data.val = {};
+    if (data.fold) *data.fold %= std::max<int64_t>(data.folds, 1);
     if (is_table(data) && data.columns.target.empty()) data.columns.target = "y";
     std::sort(data.augment.scale.begin(), data.augment.scale.end());
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;

@@ -49,6 +49,7 @@ struct Rules {
   void no_effect();
   void source(const std::string& part, bool required);
   void split(const std::string& part, const DataSource& source, double share);
+  void folds();
   void data();
   void model();
   void pairs(const std::string& key, const std::vector<std::string>& items, const std::string& example,
@@ -130,6 +131,27 @@ void Rules::split(const std::string& part, const DataSource& source, double shar
       "delete one of the two");
 }
 
+void Rules::folds() {
+  const DataOptions& data = job.data;
+  if (!good({"data.split.folds", "data.split.fold"}) || data.folds == 0) return;
+  if (data.fold && *data.fold >= data.folds) {
+    say(value_of("data.split.fold"), "SPEC_BAD_RANGE",
+        "data.split.fold is " + std::to_string(*data.fold) + ", but the folds are 0 to " +
+            std::to_string(data.folds - 1),
+        "choose one of them, or auto: train once for each fold");
+  }
+  if (good({"data.split.val"}) && data.split_val > 0) {
+    say(value_of("data.split.val"), "SPEC_CONFLICT",
+        "data.split.val and data.split.folds contradict each other: each fold is the validation data of one training",
+        "delete data.split.val, or set it to 0; data.split.test still takes the test data first");
+  }
+  if (good({"data.val"}) && data.val.given()) {
+    say(key_of("data.val"), "SPEC_CONFLICT",
+        "data.val and data.split.folds contradict each other: each fold is the validation data of one training",
+        "delete one of the two; data.val may become data.test");
+  }
+}
+
 void Rules::data() {
   const DataOptions& data = job.data;
   source("train", true);
@@ -137,6 +159,7 @@ void Rules::data() {
   source("test", false);
   split("val", data.val, data.split_val);
   split("test", data.test, data.split_test);
+  folds();
   if (good({"data.split.val", "data.split.test"}) && data.split_val + data.split_test >= 1) {
     say(value_of("data.split.test"), "SPEC_CONFLICT", "data.split.val and data.split.test leave no data for training",
         "make their sum smaller than 1; it is " + value_text(*find_option("data.split.val"), job) + " + " +

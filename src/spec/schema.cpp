@@ -25,6 +25,7 @@ Json whole_schema(const Option& option) {
     schema["maximum"] = static_cast<int64_t>(type.range.high);
   }
   if (option.can_be_auto()) return {{"anyOf", {schema, {{"const", "auto"}}}}};
+  if (type.zero) return {{"anyOf", {schema, {{"const", 0}}}}};
   return schema;
 }
 

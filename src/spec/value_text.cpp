@@ -117,7 +117,10 @@ std::string item_expectation(const Option& option) {
     case Kind::flag: return "true or false";
     case Kind::whole:
       if (!type.choices.empty()) return either(type.choices);
-      return "a whole number " + whole_range(option) + (option.can_be_auto() ? ", or auto" : "");
+      return "a whole number " + whole_range(option) +
+             (option.can_be_auto() ? ", or auto"
+              : option.type.zero   ? ", or 0"
+                                   : "");
     case Kind::number: return "a number " + range_text(type.range);
     case Kind::duration: return "a duration in " + spaced(type.units);
     case Kind::interval: return "a duration in " + spaced(type.units) + ", or never";

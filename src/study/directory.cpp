@@ -70,14 +70,15 @@ std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& d
   return all;
 }
 
-void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head) {
+void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head,
+                const std::string& summary) {
   const auto output = [&](const std::string& line) {
     if (options.output) options.output(line);
   };
-  std::istringstream summary(study_summary(directory, study, head));
-  for (std::string line; std::getline(summary, line);) output(line);
+  std::istringstream lines(summary);
+  for (std::string line; std::getline(lines, line);) output(line);
   const std::string page = directory + "/report.html";
-  write_durably(options.disk, page, study_page(directory, study, head));
+  write_durably(options.disk, page, study_page(summary, study, head));
   output("the study as a page: " + page);
 }
 

@@ -27,7 +27,8 @@ void copy_earlier_studies(Disk& disk, const std::string& directory, const spec::
 std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& directory, const spec::Job& job,
                                                 const tune::Space& space, const spec::Environment& environment);
 
-// Outputs a summary of the study, and writes its page to DIR/report.html.
-void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head);
+// Outputs the summary of a study, and writes its page with the summary to DIR/report.html.
+void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head,
+                const std::string& summary);
 
 }  // namespace sinew::study

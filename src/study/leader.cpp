@@ -11,7 +11,7 @@ namespace {
 constexpr double kCacheSeconds = 1;
 
 std::string leaders_of(const std::string& directory) {
-  return directory + "/.sinew/processes";
+  return rundir::file_in(directory, rundir::kLeaders);
 }
 
 std::string new_name() {

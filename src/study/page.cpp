@@ -99,7 +99,7 @@ std::string fill_template(std::string_view page,
 
 }  // namespace
 
-std::string study_page(const std::string& directory, const tune::Study& study, const StudyHead& head) {
+std::string study_page(const std::string& summary, const tune::Study& study, const StudyHead& head) {
   json importance = json::array();
   for (size_t k = 0; k < study.objectives(); ++k) importance.push_back(importance_json(study, k));
   json data = {{"aim", aim_text(head.aim)},
@@ -109,7 +109,7 @@ std::string study_page(const std::string& directory, const tune::Study& study, c
                {"sampler", head.sampler},
                {"pruner", head.pruner},
                {"planned", study.options().budget},
-               {"summary", study_summary(directory, study, head)},
+               {"summary", summary},
                {"parameters", parameters_of(study.space())},
                {"trials", trials_of(study)},
                {"importance", importance}};

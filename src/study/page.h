@@ -11,6 +11,7 @@
 
 namespace sinew::study {
 
-std::string study_page(const std::string& directory, const tune::Study& study, const StudyHead& head);
+// `summary` is the text at the top of the page.
+std::string study_page(const std::string& summary, const tune::Study& study, const StudyHead& head);
 
 }  // namespace sinew::study

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "study/text.h"
+
 namespace sinew::study {
 namespace {
 
@@ -46,7 +48,7 @@ json data_in(const std::string& page) {
 
 TEST(StudyPage, HoldsEveryTrial) {
   const tune::Study study = study_of(20);
-  const json data = data_in(study_page("runs/x", study, head()));
+  const json data = data_in(study_page(study_summary("runs/x", study, head()), study, head()));
   ASSERT_EQ(data["trials"].size(), 20U);
   EXPECT_EQ(data["trials"][0]["values"][0], 0.0);
   EXPECT_EQ(data["best"], json({0}));
@@ -57,11 +59,11 @@ TEST(StudyPage, HoldsEveryTrial) {
   EXPECT_EQ(data["trials"][5]["state"], "running");
   EXPECT_EQ(data["parameters"][1]["choices"][1], "[64, 64]");
   EXPECT_EQ(data["importance"][0]["main"].size(), 2U);
-  EXPECT_TRUE(data_in(study_page("runs/x", study_of(0), head()))["trials"].empty());
+  EXPECT_TRUE(data_in(study_page(study_summary("runs/x", study_of(0), head()), study_of(0), head()))["trials"].empty());
 }
 
 TEST(StudyPage, NeedsNoOtherFileAndNoTextOfTheStudyIsMarkup) {
-  const std::string page = study_page("runs/x", study_of(20), head());
+  const std::string page = study_page(study_summary("runs/x", study_of(20), head()), study_of(20), head());
   for (const char* reach : {"src=\"", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "innerHTML", "eval("})
     EXPECT_THAT(page, Not(HasSubstr(reach)));
   EXPECT_THAT(page, Not(HasSubstr("<b>")));

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "study/folds.h"
 #include "study/generations.h"
 
 namespace sinew::study {
@@ -232,6 +233,7 @@ std::vector<int64_t> TrialScheduler::running() const {
 double evaluations_of(const spec::Job& job) {
   if (job.tune.evaluations) return static_cast<double>(*job.tune.evaluations);
   if (job.command.given()) return 0;
+  if (job.data.trains_folds() && !leads_folds(job)) return 1;  // the means over the folds, at the end
   const spec::Duration &whole = job.trainer.max_duration, &interval = job.trainer.eval_interval;
   if (interval.unit == spec::Duration::Unit::fraction) return std::floor(1 / interval.amount + 1e-9);
   if (interval.unit != whole.unit || whole.unit == spec::Duration::Unit::seconds) return 0;

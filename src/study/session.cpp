@@ -3,6 +3,7 @@
 #include "base/proc.h"
 #include "base/shell_loop.h"
 #include "study/directory.h"
+#include "study/folds.h"
 #include "study/record_file.h"
 #include "study/search_space.h"
 #include "study/study.h"
@@ -15,10 +16,12 @@ namespace {
 constexpr double kTurnSeconds = 0.05;
 
 // Returns the pruner of a study. It is "none" if there are several objectives or constraints, because pruners judge by
-// one metric. It is also "none" for a population, because pruners cannot judge generations.
-std::string pruner_of(const spec::TuneOptions& tune) {
+// one metric. It is also "none" for a population, because pruners cannot judge generations, and for folds: a trial that
+// trains all of them measures only their means, at its end.
+std::string pruner_of(const spec::Job& job) {
+  const spec::TuneOptions& tune = job.tune;
   const bool can_prune = tune.objectives.empty() && tune.constraints.empty() && !trains_in_generations(tune.sampler);
-  return can_prune ? tune.pruner : "none";
+  return can_prune && !job.data.trains_folds() ? tune.pruner : "none";
 }
 
 // Returns as many slots as the user asked for, or else as many trials as the machine's free cores can run.
@@ -29,7 +32,7 @@ TrialSlots slots_of(const spec::Job& job, std::optional<int64_t> wanted) {
   options.cores = static_cast<double>(own_cores().size());
   options.allowed = static_cast<double>(usable_cores());
   options.each = job.command.given() ? std::max(1.0, job.command.resources.cpus)
-                                     : static_cast<double>(job.trainer.lanes.value_or(1));
+                                     : static_cast<double>(job.trainer.lanes.value_or(1) * job.workers.max);
   options.most = wanted.value_or(std::max<int64_t>(1, static_cast<int64_t>(options.allowed / options.each)));
   if (!wanted && job.tune.deterministic) options.most = std::min(options.most, kDefaultLag);
   return TrialSlots(options);
@@ -69,6 +72,11 @@ void Session::begin(const NewStudy& study, const StudyHead& head) {
     if (!options_.disk.exists(path)) {  // the event log comes last, so a study that exists is complete
       copy_earlier_studies(options_.disk, study_.directory, study_.job, head);
       write_durably(options_.disk, rundir::file_in(study_.directory, rundir::kJobFile), head.job);
+      if (leads_folds(study_.job)) {
+        spec::Job run = study_.job;
+        run.tune = {};
+        write_durably(options_.disk, rundir::file_in(study_.directory, rundir::kResolvedFile), spec::to_yaml(run));
+      }
     }
     record_.emplace(options_.disk, path, head);
   }
@@ -109,12 +117,17 @@ void Session::extend(const tune::Space& space, const Extension& extension) {
 void Session::prepare() const {
   if (!study_.job.command.given() && options_.record_data)
     options_.record_data(study_.job, study_.directory, study_.directory);
+  if (leads_folds(study_.job))  // the report of an earlier session, which stopped
+    options_.disk.remove_file(rundir::file_in(study_.directory, rundir::kOutcomeFile));
   if (!options_.output) return;
   const TrialSlots slots = slots_of(study_.job, options_.slots);
+  const std::string less = slots.adaptive() && slots.most() > 1 ? ", fewer while other programs use the cores" : "";
+  if (leads_folds(study_.job))
+    return options_.output("cross-validation: " + study_.directory + "; " + std::to_string(study_.job.data.folds) +
+                           " folds, " + std::to_string(slots.most()) + " side by side" + less);
   options_.output("study: " + study_.directory + "; " + aim_text(study_.head.aim) + "; " +
                   std::to_string(planned_trials(study_.head, study_.events)) + " trials, " +
-                  std::to_string(slots.most()) + " side by side" +
-                  (slots.adaptive() && slots.most() > 1 ? ", fewer while other programs use the cores" : ""));
+                  std::to_string(slots.most()) + " side by side" + less);
 }
 
 }  // namespace
@@ -129,11 +142,16 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
   if (const std::string key = spec::overridden(tune.search, study.overrides); !key.empty())
     throw UsageError("TUNE_SEARCHED_AND_GIVEN", "an override gives '" + key + "' a value, and tune.search varies it",
                      "remove the override, or remove " + key + " from tune.search");
+  if (study.job.data.trains_folds() && trains_in_generations(tune.sampler))
+    throw UsageError("TUNE_FOLDS_IN_GENERATIONS",
+                     "tune.sampler: " + tune.sampler + " cannot train the folds of data.split.folds: a generation " +
+                         "continues one training, and a trial has one for each fold",
+                     "choose another sampler, or one fold for all trials: data.split.fold=0");
   check_search(study.job, study.job_path);
   const StudyHead head{.job = study.job_text,
                        .overrides = study.overrides,
                        .sampler = tune.sampler,
-                       .pruner = pruner_of(tune),
+                       .pruner = pruner_of(study.job),
                        .aim = aim_of(study.job),
                        .trials = tune.trials,
                        .max_resource = evaluations_of(study.job)};
@@ -142,6 +160,28 @@ std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& stud
   auto session = std::make_unique<Session>(options, study.directory);
   session->begin(study, head);
   return session;
+}
+
+std::unique_ptr<StudySession> train_folds(const Options& options, NewStudy study, bool resume) {
+  Disk& disk = options.disk;
+  if (resume && is_study(disk, study.directory)) return study::resume(options, study.directory, {});
+  // A resolved.yaml alone is that of a session that was killed as it began.
+  for (const std::string& file :
+       {study_path(study.directory), rundir::file_in(study.directory, rundir::kEnvironmentFile)}) {
+    if (disk.exists(file))
+      throw UsageError("RUN_EXISTS", study.directory + " already holds a run",
+                       "choose another directory, or go on with it: sinew resume " + study.directory);
+  }
+  study.overrides = overrides_for_folds(study.job, std::move(study.overrides));
+  const spec::Reading reading = spec::read_job(study.job_text, study.job_path, study.overrides, options.environment);
+  if (!reading.problems.empty())
+    throw UsageError(reading.problems[0].code, reading.problems[0].what, reading.problems[0].hint);
+  study.job = reading.job;
+  return begin(options, study);
+}
+
+bool is_study(Disk& disk, const std::string& directory) {
+  return disk.exists(study_path(directory));
 }
 
 std::unique_ptr<StudySession> resume(const Options& options, const std::string& directory, const Extension& extension) {
@@ -157,8 +197,12 @@ void report(const Options& options, const std::string& directory) {
   const spec::Job job = study_job(head, path, options.environment);
   const tune::Space space = space_of(job.tune);
   tune::Study study(study_options(head, space, job.tune.seed));
-  for (const StudyEvent& event : read_study(options.disk, path, space).events) apply(study, event);
-  show_study(options, directory, study, head);
+  OpenStudy open{directory, job, head, read_study(options.disk, path, space).events};
+  for (const StudyEvent& event : open.events) apply(study, event);
+  std::string summary = study_summary(directory, study, head);
+  if (leads_folds(job))
+    summary = folds_summary(directory, outcome_of_folds(options.disk, open, study, TrialResults(open)));
+  show_study(options, directory, study, head, summary);
 }
 
 }  // namespace sinew::study

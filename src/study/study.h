@@ -60,6 +60,11 @@ struct NewStudy {
 // all data of the job once, which may take long.
 std::unique_ptr<StudySession> begin(const Options& options, const NewStudy& study);
 
+// Begins a cross-validation, a study with a trial for each fold of data.split.folds. If `resume` is set and the
+// directory holds one already, continues that. The directory is also that of a run: it gets a resolved.yaml, and at the
+// end the means over the folds as metrics.
+std::unique_ptr<StudySession> train_folds(const Options& options, NewStudy study, bool resume);
+
 // How a study changes when it continues.
 struct Extension {
   std::optional<int64_t> trials = {};  // the new number of planned trials
@@ -72,6 +77,8 @@ std::unique_ptr<StudySession> resume(const Options& options, const std::string& 
 
 // Outputs the best trials and writes the study's page, DIR/report.html.
 void report(const Options& options, const std::string& directory);
+
+bool is_study(Disk& disk, const std::string& directory);
 
 // Throws UsageError that names the job's file if no trial could satisfy tune.parameter_constraints.
 void check_search(const spec::Job& job, const std::string& file);

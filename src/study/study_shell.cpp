@@ -5,6 +5,7 @@
 #include "base/exit_code.h"
 #include "base/proc.h"
 #include "study/directory.h"
+#include "study/folds.h"
 #include "study/search_space.h"
 #include "study/table.h"
 #include "study/text.h"
@@ -34,6 +35,7 @@ StudyShell::StudyShell(const Options& options, const OpenStudy& study, RecordFil
                        const TrialSlots& slots)
     : options_(options),
       study_(study),
+      folds_(leads_folds(study.job)),
       space_(space_of(study.job.tune)),
       record_(record),
       leader_(leader),
@@ -44,7 +46,7 @@ StudyShell::StudyShell(const Options& options, const OpenStudy& study, RecordFil
       generations_(generations_of(options.disk, study, results_)),
       launcher_(options, study, slots.most(), generations_ ? &*generations_ : nullptr),
       scheduler_(scheduler_options(), study.events),
-      cleanup_(options.disk, study.directory, scheduler_.study()),
+      cleanup_(options.disk, study.directory, scheduler_.study(), folds_),
       trials_(patience_of(study.job), options.clock),
       locked_at_(options.clock.monotonic_seconds()),
       shown_at_(locked_at_ - kShowSeconds) {
@@ -119,7 +121,11 @@ void StudyShell::start_trials(DrainMode drain) {
     const auto changes = overrides_of(space_, trial.point);
     std::string words;
     for (const std::string& change : changes) words += change + " ";
-    say(start->id, (start->continues ? "" : words + " ") + "(" + start->why + ")");
+    if (folds_)
+      say(start->id,
+          (start->continues ? "continues in " : "begins in ") + trial_directory(study_.directory, start->id));
+    else
+      say(start->id, (start->continues ? "" : words + " ") + "(" + start->why + ")");
     const ProcessOptions process = launcher_.prepare(trial, changes);
     budget_.start(start->id);
     const GenerationEnd generation =
@@ -195,7 +201,8 @@ bool StudyShell::stop_trials() {
   if (!trials_.empty()) return false;
   record_seconds();
   if (options_.screen != nullptr) options_.screen->end();
-  say("stopped; to continue: sinew tune resume " + study_.directory);
+  if (folds_) write_folds(options_.disk, study_.directory, outcome());
+  say("stopped; to continue: sinew " + std::string(folds_ ? "resume " : "tune resume ") + study_.directory);
   return true;
 }
 
@@ -212,11 +219,23 @@ void StudyShell::record_seconds() {
 
 int StudyShell::finish() {
   if (options_.screen != nullptr) options_.screen->end();
+  if (folds_) return finish_folds();
   const tune::Study& study = scheduler_.study();
   for (const std::string& line : budget_.summary(study_.directory, study.next_id() < study.options().budget)) say(line);
   if (scheduler_.ended_early()) say("ended early: " + *scheduler_.ended_early());
-  show_study(options_, study_.directory, study, study_.head);
+  show_study(options_, study_.directory, study, study_.head, study_summary(study_.directory, study, study_.head));
   return scheduler_.best().empty() ? kTrainingError : kDone;
+}
+
+rundir::Outcome StudyShell::outcome() const {
+  return outcome_of_folds(options_.disk, study_, scheduler_.study(), results_);
+}
+
+int StudyShell::finish_folds() {
+  const rundir::Outcome ended = outcome();
+  write_folds(options_.disk, study_.directory, ended);
+  show_study(options_, study_.directory, scheduler_.study(), study_.head, folds_summary(study_.directory, ended));
+  return ended.exit_code;
 }
 
 void StudyShell::say(const std::string& line) const {
@@ -224,14 +243,16 @@ void StudyShell::say(const std::string& line) const {
 }
 
 void StudyShell::say(int64_t id, const std::string& text) const {
-  say("trial " + std::to_string(id) + ": " + text);
+  if (!folds_) return say("trial " + std::to_string(id) + ": " + text);
+  say("fold " + short_number(scheduler_.study().trial(id).point[0]) + ": " + text);
 }
 
 void StudyShell::say_end(int64_t id, const TrialEnd& end) const {
   const tune::Trial& trial = scheduler_.study().trial(id);
   std::string text = end.why;
   if (trial.state == tune::TrialState::complete) text += ", " + result_text(study_.head.aim, trial);
-  if (end.best) text += study_.head.aim.objectives.size() == 1 ? ", the best so far" : ", among the best so far";
+  if (end.best && !folds_)
+    text += study_.head.aim.objectives.size() == 1 ? ", the best so far" : ", among the best so far";
   if (trial.state == tune::TrialState::failed) text += "; see " + trial_directory(study_.directory, id) + "/output.log";
   say(id, text);
 }

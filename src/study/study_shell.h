@@ -57,6 +57,8 @@ class StudyShell final : public Shell {
   // Records for later leaders how long the trials have trained.
   void record_seconds();
   int finish();
+  rundir::Outcome outcome() const;  // of a cross-validation
+  int finish_folds();
 
   void say(const std::string& line) const;
   void say(int64_t id, const std::string& text) const;
@@ -65,6 +67,7 @@ class StudyShell final : public Shell {
 
   const Options& options_;
   const OpenStudy& study_;
+  const bool folds_;  // the study is a cross-validation
   tune::Space space_;
   RecordFile& record_;
   StudyLeader& leader_;

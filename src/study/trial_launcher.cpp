@@ -5,23 +5,28 @@
 
 #include "base/proc.h"
 #include "study/directory.h"
+#include "study/folds.h"
 
 namespace sinew::study {
 
 TrialLauncher::TrialLauncher(const Options& options, const OpenStudy& study, int64_t slots,
                              const Generations* generations)
     : options_(options), study_(study), generations_(generations) {
-  if (!study.job.trainer.lanes && !study.job.command.given()) lanes_ = std::max<int64_t>(1, usable_cores() / slots);
+  if (!study.job.trainer.lanes && !study.job.command.given())
+    lanes_ = std::max<int64_t>(1, usable_cores() / (slots * study.job.workers.max));
 }
 
 ProcessOptions TrialLauncher::prepare(const tune::Trial& trial, const std::vector<std::string>& changes) const {
   const std::string own = trial_directory(study_.directory, trial.id);
   options_.disk.make_directories(own);
   ProcessOptions process;
-  if (options_.disk.exists(rundir::file_in(own, rundir::kResolvedFile)))
+  if (options_.disk.exists(rundir::file_in(own, rundir::kResolvedFile)) || is_study(options_.disk, own))
     process.command = {options_.program(), "resume", own};
   else
     process.command = first_command(trial, changes);
+  // A trial of a search trains its folds one after another.
+  if (study_.job.data.trains_folds() && !leads_folds(study_.job))
+    process.command.insert(process.command.end(), {"--parallel", "1"});
   // The trial dies with its leader; its checkpoints remain, and the next leader continues from them.
   process.death_signal = SIGKILL;
   process.output = own + "/output.log";

@@ -33,4 +33,21 @@ std::vector<double> TrialResults::final_values(const TrialMetrics& metrics) cons
   return restores_best_ ? metrics.at_best(lower_is_better_) : metrics.last();
 }
 
+report::Metrics TrialResults::measured(int64_t id, const rundir::Outcome& ended) const {
+  std::vector<std::string> names;  // a metric of validation first, because TrialMetrics counts its lines
+  for (const char* group : {"val/", "test/"}) {
+    for (const auto& [name, value] : ended.last)
+      if (name.starts_with(group)) names.push_back(name);
+  }
+  if (names.empty()) return {};
+  std::vector<std::string> read = names;
+  if (restores_best_) read.push_back(metrics_.back());
+  TrialMetrics metrics(trial_directory(directory_, id), read);
+  metrics.next();
+  const std::vector<double> values = final_values(metrics);
+  report::Metrics measured;
+  for (size_t k = 0; k < names.size(); ++k) measured[names[k]] = values[k];
+  return measured;
+}
+
 }  // namespace sinew::study

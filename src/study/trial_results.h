@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "report/report.h"
+#include "rundir/rundir.h"
 #include "study/open_study.h"
 #include "study/trial_metrics.h"
 
@@ -19,6 +21,8 @@ class TrialResults {
   // Returns the values of metrics_of(aim) for the weights with which a training ended. These are the last values, or
   // the best ones if the job restores the best weights (early_stopping.restore_best).
   std::vector<double> final_values(const TrialMetrics& metrics) const;
+  // Returns all metrics of validation and test for these weights. `ended` is the report of the trial.
+  report::Metrics measured(int64_t id, const rundir::Outcome& ended) const;
 
  private:
   std::string directory_;

@@ -113,6 +113,9 @@ Trained from_run(const std::string& directory, Disk& disk) {
     trained.description += " (the run has not ended)";
   } else if (has_model) {
     trained = from_model_directory(rundir::file_in(directory, rundir::kModel), disk);
+  } else if (disk.exists(directory + "/trials")) {
+    throw Error("WEIGHTS_NOT_FOUND", directory + " is a cross-validation: only its folds have models",
+                "name one of them: " + directory + "/trials/00000");
   } else {
     throw Error("WEIGHTS_NOT_FOUND", directory + " has no model yet and no intact checkpoint",
                 "wait for one, or finish the run: sinew resume " + directory);
@@ -254,10 +257,10 @@ LoadedModel load_model(const Trained& trained, const spec::Job& job, Disk& disk)
 
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk) {
   const spec::DataSource& named = split == data::Split::val ? job.data.val : job.data.test;
-  const double share = split == data::Split::val ? job.data.split_val : job.data.split_test;
-  if (split != data::Split::train && !named.given() && share == 0) {
+  const bool taken = split == data::Split::val ? job.data.takes_val() : job.data.split_test > 0;
+  if (split != data::Split::train && !named.given() && !taken) {
     const std::string name = data::to_string(split),
-                      other = job.data.val.given() || job.data.split_val > 0 ? "val" : "train";
+                      other = job.data.val.given() || job.data.takes_val() ? "val" : "train";
     throw Error("EVALUATION_NO_DATA", "the job has no " + name + " data",
                 "give files: " + name + ".path=FILE (idx and npy: " + name + ".images=FILE " + name +
                     ".labels=FILE), or choose another split: --split " + other);

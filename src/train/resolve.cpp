@@ -120,6 +120,10 @@ Machine this_machine() {
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {
   Resolved resolved{job, job, data.reasons};
   resolved.job.data.format = data.format;
+  if (job.data.trains_folds()) {
+    resolved.job.data.fold = 0;
+    resolved.reasons["data.split.fold"] = "one training has one fold: the first";
+  }
   std::string reason;
   resolved.job.loss.name = resolve_loss(job, data, reason);
   if (!reason.empty()) resolved.reasons["loss.name"] = reason;

@@ -1,6 +1,8 @@
 // The server side of the ask-tell protocol (docs/formats/ask-tell.md).
 #include <cmath>
+#include <istream>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "base/error.h"
 #include "base/json_text.h"
@@ -268,6 +270,17 @@ std::string AskTell::report(const Request& request) {
                                                                     : R"({"stop":true,"pause":true)";
   if (with_reason) out += R"(,"why":)" + json(verdict.why).dump();
   return out + "}";
+}
+
+bool converse(std::istream& in, std::ostream& out) {
+  AskTell conversation;
+  for (std::string line; std::getline(in, line);) {
+    const auto answer = conversation.answer(line);
+    if (!answer) return true;
+    out << *answer << '\n' << std::flush;
+    if (!out) return false;
+  }
+  return true;
 }
 
 }  // namespace sinew::tune

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <span>
@@ -168,5 +169,8 @@ class AskTell {
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<Pruner> pruner_;
 };
+// Answers each line of `in` with a line on `out`, until "quit" or the end. Returns false if `out` fails, for example
+// because the program that reads it has ended.
+bool converse(std::istream& in, std::ostream& out);
 
 }  // namespace sinew::tune

@@ -114,14 +114,16 @@ void keep_in_run(const std::string& path, const std::string& text, sandbox::Outs
 
 int run_eval(const task::Evaluate& task) {
   const std::string& part = task.split;
+  const train::Trained trained = train::find_trained(task.model, system_disk());
   std::vector<std::string> overrides = task.overrides;
   // If the caller gives files for a split, the split takes no samples from the training data.
   for (const std::string name : {"val", "test"}) {
     const bool named = std::any_of(overrides.begin(), overrides.end(),
                                    [&](const std::string& word) { return word.starts_with("data." + name); });
-    if (named) overrides.push_back("data.split." + name + "=0");
+    if (!named) continue;
+    const bool replaces_fold = name == "val" && read_job_text(trained.job_yaml, trained.weights, {}).data.folds > 0;
+    overrides.push_back(replaces_fold ? "data.split={}" : "data.split." + name + "=0");
   }
-  const train::Trained trained = train::find_trained(task.model, system_disk());
   if (!trained.remark.empty()) std::fprintf(stderr, "warning: %s\n", printable(trained.remark).c_str());
   const spec::Job job = read_job_text(trained.job_yaml, trained.weights + ": job", overrides);
   const std::string kept = trained.run_given ? trained.run_directory + "/eval-" + part + ".json" : "";

@@ -8,6 +8,7 @@
 
 #include "base/disk.h"
 #include "study/page.h"
+#include "study/text.h"
 
 namespace sinew::study {
 namespace {
@@ -69,7 +70,7 @@ int write_page(const std::string& kind, const std::string& path) {
   if (kind != "empty") {
     for (int64_t number = 0; number < 40; ++number) add_trial(study, number, kind == "hostile");
   }
-  write_durably(system_disk(), path, study_page("runs/sample", study, head));
+  write_durably(system_disk(), path, study_page(study_summary("runs/sample", study, head), study, head));
   return 0;
 }
 
