@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -85,6 +86,7 @@ Json facts_of(const Subject& subject) {
   if (!subject.origin.metric.empty()) facts["metric"] = subject.origin.metric;
   if (subject.outcomes.classes) {
     facts["classes"] = subject.outcomes.names;
+    if (subject.outcomes.threshold) facts["threshold"] = 1 / (1 + std::exp(-*subject.outcomes.threshold));
   } else {
     facts["target_mean"] = subject.outcomes.mean;
     facts["target_std"] = subject.outcomes.std;

@@ -1,6 +1,7 @@
 #include "exports/facts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/joined.h"
@@ -53,7 +54,11 @@ std::string outputs_text(const Outcomes& outcomes) {
   for (std::string& name : shown) name = "`" + name + "`";
   return "The probability of each of " + std::to_string(outcomes.names.size()) +
          " classes, in this order: " + joined(shown, ", ") + (outcomes.names.size() > kShownClasses ? ", ..." : "") +
-         ".\n";
+         ".\n" +
+         (outcomes.threshold
+              ? "\nA sample counts as " + shown[1] + " from the probability " +
+                    rounded_text(1 / (1 + std::exp(-*outcomes.threshold)), 6) + " on: the threshold of this model.\n"
+              : "");
 }
 
 }  // namespace

@@ -222,11 +222,17 @@ void add_class_outputs(Builder& builder, const Outcomes& outcomes, std::string l
     probabilities = builder.add("Softmax", {logits}, {{"axis", int64_t{1}}});
   }
   const auto count = static_cast<int64_t>(outcomes.names.size());
+  std::string help = "the name of the most likely class";
+  if (outcomes.threshold) {  // raises the first class by the threshold, so that the second one needs as much more
+    const auto raise = static_cast<float>(*outcomes.threshold * (outcomes.single ? 2 : 1));
+    logits = builder.add("Add", {logits, builder.constant(onnx::floats({1, 2}, {raise, 0}))});
+    help = "the second class from the threshold of its probability on, else the first one";
+  }
   const std::string best = builder.add("ArgMax", {logits}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
   const std::string label =
       builder.add("Gather", {builder.constant(onnx::texts({count}, outcomes.names)), best}, {{"axis", int64_t{0}}});
   builder.output("probabilities", probabilities, Element::f32, {count}, "the probability of each class");
-  builder.output("label", label, Element::text, {}, "the name of the most likely class");
+  builder.output("label", label, Element::text, {}, help);
 }
 
 void add_number_outputs(Builder& builder, const Outcomes& outcomes, const std::string& outputs) {
@@ -262,6 +268,7 @@ Outcomes outcomes_of(const train::LoadedModel& loaded) {
     return outcomes;
   }
   outcomes.single = loaded.outputs == 1 && data.classes == 2;
+  if (data.classes == 2) outcomes.threshold = loaded.threshold;
   outcomes.sigmoid = loaded.job.loss.name == "bce";
   for (int64_t c = 0; c < data.classes; ++c) {
     const auto i = static_cast<size_t>(c);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Outcomes {
   bool single = false;                      // one output decides between two classes
   bool sigmoid = false;                     // each class has a probability of its own
   std::vector<std::string> names;           // of the classes
+  std::optional<double> threshold = {};     // log odds of the second class from which it is the label; nullopt: 0
   int64_t width = 1;                        // of a regression
   std::vector<double> mean = {}, std = {};  // of a regression: of the target, one for each number
 };

@@ -54,9 +54,9 @@ class Model:
             for numbers in made[self.outputs["prediction"]]:
                 yield [repr(float(number)) for number in numpy.atleast_1d(numbers)]
         else:
-            best = made[self.outputs["probabilities"]].max(axis=1)
-            for label, probability in zip(made[self.outputs["label"]], best):
-                yield [label, repr(float(probability))]
+            place = {name: i for i, name in enumerate(self.classes)}
+            for label, probabilities in zip(made[self.outputs["label"]], made[self.outputs["probabilities"]]):
+                yield [label, repr(float(probabilities[place[label]]))]
 
 
 def number_of(text, column):

@@ -167,7 +167,11 @@ Results results_of(train::LoadedModel& loaded, const torch::Tensor& prepared) {
   } else {
     results.numbers = outcomes.sigmoid ? torch::sigmoid(outputs) : torch::softmax(outputs, 1);
   }
-  const torch::Tensor best = results.numbers.argmax(1);
+  torch::Tensor best = results.numbers.argmax(1);
+  if (outcomes.threshold) {
+    const torch::Tensor score = outcomes.single ? outputs.select(1, 0) : outputs.select(1, 1) - outputs.select(1, 0);
+    best = score.ge(*outcomes.threshold).to(torch::kInt64);
+  }
   for (int64_t i = 0; i < best.numel(); ++i)
     results.names.push_back(outcomes.names.at(static_cast<size_t>(best[i].item<int64_t>())));
   return results;

@@ -118,6 +118,10 @@ class Trainer {
   // Loads the weights that model.init_from names. Returns a sentence for the log.
   virtual std::string warm_start() = 0;
   virtual void leave_group() = 0;  // called when the group is over: from now on this worker computes everything itself
+  // Chooses the threshold of two classes, or takes the given one, if the job asks for it. It is a part of the model,
+  // and later evaluations use it. Evaluates the validation data only if `may_evaluate`. Returns a sentence for the log,
+  // or "".
+  virtual std::string choose_threshold(bool /*may_evaluate*/) { return ""; }
   // Writes the model for serving into the run directory. Returns a sentence that says why a part is missing, or "" if
   // the model is complete. The loop may call it again if `disk` throws.
   virtual std::string write_artifact(Disk& disk) = 0;

@@ -53,6 +53,9 @@ void Run::finish() {
   rundir::Outcome outcome = outcome_so_far();
   const std::string options = options_to_go_on();
   restore_best();
+  // A worker that must stop begins no new work. Its model has no threshold until the run is resumed.
+  const std::string threshold = trainer_.choose_threshold(stop_status_ != "stopped");
+  if (!threshold.empty()) reporter_->say(report::Level::info, "threshold", threshold);
   std::string left_out;
   change_files([&](Disk& disk) {
     if (!kept_decisions_) write_decisions(disk, options_.run_directory, plan_);

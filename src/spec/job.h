@@ -242,6 +242,16 @@ struct EarlyStoppingOptions {
   bool operator==(const EarlyStoppingOptions&) const = default;
 };
 
+// The probability from which a sample of two classes counts as one of the second class. Short form: `threshold: f1`.
+struct ThresholdOptions {
+  // f1 | accuracy | balanced_accuracy | youden | mcc: the end of a training chooses the threshold that is best by this
+  // metric on the validation data; empty: not given
+  std::string metric;
+  double value = 0;  // a fixed threshold, (0, 1); 0: not given
+  bool given() const { return !metric.empty() || value > 0; }
+  bool operator==(const ThresholdOptions&) const = default;
+};
+
 // "val/accuracy >= 0.92": training stops when the objective is met, and the report says whether it was met
 struct Objective {
   std::string metric;
@@ -373,6 +383,7 @@ struct Job {
   SchedulerOptions scheduler;
   CheckpointOptions checkpoint;
   EarlyStoppingOptions early_stopping;
+  ThresholdOptions threshold;
   std::optional<Objective> objective;
   LoggingOptions logging;
   BudgetOptions budget;

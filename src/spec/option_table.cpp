@@ -356,6 +356,7 @@ std::vector<Option> make_table() {
   append(table, ramp_options());
   append(table, optimizer_options());
   append(table, run_options());
+  append(table, threshold_options());
   append(table, tune_options());
   append(table, workers_options());
   append(table, cluster_options());

@@ -114,6 +114,22 @@ std::vector<Option> cluster_options() {
   };
 }
 
+std::vector<Option> threshold_options() {
+  return {
+      {"threshold.metric",
+       at<&Job::threshold, &ThresholdOptions::metric>(),
+       choice({"f1", "accuracy", "balanced_accuracy", "youden", "mcc"}),
+       "the end of the training chooses the threshold with the best value of this metric on the validation data; "
+       "f1: of the second class",
+       "the more probable class",
+       {},
+       "scoring",
+       true},
+      {"threshold.value", at<&Job::threshold, &ThresholdOptions::value>(), number({0, 1, true, true}),
+       "a fixed threshold: a probability of the second class", "not fixed"},
+  };
+}
+
 std::vector<Option> tune_options() {
   using T = TuneOptions;
   constexpr auto tune = &Job::tune;

@@ -146,7 +146,8 @@ namespace sinew::spec {
 
 std::vector<Option> model_options();  // option_table_model.cpp
 std::vector<Option> loss_options();
-std::vector<Option> run_options();      // option_table_run.cpp
+std::vector<Option> run_options();  // option_table_run.cpp
+std::vector<Option> threshold_options();
 std::vector<Option> command_options();  // option_table_command.cpp
 std::vector<Option> resource_options();
 std::vector<Option> workers_options();

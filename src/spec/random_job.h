@@ -190,6 +190,7 @@ class JobMaker {
     job.checkpoint = usual.checkpoint;
     job.workers = usual.workers;
     job.cluster = usual.cluster;
+    job.threshold = usual.threshold;
     job.logging.interval = usual.logging.interval;
     job.early_stopping.restore_best = usual.early_stopping.restore_best;
     job.tune = usual.tune;  // the searches of this test vary options of a training
@@ -220,6 +221,7 @@ class JobMaker {
     if (random_.below(2) == 0) fill_source(data.test, pairs), data.split_test = 0;
     if (data.folds > 0) data.split_val = 0, data.val = {};
     if (data.fold) *data.fold %= std::max<int64_t>(data.folds, 1);
+    if (!job.threshold.metric.empty()) job.threshold.value = 0;
     if (is_table(data) && data.columns.target.empty()) data.columns.target = "y";
     std::sort(data.augment.scale.begin(), data.augment.scale.end());
     if (job.optimizer.momentum <= 0) job.optimizer.nesterov = false;

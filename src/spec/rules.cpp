@@ -57,6 +57,7 @@ struct Rules {
   void device();
   void optimizer();
   void workers();
+  void threshold();
   void tune();
   void objectives();
   void parameter_constraints();
@@ -253,6 +254,14 @@ void Rules::workers() {
   }
 }
 
+void Rules::threshold() {
+  if (job.threshold.metric.empty() || job.threshold.value == 0) return;
+  if (!good({"threshold", "threshold.metric", "threshold.value"})) return;
+  say(key_of("threshold.value"), "SPEC_CONFLICT",
+      "threshold.value is fixed, and threshold.metric would choose another one on the validation data",
+      "delete one of the two");
+}
+
 void Rules::tune() {
   if (!has("tune") || !good({"tune", "tune.search"})) return;
   if (!has("tune.search"))
@@ -394,6 +403,7 @@ std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   rules.device();
   rules.optimizer();
   rules.workers();
+  rules.threshold();
   return std::move(rules.findings);
 }
 

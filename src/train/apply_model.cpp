@@ -1,5 +1,6 @@
 #include "train/apply_model.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/disk.h"
@@ -9,6 +10,7 @@
 #include "train/loss.h"
 #include "train/resolve.h"
 #include "train/state.h"
+#include "train/threshold.h"
 
 namespace sinew::train {
 namespace {
@@ -64,6 +66,11 @@ Trained from_model_directory(const std::string& directory, Disk& disk) {
     throw Error("WEIGHTS_NOT_FOUND", directory + " has a model.json but no model.safetensors", "copy both files");
   trained.job_yaml = job_of(document, directory + "/model.json");
   trained.data = data_of(document);
+  if (const auto found = document.find("threshold"); found != document.end()) {
+    if (!found->is_object() || !found->contains("score") || !found->at("score").is_number())
+      throw Error("WEIGHTS_UNREADABLE", directory + "/model.json has a threshold without a score", "restore the file");
+    trained.threshold = found->at("score").get<double>();
+  }
   if (disk.exists(rundir::file_in(parent_of(directory), rundir::kResolvedFile)))
     trained.run_directory = parent_of(directory);
   trained.description = "the model " + trained.weights;
@@ -133,6 +140,7 @@ spec::Job without_training(spec::Job job) {
   job.early_stopping = {};
   job.checkpoint = {};
   job.objective.reset();
+  job.threshold = {};
   return job;
 }
 
@@ -202,6 +210,11 @@ Trained find_trained(const std::string& given, Disk& disk) {
       "a run holds resolved.yaml, a model directory model.json and model.safetensors, a checkpoint manifest.json");
 }
 
+std::optional<double> threshold_of(const Trained& trained, const spec::Job& job) {
+  if (trained.threshold || job.threshold.value <= 0) return trained.threshold;
+  return score_of(job.threshold.value);
+}
+
 data::DataInfo training_data(const Trained& trained, const spec::Job& job) {
   if (trained.data) return *trained.data;
   // Uses the original job except for data.train. A data.val or data.test that is given now must not change the split of
@@ -235,12 +248,14 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
   applied.engine = std::make_unique<Engine>(options);
   load_weights(trained, applied.engine->state(), disk);
   applied.engine->state_replaced();
+  applied.engine->use_threshold(threshold_of(trained, job));
   return applied;
 }
 
 LoadedModel load_model(const Trained& trained, const spec::Job& job, Disk& disk) {
   LoadedModel loaded;
   loaded.data = training_data(trained, job);
+  loaded.threshold = threshold_of(trained, job);
   loaded.job = resolve(without_training(with_copied_model_file(trained, job, disk)), loaded.data, this_machine()).job;
   loaded.outputs = outputs_for(loaded.job.loss.name, loaded.data);
   loaded.model = model::make_model(loaded.job.model, loaded.data, loaded.outputs, loaded.job.trainer.seed);
@@ -275,6 +290,7 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);
   const data::DataInfo& info = applied.dataset->info();
+  const auto score = threshold_of(trained, job);
   return {.metrics = std::move(result.metrics),
           .by_class =
               result.confusion.empty() ? std::vector<ClassQuality>() : class_qualities(result.confusion, info.classes),
@@ -284,7 +300,8 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
           .samples = result.samples,
           .skipped = result.skipped.count,
           .skipped_names = std::move(result.skipped.names),
-          .notes = info.notes};
+          .notes = info.notes,
+          .threshold = score ? std::optional(1 / (1 + std::exp(-*score))) : std::nullopt};
 }
 
 }  // namespace sinew::train

@@ -22,6 +22,10 @@ AppliedModel apply_model(const Trained& trained, const spec::Job& job, std::uniq
 std::unique_ptr<data::Dataset> open_samples(const Trained& trained, const spec::Job& job,
                                             const spec::DataSource& source, bool labelled, Disk& disk);
 
+// The score from which a sample counts as one of the second class (threshold.h): that of the model, or of a job that
+// gives one; nullopt: the most likely class counts.
+std::optional<double> threshold_of(const Trained& trained, const spec::Job& job);
+
 // Returns the description of the training data in model.json. If there is none, opens the job's data to make it.
 data::DataInfo training_data(const Trained& trained, const spec::Job& job);
 

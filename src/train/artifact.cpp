@@ -1,5 +1,6 @@
 #include "train/artifact.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -39,7 +40,8 @@ std::string place_model_file(const spec::ModelOptions& options, const std::vecto
 }  // namespace
 
 std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
-                           const data::DataInfo& info, const std::string& run_directory, Disk& disk) {
+                           const data::DataInfo& info, const std::optional<Threshold>& threshold,
+                           const std::string& run_directory, Disk& disk) {
   std::string left_out;
   const std::string directory = rundir::file_in(run_directory, rundir::kModel);
   disk.make_directories(directory);
@@ -53,17 +55,23 @@ std::string write_artifact(const TrainingState& state, const spec::Job& job, con
     if (left_out.empty()) written[own] = checkpoint::digest_file(disk, directory + "/" + own);
   }
   const auto about_data = nlohmann::json::parse(data::info_json(info));
-  const nlohmann::json about = {{"format", 1},
-                                {"digests", checkpoint::kModelDigestsFile},
-                                {"job", resolved_yaml},
-                                {"loss", job.loss.name},
-                                {"data", about_data},
-                                {"input_shape", info.input_shape},
-                                {"classes", info.classes},
-                                {"class_names", info.class_names},
-                                {"input_names", info.input_names},
-                                {"target_mean", about_data.at("target_mean")},
-                                {"target_std", about_data.at("target_std")}};
+  nlohmann::json about = {{"format", 1},
+                          {"digests", checkpoint::kModelDigestsFile},
+                          {"job", resolved_yaml},
+                          {"loss", job.loss.name},
+                          {"data", about_data},
+                          {"input_shape", info.input_shape},
+                          {"classes", info.classes},
+                          {"class_names", info.class_names},
+                          {"input_names", info.input_names},
+                          {"target_mean", about_data.at("target_mean")},
+                          {"target_std", about_data.at("target_std")}};
+  if (threshold) {
+    about["threshold"] = {{"value", threshold->value}, {"score", threshold->score}, {"chosen", threshold->chosen}};
+    if (!std::isnan(threshold->at_value))
+      about["threshold"].update(
+          {{"metric", threshold->metric}, {"val", threshold->at_value}, {"val_at_half", threshold->at_half}});
+  }
   // Class and column names need not be valid UTF-8, so invalid bytes are replaced.
   const std::string text = dump_json(about, 1) + "\n";
   write_durably(disk, directory + "/" + checkpoint::kModelInfoFile, text);

@@ -1,6 +1,10 @@
 // Writes the model for serving when a run ends. Private to train/.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "train/threshold.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -10,6 +14,7 @@ namespace sinew::train {
 // digests of these files last. If the writing is interrupted, the model is therefore refused until it is written again.
 // Returns a sentence that says why the copy is missing, or "" if it was written or is not needed.
 std::string write_artifact(const TrainingState& state, const spec::Job& job, const std::string& resolved_yaml,
-                           const data::DataInfo& info, const std::string& run_directory, Disk& disk);
+                           const data::DataInfo& info, const std::optional<Threshold>& threshold,
+                           const std::string& run_directory, Disk& disk);
 
 }  // namespace sinew::train

@@ -60,6 +60,10 @@ class Engine {
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
   EvaluationResult evaluate(data::Split split);
+  // Returns the scores and labels of a split with two classes (Contribution::scores), in the order of its samples.
+  std::vector<float> scores(data::Split split);
+  // Later evaluations judge two classes by this score. The training does not use it.
+  void use_threshold(std::optional<double> score) { evaluation_metrics_.use_threshold(score); }
   // Computes the model's outputs for every sample of a split, with the parts (pieces_of) and the weights that an
   // evaluation uses. The lanes call `take` in parallel, once for each part.
   using Take = std::function<void(const data::ShardRequest&, const data::Batch&, const torch::Tensor& outputs)>;
@@ -144,6 +148,7 @@ class Engine {
   bool agree_to_leave_out(data::Split split, const std::vector<int64_t>& samples);
   void undo_left_out();
   StepResult make_step(const StepMessage& own, bool want_norm);
+  Reducer::Reduced evaluated(data::Split split);
   EvaluationResult make_evaluation(data::Split split);
 
   EngineOptions options_;

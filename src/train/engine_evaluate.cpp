@@ -100,6 +100,16 @@ Reducer::Reduced Engine::reduce_evaluation(const std::vector<data::ShardRequest>
   return reduced;
 }
 
+std::vector<float> Engine::scores(data::Split split) {
+  newly_left_out_.clear();
+  try {
+    return std::move(evaluated(split).sums.scores);
+  } catch (...) {
+    undo_left_out();
+    throw;
+  }
+}
+
 EvaluationResult Engine::evaluate(data::Split split) {
   newly_left_out_.clear();
   try {
@@ -110,12 +120,17 @@ EvaluationResult Engine::evaluate(data::Split split) {
   }
 }
 
-EvaluationResult Engine::make_evaluation(data::Split split) {
+Reducer::Reduced Engine::evaluated(data::Split split) {
   if (bound_to_average_ != !state_.ema.empty()) bind_replicas(!state_.ema.empty());
   const std::vector<data::ShardRequest> pieces = pieces_of(split);
   Reducer::Reduced reduced = reduce_evaluation(pieces);
   while (!reduced.sums.not_decoded.empty() && !agree_to_leave_out(split, reduced.sums.not_decoded))
     reduced = reduce_evaluation(pieces);
+  return reduced;
+}
+
+EvaluationResult Engine::make_evaluation(data::Split split) {
+  Reducer::Reduced reduced = evaluated(split);
   report::Metrics metrics = evaluation_metrics_.finish(reduced.sums);
   // All members use the leader's value: the exponential comes from libm (see StepMessage::learning_rate), and the
   // digest covers the best value of a metric.

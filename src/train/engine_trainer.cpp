@@ -55,8 +55,19 @@ std::string EngineTrainer::warm_start() {
   return said;
 }
 
+std::string EngineTrainer::choose_threshold(bool may_evaluate) {
+  const spec::ThresholdOptions& wanted = job_.threshold;
+  const bool measures = may_evaluate && data_.info().val_size > 0;
+  if (!wanted.given() || (!wanted.metric.empty() && !measures)) return "";
+  const std::vector<float> scores = measures ? engine_.scores(data::Split::val) : std::vector<float>();
+  threshold_ =
+      wanted.value > 0 ? given_threshold(wanted.value, scores) : train::choose_threshold(scores, wanted.metric);
+  engine_.use_threshold(threshold_->score);
+  return to_string(*threshold_, data_.info());
+}
+
 std::string EngineTrainer::write_artifact(Disk& disk) {
-  return train::write_artifact(engine_.state(), job_, resolved_yaml_, data_.info(), run_directory_, disk);
+  return train::write_artifact(engine_.state(), job_, resolved_yaml_, data_.info(), threshold_, run_directory_, disk);
 }
 
 }  // namespace sinew::train

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "train/engine.h"
 #include "train/resolve.h"
 #include "train/state.h"
+#include "train/threshold.h"
 
 namespace sinew::train {
 
@@ -38,6 +40,7 @@ class EngineTrainer final : public loop::Trainer {
   StateFacts restore(const checkpoint::Loaded& loaded) override;
   std::string warm_start() override;
   void leave_group() override { engine_.set_reducer(*own_reducer_); }
+  std::string choose_threshold(bool may_evaluate) override;
   std::string write_artifact(Disk& disk) override;
 
  private:
@@ -48,7 +51,8 @@ class EngineTrainer final : public loop::Trainer {
   data::Prefetcher prefetcher_;
   std::unique_ptr<Reducer> own_reducer_;  // reduces when the run has one worker, and after training
   Engine engine_;
-  bool repeats_ = false;  // true: the next step repeats one that diverged
+  std::optional<Threshold> threshold_;  // of the model that the run ends with
+  bool repeats_ = false;                // true: the next step repeats one that diverged
 };
 
 }  // namespace sinew::train

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,8 @@ class MetricCounter {
   Calibration calibration(const Contribution& reduced) const;
   // Returns the name of every metric that an evaluation computes, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
+  // From now on, a sample of two classes counts as one of the second class from this score on (threshold.h).
+  void use_threshold(std::optional<double> score) { threshold_ = score; }
 
  private:
   void check_rows(const torch::Tensor& x, const torch::Tensor& y) const;
@@ -84,6 +87,7 @@ class MetricCounter {
   int64_t classes_;
   bool single_logit_, detailed_, confusion_, gather_, calibration_;
   std::vector<double> target_mean_, target_std_;
+  std::optional<double> threshold_;
 };
 
 }  // namespace sinew::train

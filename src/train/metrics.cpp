@@ -98,6 +98,9 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
     check_class(truth[i]);
     const bool chosen = single_logit_ ? !std::isnan(row[0]) : chooses(row, width);
     int64_t guess = single_logit_ ? (row[0] > 0 ? 1 : 0) : std::max_element(row, row + width) - row;
+    const bool likely_right = chosen && guess == truth[i];
+    const float score = single_logit_ ? row[0] : width == 2 ? row[1] - row[0] : 0;
+    if (threshold_ && classes_ == 2) guess = score >= *threshold_ ? 1 : 0;
     if (!chosen) guess = (truth[i] + 1) % classes_;  // counts as wrong, whatever the truth is
     ++leaf.counts[kSeen];
     leaf.counts[kCorrect] += guess == truth[i] ? 1 : 0;
@@ -106,7 +109,7 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
       const double confidence = sure.const_data_ptr<float>()[i];
       const size_t bin = Calibration::bin_of(confidence);
       ++leaf.counts[bins_at() + bin];
-      leaf.counts[bins_at() + Calibration::kBins + bin] += guess == truth[i] ? 1 : 0;
+      leaf.counts[bins_at() + Calibration::kBins + bin] += likely_right ? 1 : 0;  // a threshold changes no probability
       leaf.sums[bin] += confidence;
     }
     if (detailed_ && !single_logit_ && classes_ > kTop) {
@@ -114,7 +117,6 @@ void MetricCounter::count_classes(const torch::Tensor& outputs, const torch::Ten
       leaf.counts[kInTop] += chosen && above < kTop ? 1 : 0;
     }
     if (gather_) {
-      const float score = single_logit_ ? row[0] : row[1] - row[0];
       leaf.scores.push_back(chosen ? score : std::nanf(""));
       leaf.scores.push_back(static_cast<float>(truth[i]));
     }

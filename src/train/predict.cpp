@@ -24,6 +24,14 @@ std::pair<int32_t, float> most_likely(const float* row, int64_t width, bool sing
   return {static_cast<int32_t>(best), static_cast<float>(1.0 / sum)};
 }
 
+// The class and its probability, as most_likely() returns them, if the second class needs this score.
+std::pair<int32_t, float> by_threshold(const float* row, int64_t width, std::pair<int32_t, float> likely,
+                                       double score) {
+  if (likely.first == kNoClass || width > 2) return likely;
+  const int32_t chosen = (width == 1 ? row[0] : row[1] - row[0]) >= score ? 1 : 0;
+  return {chosen, chosen == likely.first ? likely.second : 1 - likely.second};
+}
+
 }  // namespace
 
 Predictions predict(const Trained& trained, const spec::Job& job, const std::string& path, Disk& disk) {
@@ -34,6 +42,7 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
   const data::DataInfo& info = applied.dataset->info();
   const bool numbers = info.task == data::Task::regression, sigmoid = applied.job.loss.name == "bce";
   const auto count = static_cast<size_t>(applied.dataset->size(data::Split::test));
+  const auto threshold = threshold_of(trained, job);
   const int64_t wanted = outputs_for(applied.job.loss.name, info);
   if (wanted == 0)
     throw Error("MODEL_OUTPUT_MISMATCH", "the model returns only its loss, so it has no predictions",
@@ -71,8 +80,9 @@ Predictions predict(const Trained& trained, const spec::Job& job, const std::str
                 row[j] * info.target_std[which] + info.target_mean[which];
           }
           if (numbers) continue;
-          std::tie(predictions.classes[sample], predictions.probabilities[sample]) =
-              most_likely(row, width, width == 1 && info.classes == 2, sigmoid);
+          auto likely = most_likely(row, width, width == 1 && info.classes == 2, sigmoid);
+          if (threshold) likely = by_threshold(row, width, likely, *threshold);
+          std::tie(predictions.classes[sample], predictions.probabilities[sample]) = likely;
         }
       });
   predictions.decoded.assign(decoded.begin(), decoded.end());

@@ -101,6 +101,22 @@ void require_metric(const std::string& metric, const char* key, const spec::Job&
               data.val_size == 0 ? "give data.val or data.split.val, or use one of: " + list : "use one of: " + list);
 }
 
+void check_threshold(const spec::Job& job, const data::DataInfo& data) {
+  if (!job.threshold.given()) return;
+  if (data.task != data::Task::classification || data.classes != 2 || job.loss.name == "program")
+    throw Error("TRAIN_THRESHOLD_NOT_BINARY",
+                std::string("threshold needs a model that tells two classes apart, but ") +
+                    (data.task == data::Task::regression   ? "this one predicts numbers"
+                     : data.task == data::Task::next_token ? "this one predicts text"
+                     : data.classes != 2                   ? "the data has " + std::to_string(data.classes) + " classes"
+                                                           : "this one returns only its loss"),
+                "delete threshold");
+  if (!job.threshold.metric.empty() && data.val_size == 0)
+    throw Error("TRAIN_THRESHOLD_NO_DATA",
+                "threshold: " + job.threshold.metric + " is chosen on validation data, and the job has none",
+                "give data.val, data.split.val or data.split.folds; or a fixed threshold.value");
+}
+
 }  // namespace
 
 Machine this_machine() {
@@ -129,6 +145,7 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   if (!reason.empty()) resolved.reasons["loss.name"] = reason;
   if (job.loss.name == "library" && job.loss.library.empty()) resolved.job.loss.library = job.model.file;
   if (data.format == "library" && job.data.library.empty()) resolved.job.data.library = job.model.file;
+  check_threshold(resolved.job, data);
   resolve_trainer(resolved, data, machine);
   resolve_monitors(resolved, data.val_size > 0);
   if (job.objective) require_metric(job.objective->metric, "objective", resolved.job, data);

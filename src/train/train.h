@@ -214,7 +214,9 @@ struct Trained {
   std::optional<data::DataInfo> data;
   std::string description;      // a sentence that says which weights these are
   std::optional<int64_t> step;  // of a checkpoint
-  std::string remark = {};      // for the user, if the files could not be checked for damage; else empty
+  // Two classes: the score of the second one from which a sample counts as one of it. The job may give it, too.
+  std::optional<double> threshold = {};
+  std::string remark = {};  // for the user, if the files could not be checked for damage; else empty
 };
 // Finds the weights at `path`: a run, a model directory, or the directory of a checkpoint. From a run it takes the
 // model, or, if training has not ended, the newest intact checkpoint. Throws Error if `path` is something else or
@@ -241,6 +243,7 @@ struct Evaluation {
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)
   std::vector<std::string> skipped_names;  // the first skipped samples, each with the reason
   std::vector<std::string> notes;          // what the user should know about the files of the samples
+  std::optional<double> threshold = {};    // the probability of the second class that decided; nullopt: 0.5
 };
 Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split split, Disk& disk);
 
@@ -250,7 +253,7 @@ constexpr int32_t kNoClass = -1;  // the sample's outputs are not finite, so no 
 struct Predictions {
   std::unique_ptr<data::Dataset> samples;  // its split `test` holds the samples and their names
   std::vector<bool> decoded;               // false: the sample could not be decoded (data.on_corrupt: skip)
-  std::vector<int32_t> classes;            // most likely class, or kNoClass; empty for regression
+  std::vector<int32_t> classes;            // class by the threshold, or most likely, or kNoClass; empty for regression
   std::vector<float> probabilities;        // probability of that class: softmax, or the sigmoid under loss bce
   std::vector<double> numbers;             // regression: [samples * width], in the target's own units
   int64_t width = 1;
@@ -275,6 +278,8 @@ struct LoadedModel {
   spec::Job job;        // every auto is resolved
   data::DataInfo data;  // of the training data
   int64_t outputs = 0;  // numbers that the model computes for each sample (or token); 0: its loss
+  // Two classes: the log odds of the second one from which a sample counts as one of it; nullopt: 0.
+  std::optional<double> threshold = {};
   // In evaluation mode, in float32, with the weights that predict() uses: the averaged ones if there are any.
   std::unique_ptr<model::Model> model;
 };

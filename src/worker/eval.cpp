@@ -36,6 +36,7 @@ json document_of(const train::Trained& trained, const std::string& part, const s
                    {"samples", result.samples},
                    {"metrics", result.metrics}};
   if (result.skipped > 0) document["skipped"] = result.skipped;
+  if (result.threshold) document["threshold"] = *result.threshold;
   if (!result.class_names.empty()) document["class_names"] = result.class_names;
   if (result.confusion.empty()) return document;
   json rows = json::array();
@@ -91,6 +92,8 @@ void print_for_people(const train::Trained& trained, const std::string& part, co
     std::fprintf(stderr, "%lld samples cannot be decoded and are in no metric, one of them: %s\n",
                  static_cast<long long>(result.skipped), printable(result.skipped_names.front()).c_str());
   }
+  if (result.threshold)
+    std::printf("  threshold %.4g of '%s'\n", *result.threshold, printable(class_name(result, 1)).c_str());
   for (const auto& [name, value] : result.metrics) std::printf("  %-17s %.6g\n", printable(name).c_str(), value);
   if (result.confusion.empty() || result.classes > kShownClasses) return;
   print_classes(result);
