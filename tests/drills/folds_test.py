@@ -35,6 +35,18 @@ class Folds(unittest.TestCase):
         trials = (where or self.run_directory) / "trials"
         return [sp.report(trials / f"{fold:05d}")["digest"] for fold in range(FOLDS)]
 
+    def start(self):
+        """Starts a training of all folds, one after another, and waits until the first one has measured something."""
+        process = sp.start("train", self.job, "--run-dir", self.run_directory, "--parallel", "1")
+        self.addCleanup(process.stderr.close)
+        first = self.run_directory / "trials/00000/metrics.jsonl"
+        deadline = time.monotonic() + 120
+        while not first.exists() or not first.read_text():
+            self.assertIsNone(process.poll(), "it ended before it could be disturbed")
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        return process
+
     def alone(self):
         """Trains each fold alone, and returns the digests."""
         found = []
@@ -83,14 +95,7 @@ class Folds(unittest.TestCase):
 
     def test_the_folds_survive_an_interrupt_and_a_kill(self):
         expected = self.alone()
-        process = sp.start("train", self.job, "--run-dir", self.run_directory, "--parallel", "1")
-        self.addCleanup(process.stderr.close)
-        first = self.run_directory / "trials/00000/metrics.jsonl"
-        deadline = time.monotonic() + 120
-        while not first.exists() or not first.read_text():
-            self.assertIsNone(process.poll(), "it ended before it could be disturbed")
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
+        process = self.start()
         shown = json.loads(sp.run("runs", "--root", self.path / "runs", "--format", "json", check=0).stdout)
         self.assertEqual([row["status"] for row in shown], ["running"])
         process.send_signal(signal.SIGINT)
@@ -103,6 +108,16 @@ class Folds(unittest.TestCase):
         self.assertIn("METRIC", said)
         self.assertEqual(self.digests(), expected)
         self.assertEqual(sp.report(self.run_directory)["status"], "done")
+
+    def test_sinew_stop_ends_all_folds(self):
+        self.job.write_text(self.job.read_text().replace("30st", "3000st"))
+        process = self.start()
+        done = sp.run("runs", "delete", self.run_directory, "--root", self.path / "runs", check=2)
+        self.assertIn("RUN_IN_USE", done.stderr)
+        said = sp.run("stop", self.run_directory, check=0).stdout
+        self.assertEqual(process.wait(120), 75)
+        self.assertIn("stopped", said)
+        sp.run("runs", "delete", self.run_directory, "--root", self.path / "runs", check=0)
 
     def test_workers_do_not_change_the_folds(self):
         self.train("--workers", "2")
