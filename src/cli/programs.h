@@ -22,8 +22,7 @@ supervise::Programs programs();
 // a supervisor and a worker that trains alone save a checkpoint when they get it.
 void ignore_checkpoint_requests();
 
-// Replaces this process by sinew-worker with that task. It does not return; it throws Error if it fails. `label`
-// appears in the list of processes.
+// Replaces this process by sinew-worker with that task, or throws Error. `label` appears in the list of processes.
 int become_worker(const task::Task& task, const std::string& label);
 
 // Prints a sentence to stderr: "sinew: ...".
