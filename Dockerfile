@@ -14,7 +14,7 @@ RUN mkdir -p /out/bin /out/lib \
 
 FROM debian:12-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libssl3 libyaml-cpp0.7 libpng16-16 zlib1g libturbojpeg0 libwebp7 libwebpdemux2 libtiff6 libgif7 libzstd1 libsqlite3-0 libpq5 libtcmalloc-minimal4 \
+    && apt-get install -y --no-install-recommends libssl3 libyaml-cpp0.7 libpng16-16 libfreetype6 zlib1g libturbojpeg0 libwebp7 libwebpdemux2 libtiff6 libgif7 libzstd1 libsqlite3-0 libpq5 libtcmalloc-minimal4 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 1000 sinew
 COPY --from=build /out/bin/ /usr/local/bin/

@@ -83,14 +83,15 @@ function(sinew_rooms library half)
 endfunction()
 
 # Adds files to a library as constants: for each argument FILE=NAME, `header` declares a std::string_view NAME in
-# `namespace`. FILE is relative to src/.
+# `namespace`. FILE is relative to src/, or absolute.
 function(sinew_embed library header namespace)
   string(REPLACE "." "_" output "${header}")
   set(output ${CMAKE_BINARY_DIR}/embedded/${output}.cpp)
   foreach(entry IN LISTS ARGN)
-    string(REGEX REPLACE "=.*" "" file "${CMAKE_SOURCE_DIR}/src/${entry}")
+    cmake_path(ABSOLUTE_PATH entry BASE_DIRECTORY ${CMAKE_SOURCE_DIR}/src)
+    string(REGEX REPLACE "=.*" "" file "${entry}")
     list(APPEND files ${file})
-    list(APPEND entries ${CMAKE_SOURCE_DIR}/src/${entry})
+    list(APPEND entries ${entry})
   endforeach()
   set(script ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
   add_custom_command(OUTPUT ${output} DEPENDS ${files} ${script} VERBATIM

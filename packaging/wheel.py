@@ -30,8 +30,9 @@ FROM_TORCH = ("libtorch*.so*", "libc10*.so*", "libgomp*.so*")
 SEARCH_PATH = "$ORIGIN/../lib:$ORIGIN/../../torch/lib"
 # Debian packages with libraries that every manylinux system has, so that the wheel does not.
 OF_THE_SYSTEM = {"libc6", "libgcc-s1", "libstdc++6", "zlib1g"}
-# Debian packages whose headers are compiled into the programs. The licence of Boost asks for no copy beside programs.
-HEADERS = {"libeigen3-dev", "libxxhash-dev", "nlohmann-json3-dev"}
+# Debian packages whose headers or files are compiled into the programs. The licence of Boost asks for no copy beside
+# programs.
+COMPILED_IN = {"libeigen3-dev", "libxxhash-dev", "nlohmann-json3-dev", "fonts-dejavu-core"}
 
 
 def output_of(*words, **options):
@@ -69,7 +70,7 @@ def write_licences(folder, libraries):
         owner[path.removeprefix("/usr")] = package.split(":")[0]
     if missing := sorted(paths - set(owner)):
         sys.exit(f"wheel.py: no Debian package has {', '.join(missing)}, so their licences are unknown")
-    for package in sorted((set(owner.values()) | HEADERS) - OF_THE_SYSTEM):
+    for package in sorted((set(owner.values()) | COMPILED_IN) - OF_THE_SYSTEM):
         shutil.copy(f"/usr/share/doc/{package}/copyright", folder / f"{package}.txt")
 
 

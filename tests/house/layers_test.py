@@ -8,13 +8,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Room -> rooms that it may include. No two rooms include each other.
 MAY_INCLUDE = {
     "base": [],
+    "plot": ["base"],
     "spec": ["base"],
     "store": ["base"],
     "rundir": ["base", "spec"],
     "task": ["base"],
-    "supervise": ["base", "spec", "http", "sandbox", "rundir", "task", "cluster"],
+    "supervise": ["base", "spec", "http", "sandbox", "rundir", "task", "cluster", "report"],
     "checkpoint": ["base", "spec"],
-    "report": ["base", "spec", "rundir"],
+    "report": ["base", "plot", "spec", "rundir"],
     "http": ["base"],
     "sandbox": ["base", "http"],
     "link": ["base"],
@@ -37,7 +38,7 @@ MAY_INCLUDE = {
     "cli": ["base", "spec", "store", "http", "sandbox", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server"],
     "worker": ["base", "spec", "sandbox", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "exports", "distribute"],
 }
-PLAIN = {"base", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "onnx", "loop", "tune", "jobs", "study", "web", "server", "cli"}
+PLAIN = {"base", "plot", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "onnx", "loop", "tune", "jobs", "study", "web", "server", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
