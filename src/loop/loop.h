@@ -38,6 +38,10 @@
 #include "report/report.h"
 #include "spec/spec.h"
 
+namespace sinew::rundir {
+struct Outcome;
+}
+
 namespace sinew::loop {
 
 // ---- what a trainer computes ---------------------------------------------------------------------------------------
@@ -65,8 +69,9 @@ struct StepResult {
 };
 
 struct EvaluationResult {
-  report::Metrics metrics;         // "loss", "accuracy", ...
-  std::vector<int64_t> confusion;  // [classes * classes]
+  report::Metrics metrics;                               // "loss", "accuracy", ...
+  std::vector<int64_t> confusion;                        // [classes * classes]
+  std::vector<report::ThresholdCounts> thresholds = {};  // only for two classes
   int64_t samples = 0;
   SkippedSamples skipped;               // the corrupt samples that this worker skipped
   std::vector<std::string> wrong = {};  // see StepResult
@@ -173,6 +178,9 @@ struct RunOptions {
   // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. If it is null, the
   // directory cannot be lost.
   std::function<std::string()> place_lost = nullptr;
+  // Returns report.html for a run that ends in this way, from the files in its directory; "" for none. The run calls it
+  // once, at its end. If it is null, the run has no page.
+  std::function<std::string(const rundir::Outcome&)> page = nullptr;
   GoingBack going_back = {};  // how often run() itself went back to a checkpoint
   // Runs the writing of checkpoints; see checkpoint::WriterOptions. If null, a thread of its own writes them.
   std::function<void(std::function<void()>)> in_background = nullptr;

@@ -11,7 +11,7 @@ namespace sinew::plot {
 namespace {
 
 constexpr int64_t kMostCells = 64;  // in a row; with more classes, a cell is several classes
-constexpr double kMostNameWidth = 110, kBarWidth = 14, kBarRoom = 78;
+constexpr double kMostNameWidth = 110, kWideCell = 64, kBarWidth = 14, kBarRoom = 78;
 
 // The colour of a share from 0 to 1: white, then ever darker blue.
 Color shade(double share) {
@@ -72,8 +72,9 @@ Grid grid_of(const Cells& cells, const Box& box, double top) {
   const auto side = static_cast<double>(cells.side);
   const double width = box.width - 2 * kEdge - 18 - grid.names - 8 - kBarRoom;
   const double height = box.bottom() - top - 12 - 22;
-  // Names that are wider than a cell are turned, and need more room below.
-  grid.upward = grid.names > std::min(width, height - 18) / side - 4;
+  // Names that are wider than a small cell are turned, and need more room below. A wide cell has a shortened name.
+  const double room = std::min(width, height - 18) / side - 4;
+  grid.upward = grid.names > room && room < kWideCell;
   const double below = grid.upward ? grid.names + 8 : 18;
   grid.cell = std::max(2.0, std::floor(std::min(width, height - below) / side));
   grid.x = std::floor(box.x + kEdge + 18 + grid.names + 8 + std::max(0.0, (width - grid.cell * side) / 2));
@@ -117,7 +118,7 @@ void put_names(Picture& picture, const Cells& cells, const Grid& grid) {
       below.anchor = Anchor::end;
       below.upward = true;
     }
-    put_text(picture, std::move(below), kMostNameWidth);
+    put_text(picture, std::move(below), grid.upward ? kMostNameWidth : grid.cell * static_cast<double>(every) - 4);
   }
 }
 

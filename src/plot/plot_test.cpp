@@ -232,7 +232,7 @@ TEST(Chart, ACurveIsDrawnBetweenItsAxes) {
   EXPECT_GT(pixels.count(kBlue), 500);
 }
 
-// Whatever the values are, the chart shows nothing outside the picture and no number that is not finite.
+// For all values, the chart shows nothing outside the picture and no number that is not finite.
 TEST(Chart, AnyValuesGiveAPicture) {
   const double huge = std::numeric_limits<double>::max(), tiny = std::numeric_limits<double>::denorm_min();
   const std::vector<std::vector<Point>> curves = {

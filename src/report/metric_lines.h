@@ -18,6 +18,11 @@ void append_ledger_line(std::string& out, int64_t step, Digest digest);
 // fast parser does not accept.
 std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std::string* why = nullptr);
 
+// Calls `visit` for every record of metrics.jsonl. `broken` as in read_metrics(). Throws DiskError if the file cannot
+// be read.
+void for_each_record(const std::string& path, std::vector<std::string>* broken,
+                     const std::function<void(const MetricRecord&)>& visit);
+
 std::optional<int64_t> step_of_line(std::string_view line);  // reads a line of either file
 
 }  // namespace sinew::report

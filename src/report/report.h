@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@
 #include "base/json_text.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
+
+namespace sinew::rundir {
+struct Outcome;
+}
 
 namespace sinew::report {
 
@@ -145,6 +150,13 @@ std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std:
 // Parses one line of metrics.jsonl. If it is not a record, returns nullopt and stores the reason in `why`.
 std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
 
+// The step that was best by the monitored metric.
+struct BestStep {
+  std::string metric;
+  double value = 0;
+  int64_t step = 0;
+};
+
 // A run as `sinew runs` shows it, read from resolved.yaml, report.json and metrics.jsonl. A run whose lock is held is
 // "running". A run without a held lock and without a report is "interrupted". `problems` names the files that cannot be
 // read.
@@ -154,6 +166,7 @@ struct RunSummary {
   int64_t steps = 0, samples = 0;
   Metrics last, best;  // the last and the best value of each metric; lower_is_better(name) decides which value is best
   std::map<std::string, int64_t> best_step;
+  std::optional<BestStep> monitored;  // as the run reported it at its end
   std::optional<bool> objective_met;
   std::string objective;
   std::string digest, error;
@@ -206,7 +219,72 @@ std::string runs_table_of(const std::vector<RunSummary>& runs, const std::string
 // Comma-separated values with a header line (RFC 4180), numbers unrounded. Without keys: all fields, the best and the
 // last value of every metric, and the options that differ between the runs.
 std::string runs_csv(const std::vector<RunSummary>& runs, const std::string& keys);
+// The output of `sinew runs list`.
+struct ListRequest {
+  std::string root = "runs", format = "table", columns;  // format: table, json or csv
+  RunQuery query;
+  bool deleted = false;  // true: the deleted runs of the root
+};
+// `columns` is the width of the terminal, or 0. Throws Error if there is no such root.
+std::string list_of_runs(const ListRequest& request, int columns);
 // Returns the keys of the options that differ between the runs.
 std::vector<std::string> differing_options(const std::vector<RunSummary>& runs);
+
+// ---- the result of an evaluation: eval-<split>.json ----------------------------------------------------------------
+
+// One class against all others (docs/reference/metrics.md). A quotient of nothing by nothing is 0.
+struct ClassQuality {
+  double precision = 0, recall = 0, f1 = 0;
+  int64_t support = 0;    // samples of this class
+  int64_t predicted = 0;  // samples that the model assigns to this class
+};
+// `confusion` is [classes * classes], one row for each true class, one column for each predicted class.
+std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, int64_t classes);
+
+// What two classes become if every sample with at least this score is taken for the second one. The ROC curve and the
+// curve of precision and recall follow from it.
+struct ThresholdCounts {
+  double score = 0;
+  int64_t true_positives = 0, false_positives = 0;
+  bool operator==(const ThresholdCounts&) const = default;
+};
+
+// What the end of a run and `sinew eval` keep of an evaluation of a trained model.
+struct EvaluationRecord {
+  std::string part, weights;      // "val"; the file or the checkpoint with the weights
+  std::optional<int64_t> step;    // of the weights, if it is known
+  std::vector<std::string> data;  // the overrides with which a user replaced data of the job
+  int64_t samples = 0, skipped = 0, classes = 0;
+  Metrics metrics;
+  std::vector<std::string> class_names;
+  std::vector<int64_t> confusion;           // empty if it was not counted
+  std::vector<ThresholdCounts> thresholds;  // from the highest score to the lowest; only for two classes
+  std::optional<double> threshold;  // the probability of the second class that decided the predictions, unless it is 0.5
+};
+std::string evaluation_json(const EvaluationRecord& record);  // ends with a newline
+// Returns nullopt if the text is no such record.
+std::optional<EvaluationRecord> parse_evaluation(std::string_view json);
+
+// ---- pictures and the page of a run --------------------------------------------------------------------------------
+
+struct PlotRequest {
+  // A file that ends in .png or .svg, for one picture with all charts; or a directory, which exists or ends in "/", for
+  // one picture of each chart in both formats; "": JOB-ID.png.
+  std::string output;
+  std::vector<std::string> metrics;  // only these: "val/loss", or "loss" for all splits; empty: all
+};
+struct PlotResult {
+  std::vector<std::string> files, notes;  // notes: sentences about charts that cannot be drawn, and why
+};
+// Draws a run, which may be in progress. Throws Error if the output has another ending, if the run has no such metric,
+// or if the disk fails.
+PlotResult plot_run(const RunSummary& run, const PlotRequest& request, Disk& disk);
+
+// Returns the page of a run that ends in this way, from its files: one HTML file that needs no other file, no network
+// and no scripts. Returns "" if the directory is no run. Throws an exception only if memory is short.
+std::string run_page(const std::string& directory, const rundir::Outcome& outcome);
+// Writes run_page() to report.html. Returns why it could not, or "". Throws nothing, because a page is never worth a
+// run.
+std::string keep_run_page(Disk& disk, const std::string& directory, const rundir::Outcome& outcome) noexcept;
 
 }  // namespace sinew::report

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "report/curves.h"
 #include "report/metric_lines.h"
 #include "report/report.h"
 #include "report/text_format.h"
@@ -45,6 +46,15 @@ void try_outcome(std::string_view text) {
   require(again && rundir::outcome_json(*again) == written);
 }
 
+void try_evaluation(std::string_view text) {
+  const auto record = parse_evaluation(text);
+  if (!record) return;
+  const std::string written = evaluation_json(*record);
+  const auto again = parse_evaluation(written);
+  require(again && evaluation_json(*again) == written);
+  for (const NamedChart& one : evaluation_charts({*record})) require(!plot::svg(plot::draw(one.chart)).empty());
+}
+
 void try_options(std::string_view text) {
   try {
     rundir::flat_options(std::string(text));
@@ -63,10 +73,11 @@ void try_text(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0: try_line(text); break;
     case 1: try_outcome(text); break;
     case 2: try_options(text); break;
+    case 3: try_evaluation(text); break;
     default: try_text(text);
   }
   return 0;

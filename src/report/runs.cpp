@@ -9,6 +9,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "report/curves.h"
 #include "report/lines.h"
 #include "report/metric_lines.h"
 #include "report/report.h"
@@ -62,26 +63,6 @@ void take_best(RunSummary& run, std::map<std::string, Direction>& directions, co
   }
 }
 
-// Calls `visit` for every record of the file. Appends the file's name and the line number of each broken line to
-// `broken`.
-template <typename Visit>
-void for_each_record(const std::string& path, std::vector<std::string>* broken, Visit visit) {
-  size_t unnamed = 0;
-  const std::string name = fs::path(path).filename().string();
-  for_each_line(path, [&](const Line& line) {
-    std::string why = "the line is longer than a megabyte";
-    const auto record = line.too_long ? std::nullopt : parse_metrics_line(line.text, &why);
-    if (record) return visit(*record);
-    if (!line.whole || broken == nullptr) return;
-    if (broken->size() < kMaxBroken) {
-      broken->push_back(name + ":" + std::to_string(line.number) + ": " + why);
-    } else {
-      ++unnamed;
-    }
-  });
-  if (unnamed > 0) broken->push_back(name + ": " + std::to_string(unnamed) + " more broken lines");
-}
-
 void read_metrics_of(RunSummary& run) {
   std::map<std::string, Direction> directions;
   double first = 0, last = 0;
@@ -99,6 +80,23 @@ void read_metrics_of(RunSummary& run) {
   }
   if (run.started_wall_seconds == 0) run.started_wall_seconds = first;
   if (last > run.started_wall_seconds) run.seconds = last - run.started_wall_seconds;
+}
+
+void take_outcome(RunSummary& run, const rundir::Outcome& outcome) {
+  if (outcome.started_wall_seconds > 0) run.started_wall_seconds = outcome.started_wall_seconds;
+  run.seconds = outcome.seconds;
+  run.steps = std::max(run.steps, outcome.steps);
+  run.samples = std::max(run.samples, outcome.samples);
+  if (run.job.empty()) run.job = outcome.job;
+  for (const auto& [name, value] : outcome.last) run.last[name] = value;
+  run.folds = outcome.folds;
+  run.digest = outcome.digest;
+  run.error = outcome.error;
+  if (outcome.best) run.monitored = {outcome.best->metric, outcome.best->value, outcome.best->step};
+  if (outcome.objective) {
+    run.objective = outcome.objective->text;
+    run.objective_met = outcome.objective->met;
+  }
 }
 
 void read_outcome_of(RunSummary& run) {
@@ -121,19 +119,7 @@ void read_outcome_of(RunSummary& run) {
     return;
   }
   if (!running) run.status = outcome->status;
-  if (outcome->started_wall_seconds > 0) run.started_wall_seconds = outcome->started_wall_seconds;
-  run.seconds = outcome->seconds;
-  run.steps = std::max(run.steps, outcome->steps);
-  run.samples = std::max(run.samples, outcome->samples);
-  if (run.job.empty()) run.job = outcome->job;
-  for (const auto& [name, value] : outcome->last) run.last[name] = value;
-  run.folds = outcome->folds;
-  run.digest = outcome->digest;
-  run.error = outcome->error;
-  if (outcome->objective) {
-    run.objective = outcome->objective->text;
-    run.objective_met = outcome->objective->met;
-  }
+  take_outcome(run, *outcome);
 }
 
 void read_options_of(RunSummary& run) {
@@ -162,13 +148,31 @@ void read_checkpoints_of(RunSummary& run) {
 
 }  // namespace
 
+void for_each_record(const std::string& path, std::vector<std::string>* broken,
+                     const std::function<void(const MetricRecord&)>& visit) {
+  size_t unnamed = 0;
+  const std::string name = fs::path(path).filename().string();
+  for_each_line(path, [&](const Line& line) {
+    std::string why = "the line is longer than a megabyte";
+    const auto record = line.too_long ? std::nullopt : parse_metrics_line(line.text, &why);
+    if (record) return visit(*record);
+    if (!line.whole || broken == nullptr) return;
+    if (broken->size() < kMaxBroken) {
+      broken->push_back(name + ":" + std::to_string(line.number) + ": " + why);
+    } else {
+      ++unnamed;
+    }
+  });
+  if (unnamed > 0) broken->push_back(name + ": " + std::to_string(unnamed) + " more broken lines");
+}
+
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken) {
   std::vector<MetricRecord> records;
   for_each_record(path, broken, [&](const MetricRecord& record) { records.push_back(record); });
   return records;
 }
 
-std::optional<RunSummary> read_run(const std::string& directory) {
+std::optional<RunSummary> read_run(const std::string& directory, const rundir::Outcome* outcome) {
   std::error_code code;
   if (!fs::exists(rundir::file_in(directory, rundir::kResolvedFile), code)) return std::nullopt;
   RunSummary run;
@@ -178,12 +182,21 @@ std::optional<RunSummary> read_run(const std::string& directory) {
   run.started_wall_seconds = utc_of_compact(run.id);
   read_options_of(run);
   read_metrics_of(run);
-  read_outcome_of(run);
+  if (outcome != nullptr) {
+    take_outcome(run, *outcome);
+    run.status = outcome->status;
+  } else {
+    read_outcome_of(run);
+  }
   read_checkpoints_of(run);
   if (run.job.empty()) run.job = fs::absolute(path, code).lexically_normal().parent_path().filename().string();
   if (run.started_wall_seconds == 0)
     run.started_wall_seconds = changed_at(rundir::file_in(directory, rundir::kResolvedFile));
   return run;
+}
+
+std::optional<RunSummary> read_run(const std::string& directory) {
+  return read_run(directory, nullptr);
 }
 
 std::vector<RunSummary> find_runs(const std::string& root) {

@@ -24,8 +24,8 @@ void set_failed(Outcome& outcome, const std::string& error, const std::string& h
   outcome.hint = hint;
 }
 
-void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string& error, const std::string& hint,
-                           double now_wall_seconds) {
+std::optional<Outcome> report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string& error,
+                                             const std::string& hint, double now_wall_seconds) {
   Outcome failure;
   set_failed(failure, error, hint);
   failure.job = attempt.job;
@@ -35,7 +35,7 @@ void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string
   try {
     if (disk.exists(path)) {
       const std::string now = report_text(disk, attempt.run_directory);
-      if (now != attempt.report_at_begin) return;  // this attempt has written it
+      if (now != attempt.report_at_begin) return std::nullopt;  // this attempt has written it
       if (auto earlier = parse_outcome(now)) {
         failure.earlier_status = earlier->earlier_status.empty() ? earlier->status : earlier->earlier_status;
         failure.steps = earlier->steps;
@@ -48,7 +48,9 @@ void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string
       }
     }
     write_durably(disk, path, outcome_json(failure));
+    return failure;
   } catch (const Error&) {  // the disk fails, or another process has taken over the run
+    return std::nullopt;
   }
 }
 

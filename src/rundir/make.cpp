@@ -27,6 +27,10 @@ std::string file_in(const std::string& directory, std::string_view name) {
   return path.append(name);
 }
 
+std::string evaluation_file(const std::string& split) {
+  return "eval-" + split + ".json";
+}
+
 std::string new_run_directory(const std::string& root, const std::string& job_name, Clock& clock) {
   uint64_t entropy = static_cast<uint64_t>(clock.wall_seconds() * 1e6);
   entropy = random_key({entropy, static_cast<uint64_t>(::getpid())}).value;

@@ -35,6 +35,7 @@ inline constexpr const char* kLedgerFile = "ledger.jsonl";
 inline constexpr const char* kAttemptsFile = "attempts.jsonl";
 inline constexpr const char* kEndsFile = "ends.jsonl";  // the options of the end that users changed
 inline constexpr const char* kOutcomeFile = "report.json";
+inline constexpr const char* kRunPageFile = "report.html";
 inline constexpr const char* kCoordinatorFile = "coordinator.json";
 inline constexpr const char* kCoordinatorLog = "coordinator.log";
 inline constexpr const char* kViewFile = "view.json";
@@ -48,6 +49,8 @@ inline constexpr const char* kCarriedFile = ".carried";
 
 std::string file_in(const std::string& directory,
                     std::string_view name);  // file_in("runs/x/1", "job.yaml") is "runs/x/1/job.yaml"
+// Returns the name of the file with the result of an evaluation: "eval-val.json".
+std::string evaluation_file(const std::string& split);
 
 // ---- one writer a directory ----------------------------------------------------------------------------------------
 
@@ -230,9 +233,9 @@ struct Attempt {
 void set_failed(Outcome& outcome, const std::string& error, const std::string& hint);
 // Writes a report that the attempt failed, unless the attempt has written its own. Replaces the report of an earlier
 // attempt, but keeps its steps, digest and metrics. Ignores all errors of the disk, because the user must see the
-// failure itself.
-void report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string& error, const std::string& hint,
-                           double now_wall_seconds);
+// failure itself. Returns the outcome that it wrote, or nullopt.
+std::optional<Outcome> report_failed_attempt(Disk& disk, const Attempt& attempt, const std::string& error,
+                                             const std::string& hint, double now_wall_seconds);
 
 // ---- files that grow -----------------------------------------------------------------------------------------------
 

@@ -295,6 +295,7 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
           .by_class =
               result.confusion.empty() ? std::vector<ClassQuality>() : class_qualities(result.confusion, info.classes),
           .confusion = std::move(result.confusion),
+          .thresholds = std::move(result.thresholds),
           .class_names = info.class_names,
           .classes = info.classes,
           .samples = result.samples,

@@ -53,23 +53,6 @@ double ratio(double part, double whole) {
   return whole == 0 ? 0.0 : part / whole;
 }
 
-std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, int64_t classes) {
-  std::vector<ClassQuality> qualities(static_cast<size_t>(classes));
-  const auto at = [&](int64_t truth, int64_t guess) { return confusion[static_cast<size_t>(truth * classes + guess)]; };
-  for (int64_t c = 0; c < classes; ++c) {
-    ClassQuality& one = qualities[static_cast<size_t>(c)];
-    for (int64_t other = 0; other < classes; ++other) {
-      one.support += at(c, other);
-      one.predicted += at(other, c);
-    }
-    const auto right = static_cast<double>(at(c, c));
-    one.precision = ratio(right, static_cast<double>(one.predicted));
-    one.recall = ratio(right, static_cast<double>(one.support));
-    one.f1 = ratio(2 * right, static_cast<double>(one.support + one.predicted));
-  }
-  return qualities;
-}
-
 report::Metrics confusion_metrics(std::span<const int64_t> confusion, int64_t classes) {
   const std::vector<ClassQuality> qualities = class_qualities(confusion, classes);
   double used = 0, occurring = 0, all = 0, right = 0;
@@ -118,6 +101,28 @@ double average_precision(std::span<const float> scores) {
     sum += of_tie * found / static_cast<double>(last);
   });
   return sum / found;
+}
+
+std::vector<report::ThresholdCounts> threshold_counts(std::span<const float> scores) {
+  constexpr int64_t kParts = 100;
+  std::vector<size_t> order = ascending(scores);
+  if (order.empty()) return {};
+  std::ranges::reverse(order);
+  int64_t positives = 0;
+  for (size_t i = 1; i < scores.size(); i += 2) positives += scores[i] > 0.5F ? 1 : 0;
+  const int64_t negatives = static_cast<int64_t>(order.size()) - positives;
+  std::vector<report::ThresholdCounts> kept;
+  report::ThresholdCounts counts, newest;
+  for_each_tie(scores, order, [&](size_t, size_t last, double of_tie) {
+    counts.score = scores[2 * order[last - 1]];
+    counts.true_positives += static_cast<int64_t>(of_tie);
+    counts.false_positives = static_cast<int64_t>(last) - counts.true_positives;
+    const int64_t more_right = counts.true_positives - newest.true_positives;
+    const int64_t more_wrong = counts.false_positives - newest.false_positives;
+    if (more_right * kParts < positives && more_wrong * kParts < negatives && last < order.size()) return;
+    kept.push_back(newest = counts);
+  });
+  return kept;
 }
 
 size_t Calibration::bin_of(double confidence) {

@@ -15,7 +15,7 @@
 namespace sinew::train {
 
 double ratio(double part, double whole);  // 0 if `whole` is 0
-std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, int64_t classes);
+using report::class_qualities;
 
 // f1, precision and recall (macro averages over the classes that occur or were predicted), f1_weighted (by support),
 // balanced_accuracy (the mean recall of the classes that occur), mcc (Matthews' correlation for any number of classes;
@@ -30,6 +30,10 @@ double area_under_roc(std::span<const float> scores);
 // The average precision, which summarises the curve of precision and recall without interpolation: the sum of
 // (recall - recall before) * precision over all thresholds.
 double average_precision(std::span<const float> scores);
+
+// The counts for at most about 200 thresholds, of which each is a score of a sample, from the highest on. With the last
+// one, all samples are taken for the second class. Empty where the functions above return NaN.
+std::vector<report::ThresholdCounts> threshold_counts(std::span<const float> scores);
 
 // Counts how often a model was right in each of kBins intervals of its confidence, which is the probability of the
 // class that it chose.

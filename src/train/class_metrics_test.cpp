@@ -49,6 +49,40 @@ TEST(ClassMetrics, CurvesCountTiesOnce) {
   EXPECT_TRUE(std::isnan(average_precision({})));
 }
 
+TEST(ClassMetrics, ThresholdsCountWhatIsAboveThem) {
+  const std::vector<float> scores = {0.9F, 1, 0.8F, 0, 0.8F, 1, 0.1F, 0};
+  const std::vector<report::ThresholdCounts> expected = {{0.9F, 1, 0}, {0.8F, 2, 1}, {0.1F, 2, 2}};
+  EXPECT_EQ(threshold_counts(scores), expected);
+  EXPECT_TRUE(threshold_counts(std::vector<float>{0.5F, 1, 0.2F, 1}).empty());
+  EXPECT_TRUE(threshold_counts(std::vector<float>{NAN, 1, 0.2F, 0}).empty());
+}
+
+// Few thresholds stand for many samples: the areas under their curves are nearly those of all samples.
+TEST(ClassMetrics, FewThresholdsKeepTheCurves) {
+  std::vector<float> scores;
+  uint32_t noise = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    noise = noise * 1664525U + 1013904223U;
+    const bool positive = i % 5 == 0;
+    scores.push_back(static_cast<float>(noise >> 8) / 1e7F + (positive ? 0.6F : 0));
+    scores.push_back(positive ? 1 : 0);
+  }
+  const auto points = threshold_counts(scores);
+  EXPECT_LE(points.size(), 202U);
+  EXPECT_GE(points.size(), 100U);
+  EXPECT_EQ(points.back().true_positives, 4000);
+  EXPECT_EQ(points.back().false_positives, 16'000);
+  double roc = 0;
+  report::ThresholdCounts before;
+  for (const auto& one : points) {
+    EXPECT_TRUE(one.score < before.score || before.true_positives + before.false_positives == 0);
+    roc += static_cast<double>(one.false_positives - before.false_positives) / 16'000 *
+           static_cast<double>(one.true_positives + before.true_positives) / 8000;
+    before = one;
+  }
+  EXPECT_NEAR(roc, area_under_roc(scores), 0.001);
+}
+
 TEST(ClassMetrics, CalibrationIsTheDistanceOfConfidenceAndAccuracy) {
   EXPECT_EQ(Calibration::bin_of(0), 0U);
   EXPECT_EQ(Calibration::bin_of(1.0 / 15), 0U) << "an interval includes its upper end";

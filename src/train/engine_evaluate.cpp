@@ -138,6 +138,7 @@ EvaluationResult Engine::make_evaluation(data::Split split) {
     found->second = number_of_text(exchange({Purpose::Kind::evaluation, state_.step}, text_of_number(found->second)));
   return {.metrics = std::move(metrics),
           .confusion = evaluation_metrics_.confusion(reduced.sums),
+          .thresholds = evaluation_metrics_.thresholds(reduced.sums),
           .samples = reduced.sums.samples,
           .skipped = std::exchange(skipped_, {}),
           .wrong = std::move(reduced.wrong),

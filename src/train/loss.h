@@ -69,6 +69,7 @@ class MetricCounter {
   report::Metrics finish(const Contribution& reduced) const;
   // [classes * classes], one row for each true class; empty if it was not counted
   std::vector<int64_t> confusion(const Contribution& reduced) const;
+  std::vector<report::ThresholdCounts> thresholds(const Contribution& reduced) const;  // only for two classes
   Calibration calibration(const Contribution& reduced) const;
   // Returns the name of every metric that an evaluation computes, "loss" first.
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);

@@ -184,6 +184,11 @@ Calibration MetricCounter::calibration(const Contribution& reduced) const {
   return found;
 }
 
+std::vector<report::ThresholdCounts> MetricCounter::thresholds(const Contribution& reduced) const {
+  if (!gather_) return {};
+  return threshold_counts(reduced.scores);
+}
+
 std::vector<int64_t> MetricCounter::confusion(const Contribution& reduced) const {
   if (!confusion_ || reduced.counts.empty()) return {};
   const auto counts = reduced.counts.begin();

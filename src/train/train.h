@@ -223,12 +223,7 @@ struct Trained {
 // damaged. The functions below that use the weights throw Error if the weights themselves are damaged.
 Trained find_trained(const std::string& path, Disk& disk);
 
-// One class against all others (docs/reference/metrics.md). A quotient of nothing by nothing is 0.
-struct ClassQuality {
-  double precision = 0, recall = 0, f1 = 0;
-  int64_t support = 0;    // samples of this class
-  int64_t predicted = 0;  // samples that the model assigns to this class
-};
+using report::ClassQuality;
 
 // The result of an evaluation. It uses the same shards and the same tree as the evaluations of training, so the same
 // state gives the same bits on the same kind of machine. If the job names separate files for the split, evaluate() does
@@ -238,6 +233,7 @@ struct Evaluation {
   report::Metrics metrics;
   std::vector<ClassQuality> by_class;  // one for each class; empty if there is no confusion matrix
   std::vector<int64_t> confusion;      // [classes * classes], rows by true class; empty if it was not counted
+  std::vector<report::ThresholdCounts> thresholds;  // only for two classes
   std::vector<std::string> class_names;
   int64_t classes = 0, samples = 0;
   int64_t skipped = 0;                     // samples that could not be decoded (data.on_corrupt: skip)

@@ -1,20 +1,17 @@
 // Implements `sinew eval`, which writes the metrics of a trained model on one split of the data, as text or JSON.
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/disk.h"
 #include "base/error.h"
-#include "base/json_text.h"
 #include "base/printable.h"
+#include "report/report.h"
 #include "sandbox/sandbox.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
 namespace sinew::worker {
 namespace {
-
-using nlohmann::json;
 
 constexpr int64_t kShownClasses = 20;
 
@@ -28,32 +25,20 @@ std::string class_name(const train::Evaluation& result, int64_t index) {
 }
 
 // `given` has the overrides with which the caller replaces data of the job.
-json document_of(const train::Trained& trained, const std::string& part, const std::vector<std::string>& given,
-                 const train::Evaluation& result) {
-  json document = {{"part", part},
-                   {"weights", trained.weights},
-                   {"data", given},
-                   {"samples", result.samples},
-                   {"metrics", result.metrics}};
-  if (result.skipped > 0) document["skipped"] = result.skipped;
-  if (result.threshold) document["threshold"] = *result.threshold;
-  if (!result.class_names.empty()) document["class_names"] = result.class_names;
-  if (result.confusion.empty()) return document;
-  json rows = json::array();
-  for (int64_t truth = 0; truth < result.classes; ++truth) {
-    const auto first = result.confusion.begin() + truth * result.classes;
-    rows.push_back(std::vector<int64_t>(first, first + result.classes));
-  }
-  document["confusion"] = rows;  // one row for each true class, one column for each predicted class
-  json classes = json::array();
-  for (const train::ClassQuality& one : result.by_class)
-    classes.push_back({{"name", class_name(result, static_cast<int64_t>(classes.size()))},
-                       {"precision", one.precision},
-                       {"recall", one.recall},
-                       {"f1", one.f1},
-                       {"support", one.support}});
-  document["classes"] = classes;
-  return document;
+report::EvaluationRecord record_of(const train::Trained& trained, const std::string& part,
+                                   const std::vector<std::string>& given, const train::Evaluation& result) {
+  return {.part = part,
+          .weights = trained.weights,
+          .step = trained.step,
+          .data = given,
+          .samples = result.samples,
+          .skipped = result.skipped,
+          .classes = result.classes,
+          .metrics = result.metrics,
+          .class_names = result.class_names,
+          .confusion = result.confusion,
+          .thresholds = result.thresholds,
+          .threshold = result.threshold};
 }
 
 void print_classes(const train::Evaluation& result) {
@@ -133,7 +118,7 @@ int run_eval(const task::Evaluate& task) {
   const auto outside = confine(task.sandbox, kept, sandbox::OutsideFile::Kind::result);
   const train::Evaluation result = train::evaluate(trained, job, part_named(part), system_disk());
   for (const std::string& note : result.notes) std::fprintf(stderr, "%s\n", printable(note).c_str());
-  const std::string text = dump_json(document_of(trained, part, task.overrides, result), 1) + "\n";
+  const std::string text = report::evaluation_json(record_of(trained, part, task.overrides, result));
   if (!kept.empty()) keep_in_run(kept, text, outside.get());
   if (task.json) {
     std::fputs(text.c_str(), stdout);
