@@ -109,6 +109,7 @@ void Runner::begin() {
   rundir::remove_abandoned_writes(system_disk(), directory_);
   continue_earlier_attempts();
   system_disk().remove_file(rundir::file_in(directory_, rundir::kOutcomeFile));
+  system_disk().remove_file(rundir::file_in(directory_, rundir::kRunPageFile));
   const std::string resolved = rundir::file_in(directory_, rundir::kResolvedFile);
   if (!system_disk().exists(resolved)) write_durably(system_disk(), resolved, to_yaml(run_.job));
   system_disk().make_directories(rundir::file_in(directory_, rundir::kCheckpoints));

@@ -187,6 +187,9 @@ void RunReporter::finish(const End& end) {
   outcome.last = watch_->last();
   if (failed) outcome.error = end.why;
   if (failed) outcome.hint = end.hint;
+  reporter_->flush();
+  if (const std::string trouble = report::keep_run_page(system_disk(), directory_, outcome); !trouble.empty())
+    say(report::Level::warning, "page_failed", "the run has no report.html: " + trouble);
   write_durably(system_disk(), rundir::file_in(directory_, rundir::kOutcomeFile), rundir::outcome_json(outcome));
   say(failed ? report::Level::error : report::Level::info, "run-end",
       end.status + ": " + end.why + (failed && !end.hint.empty() ? "\n  try: " + end.hint : ""));

@@ -117,6 +117,9 @@ class Run {
   void wait_for_leader();
   void memory_changed(const MemoryChanged& changed);
   RunResult end_going_back();
+  void keep_evaluation(data::Split split, Step step, const EvaluationResult& result);
+  void keep_validation();
+  void write_page(const rundir::Outcome& outcome);
   void write_report(rundir::Outcome& outcome);
 
   StateFacts facts() const {
@@ -173,7 +176,12 @@ class Run {
   bool end_is_saved_ = false;           // the last state of the run is durable
   std::string reported_trouble_;
   std::set<std::string> reported_missing_;  // metrics about which the user got a warning
-  std::string unrecorded_mirror_;           // the name that the file `mirror` is to store, until this member may write
+  struct Measured {
+    Step step;
+    EvaluationResult result;
+  };
+  std::optional<Measured> validated_, best_validated_;  // the newest evaluation of this attempt, and the best one
+  std::string unrecorded_mirror_;  // the name that the file `mirror` is to store, until this member may write
   int exit_code_ = 0;
   RunResult result_;
 };

@@ -376,7 +376,8 @@ void Run::warn_of_missing(const report::Metrics& metrics) {
 bool Run::evaluate() {
   report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression);
   if (plan_.data.val_size > 0) {
-    const EvaluationResult result = evaluate_validation();
+    validated_ = Measured{state().step, evaluate_validation()};
+    const EvaluationResult& result = validated_->result;
     for (const auto& [name, value] : result.metrics) metrics["val/" + name] = value;
     log_wrong(result.wrong);
     log_left_out(result.left_out, result.damaged_copies);
@@ -385,6 +386,7 @@ bool Run::evaluate() {
   warn_of_missing(metrics);
   const Judgement verdict = judge(state().evaluation, state().step, metrics, plan_.job);
   state().evaluation = verdict.state;
+  if (verdict.improved) best_validated_ = validated_;
   report_work(Work::Kind::recording);  // the engine's lanes are idle now
   evaluation_window_.sums.clear();
   log_window(true);

@@ -141,13 +141,17 @@ void Run::keep_decisions() {
   }
 }
 
-// Removes the report of an earlier attempt. Only the leader does this, and only while it holds the lease. Otherwise it
-// could delete the new report of members that have continued without it and ended the run. Does not wait for a lease if
-// there is no report.
+// Removes the report and the page of an earlier attempt. Only the leader does this, and only while it holds the lease.
+// Otherwise it could delete the new report of members that have continued without it and ended the run. Does not wait
+// for a lease if there is no report.
 void Run::remove_earlier_report() {
   const std::string report = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
-  if (!disk_.exists(report)) return;
-  change_files([&](Disk& disk) { disk.remove_file(report); });
+  const std::string page = rundir::file_in(options_.run_directory, rundir::kRunPageFile);
+  if (disk_.exists(report)) change_files([&](Disk& disk) { disk.remove_file(report); });
+  try {
+    if (disk_.exists(page)) change_files([&](Disk& disk) { disk.remove_file(page); });
+  } catch (const DiskError&) {  // a page is never worth a run
+  }
 }
 
 // Must be called once the step at which the run begins is known, because the reporter truncates the files to that step.

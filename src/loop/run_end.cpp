@@ -62,6 +62,7 @@ void Run::finish() {
     left_out = trainer_.write_artifact(disk);
   });
   if (!left_out.empty()) reporter_->say(report::Level::warning, "model_file", left_out);
+  keep_validation();
   if (stop_status_ != "stopped") test(outcome);  // a worker that must stop begins no new work
   outcome.status = stop_status_;
   outcome.exit_code = exit_code_;
@@ -221,6 +222,39 @@ void Run::test(rundir::Outcome& outcome) {
   reporter_->metrics(state().step, state().samples, metrics);
   reporter_->say(report::Level::info, "test", "test:" + metrics_text(metrics), metrics);
   outcome.last.insert(metrics.begin(), metrics.end());
+  keep_evaluation(data::Split::test, state().step, result);
+}
+
+// Keeps what the validation measured about the model. The evaluation may be missing: an attempt that goes on from a
+// checkpoint and ends before its first evaluation has made none.
+void Run::keep_validation() {
+  for (const auto& measured : {validated_, best_validated_}) {
+    if (measured && measured->step == state().step)
+      return keep_evaluation(data::Split::val, measured->step, measured->result);
+  }
+}
+
+// Writes the result of an evaluation of classes as `sinew eval` does. Other results are in report.json as a whole.
+void Run::keep_evaluation(data::Split split, Step step, const EvaluationResult& result) {
+  if (result.confusion.empty()) return;
+  const std::string model = rundir::file_in(options_.run_directory, rundir::kModel);
+  const report::EvaluationRecord record{.part = data::to_string(split),
+                                        .weights = rundir::file_in(model, "model.safetensors"),
+                                        .step = step.value,
+                                        .data = {},
+                                        .samples = result.samples,
+                                        .skipped = result.skipped.count,
+                                        .classes = plan_.data.classes,
+                                        .metrics = result.metrics,
+                                        .class_names = plan_.data.class_names,
+                                        .confusion = result.confusion,
+                                        .thresholds = result.thresholds};
+  try {
+    const std::string path = rundir::file_in(options_.run_directory, rundir::evaluation_file(record.part));
+    change_files([&](Disk& disk) { write_durably(disk, path, report::evaluation_json(record)); });
+  } catch (const DiskError& trouble) {
+    reporter_->say(report::Level::warning, "evaluation_file", trouble.what());
+  }
 }
 
 void Run::fail(const Error& error) {
@@ -292,9 +326,33 @@ RunResult Run::end_going_back() {
   throw went_back_too_often(members_->going_back());
 }
 
+// Writes the page before the report, which is the last file of a run. A page is never worth a run: without it, there is
+// a warning.
+void Run::write_page(const rundir::Outcome& outcome) {
+  if (!options_.page) return;
+  const auto warn = [&](const std::exception& why) {
+    reporter_->say(report::Level::warning, "page_failed", std::string("the run has no report.html: ") + why.what());
+  };
+  reporter_->flush();
+  std::string page;
+  try {
+    page = options_.page(outcome);
+  } catch (const std::exception& trouble) {
+    return warn(trouble);
+  }
+  if (page.empty()) return;
+  try {
+    const std::string path = rundir::file_in(options_.run_directory, rundir::kRunPageFile);
+    change_files([&](Disk& disk) { write_durably(disk, path, page); });
+  } catch (const DiskError& trouble) {
+    warn(trouble);
+  }
+}
+
 void Run::write_report(rundir::Outcome& outcome) {
   outcome.started_wall_seconds = options_.began.wall_seconds;
   outcome.seconds = elapsed();
+  write_page(outcome);
   try {
     const std::string path = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
     change_files([&](Disk& disk) { write_durably(disk, path, rundir::outcome_json(outcome)); });

@@ -259,7 +259,8 @@ struct EvaluationRecord {
   std::vector<std::string> class_names;
   std::vector<int64_t> confusion;           // empty if it was not counted
   std::vector<ThresholdCounts> thresholds;  // from the highest score to the lowest; only for two classes
-  std::optional<double> threshold;  // the probability of the second class that decided the predictions, unless it is 0.5
+  std::optional<double>
+      threshold;  // the probability of the second class that decided the predictions, unless it is 0.5
 };
 std::string evaluation_json(const EvaluationRecord& record);  // ends with a newline
 // Returns nullopt if the text is no such record.

@@ -8,6 +8,7 @@
 #include "base/machine.h"
 #include "base/process.h"
 #include "base/shell_loop.h"
+#include "report/report.h"
 #include "rundir/rundir.h"
 #include "supervise/coordinator_link.h"
 #include "supervise/run_processes.h"
@@ -34,10 +35,11 @@ std::optional<int> reported_end(const rundir::Attempt& attempt) {
 void report_failure(const rundir::Attempt& attempt, const std::string& why, const std::optional<PostedError>& error,
                     double now) {
   const bool quote = error && why.find(error->what) == why.npos;
-  rundir::report_failed_attempt(
+  const auto outcome = rundir::report_failed_attempt(
       system_disk(), attempt, quote ? why + "; its error: " + error->what : why,
       error && !error->hint.empty() ? error->hint : "coordinator.log in the run directory has what happened before",
       now);
+  if (outcome) report::keep_run_page(system_disk(), attempt.run_directory, *outcome);
 }
 
 // A worker that joins learns from this file that the run has a ledger, even if it joins before the first step. If the

@@ -78,6 +78,9 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, 
   wanted.on_work = options.on_work;
   wanted.began = began;
   wanted.place_lost = [&place] { return place.lost(); };
+  wanted.page = [directory = options.run_directory](const rundir::Outcome& outcome) {
+    return report::run_page(directory, outcome);
+  };
   return wanted;
 }
 
@@ -112,6 +115,12 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   plan.environment = std::move(decisions.environment);
   return loop::run(plan, loop_options(options, began, place), trainer, membership ? &membership->members() : nullptr,
                    *fence, clock);
+}
+
+// Reports a run that failed before its loop could.
+void report_failure(Disk& disk, const rundir::Attempt& attempt, const Error& error, const Clock& clock) {
+  const auto outcome = rundir::report_failed_attempt(disk, attempt, error.what(), error.hint, clock.wall_seconds());
+  if (outcome) report::keep_run_page(disk, attempt.run_directory, *outcome);
 }
 
 }  // namespace
@@ -151,15 +160,12 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
     // A run that fails before its loop can report also leaves a report. But if the run already has a report, a mistake
     // on the command line must not replace it.
     const bool says_something = attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr;
-    if (says_something && place.lost().empty())
-      rundir::report_failed_attempt(fence, attempt, error.what(), error.hint, clock.wall_seconds());
+    if (says_something && place.lost().empty()) report_failure(fence, attempt, error, clock);
     throw;
   } catch (const std::exception& error) {
     const auto shortage = shortage_of(error);
     if (!shortage) throw;
-    if (place.lost().empty()) {
-      rundir::report_failed_attempt(fence, attempt, shortage->what(), shortage->hint, clock.wall_seconds());
-    }
+    if (place.lost().empty()) report_failure(fence, attempt, *shortage, clock);
     throw *shortage;
   }
 }

@@ -21,12 +21,12 @@ class Asked final : public Alone {
   std::function<bool()> leased_;
 };
 
-// The system's disk, on which no file of a checkpoint can be created.
-class NoRoomForCheckpoints final : public Disk {
+// The system's disk, on which no file can be created, or put in its place, whose path has this part.
+class RefusingDisk final : public Disk {
  public:
+  explicit RefusingDisk(std::string part) : part_(std::move(part)) {}
   std::unique_ptr<File> create(const std::string& path) override {
-    if (path.find("/.saving-") != std::string::npos)
-      throw DiskError("cannot write " + path + ": File too large", "", EFBIG);
+    check(path);
     return disk_.create(path);
   }
   std::unique_ptr<File> append(const std::string& path) override { return disk_.append(path); }
@@ -42,11 +42,18 @@ class NoRoomForCheckpoints final : public Disk {
   void symlink(const std::string& target, const std::string& path) override { disk_.symlink(target, path); }
   void sync_directory(const std::string& path) override { disk_.sync_directory(path); }
   void drop_cache(const std::string& path) override { disk_.drop_cache(path); }
-  void rename(const std::string& from, const std::string& to) override { disk_.rename(from, to); }
+  void rename(const std::string& from, const std::string& to) override {
+    check(to);
+    disk_.rename(from, to);
+  }
   void remove_file(const std::string& path) override { disk_.remove_file(path); }
   void remove_all(const std::string& path) override { disk_.remove_all(path); }
 
  private:
+  void check(const std::string& path) const {
+    if (path.find(part_) != std::string::npos) throw DiskError("cannot write " + path + ": File too large", "", EFBIG);
+  }
+  const std::string part_;
   Disk& disk_ = system_disk();
 };
 
@@ -81,7 +88,7 @@ TEST_F(RunEnd, LinesThatTheDiskRefusesHoldUpNeitherTheEndNorTheModel) {
 }
 
 TEST_F(RunEnd, ACheckpointThatTheDiskRefusesEndsTheRunAtOnce) {
-  NoRoomForCheckpoints disk;
+  RefusingDisk disk("/.saving-");
   disk_ = &disk;
   join_with([] { return true; });
   const std::string failure = failure_in("run");
@@ -96,6 +103,32 @@ TEST_F(RunEnd, WaitsForALeaseAndSavesEverything) {
   EXPECT_EQ(run_in("run").exit_code, 0);
   EXPECT_GT(Asked::asked, 10);
   EXPECT_TRUE(rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json")));
+}
+
+// report.html is there for people. A disk that refuses it costs a warning, and neither the report nor the exit code.
+TEST_F(RunEnd, APageThatTheDiskRefusesIsAWarning) {
+  RefusingDisk disk("report.html");
+  disk_ = &disk;
+  EXPECT_EQ(run_in("run").exit_code, 0);
+  EXPECT_EQ(rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json"))->status, "done");
+  EXPECT_NE(read_text(system_disk(), run_directory_ + "/log.jsonl").find("page_failed"), std::string::npos);
+}
+
+TEST_F(RunEnd, LeavesAPageAndTheEvaluationOfItsModel) {
+  job_.data.split_val = 0.25;
+  EXPECT_EQ(run_in("run").exit_code, 0);
+  const std::string page = read_text(system_disk(), run_directory_ + "/report.html");
+  EXPECT_NE(page.find("</html>"), std::string::npos);
+  const auto kept = report::parse_evaluation(read_text(system_disk(), run_directory_ + "/eval-val.json"));
+  ASSERT_TRUE(kept);
+  const rundir::Outcome outcome = *rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json"));
+  EXPECT_EQ(kept->step, outcome.steps);
+  EXPECT_EQ(kept->metrics.at("accuracy"), outcome.last.at("val/accuracy"));
+  ASSERT_EQ(kept->confusion.size(), 4U);
+  const int64_t right = kept->confusion[0] + kept->confusion[3];
+  EXPECT_DOUBLE_EQ(static_cast<double>(right) / static_cast<double>(kept->samples), kept->metrics.at("accuracy"));
+  ASSERT_FALSE(kept->thresholds.empty());
+  EXPECT_EQ(kept->thresholds.back().true_positives, kept->confusion[2] + kept->confusion[3]);
 }
 
 TEST_F(RunEnd, SaysThatNoLeaseCame) {
