@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "cli/options.h"
@@ -15,10 +15,10 @@ namespace sinew::cli {
 namespace {
 
 struct Given {
-  std::string root = "runs", format = "table", columns;
-  report::RunQuery query;
-  bool deleted = false;
-  bool json() const { return format == "json"; }
+  report::ListRequest list;
+  report::PlotRequest plot;
+  std::string& root = list.root;
+  bool json() const { return list.format == "json"; }
 };
 
 void print(const std::string& text) {
@@ -26,24 +26,7 @@ void print(const std::string& text) {
 }
 
 int list(const Given& given) {
-  const std::string root = given.deleted ? rundir::deleted_root(given.root) : given.root;
-  if (!std::filesystem::is_directory(given.root)) {
-    throw Error("RUN_NOT_FOUND", "no directory " + given.root,
-                "say where the runs are with --root, or start one with 'sinew train'");
-  }
-  const std::vector<report::RunSummary> all = report::find_runs(root);
-  const std::vector<report::RunSummary> runs = report::select_runs(all, given.query);
-  if (given.json()) {
-    print(report::runs_json(runs));
-  } else if (given.format == "csv") {
-    print(report::runs_csv(runs, given.columns));
-  } else if (all.empty()) {
-    print("no runs under " + root + "\n");
-  } else if (runs.empty()) {
-    print("none of " + std::to_string(all.size()) + " runs under " + root + " fulfils the conditions\n");
-  } else {
-    print(report::runs_table_of(runs, given.columns, terminal_of(STDOUT_FILENO).columns));
-  }
+  print(report::list_of_runs(given.list, terminal_of(STDOUT_FILENO).columns));
   return kDone;
 }
 
@@ -57,6 +40,13 @@ int compare(const Given& given, const std::vector<std::string>& names) {
   std::vector<report::RunSummary> runs;
   for (const std::string& name : names) runs.push_back(report::pick_run(given.root, name));
   print(given.json() ? report::compare_json(runs) : report::compare_table(runs, terminal_of(STDOUT_FILENO).columns));
+  return kDone;
+}
+
+int plot(const Given& given, const std::string& name) {
+  const auto drawn = report::plot_run(report::pick_run(given.root, name), given.plot, system_disk());
+  for (const std::string& file : drawn.files) print(printable(file) + "\n");
+  for (const std::string& note : drawn.notes) std::fprintf(stderr, "note: %s\n", printable(note).c_str());
   return kDone;
 }
 
@@ -95,6 +85,8 @@ int run_runs(const Arguments& arguments) {
       .verb("show", "RUN", "one run", [&](const auto& names) { return show(given, names[0]); })
       .verb("compare", "RUN RUN ...", "options that differ, and metrics side by side",
             [&](const auto& names) { return compare(given, names); })
+      .verb("plot", "RUN", "curves and confusion matrix as a picture",
+            [&](const auto& names) { return plot(given, names[0]); })
       .verb("delete", "RUN", "move a run to the deleted ones",
             [&](const auto& names) { return remove(given, names[0]); })
       .verb("restore", "RUN", "move a deleted run back", [&](const auto& names) { return restore(given, names[0]); })
@@ -102,14 +94,19 @@ int run_runs(const Arguments& arguments) {
             [&](const auto& names) { return collect_garbage(given, names); })
       .default_verb("list")
       .text("--root", "DIR", given.root, "directory of the runs")
-      .choice("--format", given.format, {"table", "json", "csv"}, "of the output; csv: of list")
-      .list("--where", "KEY<VALUE", given.query.where,
+      .choice("--format", given.list.format, {"table", "json", "csv"}, "of the output; csv: of list")
+      .list("--where", "KEY<VALUE", given.list.query.where,
             "list: runs for which this holds, with = != < <= > or >=; several times")
-      .text("--sort", "KEY", given.query.sort, "list: the best value of a metric first, other keys ascending")
-      .flag("--reverse", given.query.reverse, "list: the other way round")
-      .text("--columns", "KEY,KEY", given.columns, "list: these columns")
-      .integer("--limit", "N", given.query.limit, 0, 1'000'000'000, "list: at most so many runs; 0: all")
-      .flag("--deleted", given.deleted, "list: the deleted runs")
+      .text("--sort", "KEY", given.list.query.sort, "list: the best value of a metric first, other keys ascending")
+      .flag("--reverse", given.list.query.reverse, "list: the other way round")
+      .text("--columns", "KEY,KEY", given.list.columns, "list: these columns")
+      .integer("--limit", "N", given.list.query.limit, 0, 1'000'000'000, "list: at most so many runs; 0: all")
+      .flag("--deleted", given.list.deleted, "list: the deleted runs")
+      .text("-o, --output", "FILE", given.plot.output,
+            "plot: a file that ends in .png or .svg, or a directory for one picture of each chart; default JOB-ID.png")
+      .list("--metric", "NAME", given.plot.metrics,
+            "plot: only this metric: val/loss, or loss for all splits; several times")
+      .example("sinew runs plot last --output curves.svg")
       .example("sinew runs --where 'val/loss<0.3' --sort val/loss --columns run,optimizer.lr,val/loss");
   return options.parse(arguments) ? options.run_verb() : kDone;
 }
