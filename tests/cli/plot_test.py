@@ -196,6 +196,22 @@ class Plot(unittest.TestCase):
             self.assertFalse({"src", "href", "onload", "onclick"} & set(attributes), attributes)
         self.assertNotIn("url(", text)
 
+    def test_a_browser_shows_the_page(self):
+        browser = shutil.which("chromium")
+        self.assertTrue(browser, "no chromium: ./dev test installs it")
+        picture = self.folder / "page.png"
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr",
+             f"--user-data-dir={self.folder / 'profile'}", f"--screenshot={picture}", "--window-size=1280,2400",
+             (self.run_dir / "report.html").as_uri()], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("CONSOLE", done.stderr)
+        width, height, rows = png_pixels(picture)
+        self.assertEqual((width, height), (1280, 2400))
+        shown = {bytes(row[x:x + 3]) for row in rows for x in range(0, len(row), 3)}
+        for color in ((0, 114, 178), (213, 94, 0), (0, 158, 115)):  # the curves of train, val and test
+            self.assertIn(bytes(color), shown)
+
     def test_a_failed_run_has_a_page_and_a_resumed_run_another(self):
         run = self.folder / "failed"
         self.sinew("train", "job.yaml", "--run-dir", run, "optimizer.lr=1e6", "optimizer.weight_decay=1")
