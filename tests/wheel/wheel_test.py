@@ -250,6 +250,10 @@ class Wheel(unittest.TestCase):
         rows = list(csv.DictReader(done.stdout.splitlines()))
         self.assertEqual(len(rows), 30)
         self.assertLessEqual({row["prediction"] for row in rows}, {"round", "flat", "long"})
+        # The font of pictures is in the program.
+        self.environment.sinew("runs", "plot", "one", "--output", "one.png", cwd=self.work)
+        self.assertTrue((self.work / "one.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertIn("</html>", (self.work / "one/report.html").read_text())
         # The worker loads torch's OpenMP library and the decoders of the wheel, not those of the system.
         loaded = json.loads((self.work / "one/environment.json").read_text())
         self.assertIn("build_libgomp", loaded)
