@@ -79,7 +79,8 @@ Picture draw_all(const std::string& title, const std::vector<Chart>& charts) {
   picture.shapes.emplace_back(Rectangle{{0, 0}, picture.width, picture.height, kWhite});
   put_text(picture, {.at = {kEdge, 29}, .text = title, .size = 17, .bold = true}, all - 2 * kEdge);
   for (size_t i = 0; i < charts.size(); ++i) {
-    const auto column = static_cast<double>(i % columns), row = static_cast<double>(i / columns);
+    const size_t above = i / columns;
+    const auto column = static_cast<double>(i % columns), row = static_cast<double>(above);
     put_any(picture, {column * width, kHeadHeight + row * height, width, height}, charts[i]);
   }
   return picture;
