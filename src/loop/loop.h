@@ -72,6 +72,7 @@ struct EvaluationResult {
   report::Metrics metrics;                               // "loss", "accuracy", ...
   std::vector<int64_t> confusion;                        // [classes * classes]
   std::vector<report::ThresholdCounts> thresholds = {};  // only for two classes
+  std::optional<double> threshold = {};                  // see report::EvaluationRecord
   int64_t samples = 0;
   SkippedSamples skipped;               // the corrupt samples that this worker skipped
   std::vector<std::string> wrong = {};  // see StepResult

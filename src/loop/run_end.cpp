@@ -248,7 +248,8 @@ void Run::keep_evaluation(data::Split split, Step step, const EvaluationResult& 
                                         .metrics = result.metrics,
                                         .class_names = plan_.data.class_names,
                                         .confusion = result.confusion,
-                                        .thresholds = result.thresholds};
+                                        .thresholds = result.thresholds,
+                                        .threshold = result.threshold};
   try {
     const std::string path = rundir::file_in(options_.run_directory, rundir::evaluation_file(record.part));
     change_files([&](Disk& disk) { write_durably(disk, path, report::evaluation_json(record)); });

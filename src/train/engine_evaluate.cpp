@@ -139,6 +139,7 @@ EvaluationResult Engine::make_evaluation(data::Split split) {
   return {.metrics = std::move(metrics),
           .confusion = evaluation_metrics_.confusion(reduced.sums),
           .thresholds = evaluation_metrics_.thresholds(reduced.sums),
+          .threshold = evaluation_metrics_.threshold(),
           .samples = reduced.sums.samples,
           .skipped = std::exchange(skipped_, {}),
           .wrong = std::move(reduced.wrong),

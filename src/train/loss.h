@@ -75,6 +75,8 @@ class MetricCounter {
   static std::vector<std::string> names(const std::string& loss, const data::DataInfo& data);
   // From now on, a sample of two classes counts as one of the second class from this score on (threshold.h).
   void use_threshold(std::optional<double> score) { threshold_ = score; }
+  // Returns the same threshold as a probability.
+  std::optional<double> threshold() const;
 
  private:
   void check_rows(const torch::Tensor& x, const torch::Tensor& y) const;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "train/loss.h"
+#include "train/threshold.h"
 
 namespace sinew::train {
 namespace {
@@ -182,6 +183,10 @@ Calibration MetricCounter::calibration(const Contribution& reduced) const {
   std::copy_n(bins + Calibration::kBins, Calibration::kBins, found.right.begin());
   std::copy_n(reduced.sums.begin(), Calibration::kBins, found.confidence.begin());
   return found;
+}
+
+std::optional<double> MetricCounter::threshold() const {
+  return threshold_ && classes_ == 2 ? std::optional(probability_of(*threshold_)) : std::nullopt;
 }
 
 std::vector<report::ThresholdCounts> MetricCounter::thresholds(const Contribution& reduced) const {

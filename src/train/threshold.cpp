@@ -77,11 +77,11 @@ double score_between(std::optional<double> low, std::optional<double> high) {
   return high ? *low + (*high - *low) / 2 : *low + 1;
 }
 
+}  // namespace
+
 double probability_of(double score) {
   return 1 / (1 + std::exp(-score));
 }
-
-}  // namespace
 
 double score_of(double probability) {
   return std::log(probability / (1 - probability));
