@@ -11,7 +11,7 @@
 #include "base/json_text.h"
 #include "base/process.h"
 #include "base/signals.h"
-#include "cli/terminal.h"
+#include "base/terminal.h"
 #include "jobs/jobs.h"
 #include "report/report.h"
 #include "rundir/rundir.h"

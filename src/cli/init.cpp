@@ -5,9 +5,9 @@
 
 #include "base/disk.h"
 #include "base/printable.h"
+#include "base/terminal.h"
 #include "cli/options.h"
 #include "cli/programs.h"
-#include "cli/terminal.h"
 #include "data/data.h"
 
 namespace sinew::cli {

@@ -6,8 +6,8 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/terminal.h"
 #include "cli/options.h"
-#include "cli/terminal.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
 

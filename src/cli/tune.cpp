@@ -9,10 +9,10 @@
 
 #include "base/process.h"
 #include "base/signals.h"
+#include "base/terminal.h"
 #include "cli/data_manifest.h"
 #include "cli/options.h"
 #include "cli/programs.h"
-#include "cli/terminal.h"
 #include "rundir/rundir.h"
 #include "study/study.h"
 

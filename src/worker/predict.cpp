@@ -14,6 +14,7 @@
 #include "base/json_text.h"
 #include "base/number_text.h"
 #include "base/printable.h"
+#include "base/terminal.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -127,7 +128,7 @@ int run_generation(const task::Predict& task, const train::Trained& trained, con
     write_output(system_disk(), task.output,
                  [&](Disk::File& file) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
   } else {
-    write_to_stdout(isatty(STDOUT_FILENO) == 1 ? printable(text, true) : text);
+    write_to_stdout(terminal_of(STDOUT_FILENO).present ? printable(text, true) : text);
     flush_stdout();
   }
   return 0;

@@ -1,9 +1,10 @@
-// Finds out what the terminal behind an output can do. All commands use these rules.
+// Finds out what the terminal behind an output can do. Everything that prints uses these rules.
 #pragma once
 
-namespace sinew::cli {
+namespace sinew {
 
 struct Terminal {
+  bool present = false;       // false: a pipe, a file ...
   bool moves_cursor = false;  // lines can be replaced; false: no terminal, or TERM is unset or "dumb"
   bool color = false;         // the terminal moves its cursor, and NO_COLOR is unset or empty
   // 0 if there is no terminal or its size is unknown. The environment variable COLUMNS overrides what the terminal
@@ -16,4 +17,4 @@ Terminal terminal_of(int descriptor);
 // Returns whether both standard input and output are terminals, so that a person can be asked.
 bool a_person_types();
 
-}  // namespace sinew::cli
+}  // namespace sinew

@@ -1,4 +1,4 @@
-#include "cli/terminal.h"
+#include "base/terminal.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace sinew::cli {
+namespace sinew {
 namespace {
 
 constexpr int kMostColumns = 10'000;
@@ -32,6 +32,7 @@ Terminal terminal_of(int descriptor) {
   if (::isatty(descriptor) != 1) return {};
   const std::string_view kind = variable("TERM");
   Terminal terminal;
+  terminal.present = true;
   terminal.moves_cursor = !kind.empty() && kind != "dumb";
   terminal.color = terminal.moves_cursor && variable("NO_COLOR").empty();
   winsize size{};
@@ -47,4 +48,4 @@ bool a_person_types() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
 }
 
-}  // namespace sinew::cli
+}  // namespace sinew

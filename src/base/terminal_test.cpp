@@ -1,4 +1,4 @@
-#include "cli/terminal.h"
+#include "base/terminal.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace sinew::cli {
+namespace sinew {
 namespace {
 
 // A pseudoterminal of 90 columns and 30 rows. The destructor restores the environment variables that were changed.
@@ -57,6 +57,7 @@ TEST_F(TerminalOf, ATerminalHasASizeAndColor) {
 TEST_F(TerminalOf, ADumbOneHasASizeOnly) {
   for (const char* kind : {"dumb", ""}) {
     ::setenv("TERM", kind, 1);
+    EXPECT_TRUE(found().present);
     EXPECT_FALSE(found().moves_cursor);
     EXPECT_FALSE(found().color);
     EXPECT_EQ(found().columns, 90) << "a table still has to fit";
@@ -87,10 +88,11 @@ TEST_F(TerminalOf, AFileIsNoTerminal) {
   const int file = ::open("/dev/null", O_WRONLY);
   const Terminal terminal = terminal_of(file);
   ::close(file);
+  EXPECT_FALSE(terminal.present);
   EXPECT_FALSE(terminal.moves_cursor);
   EXPECT_FALSE(terminal.color);
   EXPECT_EQ(terminal.columns, 0);
 }
 
 }  // namespace
-}  // namespace sinew::cli
+}  // namespace sinew
