@@ -169,6 +169,8 @@ class Run {
   bool kept_decisions_ = false;  // true: this process has written the decisions, or has failed to
   double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
+  std::optional<Step> shown_;     // the step of the newest progress that the reporter got
+  report::Metrics logged_means_;  // of the newest window that was logged
   std::string stop_status_ = "done", stop_reason_;
   std::optional<Step> began_at_;        // set once the state is loaded and the group has accepted it
   std::optional<group::Fenced> unled_;  // no coordinator leads the run any more; the step is completed alone

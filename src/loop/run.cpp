@@ -108,6 +108,7 @@ void Run::loop() {
   last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
   while (advance()) {
   }
+  if (state().step != began_at_) show(true);  // a stop may have come shortly after the last progress
   confirm();
   report_work(Work::Kind::nothing);
 }

@@ -6,6 +6,12 @@
 #include "loop/one_run.h"
 
 namespace sinew::loop {
+namespace {
+
+// The first step of an attempt takes longer than the others, so it says little about the time that the rest takes.
+constexpr int64_t kMeasuredSteps = 2;
+
+}  // namespace
 
 std::string metrics_text(const report::Metrics& metrics) {
   std::string line;
@@ -19,7 +25,7 @@ std::string metrics_text(const report::Metrics& metrics) {
 }
 
 void Run::log_window(bool evaluated) {
-  report::Metrics metrics = window_.means(plan_.data.task != data::Task::regression);
+  report::Metrics metrics = logged_means_ = window_.means(plan_.data.task != data::Task::regression);
   for (const auto& [from, to] : {std::pair{"lr", "train/learning_rate"}, std::pair{"grad_norm", "train/grad_norm"}}) {
     if (window_.sums.contains(from)) metrics[to] = window_.sums.at(from);
   }
@@ -46,9 +52,10 @@ double Run::epochs() const {
 
 void Run::show(bool last) {
   const double at = now();
-  if (at < next_show_ && !last) return;
+  if (last ? shown_ == state().step : at < next_show_) return;
   next_show_ = at + 0.1;
   if (!reporter_->reports()) return;
+  shown_ = state().step;
   report::Progress progress;
   progress.step = state().step;
   progress.total_steps = total_steps_.value_or(0);
@@ -63,15 +70,17 @@ void Run::show(bool last) {
   progress.samples_per_second = at > rate_began_ + 0.2
                                     ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
                                     : samples_per_second_;
-  if (total_steps_ && progress.samples_per_second > 0) {
+  const bool measured = began_at_ && state().step.value - began_at_->value >= kMeasuredSteps;
+  const int64_t steps_left = total_steps_.value_or(0) - state().step.value;
+  if (measured && steps_left > 0 && progress.samples_per_second > 0) {
     progress.eta_seconds =
-        static_cast<double>((*total_steps_ - state().step.value) * trainer_.batch_size(state().step)) /
-        progress.samples_per_second;
+        static_cast<double>(steps_left * trainer_.batch_size(state().step)) / progress.samples_per_second;
   }
   progress.shown = window_.means(plan_.data.task != data::Task::regression);
   for (const auto& [name, value] : state().evaluation.last) {
     if (name == "val/accuracy" || name == "val/loss" || name == "val/rmse") progress.shown[name] = value;
   }
+  if (progress.shown.empty()) progress.shown = logged_means_;  // the window has just begun
   reporter_->progress(progress);
   if (members_ && members_->is_leader())
     members_->report(writer_ ? writer_->status().durable : std::nullopt, facts_json(progress));
