@@ -73,9 +73,7 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
     };
   }
   run.format = options.json ? report::LogFormat::json : report::LogFormat::human;
-  const Terminal terminal = terminal_of(STDOUT_FILENO);
-  run.terminal = terminal.moves_cursor;
-  run.color = terminal.color;
+  run.terminal = terminal_of;
   jobs::prepare_process();
   Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});
   return jobs::run_command(run, signals, system_clock());

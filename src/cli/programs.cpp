@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "base/process.h"
 #include "cli/options.h"
 #include "registry/registry.h"
+#include "report/report.h"
 #include "spec/spec.h"
 
 namespace sinew::cli {
@@ -50,7 +50,7 @@ int become_worker(const task::Task& task, const std::string& label) {
 }
 
 void print_sentence(const std::string& sentence) {
-  std::fprintf(stderr, "sinew: %s\n", sentence.c_str());
+  report::print_beside_run("sinew: " + sentence);
 }
 
 Options& add_sandbox(Options& options, supervise::SandboxChoice& choice, bool links) {

@@ -30,7 +30,7 @@ struct CommandRun {
   // already describes the run.
   std::function<std::expected<std::string, std::string>(const std::string& resolved_yaml)> run_id;
   report::LogFormat format = report::LogFormat::human;
-  bool terminal = false, color = false;
+  std::function<Terminal(int descriptor)> terminal = nullptr;
   std::function<void(std::string_view)> output, errors;  // receive the texts; if empty, stdout and stderr
 };
 

@@ -43,7 +43,6 @@ void RunReporter::open_reporter(std::optional<int64_t> resumed_at) {
   options.directory = directory_;
   options.format = run_.format;
   options.terminal = run_.terminal;
-  options.color = run_.color;
   options.output = run_.output;
   options.errors = run_.errors;
   options.tensorboard = run_.job.logging.tensorboard;

@@ -21,12 +21,9 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/json_text.h"
+#include "base/terminal.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
-
-namespace sinew::rundir {
-struct Outcome;
-}
 
 namespace sinew::report {
 
@@ -86,11 +83,13 @@ enum class Level { info, warning, error };
 struct ReporterOptions {
   std::string directory;  // the run directory; must exist
   LogFormat format = LogFormat::human;
-  bool terminal = false;  // true: stdout shows one live line; false: plain lines, never '\r'
-  bool color = false;     // callers turn it off if NO_COLOR is set; ignored unless `terminal`
+  // Returns the terminal behind STDOUT_FILENO or STDERR_FILENO: terminal_of. If it is empty, there is none. A terminal
+  // that moves its cursor shows one live line; everything else gets plain lines, never '\r'.
+  std::function<Terminal(int descriptor)> terminal = nullptr;
+  // true: if this process crashes while it shows a live line, a sentence says so. For a process that nobody supervises.
+  bool tells_crash = false;
   bool tensorboard = true;
   bool ledger = false;                // write ledger.jsonl
-  int columns = 80;                   // width of the line if stdout does not report the terminal's width
   double plain_interval_seconds = 5;  // time between two progress lines if stdout is not a terminal
   std::optional<Step> resumed_at;     // if set, all records after this step are dropped before the first write
   bool takes_over = false;            // true: continue the files of another process without repeating its records
@@ -136,6 +135,21 @@ class Reporter {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// ---- what else is on the terminal of a run -------------------------------------------------------------------------
+
+// Prints a line to stderr. Another process may be drawing a live line on the same terminal: the text takes its place.
+// On a terminal it is broken between words.
+void print_beside_run(std::string_view text);
+// Returns what print_beside_run prints; `live`: the terminal may show a live line. Pure.
+std::string text_beside_run(std::string_view text, const Terminal& errors, bool live);
+// Ends the live line of this process, if it shows one, so that the shell's prompt does not follow it. Only for a signal
+// handler that ends the process.
+void leave_live_line();
+// Cuts the text to at most `columns` columns. If it cuts, the text ends with "…".
+std::string fit(std::string_view text, int columns);
+// Returns how many rows of a terminal with so many columns (0: any number) a line without colours takes. Pure.
+int rows_of(std::string_view line, int columns);
 
 // ---- reading back --------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ struct Quiet {
     directory = ::mkdtemp(pattern.data());
     ReporterOptions options;
     options.directory = directory;
-    options.terminal = true;
+    options.terminal = [](int) { return Terminal{.present = true, .moves_cursor = true, .columns = 80, .rows = 24}; };
     options.ledger = true;
     options.output = [](std::string_view) {};
     reporter = std::make_unique<Reporter>(options, system_disk(), system_clock());

@@ -176,10 +176,11 @@ void Reporter::State::show(const Progress& progress, bool last) {
     nlohmann::ordered_json json = {{"ts", utc_iso(clock.wall_seconds())}, {"level", "info"}, {"event", "progress"}};
     json.update(progress_json(progress));
     screen.line(dump_json(json));
-  } else if (options.terminal) {
-    screen.live(progress_line(progress, screen.columns(), true, options.color));
+  } else if (screen.has_live_line()) {
+    screen.live(
+        [progress, color = screen.color()](int columns) { return progress_line(progress, columns, true, color); });
   } else {
-    screen.line(progress_line(progress, 0, false, false));
+    screen.line(progress_line(progress, screen.columns(), false, false));
   }
   if (last) screen.end_live();
 }
@@ -196,7 +197,6 @@ Reporter::~Reporter() {
     flush();
   } catch (...) {
   }
-  state_->screen.end_live();
 }
 
 void Reporter::hparams(const std::map<std::string, std::string>& values) {
@@ -221,7 +221,7 @@ void Reporter::metrics(Step step, int64_t samples, const Metrics& values) {
 void Reporter::progress(const Progress& progress) {
   State& state = *state_;
   state.step = progress.step;
-  const bool live = state.options.terminal && state.options.format == LogFormat::human;
+  const bool live = state.screen.has_live_line() && state.options.format == LogFormat::human;
   const double interval = live ? kLiveSeconds : state.options.plain_interval_seconds;
   if (!state.shown_at || state.clock.monotonic_seconds() - *state.shown_at >= interval) {
     state.show(progress, false);

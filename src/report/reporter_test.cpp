@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -13,32 +14,49 @@ namespace {
 
 using namespace testing;
 
-// A simulated terminal. It has the finished lines and the line under the cursor.
-class Terminal {
+// A simulated terminal. It has the finished lines and the line under the cursor. It breaks lines that are wider than
+// the window into rows, as most terminals do, also when the user makes the window narrower; one line is then several
+// rows.
+class Window {
  public:
   void show(std::string_view text) {
     all += text;
-    for (size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\r') {
-        column_ = 0;
-      } else if (text[i] == '\n') {
-        done.push_back(current);
-        current.clear();
-        column_ = 0;
-      } else if (text.substr(i).starts_with("\x1b[K")) {
-        current.resize(std::min(current.size(), column_));
-        i += 2;
-      } else {
-        if (column_ >= current.size()) current.resize(column_ + 1, ' ');
-        current[column_++] = text[i];
-      }
-    }
+    while (!text.empty()) text.remove_prefix(take(text));
   }
+  // The user resizes the window.
+  void resize(size_t columns) { columns_ = columns; }
   std::vector<std::string> done;
   std::string current, all;
 
  private:
-  size_t column_ = 0;
+  // Shows a character or a control sequence. Returns its length.
+  size_t take(std::string_view text) {
+    if (text[0] == '\r') {
+      column_ = column_ == 0 ? 0 : (column_ - 1) / columns_ * columns_;  // the beginning of the row
+    } else if (text[0] == '\n') {
+      done.push_back(current);
+      current.clear();
+      column_ = 0;
+    } else if (text.starts_with("\x1b[K")) {  // erases the rest of the row
+      const size_t row_end = (column_ / columns_ + 1) * columns_;
+      if (row_end >= current.size()) current.resize(std::min(current.size(), column_));
+      return 3;
+    } else if (text.starts_with("\x1b[J")) {
+      current.resize(std::min(current.size(), column_));
+      return 3;
+    } else if (text.starts_with("\x1b[") && text.find('A') < 5) {
+      const auto rows = static_cast<size_t>(std::stoi(std::string(text.substr(2))));
+      EXPECT_GE(column_, rows * columns_) << "the cursor goes into the lines above";
+      column_ -= std::min(column_, rows * columns_);
+      return text.find('A') + 1;
+    } else {
+      if (column_ >= current.size()) current.resize(column_ + 1, ' ');
+      current[column_++] = text[0];
+    }
+    return 1;
+  }
+
+  size_t column_ = 0, columns_ = 1000;
 };
 
 struct Bench {
@@ -48,9 +66,12 @@ struct Bench {
     options.output = [this](std::string_view text) { terminal.show(text); };
     options.errors = [this](std::string_view text) {
       errors += text;
-      if (options_.terminal) terminal.show(text);
+      if (errors_on_terminal && on_terminal) terminal.show(text);
     };
-    options.terminal = options_.terminal;
+    options.terminal = [this](int descriptor) {
+      const bool is_one = on_terminal && (descriptor == STDOUT_FILENO || errors_on_terminal);
+      return is_one ? terminal_kind : Terminal();
+    };
     options.format = options_.format;
     options.tensorboard = options_.tensorboard;
     options.ledger = true;
@@ -67,8 +88,10 @@ struct Bench {
 
   TemporaryDirectory directory;
   FakeClock clock;
-  Terminal terminal;
+  Window terminal;
   std::string errors;
+  bool on_terminal = false, errors_on_terminal = true;
+  Terminal terminal_kind{.present = true, .moves_cursor = true, .columns = 80, .rows = 24};
   ReporterOptions options_;
 };
 
@@ -82,7 +105,7 @@ Progress at(int64_t step, double loss = 0.5) {
 
 TEST(Reporter, live_line_is_redrawn_in_place_at_most_ten_times_a_second) {
   Bench bench;
-  bench.options_.terminal = true;
+  bench.on_terminal = true;
   {
     Reporter reporter = bench.make();
     for (int step = 1; step <= 1000; ++step) {
@@ -102,7 +125,7 @@ TEST(Reporter, live_line_is_redrawn_in_place_at_most_ten_times_a_second) {
 
 TEST(Reporter, messages_appear_above_the_live_line) {
   Bench bench;
-  bench.options_.terminal = true;
+  bench.on_terminal = true;
   Reporter reporter = bench.make();
   reporter.say(Level::info, "start", "starts");
   reporter.progress(at(1));
@@ -115,7 +138,7 @@ TEST(Reporter, messages_appear_above_the_live_line) {
 
 TEST(Reporter, messages_on_a_terminal_break_between_words) {
   Bench bench;
-  bench.options_.terminal = true;  // 80 columns
+  bench.on_terminal = true;  // 80 columns
   Reporter reporter = bench.make();
   const std::string metrics = "step 10:  val/accuracy 0.9000  val/auc 0.9500  val/f1 0.8990  val/loss 0.2500  (best)";
   reporter.say(Level::info, "evaluation", metrics);
@@ -127,9 +150,119 @@ TEST(Reporter, messages_on_a_terminal_break_between_words) {
   EXPECT_EQ(bench.log().at(0).at("text"), metrics) << "the file has whole sentences";
 }
 
+TEST(Reporter, a_narrower_window_keeps_one_live_line) {
+  Bench bench;
+  bench.on_terminal = true;
+  bench.terminal_kind.columns = 120;
+  Reporter reporter = bench.make();
+  Progress progress = at(1);
+  for (const char* name : {"val/accuracy", "val/auc", "val/f1"}) progress.shown[name] = 0.5;
+  const auto resize = [&](int columns) {
+    bench.terminal_kind.columns = columns;
+    bench.terminal.resize(static_cast<size_t>(columns));
+    bench.clock.now += 1;
+    ++progress.step.value;
+  };
+  reporter.progress(progress);
+  EXPECT_EQ(bench.terminal.current,
+            "step   1/100 [----------]  loss 0.5000  val/accuracy 0.5000  val/auc 0.5000  val/f1 0.5000");
+  resize(60);
+  reporter.progress(progress);
+  EXPECT_EQ(bench.terminal.current, "step   2/100  loss 0.5000  val/accuracy 0.5000");
+  resize(30);
+  reporter.say(Level::info, "eval", "val/accuracy 0.9");
+  EXPECT_EQ(bench.terminal.current, "step   2/100  loss 0.5000") << "the line that is drawn again fits, too";
+  resize(20);
+  reporter.say(Level::warning, "slow", "slow");
+  EXPECT_EQ(bench.terminal.current, "step   2/100");
+  resize(120);
+  reporter.progress(progress);
+  EXPECT_EQ(bench.terminal.done, (std::vector<std::string>{"val/accuracy 0.9", "warning: slow"}));
+  EXPECT_EQ(bench.terminal.current,
+            "step   5/100 [----------]  loss 0.5000  val/accuracy 0.5000  val/auc 0.5000  val/f1 0.5000");
+  resize(33);
+  reporter.finish(true);
+  EXPECT_EQ(bench.terminal.done.back(), "step   5/100  loss 0.5000");
+}
+
+TEST(Reporter, the_echo_of_a_key_does_not_stay_behind_the_live_line) {
+  Bench bench;
+  bench.on_terminal = true;
+  bench.terminal.resize(80);
+  Reporter reporter = bench.make();
+  Progress progress = at(1);
+  for (const char* name : {"val/accuracy", "val/auc", "val/f1"}) progress.shown[name] = 0.5;
+  reporter.progress(progress);
+  bench.terminal.show("^C");
+  reporter.finish(true);
+  EXPECT_EQ(
+      bench.terminal.done,
+      (std::vector<std::string>{"step   1/100  loss 0.5000  val/accuracy 0.5000  val/auc 0.5000  val/f1 0.5000"}));
+}
+
+TEST(Reporter, a_run_that_goes_on_elsewhere_leaves_no_live_line) {
+  Bench bench;
+  bench.on_terminal = true;
+  bench.make().progress(at(1));
+  EXPECT_TRUE(bench.terminal.done.empty());
+  EXPECT_EQ(bench.terminal.current, "");
+}
+
+TEST(Reporter, errors_in_a_file_are_plain_although_stdout_is_a_terminal) {
+  Bench bench;
+  bench.on_terminal = true;
+  bench.errors_on_terminal = false;
+  bench.terminal_kind.color = true;
+  Reporter reporter = bench.make();
+  reporter.progress(at(1));
+  const std::string before = bench.terminal.all, text(100, 'x');
+  reporter.say(Level::warning, "slow", text + " " + text);
+  EXPECT_EQ(bench.errors, "warning: " + text + " " + text + "\n");
+  EXPECT_EQ(bench.terminal.all, before);
+}
+
+TEST(Reporter, errors_on_a_terminal_are_broken_although_stdout_is_a_file) {
+  Bench bench;
+  ReporterOptions options = bench.options();
+  options.terminal = [&](int descriptor) {
+    return descriptor == STDERR_FILENO ? Terminal{true, true, true, 40, 24} : Terminal();
+  };
+  Reporter reporter(options, system_disk(), bench.clock);
+  const std::string text(30, 'x');
+  reporter.progress(at(1));
+  reporter.say(Level::warning, "slow", text + " " + text);
+  reporter.say(Level::info, "fast", text + " " + text);
+  reporter.say(Level::error, "long", std::string(38, 'y'));
+  EXPECT_EQ(bench.errors, "\x1b[33mwarning:\x1b[0m " + text + "\n  " + text + "\n\x1b[31merror:\x1b[0m\n  " +
+                              std::string(38, 'y') + "\n");
+  EXPECT_EQ(bench.terminal.all, "step   1/100  loss 0.5000\n" + text + " " + text + "\n");
+}
+
+TEST(Reporter, a_dumb_terminal_gets_plain_lines_that_fit) {
+  Bench bench;
+  bench.on_terminal = true;
+  bench.terminal_kind = {.present = true, .columns = 40, .rows = 24};
+  Reporter reporter = bench.make();
+  Progress progress = at(1);
+  progress.shown["val/accuracy"] = 0.5;
+  reporter.progress(progress);
+  reporter.say(Level::info, "eval", std::string(30, 'x') + " " + std::string(30, 'y'));
+  reporter.finish(true);
+  EXPECT_EQ(bench.terminal.all,
+            "step   1/100  loss 0.5000\n" + std::string(30, 'x') + "\n  " + std::string(30, 'y') + "\n");
+}
+
+TEST(BesideRun, TakesThePlaceOfTheLiveLineAndBreaksBetweenWords) {
+  const Terminal narrow{.present = true, .moves_cursor = true, .columns = 30, .rows = 24};
+  const std::string text = "sinew: worker 1 was killed by SIGKILL";
+  EXPECT_EQ(text_beside_run(text, narrow, true), "\r\x1b[Ksinew: worker 1 was killed by\n  SIGKILL\n");
+  EXPECT_EQ(text_beside_run(text, narrow, false), "sinew: worker 1 was killed by\n  SIGKILL\n");
+  EXPECT_EQ(text_beside_run(text, {}, false), text + "\n");
+}
+
 TEST(Reporter, a_shorter_live_line_erases_a_longer_one) {
   Bench bench;
-  bench.options_.terminal = true;
+  bench.on_terminal = true;
   Reporter reporter = bench.make();
   Progress progress = at(1);
   progress.shown["val/accuracy"] = 0.5;
@@ -162,10 +295,9 @@ TEST(Reporter, uses_colour_only_on_terminals) {
   for (const bool terminal : {true, false}) {
     for (const bool color : {true, false}) {
       Bench bench;
-      bench.options_.terminal = terminal;
-      ReporterOptions options = bench.options();
-      options.color = color;
-      Reporter reporter(options, system_disk(), bench.clock);
+      bench.on_terminal = terminal;
+      bench.terminal_kind.color = color;
+      Reporter reporter = bench.make();
       reporter.progress(at(1));
       reporter.say(Level::warning, "x", "slow");
       EXPECT_EQ((bench.terminal.all + bench.errors).find("\x1b[0m") != std::string::npos, terminal && color);
@@ -176,7 +308,7 @@ TEST(Reporter, uses_colour_only_on_terminals) {
 TEST(Reporter, json_output_has_one_object_a_line) {
   Bench bench;
   bench.options_.format = LogFormat::json;
-  bench.options_.terminal = true;  // JSON output on a terminal
+  bench.on_terminal = true;  // JSON output on a terminal
   {
     Reporter reporter = bench.make();
     reporter.say(Level::warning, "skip", "bad \"sample\"\n\xff", {{"val/loss", 0.25}, {"val/r2", NAN}});

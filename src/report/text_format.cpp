@@ -93,6 +93,14 @@ int display_width(std::string_view text) {
   return width;
 }
 
+int rows_of(std::string_view line, int columns) {
+  return columns > 0 ? std::max(1, (display_width(line) + columns - 1) / columns) : 1;
+}
+
+int usable_columns(const Terminal& terminal) {
+  return terminal.columns > 0 ? std::max(1, terminal.columns - 1) : 0;
+}
+
 std::string fit(std::string_view text, int columns) {
   if (display_width(text) <= columns) return std::string(text);
   std::string cut;

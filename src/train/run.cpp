@@ -1,24 +1,17 @@
 // Runs one training with an engine: opens what the loop needs, joins the group, and runs the loop.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/fenced_disk.h"
 #include "base/machine.h"
+#include "base/terminal.h"
 #include "base/write_fence.h"
 #include "rundir/rundir.h"
 #include "train/engine_trainer.h"
 
 namespace sinew::train {
 namespace {
-
-int terminal_columns() {
-  const char* columns = std::getenv("COLUMNS");
-  return columns != nullptr && std::atoi(columns) > 20 ? std::atoi(columns) : 100;
-}
 
 Machine machine_of(const RunOptions& options) {
   Machine machine = this_machine();
@@ -70,9 +63,8 @@ std::unique_ptr<Membership> join_group(const RunOptions& options, const Identity
 loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, const rundir::RunPlace& place) {
   loop::RunOptions wanted{.run_directory = options.run_directory, .resume = options.resume, .ledger = options.ledger};
   wanted.screen.format = options.log_format;
-  wanted.screen.terminal = isatty(STDOUT_FILENO) == 1 && options.log_format == report::LogFormat::human;
-  wanted.screen.color = wanted.screen.terminal && std::getenv("NO_COLOR") == nullptr;
-  wanted.screen.columns = terminal_columns();
+  wanted.screen.terminal = terminal_of;
+  wanted.screen.tells_crash = !options.join;  // otherwise, the supervisor of the workers says it
   wanted.stop_signals = options.stop_signals;
   wanted.checkpoint_signals = options.checkpoint_signals;
   wanted.on_work = options.on_work;

@@ -15,6 +15,7 @@
 #include "base/printable.h"
 #include "base/signals.h"
 #include "model/model.h"
+#include "report/report.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -44,7 +45,10 @@ double monotonic_seconds() {
 // the two was SIGHUP. Stop signals after the first ask for nothing new, so training sees only one stop request.
 void on_stop(int signal) {
   if (repeated_stops.repeats(signal, monotonic_seconds())) return;
-  if (can_insist(signal) && insistent_signals.fetch_add(1) >= 1) _exit(128 + signal);
+  if (can_insist(signal) && insistent_signals.fetch_add(1) >= 1) {
+    report::leave_live_line();
+    _exit(128 + signal);
+  }
   stop_signals.store(1);
 }
 void on_checkpoint(int) {
@@ -68,8 +72,8 @@ void install_signals(bool training) {
 
 // Returns the exit code. The text may quote data, a model or a job of any origin.
 int print_error(const Error& error) {
-  std::fprintf(stderr, "sinew: %s\n", printable(to_string(error), true).c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", printable(error.hint, true).c_str());
+  report::print_beside_run("sinew: " + printable(to_string(error), true));
+  if (!error.hint.empty()) report::print_beside_run("  try: " + printable(error.hint, true));
   return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
 }
 
@@ -108,7 +112,7 @@ int main(int argc, char** argv) {
     return print_error(error);
   } catch (const std::exception& error) {
     if (const auto shortage = shortage_of(error)) return print_error(*shortage);
-    std::fprintf(stderr, "sinew: %s\n", printable(error.what(), true).c_str());
+    report::print_beside_run("sinew: " + printable(error.what(), true));
     return kTrainingError;
   }
 }
