@@ -2,20 +2,31 @@
 
 #include <utility>
 
+#include "report/report.h"
+
 namespace sinew::study {
 
 StudyScreen::StudyScreen(std::function<void(std::string_view)> write, std::function<TerminalSize()> size)
     : write_(std::move(write)), size_(std::move(size)), terminal_(size_().columns > 0) {}
 
 // Returns the control sequence that moves the cursor to the first line of the table and erases everything below; empty
-// if there is no table.
+// if there is no table. If the window has become narrower since the table was drawn, the terminal has broken its lines
+// into several rows.
 std::string StudyScreen::erased() const {
-  return table_.empty() ? "" : "\r\x1b[" + std::to_string(table_.size()) + "A\x1b[J";
+  if (table_.empty()) return "";
+  const int columns = size_().columns;
+  int rows = 0;
+  for (const std::string& line : table_) rows += report::rows_of(line, columns);
+  return "\r\x1b[" + std::to_string(rows) + "A\x1b[J";
 }
 
 void StudyScreen::say(const std::string& text) {
   std::string all = erased() + text + "\n";
-  for (const std::string& line : table_) all += line + "\n";
+  const int columns = size_().columns;
+  for (std::string& line : table_) {
+    if (columns > 0) line = report::fit(line, columns - 1);  // the window may be narrower than when the table was made
+    all += line + "\n";
+  }
   write_(all);
 }
 

@@ -108,6 +108,23 @@ TEST(StudyScreen, TheTableStaysBelowTheLines) {
   EXPECT_THAT(terminal.lines, ElementsAre("one", "two", "three", ""));
 }
 
+// A terminal breaks the lines of a table into several rows when its window becomes narrower.
+TEST(StudyScreen, ATableInANarrowerWindowIsErasedAsAWhole) {
+  std::string all;
+  int columns = 120;
+  StudyScreen screen([&](std::string_view text) { all = text; }, [&] { return TerminalSize{columns, 24}; });
+  screen.show({std::string(100, 'a'), std::string(61, 'b'), std::string(60, 'c'), ""});
+  columns = 60;
+  screen.say("one");  // 2 + 2 + 1 + 1 rows
+  EXPECT_EQ(all, "\r\x1b[6A\x1b[Jone\n" + std::string(58, 'a') + "…\n" + std::string(58, 'b') + "…\n" +
+                     std::string(58, 'c') + "…\n\n");
+  screen.show({"d"});
+  EXPECT_EQ(all, "\r\x1b[4A\x1b[Jd\n");
+  columns = 120;
+  screen.end();
+  EXPECT_EQ(all, "\r\x1b[1A\x1b[J");
+}
+
 TEST(StudyScreen, WithoutATerminalThereAreOnlyLines) {
   std::string all;
   StudyScreen screen([&](std::string_view text) { all += text; }, [] { return TerminalSize{}; });
