@@ -185,7 +185,7 @@ def resized_study(place):
         tables.append(tune.screen())
     place.stop(tune, "study: ")
     place.screens[-1].midway = tables
-    place.stop(place.open(120, command_after("to continue: ", place.screens[-1])), "trial 1: ")
+    place.stop(place.open(120, command_after("to continue: ", place.screens[-1])), "trial ")
 
 
 def without_colors(place):
