@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
+#include <string_view>
 
 #include "report/report.h"
 #include "report/text_format.h"
